@@ -41,9 +41,11 @@ ARROWS: dict[str, str] = {
 }
 # The same for the folders of engine/core/src.
 ENGINE_ARROWS: dict[str, str] = {
-    "run": "worker opening record placement reactor session spec error random system time workload",
-    "worker": "opening record spec reactor session time workload placement error random",
+    "run": "worker script opening record placement reactor session spec error random system time "
+    "workload",
+    "worker": "script opening record spec reactor session time workload placement error random",
     "opening": "spec session workload error",
+    "script": "record spec session time workload error random",
     "reference": "session record system random",
     "record": "time workload placement error random",
     "dataset": "spec session error random",

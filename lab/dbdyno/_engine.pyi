@@ -141,3 +141,34 @@ def prewarm(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) ->
 
 def cleanup(spec: str, stop: Stop) -> str:
     """Drops the tables of a dataset spec (JSON); ended within 1.5 s of `stop`, as `prepare` is."""
+
+@final
+class Script:
+    """A Lua script in sysbench's language that is loaded; its events are run by `run`.
+
+    Every method raises RuntimeError, whose text is a failure of stage `script`, as JSON.
+    """
+
+    def __new__(cls, spec: str) -> Script:
+        """Loads it, from a script's spec as JSON: its top level runs."""
+    def options(self) -> str:
+        """The options that it declares, as JSON: name, kind, default and text of each."""
+    def set_options(self, options: str) -> None:
+        """Sets `sysbench.opt`, from JSON, here and for the threads of commands."""
+    def defines(self, name: str) -> bool:
+        """Whether it has a global function of this name."""
+    def command(self, name: str) -> bool | None:
+        """None if it declares no such command, otherwise whether that runs in all threads."""
+    def call(self, name: str) -> None:
+        """Calls a global function."""
+    def run_command(self, name: str, threads: int) -> bool:
+        """Runs a command that it declares; false when the command said so."""
+    def open_reporter(self, thread: int) -> None:
+        """Loads it once more, for hooks that report intervals, as thread number `thread`."""
+    def close_reporter(self) -> None:
+        """Ends reports of intervals: their state is closed."""
+    def report(self, hook: str, figures: str) -> bool:
+        """Calls a hook with the figures of a report as JSON; false if it has no such hook."""
+    @staticmethod
+    def uses_database() -> bool:
+        """Whether any script of this process has asked for a database driver."""

@@ -18,13 +18,14 @@ from support.source import ROOT
 pytestmark = pytest.mark.live
 
 
-def test_client_cpu_compares_both_programs_on_one_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [[], ["--lua"]], ids=["built-in", "lua"])
+def test_client_cpu_compares_both_programs_on_one_server(tmp_path: Path, more: list[str]) -> None:
     if shutil.which("sysbench") is None:
         pytest.skip("sysbench is not installed; `make test` as root installs it")
     samples = tmp_path / "samples.json"
     cell = ["--workloads", "oltp_point_select", "--connections", "2", "--table-size", "100"]
     size = ["--seconds", "1", "--repeats", "1", "--target", "1000", "--cell-most", "1000"]
-    size += ["--json", str(samples)]
+    size += ["--json", str(samples), *more]
     ended = bench("client_cpu", "--system", "mysql:5.7.22", *cell, *size)
     assert "geometric mean" in ended.stdout
     measured = json.loads(samples.read_text())["samples"]

@@ -3,6 +3,7 @@ mod histogram;
 mod load;
 mod reference;
 mod responder;
+mod script;
 
 use pyo3::prelude::*;
 
@@ -19,6 +20,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<load::Stop>()?;
     module.add_class::<responder::Responder>()?;
     module.add_class::<reference::Reference>()?;
+    module.add_class::<script::Script>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::legacy_workloads, module)?)?;

@@ -116,15 +116,15 @@ fn told<P: Serialize>(
     json(&report.map_err(|failure| refused(&failure))?)
 }
 
-fn parsed<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+pub fn parsed<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn json(value: &impl Serialize) -> PyResult<String> {
+pub fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn refused(failure: &Failure) -> PyErr {
+pub fn refused(failure: &Failure) -> PyErr {
     json(failure).map_or_else(|error| error, PyRuntimeError::new_err)
 }
 

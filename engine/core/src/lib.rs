@@ -13,6 +13,7 @@ pub mod reactor;
 pub mod record;
 pub mod reference;
 pub mod run;
+pub mod script;
 pub mod session;
 pub mod spec;
 pub mod system;

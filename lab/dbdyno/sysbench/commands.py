@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from dbdyno import _engine
 from dbdyno.sysbench.console import ConsoleOutput, ProgressBar
@@ -34,6 +34,7 @@ from dbdyno.sysbench.report import (
     IntervalSummary,
     backlog,
     detail,
+    event_line,
     facts,
     header,
     interval_line,
@@ -53,11 +54,64 @@ REPORT_S_MAX = 10.0
 FORCED_SHUTDOWN = 2
 """Exit status of a run whose last events were given up."""
 
+CPU, PRIMES = "cpu", "cpu-max-prime"
+_MS_PER_S = 1e3
+_NS_PER_S = 1e9
 _LIMITS = {"time": "Time limit", "events": "Event limit"}
 
 
-def run(request: Request, output: ConsoleOutput) -> int:
+class ReportHooks(NamedTuple):
+    """Where a script may want to report by itself.
+
+    Attributes:
+        report: calls a hook by its name with figures of one report; false if the script has none.
+        end_intervals: to be called when there is no other interval to report.
+    """
+
+    report: Callable[[str, dict[str, float]], bool]
+    end_intervals: Callable[[], None]
+
+    def intermediate(self, interval: IntervalSummary) -> bool:
+        """Tells the script of an interval; false if that is nothing to it."""
+        figures = {
+            "threads_running": interval.connections,
+            "time_interval": interval.seconds,
+            "time_total": interval.at_s,
+            "latency_pct": interval.latencies_ms[0] / _MS_PER_S if interval.latencies_ms else 0.0,
+            "errors": interval.errors,
+            "other": interval.others,
+            "queue_length": interval.backlog,
+            "concurrency": interval.in_flight,
+        }
+        same = ("events", "reads", "writes", "reconnects")
+        figures |= {name: getattr(interval, name) for name in same}
+        return self.report("report_intermediate", figures)
+
+    def cumulative(self, totals: Totals, general: General) -> bool:
+        """Tells the script of the whole run; false if that is nothing to it."""
+        percentiles = general.output.percentiles
+        figures = {
+            "threads_running": 0,
+            "time_interval": totals.seconds,
+            "time_total": totals.seconds,
+            "latency_pct": totals.latency_ms(percentiles[0]) / _MS_PER_S if percentiles else 0.0,
+            "latency_min": totals.latency_ns_min / _NS_PER_S,
+            "latency_max": totals.latency_ns_max / _NS_PER_S,
+            "latency_avg": totals.latency_ns_mean() / _NS_PER_S,
+            "latency_sum": totals.latency_ns_sum / _NS_PER_S,
+            "errors": sum(totals.errors.values()),
+            "other": totals.others,
+        }
+        same = ("events", "reads", "writes", "reconnects")
+        figures |= {name: getattr(totals, name) for name in same}
+        return self.report("report_cumulative", figures)
+
+
+def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = None) -> int:
     """Drives the load and prints header, interval lines and report.
+
+    Args:
+        hooks: of the script that is run; they may print the reports instead.
 
     Returns:
         0; 2 when events in flight were given up as asked; 128 + n when signal n ended it.
@@ -70,9 +124,11 @@ def run(request: Request, output: ConsoleOutput) -> int:
         if not general.time_s and not general.events:
             output.warning("Both event and time limits are disabled, running an endless test")
         output.notice(header(general))
+        if request.test == CPU:
+            output.notice(f"Prime numbers limit: {request.own.integer(PRIMES)}\n")
         output.notice(INITIALIZING)
         rows = _csv_rows(general, stream) if general.output.format == "csv" else None
-        reporter = Reporter(general, output, rows)
+        reporter = Reporter(general, output, rows, hooks)
         text = json.dumps(spec)
         outcome = stoppable(
             lambda stop: _engine.run(text, reporter.on_interval, stop),
@@ -170,7 +226,14 @@ def _print_end(
     since_s = general.warmup_s + reporter.checkpoint_s
     last = [one for one in intervals if one["start_s"] >= since_s - general.output.step_s() / 2]
     ending = Ending(totals.seconds, record["fairness"], unfinished if is_forced else None)
-    output.notice(report(Totals.of(last) if reporter.checkpoint_s else totals, general, ending))
+    reported = Totals.of(last) if reporter.checkpoint_s else totals
+    if reporter.hooks is not None:
+        reporter.hooks.end_intervals()
+    if reporter.hooks is None or not reporter.hooks.cumulative(reported, general):
+        if request.test == CPU:
+            per_s = reported.per_s(reported.events)
+            output.line(f"CPU speed:\n    events per second: {per_s:8.2f}")
+        output.notice(report(reported, general, ending, is_sql=reporter.is_sql()))
     _print_more(record, totals, general, output)
 
 
@@ -202,6 +265,7 @@ class Reporter:
 
     Args:
         rows: takes each interval in full; needs a run whose live intervals have records.
+        hooks: of the script that is run; None for a test that is built in.
 
     Attributes:
         begun_at: when the load began, s since 1970; None before.
@@ -209,18 +273,27 @@ class Reporter:
     """
 
     def __init__(
-        self, general: General, output: ConsoleOutput, rows: Listener | None = None
+        self,
+        general: General,
+        output: ConsoleOutput,
+        rows: Listener | None = None,
+        hooks: ReportHooks | None = None,
     ) -> None:
         self._general = general
         self._options = general.output
         self._output = output
         self._rows = rows
+        self.hooks = hooks
         self._interval: list[Mapping[str, Any]] = []
         self._since_checkpoint: list[Mapping[str, Any]] = []
         limit_s = general.time_s or float("inf")
         self._checkpoints_s = [at_s for at_s in self._options.checkpoints_s if at_s < limit_s]
         self.begun_at: float | None = None
         self.checkpoint_s = 0
+
+    def is_sql(self) -> bool:
+        """Whether events have statements; a script may never ask for a database."""
+        return self.hooks is None or _engine.Script.uses_database()
 
     def on_start(self) -> None:
         """Prints once that all connections are open."""
@@ -263,9 +336,12 @@ class Reporter:
 
     def _print(self, summary: IntervalSummary) -> None:
         options, interval_s = self._options, self._options.report_interval_s
-        self._output.line(interval_line(summary, options.percentiles, interval_s, options.joined))
+        if self.hooks is not None and self.hooks.intermediate(summary):
+            return
+        line = interval_line if self.is_sql() else event_line
+        self._output.line(line(summary, options.percentiles, interval_s, options.joined))
         if self._general.pace.rate_per_s:
-            self._output.line(queue_line(summary, interval_s))
+            self._output.line(queue_line(summary, interval_s, is_sql=self.is_sql()))
 
     def _report_checkpoint(self, at_s: float) -> None:
         if not self._checkpoints_s or at_s < self._checkpoints_s[0] - self._options.step_s() / 2:
@@ -274,7 +350,9 @@ class Reporter:
         totals = Totals.of(self._since_checkpoint)
         self._since_checkpoint = []
         self._output.line(f"{time_label(self.checkpoint_s, 1)} Checkpoint report:")
-        self._output.notice(report(totals, self._general, Ending(at_s, None)))
+        if self.hooks is None or not self.hooks.cumulative(totals, self._general):
+            ending = Ending(at_s, None)
+            self._output.notice(report(totals, self._general, ending, is_sql=self.is_sql()))
 
 
 # prepare, prewarm and cleanup.

@@ -102,6 +102,9 @@ def start_failure_lines(
     message, stage = _message(failure), failure.get("stage")
     if stage in ("spec", "limits"):
         return message.splitlines()
+    if stage == "script":
+        ready = f"{_THREADS[compat]} initialization failed!"
+        return [message, *([ready] if "`thread_init'" in message else [])]
     if stage == "connect":
         lines = [
             f"unable to connect to MySQL server on {where}, aborting...",
@@ -122,7 +125,9 @@ def start_failure_lines(
 
 
 def run_failure_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
-    """Why a run that had begun ended early."""
+    """Why a run that had begun ended early; a script's own lines stand above."""
+    if failure.get("stage") == "script":
+        return [_message(failure)]
     call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
     return [_returned(call, failure), f"`thread_run' function failed: {_sql_error(failure)}"]
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from dbdyno import _engine
 from dbdyno.sysbench.commands import cleanup, prepare, prewarm, run
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.legacy import name_of_test, original_of
-from dbdyno.sysbench.options import command_line, table
+from dbdyno.sysbench.legacy import is_known, name_of_test, original_of
+from dbdyno.sysbench.options import command_line
 from dbdyno.sysbench.options.command_line import (
     PREWARM,
     CommandLine,
@@ -28,6 +29,9 @@ from dbdyno.sysbench.options.output import is_text_asked
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Refusal, Values, argument_error, boolean, fatal
 from dbdyno.sysbench.request import General, Request
+
+if TYPE_CHECKING:
+    from dbdyno.sysbench.script import ScriptFile
 
 Command = Callable[[Request, ConsoleOutput], int]
 COMMANDS: dict[str, Command] = {
@@ -77,13 +81,16 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
     if "test" in line.typed and release == command_line.V1_0:
         sys.stderr.write(f"{command_line.TEST_IS_DEPRECATED}\n")
     typed, warnings = command_line.with_current_names(line.typed)
-    typed = table.without_unsupported(typed)
     values = command_line.global_values(typed, command_line.with_defaults_of(GLOBAL_TABLE, release))
     general, output = _general(values, warnings, line.command)
     output.notice(version(release))
     command_line.refuse_removed(line.spelled, release)
     test = _test(line, release)
     typed.pop("test", None)
+    if not isinstance(test, str):
+        from dbdyno.sysbench.script import execute_script  # noqa: PLC0415 - start-up time
+
+        return execute_script(test, line, typed, values)
     own_values = command_line.workload_values(line, test, typed)
     command = _command(line.command, release)
     if command is None:
@@ -117,15 +124,24 @@ def _general(
     return general, ConsoleOutput(general.verbosity, is_text=is_text)
 
 
-def _test(line: CommandLine, release: str) -> str:
-    """The test's own name; Refusal when there is none."""
-    if line.test is None or line.test == "-":
-        raise table.unsupported("no test", "Lua scripts from the standard input; name a test")
+def _test(line: CommandLine, release: str) -> str | ScriptFile:
+    """The test's own name, or the script that it names; Refusal when there is neither."""
     typed = line.test
+    if typed in (None, "-", "cpu"):
+        return _script(typed) or ""
     if original := original_of(typed):
         line.notes.append(f"{typed} is no script of sysbench's: its oltp.lua is run instead")
         typed = original
-    return name_of_test(typed, is_option=line.names_test, version=release, ours=_engine.workloads())
+    ours = _engine.workloads()
+    if not is_known(typed, ours) and (script := _script(typed)):
+        return script
+    return name_of_test(typed, is_option=line.names_test, version=release, ours=ours)
+
+
+def _script(typed: str | None) -> ScriptFile | None:
+    from dbdyno.sysbench.script import find_script  # noqa: PLC0415 - start-up time
+
+    return find_script(typed)
 
 
 def _command(word: str | None, release: str) -> Command | None:

@@ -18,7 +18,7 @@ from dbdyno import __version__
 from dbdyno._engine import Histogram, IntervalLog, version
 from dbdyno.sysbench.ending import SysbenchRun
 from dbdyno.sysbench.options.output import Percentile
-from dbdyno.sysbench.options.table import GLOBAL_TABLE, of_test
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Option, Values
 from dbdyno.sysbench.report import IntervalSummary
 from dbdyno.sysbench.request import Request
@@ -71,7 +71,7 @@ def _options(request: Request) -> dict[str, Any]:
     """Every option as it holds for this run, but those that carry a password."""
     tables = (
         (request.values, GLOBAL_TABLE.values()),
-        (request.own, of_test(request.test)),
+        (request.own, request.own.options()),
     )
     return {
         option.name: _value(values, option)

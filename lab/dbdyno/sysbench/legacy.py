@@ -16,6 +16,7 @@ from dbdyno.sysbench.options.table import (
     LEGACY_OPTIONS,
     ONE_TABLE,
     SCRIPT,
+    SYSBENCH_TESTS,
     check_is_supported,
     unsupported,
 )
@@ -200,13 +201,10 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
         is_option: whether it was typed as ``--test=``, where bare names of scripts are meant.
 
     Raises:
-        Refusal: it is no test of ours, or a script of the user's.
+        Refusal: it is no test of ours.
     """
     folder, base = os.path.split(typed)
     stem = base.removesuffix(".lua")
-    script = _file(typed, ours)
-    if script is not None and not _is_of_sysbench(script, stem, ours):
-        raise unsupported(script, f"Lua scripts; built in are {', '.join(ours)}")
     is_bare = typed == stem
     if stem in (*ours, COMMON) and not _is_of_legacy_scripts(folder):
         return stem
@@ -215,6 +213,18 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
     if version == V1_1:
         raise fatal(f"{typed}: {_TOO_OLD}")
     return ONE_TABLE if typed == ONE_TABLE else LEGACY + stem
+
+
+def is_known(typed: str, ours: Sequence[str]) -> bool:
+    """Whether the name means a test of ours: no file of the user's has it.
+
+    Scripts where sysbench installs its own, beside what they require, are taken for those.
+    """
+    stem = os.path.basename(typed).removesuffix(".lua")  # noqa: PTH119 - start-up time
+    script = _file(typed, ours)
+    if script is not None:
+        return _is_of_sysbench(script, stem, ours)
+    return stem in (*ours, COMMON, *SCRIPTS, *SYSBENCH_TESTS)
 
 
 def _is_of_legacy_scripts(folder: str) -> bool:

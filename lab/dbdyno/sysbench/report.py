@@ -22,7 +22,7 @@ _LATENCY_WIDTH = 53
 
 def header(general: General) -> str:
     """What is run, as sysbench prints it; ends before "Initializing worker threads..."."""
-    seed = "the system's entropy" if general.seed is None else f"seed ({general.seed})."
+    seed = "current time" if general.seed is None else f"seed ({general.seed})."
     output = general.output
     lines = ["Running the test with following options:", f"Number of threads: {general.threads}"]
     if general.warmup_s:
@@ -69,13 +69,18 @@ class Ending(NamedTuple):
     unfinished: int | None = None
 
 
-def report(totals: Totals, general: General, ending: Ending) -> str:
-    """A final report, or one in the middle, from the histogram to the fairness."""
+def report(totals: Totals, general: General, ending: Ending, *, is_sql: bool = True) -> str:
+    """A final report, or one in the middle, from the histogram to the fairness.
+
+    Args:
+        is_sql: whether events have statements, which are then told first.
+    """
     output = general.output
     lines = []
     if output.histogram and EVENT in totals.histograms:
         lines.append(histogram(totals.histograms[EVENT]))
-    lines += _statistics(totals)
+    if is_sql:
+        lines += _statistics(totals)
     if ending.unfinished is not None:
         lines += ["", f"Number of unfinished transactions on forced shutdown: {ending.unfinished}"]
     throughput = _throughput if general.compat == "1.1" else _general_statistics
@@ -368,6 +373,32 @@ def interval_line(
     def rate(count: int) -> str:
         return f"{count / interval.seconds:4.2f}"
 
+    return (
+        f"{time_label(interval.at_s, interval_s)} thds: {interval.connections} "
+        f"tps: {rate(interval.events)} qps: {rate(interval.queries)} "
+        f"(r/w/o: {rate(interval.reads)}/{rate(interval.writes)}/{rate(interval.others)}) "
+        f"{_latencies(interval, percentiles, joined)} "
+        f"err/s: {rate(interval.errors)} reconn/s: {rate(interval.reconnects)}"
+    )
+
+
+def event_line(
+    interval: IntervalSummary,
+    percentiles: Sequence[Percentile],
+    interval_s: float,
+    joined: Sequence[Percentile] = (),
+) -> str:
+    """The same for events without statements."""
+    return (
+        f"{time_label(interval.at_s, interval_s)} thds: {interval.connections} "
+        f"eps: {interval.events / interval.seconds:4.2f} "
+        f"{_latencies(interval, percentiles, joined)}"
+    )
+
+
+def _latencies(
+    interval: IntervalSummary, percentiles: Sequence[Percentile], joined: Sequence[Percentile]
+) -> str:
     latencies = "lat (ms,0%): 0.00"
     pairs = dict(zip(percentiles, interval.latencies_ms, strict=True))
     if joined:
@@ -375,19 +406,15 @@ def interval_line(
         latencies = f"lat (ms,{named}): " + "/".join(f"{pairs[one]:4.2f}" for one in joined)
     elif percentiles:
         latencies = " ".join(f"lat (ms,{one.text}%): {ms:4.2f}" for one, ms in pairs.items())
-    return (
-        f"{time_label(interval.at_s, interval_s)} thds: {interval.connections} "
-        f"tps: {rate(interval.events)} qps: {rate(interval.queries)} "
-        f"(r/w/o: {rate(interval.reads)}/{rate(interval.writes)}/{rate(interval.others)}) "
-        f"{latencies} err/s: {rate(interval.errors)} reconn/s: {rate(interval.reconnects)}"
-    )
+    return latencies
 
 
-def queue_line(interval: IntervalSummary, interval_s: float) -> str:
+def queue_line(interval: IntervalSummary, interval_s: float, *, is_sql: bool = True) -> str:
     """Events that wait and events that run, at the interval's end; only where there is a rate."""
+    comma = "," if is_sql else ""
     return (
         f"{time_label(interval.at_s, interval_s)} "
-        f"queue length: {interval.backlog}, concurrency: {interval.in_flight}"
+        f"queue length: {interval.backlog}{comma} concurrency: {interval.in_flight}"
     )
 
 

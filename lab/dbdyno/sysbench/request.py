@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dbdyno.sysbench import legacy
@@ -148,7 +150,7 @@ class General(NamedTuple):
             validate=values.flag("validate"),
             seed=values.integer("rand-seed") or None,
             placement=_placement(values.text("client-placement")),
-            distribution=_distribution(values),
+            distribution=distribution(values, values.text("rand-type")),
         )
 
     def spec(self) -> dict[str, Any]:
@@ -189,8 +191,8 @@ def _at_least(values: Values, name: str, least: int) -> int:
     return number
 
 
-def _distribution(values: Values) -> dict[str, Any]:
-    name = values.text("rand-type")
+def distribution(values: Values, name: str) -> dict[str, Any]:
+    """A distribution with its parameters, as in the engine's spec; Refusal if it cannot be used."""
     parameters: dict[str, dict[str, Any]] = {
         "uniform": {},
         "gaussian": {"iterations": values.integer("rand-spec-iter")},
@@ -225,12 +227,14 @@ class Request(NamedTuple):
         test: the test's own name, however it was typed.
         values: the options that every test has.
         own: the options of this test.
+        script: the engine's spec of the script that is run; None for a test that is built in.
     """
 
     test: str
     general: General
     values: Values
     own: Values
+    script: Mapping[str, Any] | None = None
 
     def address(self) -> Address:
         """Where the servers are; Refusal when the options name none."""
@@ -242,13 +246,26 @@ class Request(NamedTuple):
         Raises:
             Refusal: an option's value cannot be used.
         """
-        return {
+        spec = {
             **self._login(),
             **self.general.spec(),
             **self._seeding(),
             "prepared": self._prepared(),
-            "workload": self._workload(),
             "distribution": self.general.distribution,
+            "ignore_errors": self._ignored_errors(),
+            **self._connecting(),
+        }
+        if self.script is not None:
+            return {**spec, "workload": {"name": "script"}, "script": self.script}
+        if (events := self._reconnects_every()) and not self.is_dry():
+            spec["reconnect_every"] = events
+        return {**spec, "workload": self._workload()}
+
+    def database_spec(self) -> dict[str, Any]:
+        """The engine's spec of a script's connections; Refusal as for `run_spec`."""
+        return {
+            **self._login(),
+            "prepared": self._prepared(),
             "ignore_errors": self._ignored_errors(),
             **self._connecting(),
         }
@@ -343,8 +360,6 @@ class Request(NamedTuple):
             if limit_s < 1:
                 raise fatal(f"Invalid value for --thread-init-timeout: {limit_s}.")
             fields["connect_timeout_s"] = limit_s
-        if events := self._reconnects_every():
-            fields["reconnect_every"] = events
         return fields
 
     def _reconnects_every(self) -> int:
@@ -369,7 +384,8 @@ class Request(NamedTuple):
 
     def _seeding(self) -> dict[str, Any]:
         if self.general.seed is None:
-            return {"seed": int.from_bytes(os.urandom(8)) >> 1, "seeding": "streams"}
+            drawn = int.from_bytes(os.urandom(8)) ^ time.time_ns()
+            return {"seed": drawn >> 1, "seeding": "streams"}
         return {"seed": self.general.seed & 0xFFFF_FFFF, "seeding": "sysbench"}
 
     def _prepared(self) -> bool:

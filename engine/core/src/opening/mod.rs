@@ -250,7 +250,9 @@ impl Opener {
     fn connect(&self, number: u32) -> Result<Session, Failure> {
         let spec = &self.spec;
         let endpoint = spec.endpoint.of(number);
-        Session::connect_over(&endpoint, &spec.login(), &self.transport, &self.timeouts)
+        let connect =
+            if spec.script.is_some() { Session::connect_script } else { Session::connect_over };
+        connect(&endpoint, &spec.login(), &self.transport, &self.timeouts)
             .map_err(|error| error.into_failure("connect", ""))
     }
 

@@ -164,6 +164,11 @@ impl Recorder {
         interval.histograms.event_service.record(done_ns.saturating_sub(sent_ns));
     }
 
+    /// An event that was begun ends and does not count.
+    pub fn abandon(&mut self) {
+        self.in_flight -= 1;
+    }
+
     /// A statement was refused.
     pub fn refused(&mut self, code: u16, now_ns: u64) {
         self.error(code, now_ns);

@@ -46,6 +46,18 @@ pub fn run(
     on_interval: &mut dyn FnMut(&LiveInterval),
 ) -> Result<RunRecord, Failure> {
     let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
+    if let Some(script) = &spec.script {
+        let sources = threads::of_script(spec, script, stop)?;
+        let is_looped = sources.iter().all(|one| !one.sockets.is_empty());
+        let sizes: Vec<usize> = sources.iter().map(|one| one.connections.len() + 1).collect();
+        let sources = sources.into_iter().map(ConnectionSource::Open).collect();
+        return match settle(spec.reactor, &sizes) {
+            Choice::IoUring if is_looped => {
+                load::<Uring>(spec, &*workload, sources, stop, on_interval)
+            }
+            _ => load::<Epoll>(spec, &*workload, sources, stop, on_interval),
+        };
+    }
     if spec.dry_run {
         let sources =
             threads::dry_run(spec, &*workload).into_iter().map(ConnectionSource::Open).collect();
@@ -195,7 +207,7 @@ fn work<R: Reactor>(
         failure
     };
     let connections = source.connections(spec, shared.control.stop);
-    let ThreadConnections { mut sockets, connections, server } = match connections {
+    let ThreadConnections { mut sockets, mut connections, server } = match connections {
         Ok(connections) => connections,
         Err(failure) => {
             let failure = give_up(failure);
@@ -216,6 +228,7 @@ fn work<R: Reactor>(
         give_up(Failure::new("connect", format!("{} cannot be opened: {error}", R::NAME)))
     })?;
     let recorder = Recorder::new(spec.timetable(), number, finished);
+    connections.iter_mut().for_each(|connection| connection.set_clock(clock));
     let thread = Thread { number, connections, reactor, reconnect, placed };
     Ok(worker(spec, workload, thread, recorder, clock, shared).drive())
 }
@@ -292,7 +305,8 @@ fn reconnect(
     connections: usize,
     sockets: &mut Vec<OwnedFd>,
 ) -> std::io::Result<Reconnect> {
-    if spec.dry_run || !spec.reopens() {
+    let may_reopen = spec.reopens() || (spec.script.is_some() && !sockets.is_empty());
+    if spec.dry_run || !may_reopen {
         return Ok(Reconnect::default());
     }
     let (threads, waker) = ReconnectThreads::start(spec, connections)?;

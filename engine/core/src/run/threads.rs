@@ -9,7 +9,8 @@ use crate::error::Failure;
 use crate::opening::limits;
 use crate::opening::{ConnectionRange, Opened, open_all, open_range};
 use crate::random::Random;
-use crate::spec::RunSpec;
+use crate::script::{HandedOver, open_threads};
+use crate::spec::{RunSpec, ScriptSpec};
 use crate::system::unshare_file_table;
 use crate::worker::connection::Connection;
 use crate::workload::{Client, Workload};
@@ -120,6 +121,41 @@ pub fn sources(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<ConnectionSource
         sources[number as usize % count].add(spec, number, one, random);
     }
     Ok(sources.into_iter().map(ConnectionSource::Open).collect())
+}
+
+/// The threads of a script, ready for their events, with the connections that the loop takes over.
+///
+/// # Errors
+/// What a thread failed with, at stage `script`.
+pub fn of_script(
+    spec: &RunSpec,
+    script: &ScriptSpec,
+    stop: &AtomicBool,
+) -> Result<Vec<ThreadConnections>, Failure> {
+    limits::raise_open_files_limit(u64::from(spec.connections))
+        .map_err(|told| Failure::new("limits", told))?;
+    let seeding = (spec.seeding, spec.seed);
+    let opened = open_threads(script, spec.connections, seeding, stop)?;
+    let is_looped = opened.iter().all(|(_, handed)| handed.is_some());
+    let count = if is_looped { threads(spec) } else { opened.len() };
+    let mut sources: Vec<ThreadConnections> =
+        (0..count).map(|_| ThreadConnections::default()).collect();
+    for ((number, (thread, handed)), random) in
+        (0..).zip(opened).zip(spec.seeding.streams(spec.seed))
+    {
+        let own = &mut sources[number as usize % count];
+        let client = Client::new(number, Vec::new(), random);
+        let Some(HandedOver { socket, link, deprecate_eof, server_version }) = handed else {
+            own.connections.push(Connection::new(true, client).scripted(thread));
+            continue;
+        };
+        if number == 0 {
+            own.server = Some(ServerInfo { server_version, transport: link.to_string() });
+        }
+        own.sockets.push(socket);
+        own.connections.push(Connection::new(deprecate_eof, client).over(link).scripted(thread));
+    }
+    Ok(sources)
 }
 
 /// The connections of a dry run, which has no server: statements are numbered as a server would.

@@ -59,6 +59,15 @@ pub struct Session {
     payload: Vec<u8>,
 }
 
+/// Why a statement has no result.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The server refused it.
+    Server(ServerError),
+    /// The session is broken, and how.
+    Lost(String),
+}
+
 /// Without the buffers: a login leaves its last answer in one, and that may be the password.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -106,6 +115,19 @@ impl Session {
         timeouts: &Timeouts,
     ) -> Result<Self, SessionError> {
         Self::open(endpoint, login, transport, timeouts, capability::LOCAL_FILES)
+    }
+
+    /// [`Self::connect_over`] for a session in which one text may hold several statements.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn connect_script(
+        endpoint: &Endpoint,
+        login: &Login,
+        transport: &Transport,
+        timeouts: &Timeouts,
+    ) -> Result<Self, SessionError> {
+        Self::open(endpoint, login, transport, timeouts, capability::MULTI_STATEMENTS)
     }
 
     fn open(
@@ -194,6 +216,46 @@ impl Session {
         command::statement_prepare(&mut self.request, sql);
         self.exchange(ReplyShape::Prepare).map_err(|problem| self.failed(sql, problem))?;
         Ok(self.scanner.statement_id())
+    }
+
+    /// Sends packets of one request; gives what the reply held, and the number of a statement that was
+    /// prepared. The reply's packets are appended to `kept`, up to `most` bytes.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the server refuses, or the session broke.
+    pub(crate) fn exchange_keeping(
+        &mut self,
+        request: &[u8],
+        shape: ReplyShape,
+        kept: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<(Summary, u32), Refusal> {
+        let lost = |problem: Problem| match problem {
+            Problem::Server(error) => Refusal::Server(error),
+            other => Refusal::Lost(other.to_string()),
+        };
+        self.stream.request(request).map_err(|error| lost(error.into()))?;
+        self.scanner.begin_at(shape, packets_in(request.len()));
+        let mut buffer = [0; READ_LENGTH];
+        loop {
+            let length = self.stream.read(&mut buffer).map_err(|error| lost(error.into()))?;
+            if length == 0 {
+                return Err(lost(Problem::closed()));
+            }
+            if shape == ReplyShape::Text && kept.len() < most {
+                kept.extend_from_slice(&buffer[..length]);
+            }
+            match self.scanner.feed(&buffer[..length]).map_err(|error| lost(error.into()))? {
+                Some(Outcome::Done(summary)) => return Ok((summary, self.scanner.statement_id())),
+                Some(Outcome::Failed(error)) => return Err(Refusal::Server(error)),
+                None => {}
+            }
+        }
+    }
+
+    /// Sends a packet that has no answer; a session that is broken says so when it is asked next.
+    pub(crate) fn send_unanswered(&mut self, packet: &[u8]) {
+        drop(self.stream.request(packet));
     }
 
     /// Hands the session over: a blocking socket, and its compression and TLS.

@@ -6,12 +6,14 @@
 use crate::error::Failure;
 use crate::opening::Opened;
 use crate::record::run_record::Share;
+use crate::script::{Happened, Next, Reaction, ScriptThread};
 use crate::session::Endpoint;
 use crate::session::link::{Link, LinkError};
-use crate::workload::event::{Event, Reply, Step};
+use crate::time::clock::Clock;
+use crate::workload::event::{Event, Step};
 use crate::workload::{Client, Workload};
 use dbdyno_wire::mysql::command::QUIT_PACKET;
-use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner};
+use dbdyno_wire::mysql::scanner::{Outcome, Scanner};
 use std::os::fd::OwnedFd;
 
 /// A connection that is logged in.
@@ -19,6 +21,8 @@ pub struct Connection {
     link: Link,
     scanner: Scanner,
     client: Client,
+    /// What makes up its events, if no workload does.
+    script: Option<Box<ScriptThread>>,
     event: Event,
     step: usize,
     in_flight: bool,
@@ -34,6 +38,10 @@ pub struct Connection {
     pub asked_ns: u64,
     /// What the connection did after the warm-up.
     pub share: Share,
+    /// Whether the event that has just ended is to be counted; scripts may end one that is not.
+    pub counts: bool,
+    /// Whether its session was lost in the middle of a statement and is opened again.
+    pub was_lost: bool,
 }
 
 impl Connection {
@@ -44,6 +52,7 @@ impl Connection {
             link: Link::Plain,
             scanner: Scanner::new(deprecate_eof),
             client,
+            script: None,
             event: Event::default(),
             step: 0,
             in_flight: false,
@@ -55,6 +64,8 @@ impl Connection {
             sent_ns: 0,
             asked_ns: 0,
             share: Share::default(),
+            counts: true,
+            was_lost: false,
         }
     }
 
@@ -63,6 +74,13 @@ impl Connection {
     pub fn over(mut self, link: Link) -> Self {
         self.scanner = self.scanner.of_any_number(link.is_compressed());
         self.link = link;
+        self
+    }
+
+    /// The same connection, whose events are made up by a thread of a script.
+    #[must_use]
+    pub(crate) fn scripted(mut self, thread: ScriptThread) -> Self {
+        self.script = Some(Box::new(thread));
         self
     }
 
@@ -101,6 +119,57 @@ impl Connection {
         !self.event.steps.is_empty()
     }
 
+    /// Whether a script says what it does.
+    #[inline]
+    #[must_use]
+    pub const fn is_scripted(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// Whether the loop has its socket; some scripts keep theirs to themselves.
+    #[must_use]
+    pub fn has_socket(&self) -> bool {
+        self.script.as_ref().is_none_or(|script| script.is_looped())
+    }
+
+    /// Begins an event of its script, which was due at `due_ns`.
+    pub(super) fn draw_script(&mut self, due_ns: u64, now_ns: u64) -> Next {
+        (self.due_ns, self.sent_ns, self.asked_ns) = (due_ns, now_ns, now_ns);
+        (self.step, self.in_flight, self.counts) = (0, true, true);
+        let script = self.script.as_mut().expect("its caller has asked");
+        script.draw(&mut self.event)
+    }
+
+    /// Tells its script something; the request it may want to send is the event's only packet.
+    #[inline]
+    pub(super) fn follow(&mut self, reaction: &Reaction<'_>) -> Next {
+        (self.step, self.in_flight) = (0, true);
+        let script = self.script.as_mut().expect("its caller has asked");
+        script.follow(reaction, &mut self.event)
+    }
+
+    /// Its script begins no event any more.
+    pub(super) fn begin_leaving(&mut self) {
+        self.leaving = true;
+    }
+
+    /// What its script did without the loop.
+    pub(super) fn happened(&mut self) -> impl Iterator<Item = Happened> {
+        self.script.iter_mut().flat_map(|script| script.happened())
+    }
+
+    /// The run's clock, for its script.
+    pub(crate) fn set_clock(&mut self, clock: Clock) {
+        if let Some(script) = &mut self.script {
+            script.set_clock(clock);
+        }
+    }
+
+    /// The number of the statement that was prepared last.
+    pub(super) const fn prepared_id(&self) -> u32 {
+        self.scanner.statement_id()
+    }
+
     /// Whether what was left after the last event is being sent.
     #[must_use]
     pub const fn is_leaving(&self) -> bool {
@@ -109,10 +178,7 @@ impl Connection {
 
     /// The bytes to send for the current statement; its reply is expected from now on.
     pub fn request(&mut self) -> &[u8] {
-        self.scanner.begin(match self.event.steps[self.step].reply {
-            Reply::Text => ReplyShape::Text,
-            Reply::Binary => ReplyShape::Binary,
-        });
+        self.scanner.begin(self.event.steps[self.step].reply.into());
         self.link.request(self.event.packet(self.step))
     }
 
@@ -127,9 +193,12 @@ impl Connection {
     /// When the bytes are no reply of the protocol, or nothing was asked.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
+        if let Some(script) = &mut self.script {
+            return feed_through(&mut self.link, &mut self.scanner, script.kept(), bytes);
+        }
         match &mut self.link {
             Link::Plain => Ok(self.scanner.feed(bytes)?),
-            link => feed_through(link, &mut self.scanner, bytes),
+            link => feed_through(link, &mut self.scanner, None, bytes),
         }
     }
 
@@ -214,14 +283,19 @@ impl Connection {
     }
 }
 
-/// Feeds what `bytes` hold for the scanner, in pieces; the last of them completes the reply.
+/// Feeds what `bytes` hold for the scanner, in pieces; the last of them completes the reply. They are
+/// also `kept`, if someone will read the rows.
 fn feed_through(
     link: &mut Link,
     scanner: &mut Scanner,
+    mut kept: Option<&mut Vec<u8>>,
     bytes: &[u8],
 ) -> Result<Option<Outcome>, LinkError> {
     let mut outcome = None;
     link.decode(bytes, &mut |piece| {
+        if let Some(kept) = &mut kept {
+            kept.extend_from_slice(piece);
+        }
         if let Some(reached) = scanner.feed(piece)? {
             outcome = Some(reached);
         }

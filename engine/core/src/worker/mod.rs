@@ -9,21 +9,27 @@ pub mod connection;
 mod pacing;
 mod pause;
 mod reconnect;
+mod scripted;
 
 use crate::error::Failure;
 use crate::placement::Placed;
 use crate::reactor::{Arrival, ArrivalKind, Reactor};
 use crate::record::recorder::{Answer, Recorder, Remainder};
 use crate::record::run_record::Share;
+use crate::script::Reaction;
 use crate::spec::IgnoredErrors;
 use crate::time::clock::Clock;
 use crate::time::schedule::Phase;
 use crate::workload::Workload;
+use crate::workload::event::{Reply, Step};
 use connection::Connection;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 pub use pacing::{Pacing, SharedQueue};
 pub use pause::Pause;
 pub use reconnect::{Attempt, Reconnect, ReconnectThreads, Sessions};
+use scripted::Drawn;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -64,6 +70,8 @@ pub struct Worker<'a, R: Reactor> {
     reconnect: Reconnect,
     pause: Pause<'a>,
     placed: Placed,
+    /// Until when scripts sleep, and on which connection.
+    sleeping: BinaryHeap<Reverse<(u64, usize)>>,
     /// Connections that may still begin an event or are in one.
     active: usize,
     now_ns: u64,
@@ -88,6 +96,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             reconnect,
             pause,
             placed,
+            sleeping: BinaryHeap::new(),
             active: 0,
             now_ns: 0,
             next_ns: u64::MAX,
@@ -141,6 +150,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
         if self.reconnect.is_pending() {
             self.finish_reconnects()?;
+        }
+        if !self.sleeping.is_empty() {
+            self.wake_up()?;
         }
         if self.pause.is_on(self.now_ns) {
             self.pass_pause()?;
@@ -209,11 +221,17 @@ impl<'a, R: Reactor> Worker<'a, R> {
             affected_rows: summary.affected_rows,
             bytes: summary.bytes,
         };
-        let kind = connection.statement().kind;
-        self.recorder.statement(kind, connection.asked_ns, self.now_ns, answer);
+        let Step { kind, reply, .. } = connection.statement();
+        if reply != Reply::Prepare {
+            self.recorder.statement(kind, connection.asked_ns, self.now_ns, answer);
+        }
         if connection.advance() {
             connection.asked_ns = self.now_ns;
             return self.send(slot);
+        }
+        if connection.is_scripted() {
+            let statement = connection.prepared_id();
+            return self.follow(slot, &Reaction::Answered(summary, statement));
         }
         if connection.is_leaving() {
             self.retire(slot);
@@ -229,6 +247,10 @@ impl<'a, R: Reactor> Worker<'a, R> {
     #[inline]
     fn complete(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
+        if !connection.counts {
+            self.recorder.abandon();
+            return;
+        }
         self.recorder.event(connection.due_ns, connection.sent_ns, self.now_ns);
         if self.recorder.phase() != Phase::Warmup {
             connection.completed(self.now_ns.saturating_sub(connection.due_ns));
@@ -257,10 +279,14 @@ impl<'a, R: Reactor> Worker<'a, R> {
             if self.is_over() || !self.orders.control.claim(self.recorder.phase()) {
                 return self.leave(slot);
             }
-            if self.draw_event(slot, self.now_ns) {
-                self.send_first(slot)?;
-                // Many silent events took a while: this request does not wait for more of them.
-                return if has_sent_nothing { self.flush() } else { Ok(()) };
+            match self.draw_event(slot, self.now_ns)? {
+                Drawn::Request => {
+                    self.send_first(slot)?;
+                    // Many silent events took a while: this request does not wait for more of them.
+                    return if has_sent_nothing { self.flush() } else { Ok(()) };
+                }
+                Drawn::Over => {}
+                Drawn::Waits | Drawn::Left => return Ok(()),
             }
             has_sent_nothing = true;
             self.complete(slot);
@@ -273,12 +299,15 @@ impl<'a, R: Reactor> Worker<'a, R> {
         self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over()
     }
 
-    /// Draws an event that begins now; false when it has nothing to send and so ends at once.
+    /// Draws an event that begins now; it is over at once when it has nothing to send.
     #[inline]
-    fn draw_event(&mut self, slot: usize, due_ns: u64) -> bool {
+    fn draw_event(&mut self, slot: usize, due_ns: u64) -> Result<Drawn, Failure> {
+        if self.connections[slot].is_scripted() {
+            return self.draw_script(slot, due_ns);
+        }
         let has_request = self.draw(slot, due_ns);
         self.recorder.begun(self.connections[slot].sent_ns);
-        has_request
+        Ok(if has_request { Drawn::Request } else { Drawn::Over })
     }
 
     #[inline]
@@ -397,6 +426,9 @@ impl<R: Reactor> Worker<'_, R> {
     pub(super) fn leave(&mut self, slot: usize) -> Result<(), Failure> {
         let connection = &mut self.connections[slot];
         let is_mute = self.orders.control.is_over() || connection.is_gone();
+        if connection.is_scripted() && !is_mute && !connection.is_leaving() {
+            return self.dismiss_script(slot);
+        }
         if is_mute || connection.is_leaving() || !connection.leave(self.orders.workload) {
             self.retire(slot);
             return Ok(());
@@ -415,7 +447,7 @@ impl<R: Reactor> Worker<'_, R> {
     /// request in flight is only closed.
     pub(super) fn log_out(&mut self) {
         for (slot, connection) in self.connections.iter_mut().enumerate() {
-            if !connection.is_in_flight() && !connection.is_gone() {
+            if connection.has_socket() && !connection.is_in_flight() && !connection.is_gone() {
                 let _ = self.reactor.send(slot_number(slot), connection.logout());
             }
         }

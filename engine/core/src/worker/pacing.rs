@@ -17,6 +17,7 @@
 //! new backlog at once.
 
 use super::Worker;
+use super::scripted::Drawn;
 use crate::error::Failure;
 use crate::random::Random;
 use crate::reactor::Reactor;
@@ -299,13 +300,15 @@ impl<R: Reactor> Worker<'_, R> {
     /// How long to wait at most if no reply comes; None leaves that to the reactor.
     #[inline]
     pub(super) fn time_to_wait(&self) -> Option<Duration> {
-        if self.pacing.is_closed() && !self.pause.is_on(self.now_ns) {
+        let is_closed = self.pacing.is_closed() && !self.pause.is_on(self.now_ns);
+        if is_closed && self.sleeping.is_empty() {
             return None;
         }
         let now_ns = self.reactor.now_ns(&self.orders.clock);
         let wakes_ns = self.pause.wakes_ns(now_ns);
         let begins_ns = if self.pacing.has_free_connection() { self.next_ns } else { u64::MAX };
-        let next_ns = begins_ns.min(self.orders.deadline_ns).min(wakes_ns);
+        let sleeps_ns = self.sleeping.peek().map_or(u64::MAX, |first| first.0.0);
+        let next_ns = begins_ns.min(self.orders.deadline_ns).min(wakes_ns).min(sleeps_ns);
         (now_ns < self.orders.deadline_ns && next_ns < u64::MAX)
             .then(|| Duration::from_nanos(next_ns.saturating_sub(now_ns)))
     }
@@ -361,17 +364,19 @@ impl<R: Reactor> Worker<'_, R> {
                 break;
             }
             self.recorder.taken_from_backlog();
-            let has_request = self.draw_event(start.slot, start.due_ns);
+            let drawn = self.draw_event(start.slot, start.due_ns)?;
             if start.was_free && !self.pause.delayed(start.due_ns) {
                 self.recorder.lag(start.due_ns, self.connections[start.slot].sent_ns);
             }
-            if has_request {
-                self.send_first(start.slot)?;
-            } else {
-                self.complete(start.slot);
-                self.connections[start.slot].set_idle();
-                self.pacing.free(start.slot, self.now_ns);
-                self.next_ns = self.pacing.next_ns();
+            match drawn {
+                Drawn::Request => self.send_first(start.slot)?,
+                Drawn::Over => {
+                    self.complete(start.slot);
+                    self.connections[start.slot].set_idle();
+                    self.pacing.free(start.slot, self.now_ns);
+                    self.next_ns = self.pacing.next_ns();
+                }
+                Drawn::Waits | Drawn::Left => {}
             }
         }
         while let Some(slot) = self.pacing.dismiss() {

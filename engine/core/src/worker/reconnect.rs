@@ -9,7 +9,9 @@ use super::{Worker, broken, slot_number};
 use crate::error::{CANNOT_CONNECT, Failure, is_loss};
 use crate::opening::{Opened, Opener};
 use crate::reactor::Reactor;
+use crate::script::Reaction;
 use crate::spec::RunSpec;
+use crate::workload::event::Reply;
 use dbdyno_wire::mysql::scanner::ServerError;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -91,7 +93,12 @@ impl<R: Reactor> Worker<'_, R> {
             let failure = failure();
             return self.lost(slot, failure);
         }
-        self.recorder.refused(error.code, self.now_ns);
+        if connection.statement().reply != Reply::Prepare {
+            self.recorder.refused(error.code, self.now_ns);
+        }
+        if connection.is_scripted() {
+            return self.follow(slot, &Reaction::Refused(error));
+        }
         if !is_ignored {
             return Err(failure());
         }
@@ -127,6 +134,7 @@ impl<R: Reactor> Worker<'_, R> {
             self.retire(slot);
             return Ok(());
         }
+        self.connections[slot].was_lost = true;
         self.reconnect_slot(slot);
         Ok(())
     }
@@ -146,7 +154,7 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(true)
     }
 
-    fn reconnect_slot(&mut self, slot: usize) {
+    pub(super) fn reconnect_slot(&mut self, slot: usize) {
         self.connections[slot].lose();
         if let Some(sessions) = &self.reconnect.sessions {
             sessions.request(slot, self.connections[slot].number());
@@ -171,7 +179,8 @@ impl<R: Reactor> Worker<'_, R> {
         }
         if self.is_over() {
             for slot in std::mem::take(&mut self.reconnect.pending) {
-                if self.connections[slot].has_ended() {
+                let connection = &self.connections[slot];
+                if connection.has_ended() && !connection.is_scripted() {
                     self.complete(slot);
                 }
                 self.retire(slot);
@@ -182,9 +191,14 @@ impl<R: Reactor> Worker<'_, R> {
 
     fn reconnected(&mut self, slot: usize, opened: Opened) -> Result<(), Failure> {
         self.reconnect.pending.retain(|&waiting| waiting != slot);
+        let deprecate_eof = opened.deprecate_eof;
         let socket = self.connections[slot].reopened(opened);
         self.reactor.replace(slot_number(slot), socket).map_err(|error| broken(&error))?;
         self.recorder.reconnect(self.now_ns);
+        let was_lost = std::mem::take(&mut self.connections[slot].was_lost);
+        if self.connections[slot].is_scripted() {
+            return self.follow(slot, &Reaction::Renewed { was_lost, deprecate_eof });
+        }
         if self.connections[slot].has_ended() {
             self.complete(slot);
             return self.go_on(slot);

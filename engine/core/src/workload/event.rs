@@ -5,6 +5,8 @@
 //! sends the next. So drawing and encoding take no time between two statements, nothing is
 //! allocated once the buffers have grown, and the worker knows no SQL.
 
+use dbdyno_wire::mysql::scanner::ReplyShape;
+
 /// Declares the kinds of statements with their names, in one list.
 macro_rules! statement_kinds {
     ($($(#[$about:meta])* $kind:ident = $name:literal,)*) => {
@@ -53,6 +55,10 @@ statement_kinds! {
     RandomPoints = "random_points",
     /// `SELECT count(k) … WHERE k BETWEEN ? AND ? OR …`
     RandomRanges = "random_ranges",
+    /// A text of a script's.
+    Query = "query",
+    /// A prepared statement of a script's.
+    Execute = "execute",
 }
 
 /// Which shape of reply a packet asks for.
@@ -62,6 +68,18 @@ pub enum Reply {
     Text,
     /// The reply of `COM_STMT_EXECUTE`: rows are binary.
     Binary,
+    /// The reply of `COM_STMT_PREPARE`, which counts as no statement.
+    Prepare,
+}
+
+impl From<Reply> for ReplyShape {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Text => Self::Text,
+            Reply::Binary => Self::Binary,
+            Reply::Prepare => Self::Prepare,
+        }
+    }
 }
 
 /// One statement of an event: its request packet ends at `end` in [`Event::bytes`].

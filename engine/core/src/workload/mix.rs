@@ -9,8 +9,8 @@ use super::statement::{Statement, has_table};
 use super::{Client, StatementText, Workload};
 use crate::random::{C_FORMAT, Distribution, PAD_FORMAT, Random, Sampler};
 use crate::workload::event::StatementKind::{
-    Begin, Commit, Deletes, DistinctRanges, IndexUpdates, Inserts, NonIndexUpdates, OrderRanges,
-    PointSelects, RandomPoints, RandomRanges, SimpleRanges, SumRanges,
+    Begin, Commit, Deletes, DistinctRanges, Execute, IndexUpdates, Inserts, NonIndexUpdates,
+    OrderRanges, PointSelects, Query, RandomPoints, RandomRanges, SimpleRanges, SumRanges,
 };
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
@@ -118,7 +118,7 @@ impl Mix {
                 let row = [id, k, Parameter::Text(&c), Parameter::Text(&pad)];
                 self.send((kind, table), &row, ids, event);
             }
-            RandomPoints | RandomRanges => unreachable!("no recipe has {kind:?}"),
+            RandomPoints | RandomRanges | Query | Execute => unreachable!("no recipe has {kind:?}"),
         }
     }
 

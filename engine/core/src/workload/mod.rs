@@ -86,6 +86,27 @@ pub trait Workload: Send + Sync {
     fn queries_per_event(&self) -> u32;
 }
 
+/// The events of a script, which are made up by each client's own thread of it.
+pub(crate) struct Scripted;
+
+impl Workload for Scripted {
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    fn statements(&self) -> &[StatementText] {
+        &[]
+    }
+
+    fn fill(&self, _client: &mut Client, _event: &mut Event) {
+        unreachable!("a script's thread is asked instead")
+    }
+
+    fn queries_per_event(&self) -> u32 {
+        0
+    }
+}
+
 /// Which workload a run asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {

@@ -33,6 +33,8 @@ pub(super) const fn template(kind: StatementKind) -> &'static str {
         StatementKind::RandomRanges => {
             "        SELECT count(k)\n          FROM sbtest1\n          WHERE {}"
         }
+        // A script's own text.
+        StatementKind::Query | StatementKind::Execute => "{}",
     }
 }
 
@@ -95,6 +97,10 @@ impl Statement {
 /// Strings are drawn from digits and dashes, so nothing needs an escape.
 fn write_literal(parameter: Parameter<'_>, out: &mut Vec<u8>) {
     match parameter {
+        Parameter::Null => out.extend_from_slice(b"NULL"),
+        Parameter::Double(number) => {
+            write!(out, "{number}").expect("writing to memory does not fail");
+        }
         Parameter::BigInt(number) => {
             write!(out, "{number}").expect("writing to memory does not fail");
         }

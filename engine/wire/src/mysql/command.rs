@@ -15,16 +15,24 @@ const STATEMENT_EXECUTE: u8 = 0x17;
 const STATEMENT_CLOSE: u8 = 0x19;
 const STATEMENT_RESET: u8 = 0x1a;
 
+/// Column type of a DOUBLE.
+const TYPE_DOUBLE: u8 = 0x05;
+/// Column type of NULL.
+const TYPE_NULL: u8 = 0x06;
 /// Column type of a 64-bit integer.
 pub const TYPE_BIG_INT: u8 = 0x08;
 /// Column type of a string.
 pub const TYPE_STRING: u8 = 0xfe;
 
 /// A value bound to a placeholder of a prepared statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Parameter<'a> {
+    /// SQL NULL.
+    Null,
     /// A signed 64-bit integer.
     BigInt(i64),
+    /// A DOUBLE.
+    Double(f64),
     /// A string, in the session's character set.
     Text(&'a [u8]),
 }
@@ -37,13 +45,13 @@ fn append(out: &mut Vec<u8>, code: u8, body: &[u8]) {
 }
 
 /// Appends `COM_QUERY`: run `sql`, answer with text rows.
-pub fn query(out: &mut Vec<u8>, sql: &str) {
-    append(out, QUERY, sql.as_bytes());
+pub fn query(out: &mut Vec<u8>, sql: impl AsRef<[u8]>) {
+    append(out, QUERY, sql.as_ref());
 }
 
 /// Appends `COM_STMT_PREPARE`.
-pub fn statement_prepare(out: &mut Vec<u8>, sql: &str) {
-    append(out, STATEMENT_PREPARE, sql.as_bytes());
+pub fn statement_prepare(out: &mut Vec<u8>, sql: impl AsRef<[u8]>) {
+    append(out, STATEMENT_PREPARE, sql.as_ref());
 }
 
 /// Appends `COM_STMT_EXECUTE` without a cursor. The types of the parameters are written when
@@ -60,7 +68,7 @@ pub fn statement_execute(
     out.push(0); // no cursor
     out.extend_from_slice(&1_u32.to_le_bytes()); // iterations
     if !parameters.is_empty() {
-        out.resize(out.len() + parameters.len().div_ceil(8), 0); // none is NULL
+        write_nulls(out, parameters);
         out.push(u8::from(new_params_bound));
         if new_params_bound {
             parameters.iter().for_each(|parameter| write_type(out, parameter));
@@ -70,9 +78,22 @@ pub fn statement_execute(
     end_packet(out, start);
 }
 
+/// One bit for each parameter.
+fn write_nulls(out: &mut Vec<u8>, parameters: &[Parameter<'_>]) {
+    let start = out.len();
+    out.resize(start + parameters.len().div_ceil(8), 0);
+    for (place, parameter) in parameters.iter().enumerate() {
+        if matches!(parameter, Parameter::Null) {
+            out[start + place / 8] |= 1 << (place % 8);
+        }
+    }
+}
+
 fn write_type(out: &mut Vec<u8>, parameter: &Parameter<'_>) {
     let code = match parameter {
+        Parameter::Null => TYPE_NULL,
         Parameter::BigInt(_) => TYPE_BIG_INT,
+        Parameter::Double(_) => TYPE_DOUBLE,
         Parameter::Text(_) => TYPE_STRING,
     };
     out.extend_from_slice(&[code, 0]);
@@ -80,6 +101,8 @@ fn write_type(out: &mut Vec<u8>, parameter: &Parameter<'_>) {
 
 fn write_value(out: &mut Vec<u8>, parameter: &Parameter<'_>) {
     match parameter {
+        Parameter::Null => {}
+        Parameter::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
         Parameter::BigInt(value) => out.extend_from_slice(&value.to_le_bytes()),
         Parameter::Text(text) => lenenc::write_string(out, text),
     }
@@ -204,6 +227,20 @@ mod tests {
             let values = parameter::parse(rest, 2, &mut types);
             assert_eq!(values, Ok(vec![Value::Integer(3), Value::Text(b"x".to_vec())]));
         }
+    }
+
+    #[test]
+    fn nulls_and_doubles_are_read_as_they_were_written() {
+        let mut parameters = vec![Parameter::Null; 9];
+        parameters[1] = Parameter::Double(0.25);
+        parameters[8] = Parameter::Text(b"");
+        let packet = written(|out| statement_execute(out, 5, &parameters, true));
+        let Ok(Command::Execute(5, rest)) = Command::parse(payload(&packet)) else {
+            panic!("no execution: {packet:?}");
+        };
+        let values = parameter::parse(rest, 9, &mut Vec::new()).expect("a whole execution");
+        assert_eq!((&values[0], &values[1]), (&Value::Null, &Value::Real(0.25)));
+        assert_eq!((&values[7], &values[8]), (&Value::Null, &Value::Text(Vec::new())));
     }
 
     #[test]

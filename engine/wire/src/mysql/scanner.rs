@@ -37,6 +37,8 @@ pub struct Summary {
     pub rows: u64,
     /// Columns of the last result; 0 when it was no result set.
     pub columns: u64,
+    /// How many results it had: more than one only for a text of several statements.
+    pub results: u32,
     /// The server's status flags at the end.
     pub status: u16,
     /// Bytes of the whole reply, headers included.
@@ -388,6 +390,7 @@ impl ReplyState {
 
     fn end_result(&mut self, status: u16) -> Option<Outcome> {
         self.summary.status = status;
+        self.summary.results = self.summary.results.saturating_add(1);
         if status & STATUS_MORE_RESULTS == 0 {
             return Some(Outcome::Done(self.summary));
         }

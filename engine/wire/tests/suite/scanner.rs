@@ -16,8 +16,19 @@ struct Sample {
 }
 
 fn done(affected_rows: u64, rows: u64, columns: u64, status: u16, bytes: &[u8]) -> Outcome {
+    several(1, affected_rows, rows, columns, status, bytes)
+}
+
+fn several(
+    results: u32,
+    affected_rows: u64,
+    rows: u64,
+    columns: u64,
+    status: u16,
+    bytes: &[u8],
+) -> Outcome {
     let bytes = bytes.len() as u64;
-    Outcome::Done(Summary { affected_rows, rows, columns, status, bytes })
+    Outcome::Done(Summary { affected_rows, rows, columns, results, status, bytes })
 }
 
 fn deadlock() -> ServerError {
@@ -97,7 +108,7 @@ fn prepare_sample(deprecate_eof: bool, parameters: u16, columns: u16) -> Sample 
     writer.definitions(parameters.into());
     writer.definitions(columns.into());
     let status = if deprecate_eof || parameters + columns == 0 { 0 } else { 2 };
-    let outcome = done(0, 0, columns.into(), status, &writer.out);
+    let outcome = several(0, 0, 0, columns.into(), status, &writer.out);
     Sample { shape: ReplyShape::Prepare, deprecate_eof, bytes: writer.out, outcome }
 }
 
@@ -184,7 +195,7 @@ fn several_results_are_one_reply() {
     writer.rows(ReplyShape::Text, &[b"c".to_vec()], 2);
     writer.end(2 | STATUS_MORE_RESULTS);
     writer.ok(1, 2);
-    let outcome = done(5, 3, 0, 2, &writer.out);
+    let outcome = several(4, 5, 3, 0, 2, &writer.out);
     check(&Sample { shape: ReplyShape::Text, deprecate_eof: true, bytes: writer.out, outcome });
 }
 

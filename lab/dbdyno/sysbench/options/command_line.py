@@ -8,7 +8,7 @@ sysbench: the global ones before the banner, a workload's own after.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from dbdyno import __version__, _engine
@@ -19,6 +19,7 @@ from dbdyno.sysbench.options.table import (
     GLOBAL_TABLE,
     LOG,
     MYSQL,
+    PGSQL,
     RANDOM,
     by_name,
     of_test,
@@ -35,6 +36,7 @@ class CommandLine:
     """What was typed: the two words, and the options by name (the last of each).
 
     Attributes:
+        arguments: all of it, as typed.
         spelled: the options as they were typed, for messages.
         places: file and line of those options that came from a file.
         names_test: whether the test was named by ``--test``.
@@ -42,6 +44,7 @@ class CommandLine:
     """
 
     def __init__(self) -> None:
+        self.arguments: tuple[str, ...] = ()
         self.test: str | None = None
         self.command: str | None = None
         self.typed: dict[str, str | None] = {}
@@ -86,6 +89,7 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
         Refusal: there is a third word, or a file of options cannot be read.
     """
     line = CommandLine()
+    line.arguments = tuple(argv)
     for place, argument in enumerate(argv):
         if argument == "--" and place + 1 < len(argv):
             typed = argv[place + 1]
@@ -116,7 +120,14 @@ def workload_values(line: CommandLine, test: str, typed: Mapping[str, str | None
     Raises:
         Refusal: an option is unknown, or a BOOL option is neither on nor off.
     """
-    table = by_name(of_test(test))
+    return declared_values(line, of_test(test), typed)
+
+
+def declared_values(
+    line: CommandLine, options: Iterable[Option], typed: Mapping[str, str | None]
+) -> Values:
+    """The same for any options that a test declares; those of all tests are not among them."""
+    table = by_name(options)
     accepted = _accepted(table, typed)
     known = _accepted(GLOBAL_TABLE, typed) | accepted
     for name in typed:
@@ -390,6 +401,7 @@ def general_help() -> str:
             _section("Log options", LOG),
             _section("General database options", DATABASE),
             _section("mysql options", MYSQL),
+            _section("pgsql options", PGSQL),
             f"Compiled-in tests:\n{tests}",
             "See 'sysbench <testname> help' for a list of options for each test.\n",
         ]
@@ -398,7 +410,12 @@ def general_help() -> str:
 
 def workload_help(name: str) -> str:
     """What ``<testname> help`` shows."""
-    return _section(f"{name} options", of_test(name)) + "\n"
+    return options_help(name, of_test(name))
+
+
+def options_help(name: str, options: Sequence[Option]) -> str:
+    """What a test's ``help`` shows, with these options."""
+    return _section(f"{name} options", options) + "\n"
 
 
 def _section(title: str, options: Sequence[Option]) -> str:

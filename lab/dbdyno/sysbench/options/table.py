@@ -2,14 +2,13 @@
 
 Names, types and defaults are sysbench 1.0.20's, and what 1.1 added; `compat` says what differs
 there. Numeric options of the workloads are DOUBLE as in sysbench, where every number of a Lua
-script is one. Real options that this version does not support are in `UNSUPPORTED_OPTIONS`.
+script is one.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from dbdyno.sysbench.options.values import Kind, Option, Refusal, argument_error, canonical, fatal
 
@@ -60,7 +59,7 @@ thread-stack-size   SIZE   64K     checked only: dbdyno has no thread and no sta
     connection
 thread-init-timeout INT    30      seconds a connection may take to log in (sysbench 1.1); when not
     given, 10
-luajit-cmd          STRING -       accepted: there is no LuaJIT to be switched (sysbench 1.1)
+luajit-cmd          STRING -       for Lua scripts, as LuaJIT's -j {on,off,opt=...} (sysbench 1.1)
 config-file         FILE   -       options from a file of lines name=value; those that follow on the
     command line win
 compat              STRING 1.0     which sysbench to be {1.0,1.1}: defaults, texts, options
@@ -125,6 +124,15 @@ mysql-dry-run                BOOL   off            no server: every statement su
 mysql-ignore-errors          LIST   1213,1020,1205 error codes after which an event begins again, or
     "all"
 """)
+PGSQL = _options("""
+pgsql-host     STRING localhost host; these options are for the PostgreSQL driver, which this
+    version does not have: they are accepted, and change nothing
+pgsql-port     INT    5432      port
+pgsql-user     STRING sbtest    user
+pgsql-password STRING ""        password
+pgsql-db       STRING sbtest    database
+pgsql-sslmode  STRING prefer    TLS (sysbench 1.1)
+""")
 WORKLOAD = _options("""
 auto_inc             BOOL   on     let the server number the rows of a new table
 create_secondary     BOOL   on     index column k after the load
@@ -170,7 +178,7 @@ def by_name(options: Iterable[Option]) -> dict[str, Option]:
     return {canonical(option.name): option for option in options}
 
 
-GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL))
+GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL, *PGSQL))
 
 
 # Options of the tests of before 1.0. sysbench's scripts accept any word and read some of them; a
@@ -234,29 +242,6 @@ seed-rng           INT    0     accepted, as rand-init
 LEGACY_OPTIONS = (*SCRIPT, *LEGACY_ONE_TABLE, *WITHOUT_EFFECT)
 
 
-# What sysbench has and this version of dbdyno does not support: refused by name, never ignored. An
-# option that is set to its default (``--pgsql-port=5432``) is accepted, so that command lines which
-# spell out their defaults go on working.
-
-
-class UnsupportedOption(NamedTuple):
-    """An option's name, the values with which it does nothing, and what is missing."""
-
-    name: str
-    harmless: frozenset[str | None]
-    missing: str
-
-
-_POSTGRES = "the PostgreSQL driver"
-
-UNSUPPORTED_OPTIONS = (
-    UnsupportedOption("pgsql-host", frozenset({"localhost"}), _POSTGRES),
-    UnsupportedOption("pgsql-port", frozenset({"5432"}), _POSTGRES),
-    UnsupportedOption("pgsql-user", frozenset({"sbtest"}), _POSTGRES),
-    UnsupportedOption("pgsql-password", frozenset({"", None}), _POSTGRES),
-    UnsupportedOption("pgsql-db", frozenset({"sbtest"}), _POSTGRES),
-    UnsupportedOption("pgsql-sslmode", frozenset({"prefer"}), _POSTGRES),
-)
 SYSBENCH_TESTS = (
     *("bulk_insert", "oltp_delete", "oltp_insert", "oltp_point_select", "oltp_read_only"),
     *("oltp_read_write", "oltp_update_index", "oltp_update_non_index", "oltp_write_only"),
@@ -270,23 +255,6 @@ def unsupported(what: str, missing: str) -> Refusal:
     return argument_error(f"{what}: this version of dbdyno does not do this yet: {missing}")
 
 
-def without_unsupported(typed: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The typed options without unsupported ones that are set to their defaults.
-
-    Raises:
-        Refusal: an option asks for something that is not supported yet.
-    """
-    known = {option.name: option for option in UNSUPPORTED_OPTIONS}
-    kept = {}
-    for name, raw in typed.items():
-        option = known.get(name)
-        if option is None:
-            kept[name] = raw
-        elif raw not in option.harmless:
-            raise unsupported(f"--{name}", option.missing)
-    return kept
-
-
 def check_is_supported(name: str, ours: Sequence[str]) -> None:
     """Refuses a test that is not one of `ours`, as unsupported where sysbench has it.
 
@@ -298,6 +266,4 @@ def check_is_supported(name: str, ours: Sequence[str]) -> None:
     there_are = ", ".join(ours)
     if name in SYSBENCH_TESTS:
         raise unsupported(name, f"this test; there are {there_are}")
-    if os.path.isfile(name):  # noqa: PTH113 - pathlib costs a fifth of the start-up time
-        raise unsupported(name, f"Lua scripts; built in are {there_are}")
     raise fatal(f"Cannot find benchmark '{name}': no such built-in test, file or module")

@@ -95,6 +95,10 @@ class Values:
         self._table = table
         self._typed = typed
 
+    def options(self) -> list[Option]:
+        """The table, in its order."""
+        return list(self._table.values())
+
     def was_typed(self, name: str) -> bool:
         """Whether the command line has the option."""
         return canonical(name) in self._typed

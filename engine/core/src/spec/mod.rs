@@ -9,11 +9,15 @@ use crate::time::clock::ns;
 use crate::time::due_times::{RATE_PER_S_MAX, Spacing};
 use crate::time::pauses::PauseSpec;
 use crate::time::schedule::Timetable;
-use crate::workload::{self, Workload, WorkloadSpec};
+use crate::workload::{self, Scripted, Workload, WorkloadSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::time::Duration;
+
+mod script;
+
+pub use script::{DatabaseSpec, ScriptSpec};
 
 /// Events a second of a schedule that one engine thread begins with ease.
 const RATE_OF_A_THREAD: f64 = 50_000.0;
@@ -117,6 +121,9 @@ server_spec! {
         pub reactor: Choice,
         /// What is run.
         pub workload: NamedWorkload,
+        /// The script that is run instead.
+        #[serde(default)]
+        pub script: Option<ScriptSpec>,
         /// Which rows are touched.
         #[serde(default)]
         pub distribution: Distribution,
@@ -255,6 +262,9 @@ impl RunSpec {
     /// All that is wrong with the spec or the workload's options, one sentence each.
     pub fn workload(&self) -> Result<Box<dyn Workload>, Vec<String>> {
         let mut mistakes = self.mistakes();
+        if self.script.is_some() && mistakes.is_empty() {
+            return Ok(Box::new(Scripted));
+        }
         let built = workload::build(&WorkloadSpec {
             name: self.workload.name.clone(),
             options: self.workload.options.clone(),

@@ -1,0 +1,91 @@
+//! Lua scripts for Python: what a script declares, its commands and its hooks. Its events are run by `run`.
+use crate::load::{json, parsed, refused};
+use dbdyno_core::script;
+use dbdyno_core::spec::ScriptSpec;
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
+
+/// A script that is loaded; its top level has run.
+#[pyclass(module = "dbdyno._engine", frozen)]
+pub struct Script {
+    script: Mutex<script::Script>,
+}
+
+#[pymethods]
+impl Script {
+    #[new]
+    fn new(py: Python<'_>, spec: &str) -> PyResult<Self> {
+        let spec: ScriptSpec = parsed(spec)?;
+        let loaded = py.detach(|| script::Script::load(&spec));
+        Ok(Self { script: Mutex::new(loaded.map_err(|failure| refused(&failure))?) })
+    }
+
+    /// The options that it declares, as JSON.
+    fn options(&self, py: Python<'_>) -> PyResult<String> {
+        json(&self.with(py, script::Script::options)?)
+    }
+
+    /// Sets `sysbench.opt`, from JSON.
+    fn set_options(&self, py: Python<'_>, options: &str) -> PyResult<()> {
+        let options = parsed(options)?;
+        self.with(py, |script| script.set_options(options))
+    }
+
+    /// Whether it has a global function of this name.
+    fn defines(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.with(py, |script| Ok(script.defines(name)))
+    }
+
+    /// None if it declares no such command, otherwise whether that runs in all threads.
+    fn command(&self, py: Python<'_>, name: &str) -> PyResult<Option<bool>> {
+        self.with(py, |script| script.command(name))
+    }
+
+    /// Calls a global function.
+    fn call(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.with(py, |script| script.call(name))
+    }
+
+    /// Runs a command that it declares; false when the command said so.
+    fn run_command(&self, py: Python<'_>, name: &str, threads: u32) -> PyResult<bool> {
+        self.with(py, |script| script.run_command(name, threads))
+    }
+
+    /// Loads it once more, for reports of intervals.
+    fn open_reporter(&self, py: Python<'_>, thread: u32) -> PyResult<()> {
+        self.with(py, |script| script.open_reporter(thread))
+    }
+
+    /// Ends reports of intervals.
+    fn close_reporter(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |script| {
+            script.close_reporter();
+            Ok(())
+        })
+    }
+
+    /// Calls a hook for reports with figures as JSON; false if there is none.
+    fn report(&self, py: Python<'_>, hook: &str, figures: &str) -> PyResult<bool> {
+        let figures: Value = parsed(figures)?;
+        self.with(py, |script| script.report(hook, &figures))
+    }
+
+    /// Whether any script of this process has asked for a database.
+    #[staticmethod]
+    fn uses_database() -> bool {
+        script::uses_database()
+    }
+}
+
+impl Script {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut script::Script) -> Result<T, dbdyno_core::error::Failure> + Send,
+    ) -> PyResult<T> {
+        let done =
+            py.detach(|| work(&mut self.script.lock().unwrap_or_else(PoisonError::into_inner)));
+        done.map_err(|failure| refused(&failure))
+    }
+}

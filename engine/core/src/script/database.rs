@@ -1,0 +1,576 @@
+//! A script's connections: what it asks as packets, what the server answers as the fields of its task.
+//!
+//! A connection is served here, by a blocking session, unless it was handed to the engine's loop, which
+//! sends the same packets and fills in the same answers.
+
+use super::log::Log;
+use super::results::{ResultSpan, packet, results_in};
+use super::task::{Bound, Happened, Happening, Op, SqlConnection, Task};
+use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, Failure, is_loss};
+use crate::record::recorder::Answer;
+use crate::session::link::Link;
+use crate::session::{Endpoint, Refusal, Session, Timeouts, Transport};
+use crate::spec::DatabaseSpec;
+use crate::time::clock::Clock;
+use crate::workload::event::Reply;
+use dbdyno_wire::mysql::command::{self, Parameter};
+use dbdyno_wire::mysql::result_set;
+use dbdyno_wire::mysql::scanner::Summary;
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The refusal of a statement that the server cannot prepare: it then travels as text.
+const NOT_PREPARABLE: u16 = 1295;
+/// What MySQL's own client library calls a host whose name leads nowhere, and how the system's look-up says
+/// so.
+const UNKNOWN_HOST: u16 = 2005;
+const NO_SUCH_NAME: &str = "failed to lookup address information";
+/// Delay between two attempts to reconnect.
+const RETRY_DELAY: Duration = Duration::from_millis(20);
+/// Bytes that are kept of one answer.
+const REPLY_LENGTH_MAX: usize = 256 << 20;
+
+const IGNORABLE: u32 = 1;
+const FATAL: u32 = 2;
+
+/// Opens the connections of all threads of a script, in turn to each server.
+pub(super) struct Database {
+    pub(super) spec: DatabaseSpec,
+    transport: Transport,
+    timeouts: Timeouts,
+    next: AtomicU32,
+    /// The run is over: nobody waits for a server that went away.
+    pub(super) is_over: Arc<AtomicBool>,
+}
+
+impl Database {
+    /// # Errors
+    /// A certificate or key that cannot be used.
+    pub(super) fn new(spec: DatabaseSpec) -> Result<Self, Failure> {
+        let transport = spec.transport()?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let login = Timeouts::of_login(Duration::from_secs_f64(spec.connect_timeout_s));
+        let timeouts = Timeouts { given_up: Arc::clone(&is_over), ..login };
+        Ok(Self { spec, transport, timeouts, next: AtomicU32::new(0), is_over })
+    }
+
+    fn open(&self, endpoint: &Endpoint) -> Result<Session, Failure> {
+        Session::connect_script(endpoint, &self.spec.login(), &self.transport, &self.timeouts)
+            .map_err(|error| error.into_failure("connect", ""))
+    }
+}
+
+/// A script's thread as one that asks. The task stands first: its address is also this one's.
+#[repr(C)]
+pub(super) struct Caller {
+    pub(super) task: Task,
+    pub(super) connections: Connections,
+    pub(super) log: Arc<Log>,
+    /// The run's clock; None before the run.
+    pub(super) clock: Option<Clock>,
+    /// What happened at servers without the loop.
+    pub(super) happened: Vec<Happened>,
+}
+
+impl Caller {
+    /// Nanoseconds of the run's clock; 0 before the run.
+    fn now_ns(&self) -> u64 {
+        self.clock.map_or(0, |clock| clock.now_ns())
+    }
+}
+
+/// A connection of the script.
+struct Open {
+    endpoint: Endpoint,
+    /// The script's structure; it lives as long as the session, which its finalizer closes.
+    handle: *mut SqlConnection,
+    /// None in a dry run, when it is closed, and when the loop has it.
+    session: Option<Session>,
+    statements: Vec<Prepared>,
+    /// The packets of the last answer; rows are read from here.
+    reply: Vec<u8>,
+    /// Where the next row begins in it, and its number.
+    row: (usize, u32),
+    /// The result that the script reads, and those behind it.
+    result: ResultSpan,
+    more: VecDeque<ResultSpan>,
+    deprecate_eof: bool,
+    sql_state: CString,
+    message: CString,
+}
+
+/// A statement that was prepared, or is sent as text.
+struct Prepared {
+    sql: Vec<u8>,
+    /// The server's number; None for text.
+    id: Option<u32>,
+}
+
+/// A session that leaves for the engine's loop.
+pub(crate) struct HandedOver {
+    pub(crate) socket: OwnedFd,
+    pub(crate) link: Link,
+    pub(crate) deprecate_eof: bool,
+    pub(crate) server_version: String,
+}
+
+/// All connections of one thread of a script, by number.
+pub(super) struct Connections {
+    pub(super) database: Arc<Database>,
+    open: Vec<Open>,
+    /// Packets without an answer, which leave with the loop's next request.
+    unanswered: Vec<u8>,
+    request: Vec<u8>,
+}
+
+impl Connections {
+    pub(super) fn new(database: Arc<Database>) -> Self {
+        Self { database, open: Vec::new(), unanswered: Vec::new(), request: Vec::new() }
+    }
+
+    /// The only connection, if there is one and no other is open: it can be driven by the loop.
+    pub(super) fn only(&self) -> Option<u32> {
+        let mut live = (0..).zip(&self.open).filter(|(_, one)| one.session.is_some());
+        match (live.next(), live.next()) {
+            (Some((number, _)), None) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Takes the session of connection `number` out.
+    pub(super) fn hand_over(&mut self, number: u32) -> Option<HandedOver> {
+        let open = self.open.get_mut(number as usize)?;
+        let session = open.session.take()?;
+        // SAFETY: the session was there, so the script has not let go of its structure.
+        unsafe { (*open.handle).loops = 1 };
+        let (deprecate_eof, server_version) =
+            (session.deprecate_eof(), session.server_version().to_owned());
+        let (socket, link) = session.into_stream();
+        Some(HandedOver { socket, link, deprecate_eof, server_version })
+    }
+
+    /// Where the answers of connection `number` are kept.
+    pub(super) fn reply(&mut self, number: u32) -> &mut Vec<u8> {
+        let open = &mut self.open[number as usize];
+        &mut open.reply
+    }
+
+    /// The session in the place of connection `number` ends its result sets so.
+    pub(super) fn renewed(&mut self, number: u32, deprecate_eof: bool) {
+        let open = &mut self.open[number as usize];
+        open.deprecate_eof = deprecate_eof;
+        self.unanswered.clear();
+    }
+
+    /// Closes connection `number`.
+    pub(super) fn close(&mut self, number: u32) {
+        if let Some(session) = self.open.get_mut(number as usize).and_then(|one| one.session.take())
+        {
+            session.quit();
+        }
+    }
+
+    /// The values of row `index` of the last answer; rows come in their order.
+    pub(super) fn row(&mut self, number: u32, index: u32) -> Option<Vec<Option<&[u8]>>> {
+        let open = self.open.get_mut(number as usize)?;
+        if index == 0 {
+            open.row = (open.first_row()?, 0);
+        }
+        let (payload, next) = packet(&open.reply, open.row.0)?;
+        open.row = (next, index + 1);
+        result_set::parse_text_row(payload, open.result.columns).ok()
+    }
+}
+
+impl Open {
+    /// Where the rows of the answer begin: behind the number of columns and their definitions.
+    fn first_row(&self) -> Option<usize> {
+        let mut at = self.result.start;
+        for _ in 0..=self.result.columns + usize::from(!self.deprecate_eof) {
+            at = packet(&self.reply, at)?.1;
+        }
+        Some(at)
+    }
+}
+
+/// Does what the script asks, and waits for the answer.
+pub(super) fn serve(host: &mut Caller) {
+    let done = match host.task.op() {
+        Some(Op::Connect) => connect(host),
+        Some(Op::Reconnect) => reconnect(host),
+        Some(Op::Close) => {
+            close_statement(host);
+            true
+        }
+        Some(Op::Prepare) if !host.connections.database.spec.prepared => {
+            answered(host, Reply::Text, &Summary::default(), 0);
+            true
+        }
+        Some(Op::Query | Op::Prepare | Op::Execute) => exchange(host),
+        Some(Op::NextResult) => {
+            next_result(host);
+            true
+        }
+        _ => false,
+    };
+    host.task.failed = u32::from(!done);
+}
+
+/// The connection that the script asks about.
+pub(super) fn connection(host: &Caller) -> &'static mut SqlConnection {
+    // SAFETY: Lua holds the structure while it waits for the answer, and reads it only afterwards.
+    unsafe { &mut *host.task.connection }
+}
+
+fn connect(host: &mut Caller) -> bool {
+    let database = Arc::clone(&host.connections.database);
+    let turn = database.next.fetch_add(1, Ordering::Relaxed);
+    let endpoint = database.spec.endpoint.of(turn);
+    let mut deprecate_eof = true;
+    let session = if database.spec.dry_run {
+        None
+    } else {
+        match database.open(&endpoint) {
+            Ok(session) => {
+                deprecate_eof = session.deprecate_eof();
+                Some(session)
+            }
+            Err(failure) => {
+                tell_unreachable(host, &endpoint, &failure);
+                return false;
+            }
+        }
+    };
+    let number = host.connections.open.len();
+    connection(host).number = u32::try_from(number).expect("connections are counted in 32 bits");
+    let handle = host.task.connection;
+    host.connections.open.push(Open {
+        endpoint,
+        handle,
+        session,
+        statements: Vec::new(),
+        reply: Vec::new(),
+        row: (0, 0),
+        result: ResultSpan::default(),
+        more: VecDeque::new(),
+        deprecate_eof,
+        sql_state: CString::default(),
+        message: CString::default(),
+    });
+    true
+}
+
+fn tell_unreachable(host: &Caller, endpoint: &Endpoint, failure: &Failure) {
+    let place = match endpoint {
+        Endpoint::Tcp { host, port } => format!("host '{host}', port {port}"),
+        Endpoint::Unix { path } => format!("socket '{path}'"),
+    };
+    let (code, words) = match (failure.code, endpoint) {
+        (Some(code), _) => (code, failure.server_message.clone()),
+        (None, Endpoint::Tcp { host, .. }) if failure.message.contains(NO_SUCH_NAME) => {
+            (UNKNOWN_HOST, format!("Unknown MySQL server host '{host}' (0)"))
+        }
+        (None, Endpoint::Tcp { .. }) => (CANNOT_CONNECT, failure.message.clone()),
+        (None, Endpoint::Unix { .. }) => (CANNOT_CONNECT - 1, failure.message.clone()),
+    };
+    host.log.line(0, &format!("unable to connect to MySQL server on {place}, aborting..."));
+    host.log.line(0, &format!("error {code}: {words}"));
+}
+
+fn reconnect(host: &mut Caller) -> bool {
+    let number = connection(host).number;
+    if host.connections.database.spec.dry_run {
+        return true;
+    }
+    host.connections.close(number);
+    let endpoint = host.connections.open[number as usize].endpoint.clone();
+    match host.connections.database.open(&endpoint) {
+        Ok(session) => {
+            reopened(host, number, session);
+            true
+        }
+        Err(failure) => {
+            tell_unreachable(host, &endpoint, &failure);
+            false
+        }
+    }
+}
+
+fn reopened(host: &mut Caller, number: u32, session: Session) {
+    let now_ns = host.now_ns();
+    host.connections.renewed(number, session.deprecate_eof());
+    host.connections.open[number as usize].session = Some(session);
+    let what = Happening::Reconnected;
+    host.happened.push(Happened { asked_ns: now_ns, done_ns: now_ns, what });
+}
+
+/// Sends a request over the blocking session, and takes the answer.
+fn exchange(host: &mut Caller) -> bool {
+    let number = connection(host).number as usize;
+    if host.connections.database.spec.dry_run {
+        return dry(host, number);
+    }
+    let mut request = std::mem::take(&mut host.connections.request);
+    request.clear();
+    let reply = write_request(host, &mut request);
+    let asked_ns = host.now_ns();
+    let open = &mut host.connections.open[number];
+    open.reply.clear();
+    let outcome = match &mut open.session {
+        Some(session) => {
+            session.exchange_keeping(&request, reply.into(), &mut open.reply, REPLY_LENGTH_MAX)
+        }
+        None => Err(Refusal::Lost("the connection is closed".to_owned())),
+    };
+    host.connections.request = request;
+    let done_ns = host.now_ns();
+    match outcome {
+        Ok((summary, id)) => {
+            if reply != Reply::Prepare {
+                let answer = Answer {
+                    columns: summary.columns,
+                    affected_rows: summary.affected_rows,
+                    bytes: summary.bytes,
+                };
+                let what = Happening::Answered(answer, reply == Reply::Binary);
+                host.happened.push(Happened { asked_ns, done_ns, what });
+            }
+            answered(host, reply, &summary, id);
+            true
+        }
+        Err(Refusal::Server(error)) => {
+            let state = String::from_utf8_lossy(&error.sqlstate).into_owned();
+            refused_blocking(host, asked_ns, error.code, &state, &error.message)
+        }
+        Err(Refusal::Lost(why)) => {
+            let message = format!("Lost connection to the server during query: {why}");
+            refused_blocking(host, asked_ns, CONNECTION_LOST, "HY000", &message)
+        }
+    }
+}
+
+fn dry(host: &mut Caller, number: usize) -> bool {
+    if host.task.op() == Some(Op::Prepare) {
+        let sql = host.task.text().to_vec();
+        let open = &mut host.connections.open[number];
+        host.task.statement_id = statement_number(open);
+        open.statements.push(Prepared { sql, id: None });
+    } else {
+        let now_ns = host.now_ns();
+        let what = Happening::Answered(Answer::default(), false);
+        host.happened.push(Happened { asked_ns: now_ns, done_ns: now_ns, what });
+    }
+    host.task.columns = 0;
+    connection(host).error = 0;
+    true
+}
+
+fn statement_number(open: &Open) -> u32 {
+    u32::try_from(open.statements.len()).expect("statements are counted in 32 bits")
+}
+
+/// Appends the packets of what the script asks; the shape of the reply.
+pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
+    out.append(&mut host.connections.unanswered);
+    let number = connection(host).number as usize;
+    match host.task.op() {
+        Some(Op::Prepare) => {
+            command::statement_prepare(out, host.task.text());
+            Reply::Prepare
+        }
+        Some(Op::Execute) => {
+            // SAFETY: Lua holds the statement while it waits for the answer.
+            let statement = unsafe { &*host.task.statement };
+            let open = &host.connections.open[number];
+            let Some(prepared) = open.statements.get(statement.id as usize) else {
+                command::query(out, "");
+                return Reply::Text;
+            };
+            if let Some(id) = prepared.id {
+                let parameters: Vec<Parameter<'_>> = statement.values().map(parameter).collect();
+                command::statement_execute(out, id, &parameters, true);
+                Reply::Binary
+            } else {
+                command::query(out, with_literals(&prepared.sql, statement.values()));
+                Reply::Text
+            }
+        }
+        _ => {
+            command::query(out, host.task.text());
+            Reply::Text
+        }
+    }
+}
+
+fn parameter(bound: Bound<'_>) -> Parameter<'_> {
+    match bound {
+        Bound::Null => Parameter::Null,
+        Bound::Integer(number) => Parameter::BigInt(number),
+        Bound::Real(number) => Parameter::Double(number),
+        Bound::Text(text) => Parameter::Text(text),
+    }
+}
+
+/// A statement with its parameters in the places of `?`, as sysbench writes them: texts in quotes and
+/// without escapes.
+fn with_literals<'a>(sql: &[u8], mut values: impl Iterator<Item = Bound<'a>>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(sql.len() + 64);
+    for &byte in sql {
+        match (byte, if byte == b'?' { values.next() } else { None }) {
+            (_, None) => out.push(byte),
+            (_, Some(Bound::Null)) => out.extend_from_slice(b"NULL"),
+            (_, Some(Bound::Integer(number))) => {
+                write!(out, "{number}").expect("writing to memory does not fail");
+            }
+            (_, Some(Bound::Real(number))) => {
+                write!(out, "{number:.6}").expect("writing to memory does not fail");
+            }
+            (_, Some(Bound::Text(text))) => {
+                out.push(b'\'');
+                out.extend_from_slice(text);
+                out.push(b'\'');
+            }
+        }
+    }
+    out
+}
+
+/// Forgets a prepared statement; the server answers nothing to that.
+fn close_statement(host: &mut Caller) {
+    // SAFETY: Lua holds the statement during the call.
+    let id = unsafe { &*host.task.statement }.id as usize;
+    let number = connection(host).number as usize;
+    let Connections { open, unanswered, .. } = &mut host.connections;
+    let Some(open) = open.get_mut(number) else { return };
+    let Some(id) = open.statements.get_mut(id).and_then(|one| one.id.take()) else { return };
+    command::statement_close(unanswered, id);
+    if let Some(session) = &mut open.session {
+        session.send_unanswered(unanswered);
+        unanswered.clear();
+    }
+}
+
+/// Fills in the answer to a request that the server did.
+pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u32) {
+    let asked = connection(host);
+    asked.error = 0;
+    host.task.failed = 0;
+    let open = &mut host.connections.open[asked.number as usize];
+    if host.task.op() == Some(Op::Prepare) {
+        let sql = host.task.text().to_vec();
+        host.task.statement_id = statement_number(open);
+        open.statements.push(Prepared { sql, id: (reply == Reply::Prepare).then_some(id) });
+        return;
+    }
+    open.more.clear();
+    open.result = ResultSpan {
+        start: 0,
+        columns: usize::try_from(summary.columns).unwrap_or(0),
+        rows: summary.rows,
+        affected_rows: summary.affected_rows,
+    };
+    if summary.results > 1 {
+        open.more = results_in(&open.reply, open.deprecate_eof);
+        open.result = open.more.pop_front().unwrap_or_default();
+    }
+    show_result(&mut host.task, open);
+}
+
+/// Tells the script of the result that it reads now.
+fn show_result(task: &mut Task, open: &Open) {
+    task.columns = u32::try_from(open.result.columns).unwrap_or(u32::MAX);
+    task.rows = open.result.rows;
+    task.affected_rows = open.result.affected_rows;
+    task.more_results = u32::try_from(open.more.len()).unwrap_or(u32::MAX);
+}
+
+/// Goes on to the next result of the last text; one without columns when there is none.
+fn next_result(host: &mut Caller) {
+    let number = connection(host).number as usize;
+    let Some(open) = host.connections.open.get_mut(number) else { return };
+    open.result = open.more.pop_front().unwrap_or_default();
+    show_result(&mut host.task, open);
+}
+
+/// Fills in an error of the server. Gives whether the script may go on as if nothing had happened: the
+/// statement cannot be prepared, and is sent as text from now on.
+pub(super) fn refused(host: &mut Caller, code: u16, state: &str, message: &str) -> bool {
+    let asked = connection(host);
+    let is_prepare = host.task.op() == Some(Op::Prepare);
+    if is_prepare && code == NOT_PREPARABLE {
+        answered(host, Reply::Text, &Summary::default(), 0);
+        return true;
+    }
+    host.task.failed = 1;
+    let is_ignorable = !is_prepare && host.connections.database.spec.ignore_errors.contains(code);
+    let open = &mut host.connections.open[asked.number as usize];
+    asked.error = if is_ignorable { IGNORABLE } else { FATAL };
+    asked.sql_errno = i32::from(code);
+    open.sql_state = CString::new(state).unwrap_or_default();
+    open.message = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    asked.sql_state = open.sql_state.as_ptr();
+    asked.sql_errmsg = open.message.as_ptr();
+    if !is_ignorable && !is_prepare {
+        let (call, sql) = match host.task.op() {
+            Some(Op::Execute) => {
+                // SAFETY: Lua holds the statement while it waits for the answer.
+                let id = unsafe { &*host.task.statement }.id as usize;
+                let sql = open.statements.get(id).map_or(&b""[..], |one| &one.sql[..]);
+                ("mysql_stmt_execute()", sql)
+            }
+            _ => ("mysql_drv_query()", host.task.text()),
+        };
+        let sql = String::from_utf8_lossy(sql);
+        host.log.line(0, &format!("{call} returned error {code} ({message}) for query '{sql}'"));
+    }
+    false
+}
+
+/// The same for a blocking session, which is opened again when it was lost and that is to be ignored.
+fn refused_blocking(
+    host: &mut Caller,
+    asked_ns: u64,
+    code: u16,
+    state: &str,
+    message: &str,
+) -> bool {
+    if refused(host, code, state, message) {
+        return true;
+    }
+    let asked = connection(host);
+    if is_loss(code) && asked.error == IGNORABLE {
+        let endpoint = host.connections.open[asked.number as usize].endpoint.clone();
+        let database = Arc::clone(&host.connections.database);
+        while !database.is_over.load(Ordering::Relaxed) {
+            if let Ok(session) = database.open(&endpoint) {
+                reopened(host, asked.number, session);
+                return false;
+            }
+            thread::sleep(RETRY_DELAY);
+        }
+    }
+    if host.task.op() != Some(Op::Prepare) {
+        let what = Happening::Refused(code);
+        host.happened.push(Happened { asked_ns, done_ns: host.now_ns(), what });
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_stand_where_the_parameters_were() {
+        let values =
+            [Bound::Integer(-3), Bound::Text(b"a-b"), Bound::Null, Bound::Real(0.5)].into_iter();
+        let sql = with_literals(b"SELECT ?, ?, ?, ?, '?'", values);
+        assert_eq!(sql, b"SELECT -3, 'a-b', NULL, 0.500000, '?'");
+    }
+}

@@ -1,0 +1,158 @@
+//! The functions that scripts reach through `ffi`: random numbers, counters, the log, and a way to be served.
+
+use super::database::{Caller, Connections};
+use super::log::Log;
+use super::task::{Task, length};
+use crate::random::{Distribution, Random, Sampler, UniqueSequence};
+use std::ffi::c_void;
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Counters of a script's own, by sysbench's numbers.
+const COUNTERS: usize = 9;
+
+/// Draws that a script can make.
+pub(super) struct Draws {
+    random: Random,
+    unique: Arc<UniqueSequence>,
+    distributions: [Distribution; 6],
+    /// The last sampler of each distribution: scripts draw from one range again and again.
+    samplers: [Option<(u32, u32, Sampler)>; 6],
+}
+
+impl Draws {
+    /// `default` is what `sysbench.rand.default` draws from; the parameters of the others are the
+    /// options'.
+    pub(super) fn new(
+        random: Random,
+        unique: Arc<UniqueSequence>,
+        distributions: [Distribution; 6],
+    ) -> Self {
+        Self { random, unique, distributions, samplers: [const { None }; 6] }
+    }
+
+    fn draw(&mut self, which: usize, low: u32, high: u32) -> u32 {
+        let Some(distribution) = self.distributions.get(which) else { return self.unique.draw() };
+        if let Some((least, most, sampler)) = &self.samplers[which]
+            && (*least, *most) == (low, high)
+        {
+            return sampler.draw(&mut self.random);
+        }
+        let sampler = distribution.over(low, high);
+        let drawn = sampler.draw(&mut self.random);
+        self.samplers[which] = Some((low, high, sampler));
+        drawn
+    }
+}
+
+/// Whether any script of this process has used a database: reports differ.
+static USES_DATABASE: AtomicBool = AtomicBool::new(false);
+
+/// Whether any script of this process has asked for a database driver so far.
+#[must_use]
+pub fn uses_database() -> bool {
+    USES_DATABASE.load(Ordering::Relaxed)
+}
+
+/// A script's thread as its functions see it. Its task stands first: that address is also this one's.
+#[repr(C)]
+pub(super) struct Host {
+    pub(super) caller: Caller,
+    api: Api,
+    draws: Draws,
+    counters: [i64; COUNTERS],
+}
+
+impl Host {
+    pub(super) fn new(draws: Draws, connections: Connections, log: Arc<Log>) -> Box<Self> {
+        let caller =
+            Caller { task: Task::new(), connections, log, clock: None, happened: Vec::new() };
+        Box::new(Self { caller, api: Api::new(), draws, counters: [0; COUNTERS] })
+    }
+
+    /// The addresses that prelude.lua takes.
+    pub(super) fn addresses(&mut self) -> [*mut c_void; 2] {
+        [(&raw mut self.caller.task).cast(), (&raw mut self.api).cast()]
+    }
+
+    /// Whether the script has asked for a driver; told to all.
+    pub(super) fn note_database(&self) {
+        if self.caller.task.uses_database != 0 {
+            USES_DATABASE.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The functions that prelude.lua declares as `dbdyno_api`, in its order.
+#[repr(C)]
+struct Api {
+    serve: extern "C" fn(*mut Host),
+    draw: extern "C" fn(*mut Host, u32, u32, u32) -> u32,
+    word: extern "C" fn(*mut Host) -> u64,
+    real: extern "C" fn(*mut Host) -> f64,
+    fill: extern "C" fn(*mut Host, *const u8, u64, *mut u8),
+    count: extern "C" fn(*mut Host, u32, i64),
+    counted: extern "C" fn(*mut Host, u32) -> u64,
+    log: extern "C" fn(*mut Host, u32, *const u8, u64),
+    disconnect: extern "C" fn(*mut Host, u32),
+}
+
+impl Api {
+    fn new() -> Self {
+        Self { serve, draw, word, real, fill, count, counted, log, disconnect }
+    }
+}
+
+/// The host that a function of [`Api`] was called with.
+fn host<'a>(host: *mut Host) -> &'a mut Host {
+    // SAFETY: prelude.lua hands in the address it was given, that of a `Host` which outlives its Lua
+    // state. One thread at a time runs the state, and no function of `Api` calls back into it.
+    unsafe { &mut *host }
+}
+
+extern "C" fn serve(at: *mut Host) {
+    let host = host(at);
+    host.note_database();
+    super::database::serve(&mut host.caller);
+}
+
+extern "C" fn draw(at: *mut Host, which: u32, low: u32, high: u32) -> u32 {
+    host(at).draws.draw(which as usize, low, high)
+}
+
+extern "C" fn word(at: *mut Host) -> u64 {
+    host(at).draws.random.next_u64()
+}
+
+extern "C" fn real(at: *mut Host) -> f64 {
+    host(at).draws.random.uniform_double()
+}
+
+extern "C" fn fill(at: *mut Host, format: *const u8, bytes: u64, out: *mut u8) {
+    let bytes = length(bytes);
+    // SAFETY: both are buffers of the script of at least this length, and `out` is not a Lua string.
+    let (format, out) =
+        unsafe { (slice::from_raw_parts(format, bytes), slice::from_raw_parts_mut(out, bytes)) };
+    host(at).draws.random.fill_string(format, out);
+}
+
+extern "C" fn count(at: *mut Host, counter: u32, by: i64) {
+    if let Some(counter) = host(at).counters.get_mut(counter as usize) {
+        *counter += by;
+    }
+}
+
+extern "C" fn counted(at: *mut Host, counter: u32) -> u64 {
+    host(at).counters.get(counter as usize).map_or(0, |count| count.unsigned_abs())
+}
+
+extern "C" fn log(at: *mut Host, level: u32, text: *const u8, bytes: u64) {
+    // SAFETY: a Lua string and its length.
+    let text = unsafe { slice::from_raw_parts(text, length(bytes)) };
+    host(at).caller.log.line(level, &String::from_utf8_lossy(text));
+}
+
+extern "C" fn disconnect(at: *mut Host, number: u32) {
+    host(at).caller.connections.close(number);
+}

@@ -1,0 +1,175 @@
+-- The ground that the other chunks stand on: the structures shared with the engine, and how a script
+-- asks the engine for something.
+--
+-- A request is written into `task`. A connection that the engine's loop drives is asked by a yield, so
+-- that thousands of scripts share one thread; any other connection is served at once, by a blocking
+-- call. `host` collects what the chunks share; scripts never see it.
+
+local ffi = require("ffi")
+local task_address, api_address, first_row, host = ...
+
+ffi.cdef [[
+typedef struct sql_driver { const char *sname; } sql_driver;
+
+typedef struct sql_connection {
+  uint32_t error;
+  int32_t sql_errno;
+  const char *sql_state;
+  const char *sql_errmsg;
+  sql_driver *driver;
+  uint32_t number;
+  uint32_t loops;
+  uint32_t is_open;
+} sql_connection;
+
+typedef struct sql_value { const uint32_t len; const char *ptr; } sql_value;
+typedef struct sql_row { void *ptr; sql_value *values; } sql_row;
+
+typedef struct sql_result {
+  uint32_t counter;
+  uint32_t nrows;
+  uint32_t nfields;
+  sql_connection *connection;
+} sql_result;
+
+typedef enum {
+  SQL_TYPE_NONE, SQL_TYPE_TINYINT, SQL_TYPE_SMALLINT, SQL_TYPE_INT, SQL_TYPE_BIGINT, SQL_TYPE_FLOAT,
+  SQL_TYPE_DOUBLE, SQL_TYPE_TIME, SQL_TYPE_DATE, SQL_TYPE_DATETIME, SQL_TYPE_TIMESTAMP, SQL_TYPE_CHAR,
+  SQL_TYPE_VARCHAR
+} sql_bind_type_t;
+
+typedef enum { DB_ERROR_NONE, DB_ERROR_IGNORABLE, DB_ERROR_FATAL } sql_error_t;
+
+typedef enum {
+  SB_CNT_OTHER, SB_CNT_READ, SB_CNT_WRITE, SB_CNT_TRX, SB_CNT_ERROR, SB_CNT_RECONNECT,
+  SB_CNT_BYTES_READ, SB_CNT_BYTES_WRITTEN, SB_CNT_MAX
+} sb_counter_type;
+
+typedef struct sql_bind {
+  sql_bind_type_t type;
+  void *buffer;
+  unsigned long *data_len;
+  unsigned long max_len;
+  char *is_null;
+} sql_bind;
+
+/* One parameter. Numbers stand in `integer` or `real`, text behind the structure. */
+typedef struct sql_param {
+  uint32_t type;
+  uint32_t is_null;
+  int64_t integer;
+  double real;
+  uint64_t data_len;
+  uint64_t max_len;
+  char buffer[?];
+} sql_param;
+
+typedef struct sql_statement {
+  sql_connection *connection;
+  uint32_t id;
+  uint32_t number;
+  uint32_t bound;
+  sql_param **binds;
+} sql_statement;
+
+typedef struct sb_histogram { uint32_t number; } sb_histogram;
+
+/* What is asked, and the answer. engine/core/src/script/task.rs has the same structure. */
+typedef struct dbdyno_task {
+  uint32_t op;
+  uint32_t goes_on;
+  uint32_t completed;
+  uint32_t loops;
+  uint32_t uses_database;
+  uint32_t phase;
+  sql_connection *connection;
+  sql_statement *statement;
+  const char *text;
+  uint64_t text_len;
+  double number;
+  uint32_t failed;
+  uint64_t affected_rows;
+  uint64_t rows;
+  uint32_t columns;
+  uint32_t statement_id;
+  uint32_t more_results;
+} dbdyno_task;
+
+typedef struct dbdyno_api {
+  void (*serve)(dbdyno_task *);
+  uint32_t (*draw)(dbdyno_task *, uint32_t which, uint32_t low, uint32_t high);
+  uint64_t (*word)(dbdyno_task *);
+  double (*real)(dbdyno_task *);
+  void (*fill)(dbdyno_task *, const char *format, uint64_t length, char *out);
+  void (*count)(dbdyno_task *, uint32_t counter, int64_t by);
+  uint64_t (*counted)(dbdyno_task *, uint32_t counter);
+  void (*log)(dbdyno_task *, uint32_t level, const char *text, uint64_t length);
+  void (*disconnect)(dbdyno_task *, uint32_t connection);
+} dbdyno_api;
+]]
+
+host.ffi = ffi
+host.task = ffi.cast("dbdyno_task *", task_address)
+host.api = ffi.cast("dbdyno_api *", api_address)
+host.first_row = first_row
+
+local task, api = host.task, host.api
+
+-- What can be asked; script/task.rs has the same numbers.
+host.CONNECT, host.RECONNECT, host.QUERY, host.PREPARE, host.EXECUTE, host.CLOSE = 1, 2, 3, 4, 5, 6
+host.READY, host.NEXT_EVENT, host.RESTART, host.SLEEP = 7, 8, 9, 10
+host.START_EVENT, host.STOP_EVENT, host.NEXT_RESULT = 11, 12, 13
+
+-- Levels of log lines.
+host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
+
+function host.log(level, text)
+  api.log(task, level, text, #text)
+end
+
+-- Scripts may have coroutines of their own. A request made inside one has to reach the engine, not the
+-- script's own `resume`: it is passed on, and the coroutine goes on with the answer.
+local REQUEST = {}
+local raw_resume, raw_yield, raw_create = coroutine.resume, coroutine.yield, coroutine.create
+
+function host.yield()
+  raw_yield(REQUEST)
+end
+
+local function pass_on(co, ok, first, ...)
+  if ok and first == REQUEST then
+    raw_yield(REQUEST)
+    return pass_on(co, raw_resume(co))
+  end
+  return ok, first, ...
+end
+
+function coroutine.resume(co, ...)
+  return pass_on(co, raw_resume(co, ...))
+end
+
+local function unwrapped(ok, first, ...)
+  if not ok then
+    error(first, 0)
+  end
+  return first, ...
+end
+
+function coroutine.wrap(body)
+  local co = raw_create(body)
+  return function(...)
+    return unwrapped(pass_on(co, raw_resume(co, ...)))
+  end
+end
+
+-- Asks for `op`; true when it was done.
+function host.ask(op, connection)
+  task.op = op
+  task.connection = connection
+  if connection ~= nil and connection.loops ~= 0 then
+    raw_yield(REQUEST)
+  else
+    api.serve(task)
+  end
+  return task.failed == 0
+end

@@ -1,0 +1,18 @@
+-- sysbench's test `cpu`: an event counts the primes below --cpu-max-prime by trial division.
+
+sysbench.cmdline.options = {
+  ["cpu-max-prime"] = { "upper limit for primes generator", 10000, sysbench.cmdline.ARG_INT },
+}
+
+function event()
+  local primes = 0
+  for number = 3, sysbench.opt.cpu_max_prime - 1 do
+    local root, divisor = math.sqrt(number), 2
+    while divisor <= root and number % divisor ~= 0 do
+      divisor = divisor + 1
+    end
+    if divisor > root then
+      primes = primes + 1
+    end
+  end
+end

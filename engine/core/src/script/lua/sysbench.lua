@@ -1,0 +1,302 @@
+-- The table `sysbench`: random numbers, counters, hooks, histograms, reports, and the life of a thread.
+
+local host = ...
+local ffi, task, api = host.ffi, host.task, host.api
+
+sysbench = {
+  version = host.version,
+  version_string = "sysbench " .. host.version,
+  tid = host.thread,
+  error = { NONE = 0, RESTART_EVENT = 1 },
+  hooks = {},
+}
+_G.ffi = ffi
+
+-- Random numbers. The engine keeps the generator; one draw here is one of sysbench's.
+
+local UNIFORM, DEFAULT, GAUSSIAN, SPECIAL, PARETO, ZIPFIAN, UNIQUE = 0, 1, 2, 3, 4, 5, 6
+local UNTIL = 0xffffffff
+
+local function drawn(which)
+  return function(low, high)
+    return api.draw(task, which, low, high)
+  end
+end
+
+local text_buffer, text_size = ffi.new("char[?]", 256), 256
+
+local function random_string(format)
+  local length = #format
+  if length > text_size then
+    text_buffer, text_size = ffi.new("char[?]", length), length
+  end
+  api.fill(task, format, length, text_buffer)
+  return ffi.string(text_buffer, length)
+end
+
+local function random_length_string(least, most)
+  assert(least <= most and most > 0, "varstring wants 0 <= min <= max and max > 0")
+  local length = api.draw(task, UNIFORM, least, most)
+  local characters = {}
+  for place = 1, length do
+    characters[place] = string.char(api.draw(task, UNIFORM, 0x30, 0x7a))
+  end
+  return table.concat(characters)
+end
+
+sysbench.rand = {
+  default = drawn(DEFAULT),
+  uniform = drawn(UNIFORM),
+  gaussian = drawn(GAUSSIAN),
+  pareto = drawn(PARETO),
+  unique = function()
+    return api.draw(task, UNIQUE, 0, UNTIL)
+  end,
+  string = random_string,
+  uniform_uint64 = function()
+    return api.word(task)
+  end,
+  uniform_double = function()
+    return api.real(task)
+  end,
+}
+-- The table shows what its version has; what the other version has works too.
+local of_1_0 = { special = drawn(SPECIAL) }
+local of_1_1 = { zipfian = drawn(ZIPFIAN), varstring = random_length_string }
+local is_1_0 = host.version:sub(1, 3) == "1.0"
+for name, draw in pairs(is_1_0 and of_1_0 or of_1_1) do
+  sysbench.rand[name] = draw
+end
+setmetatable(sysbench.rand, { __index = is_1_0 and of_1_1 or of_1_0 })
+
+-- What scripts call through `ffi.C` under sysbench's names. Everything else comes from the C library.
+
+local real_c = ffi.C
+
+-- Ends the event that runs, if it was completed, and says whether another one is to begin.
+local function more_events()
+  task.op = host.NEXT_EVENT
+  host.yield()
+  return task.goes_on ~= 0
+end
+
+-- Waiting of a script that shares its thread with others must not hold those up.
+local function rest(microseconds)
+  if task.loops == 0 then
+    return real_c.usleep(microseconds)
+  end
+  task.op, task.number = host.SLEEP, microseconds
+  host.yield()
+  return 0
+end
+
+ffi.cdef "int usleep(unsigned int); unsigned int sleep(unsigned int);"
+
+ffi.C = setmetatable({
+  usleep = rest,
+  sleep = function(seconds)
+    if task.loops == 0 then
+      return real_c.sleep(seconds)
+    end
+    return rest(seconds * 1000000)
+  end,
+  sb_counter_inc = function(_, counter)
+    api.count(task, counter, 1)
+  end,
+  sb_counter_add = function(_, counter, by)
+    api.count(task, counter, by)
+  end,
+  sb_counter_val = function(_, counter)
+    return api.counted(task, counter)
+  end,
+  sb_more_events = more_events,
+  sb_event_start = function()
+    task.op = host.START_EVENT
+    host.yield()
+  end,
+  sb_event_stop = function()
+    task.op = host.STOP_EVENT
+    host.yield()
+  end,
+  sb_rand_default = sysbench.rand.default,
+  sb_rand_uniform = sysbench.rand.uniform,
+  sb_rand_gaussian = sysbench.rand.gaussian,
+  sb_rand_special = drawn(SPECIAL),
+  sb_rand_pareto = sysbench.rand.pareto,
+  sb_rand_zipfian = sysbench.rand.zipfian,
+  sb_rand_unique = sysbench.rand.unique,
+  sb_rand_uniform_uint64 = sysbench.rand.uniform_uint64,
+  sb_rand_uniform_double = sysbench.rand.uniform_double,
+  sb_rand_str = function(format, out)
+    local text = ffi.string(format)
+    api.fill(task, text, #text, out)
+  end,
+}, { __index = function(_, name)
+  return real_c[name]
+end })
+
+-- A thread: what the engine runs as a coroutine. sysbench looks `event` up anew for each event.
+
+local RESTART_EVENT = sysbench.error.RESTART_EVENT
+
+local function restarts(raised)
+  return type(raised) == "table" and raised.errcode == RESTART_EVENT
+end
+
+-- Runs one event until it succeeds. Gives what it returned, and false when the run was over first.
+local function run_event(thread)
+  while true do
+    local ok, returned = pcall(event, thread)
+    if ok then
+      return returned, true
+    end
+    if not restarts(returned) then
+      error(returned, 0)
+    end
+    if sysbench.hooks.before_restart_event then
+      sysbench.hooks.before_restart_event(returned)
+    end
+    task.op = host.RESTART
+    host.yield()
+    if task.goes_on == 0 then
+      return nil, false
+    end
+  end
+end
+
+local function run_events(thread)
+  while more_events() do
+    local returned, is_done = run_event(thread)
+    if returned ~= nil and returned ~= false then
+      return
+    end
+    if is_done then
+      task.completed = 1
+    end
+  end
+end
+
+-- What the engine runs as a coroutine. It waits once when the thread is ready, then for each event.
+function host.thread_main(thread)
+  if thread_init then
+    thread_init(thread)
+  end
+  task.op, task.phase = host.READY, 1
+  host.yield()
+  local run = rawget(_G, "thread_run") or run_events
+  run(thread)
+  task.phase = 2
+  if thread_done then
+    thread_done(thread)
+  end
+end
+
+-- Latency histograms of a script's own, on sysbench's grid: `size` buckets between `least` and `most`
+-- whose logarithms have equal distances.
+
+local Histogram = {}
+Histogram.__index = Histogram
+Histogram.__tostring = function()
+  return "<sb_histogram>"
+end
+
+sysbench.histogram = {}
+
+function sysbench.histogram.new(size, least, most)
+  local per_log = (size - 1) / (math.log(most) - math.log(least))
+  return setmetatable({
+    size = size, least = least, most = most, per_log = per_log, counts = {},
+  }, Histogram)
+end
+
+function Histogram:update(value)
+  local clamped = math.min(math.max(value, self.least), self.most)
+  local bucket = math.floor((math.log(clamped) - math.log(self.least)) * self.per_log + 0.5)
+  self.counts[bucket] = (self.counts[bucket] or 0) + 1
+end
+
+function Histogram:print()
+  local most = 0
+  for _, count in pairs(self.counts) do
+    most = math.max(most, count)
+  end
+  if most == 0 then
+    return
+  end
+  print("       value  ------------- distribution ------------- count")
+  for bucket = 0, self.size - 1 do
+    local count = self.counts[bucket]
+    if count then
+      local value = math.exp(bucket / self.per_log + math.log(self.least))
+      local bar = string.rep("*", math.floor(count * 40 / most + 0.5))
+      print(string.format("%12.3f |%-40s %d", value, bar, count))
+    end
+  end
+end
+
+-- Reports that a script can name as its hook.
+
+local function rates(stat)
+  local per_second = stat.time_interval > 0 and 1 / stat.time_interval or 0
+  local queries = stat.reads + stat.writes + stat.other
+  return {
+    tps = stat.events * per_second,
+    qps = queries * per_second,
+    reads = stat.reads * per_second,
+    writes = stat.writes * per_second,
+    other = stat.other * per_second,
+    errors = stat.errors * per_second,
+    reconnects = stat.reconnects * per_second,
+  }
+end
+
+function sysbench.report_default(stat)
+  local rate = rates(stat)
+  print(string.format(
+    "[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%u%%): %4.2f"
+      .. " err/s %4.2f reconn/s: %4.2f",
+    stat.time_total, stat.threads_running, rate.tps, rate.qps, rate.reads, rate.writes, rate.other,
+    sysbench.opt.percentile, stat.latency_pct * 1000, rate.errors, rate.reconnects))
+end
+
+function sysbench.report_csv(stat)
+  local rate = rates(stat)
+  print(string.format("%.0f,%u,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f",
+    stat.time_total, stat.threads_running, rate.tps, rate.qps, rate.reads, rate.writes, rate.other,
+    stat.latency_pct * 1000, rate.errors, rate.reconnects))
+end
+
+local JSON = [[
+  {
+    "time": %4.0f,
+    "threads": %u,
+    "tps": %4.2f,
+    "qps": {
+      "total": %4.2f,
+      "reads": %4.2f,
+      "writes": %4.2f,
+      "other": %4.2f
+    },
+    "latency": %4.2f,
+    "errors": %4.2f,
+    "reconnects": %4.2f
+  }]]
+
+function sysbench.report_json(stat)
+  if not host.writes_json then
+    io.write("[\n")
+    host.writes_json = true
+  else
+    io.write(",\n")
+  end
+  local rate = rates(stat)
+  io.write(string.format(JSON, stat.time_total, stat.threads_running, rate.tps, rate.qps, rate.reads,
+    rate.writes, rate.other, stat.latency_pct * 1000, rate.errors, rate.reconnects))
+end
+
+-- Called before the state is closed.
+function host.finish()
+  if host.writes_json then
+    io.write("\n]\n")
+  end
+end

@@ -1,0 +1,403 @@
+-- `sysbench.sql`: drivers, connections, statements, parameters and results.
+--
+-- Handles are C structures, as in sysbench, so that scripts can compare, print and inspect them alike:
+-- the result of a statement without rows equals nil and is true at the same time.
+
+local host = ...
+local ffi, task, api = host.ffi, host.task, host.api
+local ask, log = host.ask, host.log
+local FATAL, ALERT = host.FATAL, host.ALERT
+
+sysbench.sql = {
+  type = {
+    NONE = 0, TINYINT = 1, SMALLINT = 2, INT = 3, BIGINT = 4, FLOAT = 5, DOUBLE = 6, TIME = 7, DATE = 8,
+    DATETIME = 9, TIMESTAMP = 10, CHAR = 11, VARCHAR = 12,
+  },
+  error = { NONE = 0, IGNORABLE = 1, FATAL = 2 },
+}
+local TYPE, ERROR = sysbench.sql.type, sysbench.sql.error
+
+local IS_INTEGER = { [TYPE.TINYINT] = true, [TYPE.SMALLINT] = true, [TYPE.INT] = true, [TYPE.BIGINT] = true }
+local IS_REAL = { [TYPE.FLOAT] = true, [TYPE.DOUBLE] = true }
+local IS_TEXT = { [TYPE.CHAR] = true, [TYPE.VARCHAR] = true }
+
+local NO_RESULT = ffi.cast("sql_result *", nil)
+
+-- What a connection has besides its structure, by its number: the result that lives, rows to be sent.
+local kept = {}
+
+-- Results.
+
+local Result = {}
+Result.__index = Result
+Result.__tostring = function()
+  return "<sql_result>"
+end
+
+-- The next row as an array of texts, nil for NULL; nil behind the last one.
+function Result.fetch_row(result)
+  if result == nil or result.nrows == 0 or result.nfields == 0 then
+    log(ALERT, "attempt to fetch row from an empty result set")
+    return nil
+  end
+  if result.counter >= result.nrows then
+    return nil
+  end
+  local row = host.first_row(result.connection.number, result.counter)
+  result.counter = result.counter + 1
+  return row
+end
+
+function Result.free(result)
+  local connection = result ~= nil and result.connection
+  if not connection or connection == nil or kept[connection.number].result ~= result then
+    log(ALERT, "attempt to free an invalid result set")
+    error("db_free_results() failed", 2)
+  end
+  kept[connection.number].result = nil
+end
+
+ffi.metatype("sql_result", Result)
+
+-- The result of what was just answered.
+local function result_of(connection)
+  local own = kept[connection.number]
+  if task.columns == 0 then
+    own.result = nil
+    return NO_RESULT
+  end
+  local result = own.results
+  result.counter, result.nrows, result.nfields = 0, tonumber(task.rows), task.columns
+  own.result = result
+  return result
+end
+
+-- Parameters.
+
+local Param = {}
+Param.__index = Param
+Param.__tostring = function()
+  return "<sql_param>"
+end
+
+function Param.set(param, value)
+  if value == nil then
+    param.is_null = 1
+    return
+  end
+  param.is_null = 0
+  if param.max_len > 0 then
+    local text = tostring(value)
+    local length = math.min(#text, tonumber(param.max_len))
+    ffi.copy(param.buffer, text, length)
+    param.data_len = length
+  elseif IS_REAL[param.type] then
+    param.real = value
+  else
+    param.integer = value
+  end
+end
+
+function Param.set_rand_str(param, format)
+  local length = math.min(#format, tonumber(param.max_len))
+  param.is_null = 0
+  param.data_len = length
+  api.fill(task, format, length, param.buffer)
+end
+
+ffi.metatype("sql_param", Param)
+
+-- Statements.
+
+local Statement = {}
+Statement.__index = Statement
+Statement.__tostring = function()
+  return "<sql_statement>"
+end
+
+-- What a statement's pointers lead to must not be collected while the statement lives.
+local held = {}
+
+function Statement.bind_create(_, kind, max_len)
+  if not (IS_INTEGER[kind] or IS_REAL[kind] or IS_TEXT[kind]) then
+    error("Unsupported argument type: " .. tostring(kind), 2)
+  end
+  local length = 0
+  if IS_TEXT[kind] then
+    if not max_len or max_len <= 0 then
+      error("Maximum length is required for CHAR and VARCHAR parameters", 2)
+    end
+    length = max_len
+  end
+  local param = ffi.new("sql_param", length + 1)
+  param.type, param.max_len, param.is_null = kind, length, 1
+  return param
+end
+
+function Statement.bind_param(statement, ...)
+  local count = select("#", ...)
+  if count == 0 then
+    return nil
+  end
+  local own = held[statement.number]
+  own.params = { ... }
+  own.binds = ffi.new("sql_param *[?]", count)
+  for place = 1, count do
+    own.binds[place - 1] = own.params[place]
+  end
+  statement.binds, statement.bound = own.binds, count
+end
+
+function Statement.execute(statement)
+  local connection = statement.connection
+  task.statement = statement
+  local result = NO_RESULT
+  if connection.is_open == 0 then
+    log(ALERT, "attempt to use an already closed connection")
+    connection.error = ERROR.FATAL
+    connection.sql_state = nil
+  elseif ask(host.EXECUTE, connection) then
+    connection.error = ERROR.NONE
+    if task.columns == 0 then
+      kept[connection.number].result = nil
+      return NO_RESULT
+    end
+    result = result_of(connection)
+    if host.prepares then
+      result.nfields = 0 -- rows of prepared statements are not read, as in sysbench
+    end
+  end
+  return connection:check_error(result, "<prepared statement>")
+end
+
+function Statement.next_result(statement)
+  return statement.connection:next_result()
+end
+
+function Statement.close(statement)
+  task.statement = statement
+  if statement.connection.is_open ~= 0 then
+    task.op, task.connection = host.CLOSE, statement.connection
+    api.serve(task) -- the server does not answer, so there is nothing to wait for
+  end
+  held[statement.number] = nil
+end
+
+ffi.metatype("sql_statement", Statement)
+
+-- Connections.
+
+local Connection = {}
+Connection.__index = Connection
+Connection.__tostring = function()
+  return "<sql_connection>"
+end
+
+-- Gives the result, or raises what the last request failed with: a table that lets the event begin
+-- again for an error that is to be ignored, a text for any other.
+function Connection.check_error(connection, result, sql)
+  if result ~= nil or connection.error == ERROR.NONE then
+    return result
+  end
+  if connection.sql_state == nil or connection.sql_errmsg == nil then
+    error("SQL API error", 3)
+  end
+  local description = {
+    connection = connection,
+    query = sql,
+    sql_errno = connection.sql_errno,
+    sql_state = ffi.string(connection.sql_state),
+    sql_errmsg = ffi.string(connection.sql_errmsg),
+  }
+  local hook = sysbench.hooks.sql_error_ignorable
+  if connection.error == ERROR.IGNORABLE or (hook and hook(description)) then
+    description.errcode = sysbench.error.RESTART_EVENT
+    error(description, 3)
+  end
+  error(string.format("SQL error, errno = %d, state = '%s': %s", description.sql_errno,
+    description.sql_state, description.sql_errmsg), 2)
+end
+
+-- Sends a text; true when the server did as told. The result is then in the task.
+local function send(connection, sql)
+  if connection.is_open == 0 then
+    log(ALERT, "attempt to use an already closed connection")
+    connection.error = ERROR.FATAL
+    connection.sql_state = nil
+    return false
+  end
+  task.text, task.text_len = sql, #sql
+  return ask(host.QUERY, connection)
+end
+
+function Connection.query(connection, sql)
+  local result = NO_RESULT
+  if send(connection, sql) then
+    local own = kept[connection.number]
+    own.more = task.more_results
+    if task.columns == 0 then
+      own.result = nil
+      return NO_RESULT
+    end
+    result = result_of(connection)
+  end
+  return connection:check_error(result, sql)
+end
+
+function Connection.query_row(connection, sql)
+  if not send(connection, sql) then
+    return connection:check_error(NO_RESULT, sql)
+  end
+  local result = result_of(connection)
+  kept[connection.number].more = task.more_results
+  if result == nil or result.nrows == 0 then
+    return nil
+  end
+  return unpack(result:fetch_row(), 1, result.nfields)
+end
+
+-- All results of a text have arrived with the first one, so there is nothing to wait for.
+function Connection.more_results(connection)
+  return kept[connection.number].more > 0
+end
+
+function Connection.next_result(connection)
+  task.op, task.connection = host.NEXT_RESULT, connection
+  api.serve(task)
+  kept[connection.number].more = task.more_results
+  return result_of(connection)
+end
+
+local statements = 0
+
+function Connection.prepare(connection, sql)
+  task.text, task.text_len = sql, #sql
+  if connection.is_open == 0 then
+    log(ALERT, "attempt to use an already closed connection")
+    error("SQL API error", 2)
+  end
+  if host.prepares then
+    ask(host.PREPARE, connection)
+  else
+    task.op, task.connection = host.PREPARE, connection
+    api.serve(task) -- a statement that is sent as text: nobody is asked
+  end
+  if task.failed ~= 0 then
+    log(FATAL, "mysql_stmt_prepare() failed")
+    log(FATAL, string.format('MySQL error: %d "%s"', connection.sql_errno,
+      ffi.string(connection.sql_errmsg)))
+    error("SQL API error", 2)
+  end
+  statements = statements + 1
+  local statement = ffi.new("sql_statement")
+  statement.connection, statement.number = connection, statements
+  statement.id = task.statement_id
+  held[statements] = { connection = connection }
+  return statement
+end
+
+function Connection.disconnect(connection)
+  if connection.is_open == 0 then
+    log(ALERT, "attempt to close an already closed connection")
+    return
+  end
+  connection.is_open, connection.loops = 0, 0
+  api.disconnect(task, connection.number)
+end
+
+function Connection.reconnect(connection)
+  if not ask(host.RECONNECT, connection) then
+    error("connection creation failed", 2)
+  end
+  connection.is_open = 1
+end
+
+-- Rows by the thousand: they are put together until a statement is as long as sysbench makes them.
+
+local LONGEST = 512 * 1024
+
+function Connection.bulk_insert_init(connection, sql)
+  kept[connection.number].bulk = { sql = sql, rows = {}, count = 0, length = #sql }
+end
+
+local function send_rows(connection, bulk)
+  if bulk.count == 0 then
+    return true
+  end
+  local sql = bulk.sql .. table.concat(bulk.rows, ",", 1, bulk.count)
+  bulk.count, bulk.length = 0, #bulk.sql
+  return send(connection, sql)
+end
+
+function Connection.bulk_insert_next(connection, row)
+  local bulk = kept[connection.number].bulk
+  if not bulk then
+    log(ALERT, "attempt to call bulk_insert_next() before bulk_insert_init()")
+    error("db_bulk_insert_next() failed", 2)
+  end
+  local more = #row + (bulk.count > 0 and 2 or 1)
+  if bulk.length + more > LONGEST and not send_rows(connection, bulk) then
+    error("db_bulk_insert_next() failed", 2)
+  end
+  bulk.count = bulk.count + 1
+  bulk.rows[bulk.count] = row
+  bulk.length = bulk.length + #row + (bulk.count > 1 and 1 or 0)
+end
+
+function Connection.bulk_insert_done(connection)
+  local bulk = kept[connection.number].bulk
+  kept[connection.number].bulk = nil
+  if bulk and not send_rows(connection, bulk) then
+    error("db_bulk_insert_done() failed", 2)
+  end
+end
+
+ffi.metatype("sql_connection", Connection)
+
+-- Drivers.
+
+local Driver = {}
+Driver.__index = Driver
+Driver.__tostring = function()
+  return "<sql_driver>"
+end
+
+function Driver.name(driver)
+  return ffi.string(driver.sname)
+end
+
+-- A connection that nobody refers to any more is closed.
+local function forget(connection)
+  if connection.is_open ~= 0 then
+    api.disconnect(task, connection.number)
+  end
+  kept[connection.number] = nil
+end
+
+function Driver.connect(driver)
+  local connection = ffi.new("sql_connection")
+  connection.driver = driver
+  if not ask(host.CONNECT, connection) then
+    error("connection creation failed", 2)
+  end
+  connection.is_open = 1
+  local box = ffi.new("sql_result[1]")
+  box[0].connection = connection
+  kept[connection.number] = { box = box, results = ffi.cast("sql_result *", box), more = 0 }
+  return ffi.gc(connection, forget)
+end
+
+ffi.metatype("sql_driver", Driver)
+
+local driver
+
+function sysbench.sql.driver(name)
+  local wanted = name or host.driver
+  if wanted ~= host.driver then
+    log(FATAL, string.format("invalid database driver name: '%s'", wanted))
+    error("failed to initialize the DB driver", 2)
+  end
+  task.uses_database = 1
+  driver = driver or ffi.new("sql_driver", host.driver_name)
+  return driver
+end

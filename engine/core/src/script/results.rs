@@ -1,0 +1,91 @@
+//! The results within an answer whose packets were kept: a text of several statements has several.
+
+use dbdyno_wire::mysql::packet::HEADER_LENGTH;
+use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS};
+use dbdyno_wire::mysql::result_set;
+use std::collections::VecDeque;
+
+/// One result within an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ResultSpan {
+    /// Where its first packet begins.
+    pub(super) start: usize,
+    pub(super) columns: usize,
+    pub(super) rows: u64,
+    pub(super) affected_rows: u64,
+}
+
+/// The results of an answer, in their order, as far as it can be read.
+pub(super) fn results_in(reply: &[u8], deprecate_eof: bool) -> VecDeque<ResultSpan> {
+    let (mut found, mut at) = (VecDeque::new(), 0);
+    while let Some((result, status, next)) = result_at(reply, at, deprecate_eof) {
+        found.push_back(result);
+        at = next;
+        if status & STATUS_MORE_RESULTS == 0 {
+            break;
+        }
+    }
+    found
+}
+
+/// The result that begins at `start`, the server's status behind it, and where it ends.
+fn result_at(reply: &[u8], start: usize, deprecate_eof: bool) -> Option<(ResultSpan, u16, usize)> {
+    let (first, mut at) = packet(reply, start)?;
+    if first.first() == Some(&response::OK) {
+        let ok = response::Ok::parse(first).ok()?;
+        let result = ResultSpan { start, affected_rows: ok.affected_rows, ..ResultSpan::default() };
+        return Some((result, ok.status, at));
+    }
+    let columns = usize::try_from(result_set::parse_column_count(first).ok()?).ok()?;
+    for _ in 0..columns + usize::from(!deprecate_eof) {
+        at = packet(reply, at)?.1;
+    }
+    let mut result = ResultSpan { start, columns, ..ResultSpan::default() };
+    loop {
+        let (payload, next) = packet(reply, at)?;
+        at = next;
+        if response::ends_rows(*payload.first()?, payload.len(), deprecate_eof) {
+            let status = if deprecate_eof {
+                response::Ok::parse(payload).ok()?.status
+            } else {
+                response::parse_eof(payload).ok()?
+            };
+            return Some((result, status, at));
+        }
+        result.rows += 1;
+    }
+}
+
+/// The payload of the packet at `at`, and where the one behind it begins.
+pub(super) fn packet(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    let header = bytes.get(at..at + HEADER_LENGTH)?;
+    let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+    let next = at + HEADER_LENGTH + length;
+    Some((bytes.get(at + HEADER_LENGTH..next)?, next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_results_of_a_text_are_told_apart() {
+        let (mut out, mut number) = (Vec::new(), 1);
+        result_set::write_column_count(&mut out, &mut number, 1);
+        result_set::write_column(&mut out, &mut number, "a");
+        response::write_eof(&mut out, &mut number, 2);
+        result_set::write_text_row(&mut out, &mut number, &[Some(b"x")]);
+        result_set::write_text_row(&mut out, &mut number, &[None]);
+        response::write_eof(&mut out, &mut number, 2 | STATUS_MORE_RESULTS);
+        let second = out.len();
+        let ok = response::Ok { affected_rows: 3, status: 2, ..response::Ok::default() };
+        ok.write(&mut out, &mut number);
+        let found = results_in(&out, false);
+        let rows = ResultSpan { start: 0, columns: 1, rows: 2, affected_rows: 0 };
+        let changed = ResultSpan { start: second, columns: 0, rows: 0, affected_rows: 3 };
+        assert_eq!(found, [rows, changed]);
+        for end in 0..out.len() {
+            assert!(results_in(&out[..end], false).len() < 2);
+        }
+    }
+}

@@ -1,0 +1,583 @@
+//! A LuaJIT state with sysbench's API in it: what a script is loaded into, once for each thread.
+//!
+//! LuaJIT is used through its C interface and not through a wrapper's values, because a thread is resumed
+//! for every statement: a resume here is one call, and carries nothing.
+
+use super::database::{Connections, Database};
+use super::host::{Draws, Host};
+use super::log::Log;
+use crate::random::{Distribution, Random, UniqueSequence};
+use crate::spec::ScriptSpec;
+use mlua_sys as lua;
+use serde_json::Value;
+use std::ffi::{CString, c_int, c_void};
+use std::ptr;
+use std::slice;
+use std::sync::Arc;
+
+/// sysbench's API, chunk by chunk. Some errors repeat a chunk's name.
+const CHUNKS: [(&str, &str); 5] = [
+    ("=prelude", include_str!("lua/prelude.lua")),
+    ("=sysbench", include_str!("lua/sysbench.lua")),
+    ("sysbench.cmdline.lua", include_str!("lua/sysbench.cmdline.lua")),
+    ("=sysbench.sql", include_str!("lua/sysbench.sql.lua")),
+    (LEGACY, include_str!("lua/legacy.lua")),
+];
+
+/// What sysbench 1.1 has no more.
+const LEGACY: &str = "=legacy";
+
+/// What scripts may `require` without a file.
+const MODULES: [(&str, &str); 6] = [
+    ("cpu", include_str!("lua/scripts/cpu.lua")),
+    ("oltp_common", include_str!("lua/oltp_common.lua")),
+    ("oltp_point_select", include_str!("lua/scripts/oltp_point_select.lua")),
+    ("oltp_read_only", include_str!("lua/scripts/oltp_read_only.lua")),
+    ("oltp_read_write", include_str!("lua/scripts/oltp_read_write.lua")),
+    ("oltp_write_only", include_str!("lua/scripts/oltp_write_only.lua")),
+];
+
+/// What all states of a script share.
+pub(super) struct Common {
+    pub(super) spec: ScriptSpec,
+    pub(super) database: Arc<Database>,
+    pub(super) unique: Arc<UniqueSequence>,
+    pub(super) log: Arc<Log>,
+}
+
+/// A state. `Lua` has no threads of its own: one thread at a time may use it.
+pub(super) struct State {
+    raw: *mut lua::lua_State,
+    pub(super) host: Box<Host>,
+    /// Bytes that the state has allocated.
+    _memory: Box<usize>,
+}
+
+// SAFETY: nothing in a state belongs to the thread that made it; `&mut self` keeps it to one at a time.
+unsafe impl Send for State {}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        let _ = self.call_of_host("finish", |_| 0, 0);
+        // SAFETY: the state is open, and nothing refers to it any more. Its finalizers call functions of
+        // the host, which is dropped after.
+        unsafe { lua::lua_close(self.raw) };
+    }
+}
+
+impl State {
+    /// A state in which the script has not run yet; `thread` is what it sees as `sysbench.tid`.
+    ///
+    /// # Errors
+    /// What LuaJIT says of a chunk, which would be a mistake of ours.
+    pub(super) fn new(common: &Common, thread: u32, random: Random) -> Result<Self, String> {
+        let spec = &common.spec;
+        let distributions = [
+            Distribution::Uniform {},
+            spec.distribution,
+            spec.gaussian,
+            spec.special,
+            spec.pareto,
+            spec.zipfian,
+        ];
+        let draws = Draws::new(random, Arc::clone(&common.unique), distributions);
+        let connections = Connections::new(Arc::clone(&common.database));
+        let host = Host::new(draws, connections, Arc::clone(&common.log));
+        let mut memory = Box::new(0);
+        let counted: *mut usize = &raw mut *memory;
+        // SAFETY: a new state, which is closed when this is dropped; the count outlives it.
+        let raw = unsafe { lua::lua_newstate(allocate, counted.cast()) };
+        if raw.is_null() {
+            return Err("there is no memory for a Lua state".to_owned());
+        }
+        let mut state = Self { raw, host, _memory: memory };
+        // SAFETY: the state is open.
+        unsafe { lua::luaL_openlibs(raw) };
+        state.prepare(spec, thread)?;
+        Ok(state)
+    }
+
+    fn prepare(&mut self, spec: &ScriptSpec, thread: u32) -> Result<(), String> {
+        self.set_search_paths(&spec.package_path, &spec.package_cpath);
+        if let Some(command) = &spec.luajit_cmd {
+            self.luajit_command(command)?;
+        }
+        self.make_host(spec, thread);
+        let has_legacy = spec.version.starts_with("1.0");
+        for (name, source) in CHUNKS.into_iter().filter(|one| has_legacy || one.0 != LEGACY) {
+            let is_first = name == CHUNKS[0].0;
+            let [task, api] = self.host.addresses();
+            self.run(name, source.as_bytes(), |raw| {
+                // SAFETY: there is room for four values on a stack that is nearly empty.
+                unsafe {
+                    if is_first {
+                        lua::lua_pushlightuserdata(raw, task);
+                        lua::lua_pushlightuserdata(raw, api);
+                        push_row_function(raw, task);
+                    }
+                    get_host(raw);
+                }
+                if is_first { 4 } else { 1 }
+            })?;
+        }
+        self.preload();
+        for (name, value) in &spec.globals {
+            let name = CString::new(name.as_str()).unwrap_or_default();
+            // SAFETY: the state is open, and the value is taken off.
+            unsafe {
+                push(self.raw, value);
+                lua::lua_setfield(self.raw, lua::LUA_GLOBALSINDEX, name.as_ptr());
+            }
+        }
+        Ok(())
+    }
+
+    /// The table that the chunks share, with what they need to know.
+    fn make_host(&mut self, spec: &ScriptSpec, thread: u32) {
+        let raw = self.raw;
+        // SAFETY: the state is open, and each value that is pushed is taken off at once.
+        unsafe {
+            lua::lua_createtable(raw, 0, 32);
+            lua::lua_pushvalue(raw, -1);
+            lua::lua_setfield(raw, lua::LUA_REGISTRYINDEX, HOST.as_ptr());
+            let fields = [
+                (c"version", Value::from(spec.version.as_str())),
+                (c"thread", Value::from(thread)),
+                (c"driver", Value::from(spec.driver.as_str())),
+                (c"driver_name", Value::from(spec.driver.as_str())),
+                (c"prepares", Value::from(spec.database.prepared)),
+                (c"command", spec.command.clone().into()),
+                (c"script_path", spec.script_path.clone().into()),
+            ];
+            for (name, value) in fields {
+                push(raw, &value);
+                lua::lua_setfield(raw, -2, name.as_ptr());
+            }
+            lua::lua_createtable(raw, 0, 4);
+            for (place, argument) in (0..).zip(&spec.argv) {
+                push(raw, &Value::from(argument.as_str()));
+                lua::lua_rawseti(raw, -2, place);
+            }
+            lua::lua_setfield(raw, -2, c"argv".as_ptr());
+            lua::lua_settop(raw, 0);
+        }
+    }
+
+    /// Our modules are found behind those of the user, so that a file of the same name wins.
+    fn preload(&mut self) {
+        let raw = self.raw;
+        for (name, source) in MODULES {
+            let chunk = CString::new(format!("={name}.lua")).expect("no zero byte");
+            let name = CString::new(name).expect("no zero byte");
+            // SAFETY: as above; the text outlives the call, which copies it.
+            unsafe {
+                lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, c"package".as_ptr());
+                lua::lua_getfield(raw, -1, c"preload".as_ptr());
+                lua::luaL_loadbuffer(raw, source.as_ptr().cast(), source.len(), chunk.as_ptr());
+                lua::lua_setfield(raw, -2, name.as_ptr());
+                lua::lua_settop(raw, 0);
+            }
+        }
+    }
+
+    fn set_search_paths(&mut self, path: &str, cpath: &str) {
+        let raw = self.raw;
+        // SAFETY: as above.
+        unsafe {
+            lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, c"package".as_ptr());
+            for (name, text) in [(c"path", path), (c"cpath", cpath)] {
+                push(raw, &Value::from(text));
+                lua::lua_setfield(raw, -2, name.as_ptr());
+            }
+            lua::lua_settop(raw, 0);
+        }
+    }
+
+    /// `--luajit-cmd`: `on`, `off`, `opt=…`, or a module of LuaJIT's with its argument.
+    fn luajit_command(&mut self, command: &str) -> Result<(), String> {
+        let (name, rest) = command.split_once('=').unwrap_or((command, ""));
+        let source = match name {
+            "on" | "off" | "flush" => format!("jit.{name}()"),
+            "opt" => format!("require('jit.opt').start({rest:?})"),
+            _ => format!("require('jit.' .. {name:?}).start({rest:?})"),
+        };
+        self.run("=luajit-cmd", source.as_bytes(), |_| 0)
+    }
+
+    /// Runs the top level of the script.
+    ///
+    /// # Errors
+    /// What the script raised, or where its syntax is wrong.
+    pub(super) fn load(&mut self, name: &str, source: &[u8]) -> Result<(), String> {
+        // The first line of a program that is run by its name tells by whom.
+        let mut text = source.to_vec();
+        if text.starts_with(b"#") {
+            let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+            text[..end].fill(b' ');
+        }
+        self.run(name, &text, |_| 0)
+    }
+
+    fn run(
+        &mut self,
+        name: &str,
+        source: &[u8],
+        push_arguments: impl FnOnce(*mut lua::lua_State) -> c_int,
+    ) -> Result<(), String> {
+        let name = CString::new(name.replace('\0', "?")).expect("zero bytes were replaced");
+        let raw = self.raw;
+        // SAFETY: the state is open; both texts outlive the call.
+        unsafe {
+            let status =
+                lua::luaL_loadbuffer(raw, source.as_ptr().cast(), source.len(), name.as_ptr());
+            if status != lua::LUA_OK {
+                return Err(take_error(raw));
+            }
+            let arguments = push_arguments(raw);
+            let status = lua::lua_pcall(raw, arguments, 0, 0);
+            if status == lua::LUA_OK { Ok(()) } else { Err(take_error(raw)) }
+        }
+    }
+
+    /// Whether the script has a global function of this name.
+    pub(super) fn defines(&mut self, name: &str) -> bool {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the state is open; what is pushed is taken off.
+        unsafe {
+            lua::lua_getfield(self.raw, lua::LUA_GLOBALSINDEX, name.as_ptr());
+            let is_function = lua::lua_type(self.raw, -1) == lua::LUA_TFUNCTION;
+            lua::lua_settop(self.raw, 0);
+            is_function
+        }
+    }
+
+    /// Calls a global function without arguments.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub(super) fn call(&mut self, name: &str) -> Result<(), String> {
+        let name = CString::new(name).unwrap_or_default();
+        let raw = self.raw;
+        // SAFETY: the state is open.
+        unsafe {
+            lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, name.as_ptr());
+            let status = lua::lua_pcall(raw, 0, 0, 0);
+            let outcome = if status == lua::LUA_OK { Ok(()) } else { Err(take_error(raw)) };
+            lua::lua_settop(raw, 0);
+            self.host.note_database();
+            outcome
+        }
+    }
+
+    /// Calls `sysbench.<table>.<name>`, if it is a function; gives whether there was one, and what it
+    /// returned as a boolean.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub(super) fn call_of_sysbench(
+        &mut self,
+        table: &str,
+        name: &str,
+        argument: Option<&Value>,
+    ) -> Result<Option<bool>, String> {
+        let raw = self.raw;
+        let (table, name) =
+            (CString::new(table).unwrap_or_default(), CString::new(name).unwrap_or_default());
+        // SAFETY: the state is open; a script that replaced the tables by something else is noticed by
+        // their types.
+        unsafe {
+            lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, c"sysbench".as_ptr());
+            for field in [&table, &name] {
+                if lua::lua_type(raw, -1) != lua::LUA_TTABLE {
+                    lua::lua_settop(raw, 0);
+                    return Ok(None);
+                }
+                lua::lua_getfield(raw, -1, field.as_ptr());
+            }
+            if lua::lua_type(raw, -1) != lua::LUA_TFUNCTION {
+                lua::lua_settop(raw, 0);
+                return Ok(None);
+            }
+            if let Some(argument) = argument {
+                push(raw, argument);
+            }
+            let status = lua::lua_pcall(raw, c_int::from(argument.is_some()), 1, 0);
+            let outcome = if status == lua::LUA_OK {
+                Ok(Some(lua::lua_toboolean(raw, -1) != 0))
+            } else {
+                Err(take_error(raw))
+            };
+            lua::lua_settop(raw, 0);
+            self.host.note_database();
+            outcome
+        }
+    }
+
+    /// The options that the script declares: name, type, default (None for none) and description of each.
+    ///
+    /// # Errors
+    /// What is wrong with the script's table.
+    pub(super) fn declared_options(&mut self) -> Result<Vec<[Option<String>; 4]>, String> {
+        self.call_of_host("declared_options", |_| 0, 1)?;
+        let raw = self.raw;
+        let mut options = Vec::new();
+        // SAFETY: the state is open, and `declared_options` gives an array of tables of strings.
+        unsafe {
+            for place in 1.. {
+                lua::lua_rawgeti(raw, 1, place);
+                if lua::lua_type(raw, -1) != lua::LUA_TTABLE {
+                    break;
+                }
+                options.push([c"name", c"kind", c"default", c"text"].map(|field| {
+                    lua::lua_getfield(raw, -1, field.as_ptr());
+                    let text = text_at(raw, -1);
+                    lua::lua_settop(raw, -2);
+                    text
+                }));
+                lua::lua_settop(raw, 1);
+            }
+            lua::lua_settop(raw, 0);
+        }
+        Ok(options)
+    }
+
+    /// Sets `sysbench.opt`; `is_legacy` also sets globals.
+    ///
+    /// # Errors
+    /// What a validator of the script raised.
+    pub(super) fn set_options(&mut self, options: &Value, is_legacy: bool) -> Result<(), String> {
+        self.call_of_host(
+            "set_options",
+            |raw| {
+                // SAFETY: there is room for both on the stack.
+                unsafe {
+                    push(raw, options);
+                    lua::lua_pushboolean(raw, c_int::from(is_legacy));
+                }
+                2
+            },
+            0,
+        )
+    }
+
+    /// Calls a function of the table that our chunks share; what it returns stays on the stack, from 1.
+    fn call_of_host(
+        &mut self,
+        name: &str,
+        push_arguments: impl FnOnce(*mut lua::lua_State) -> c_int,
+        results: c_int,
+    ) -> Result<(), String> {
+        let name = CString::new(name).unwrap_or_default();
+        let raw = self.raw;
+        // SAFETY: the state is open.
+        unsafe {
+            lua::lua_settop(raw, 0);
+            get_host(raw);
+            if lua::lua_type(raw, -1) != lua::LUA_TTABLE {
+                lua::lua_settop(raw, 0);
+                return Err("the state is not ready".to_owned());
+            }
+            lua::lua_getfield(raw, -1, name.as_ptr());
+            lua::lua_remove(raw, 1);
+            let arguments = push_arguments(raw);
+            let status = lua::lua_pcall(raw, arguments, results, 0);
+            if status == lua::LUA_OK { Ok(()) } else { Err(take_error(raw)) }
+        }
+    }
+
+    /// A coroutine that lives as the script's thread, before its first instruction.
+    pub(super) fn coroutine(&mut self, thread: u32) -> Coroutine {
+        let raw = self.raw;
+        // SAFETY: the state is open. The coroutine stays in the registry as long as the state.
+        unsafe {
+            lua::lua_settop(raw, 0);
+            let own = lua::lua_newthread(raw);
+            lua::lua_setfield(raw, lua::LUA_REGISTRYINDEX, THREAD.as_ptr());
+            get_host(raw);
+            lua::lua_getfield(raw, -1, c"thread_main".as_ptr());
+            lua::lua_xmove(raw, own, 1);
+            lua::lua_settop(raw, 0);
+            lua::lua_pushnumber(own, f64::from(thread));
+            Coroutine { raw: own, arguments: 1 }
+        }
+    }
+}
+
+/// A script's thread between two of its requests. Its state must be alive.
+pub(super) struct Coroutine {
+    raw: *mut lua::lua_State,
+    arguments: c_int,
+}
+
+// SAFETY: as for `State`, which it lives in.
+unsafe impl Send for Coroutine {}
+
+/// Why a coroutine came back.
+pub(super) enum CameBack {
+    /// It asks for something.
+    Asks,
+    /// Its function has returned.
+    Ended,
+    /// It raised something.
+    Raised(String),
+}
+
+impl Coroutine {
+    /// Goes on until the script asks for something, ends or raises.
+    #[inline]
+    pub(super) fn resume(&mut self) -> CameBack {
+        let arguments = std::mem::take(&mut self.arguments);
+        // SAFETY: the state is alive and nobody else runs it; what a yield leaves on the stack is taken
+        // off.
+        unsafe {
+            match lua::lua_resume_(self.raw, arguments) {
+                lua::LUA_YIELD => {
+                    lua::lua_settop(self.raw, 0);
+                    CameBack::Asks
+                }
+                lua::LUA_OK => CameBack::Ended,
+                _ => CameBack::Raised(take_error(self.raw)),
+            }
+        }
+    }
+}
+
+const HOST: &std::ffi::CStr = c"dbdyno.host";
+const THREAD: &std::ffi::CStr = c"dbdyno.thread";
+
+/// # Safety
+/// The state is open and its stack has room.
+unsafe fn get_host(raw: *mut lua::lua_State) {
+    // SAFETY: the caller says so.
+    unsafe { lua::lua_getfield(raw, lua::LUA_REGISTRYINDEX, HOST.as_ptr()) };
+}
+
+/// Takes what was raised off the stack, as text.
+///
+/// # Safety
+/// The state is open and something was raised.
+unsafe fn take_error(raw: *mut lua::lua_State) -> String {
+    // SAFETY: the caller says so.
+    unsafe {
+        let text = text_at(raw, -1).unwrap_or_else(|| "(not a string)".to_owned());
+        lua::lua_settop(raw, 0);
+        text
+    }
+}
+
+/// # Safety
+/// The state is open; the value is not a number that a traversal holds.
+unsafe fn text_at(raw: *mut lua::lua_State, place: c_int) -> Option<String> {
+    let mut length = 0;
+    // SAFETY: the caller says so; the text is copied while it stands on the stack.
+    unsafe {
+        let text = lua::lua_tolstring(raw, place, &raw mut length);
+        if text.is_null() {
+            return None;
+        }
+        Some(String::from_utf8_lossy(slice::from_raw_parts(text.cast(), length)).into_owned())
+    }
+}
+
+/// What one state may allocate: a script that leaks ends with an error, not with the machine's memory.
+const MEMORY_MAX: usize = 1 << 30;
+
+/// Lua's allocator, which counts.
+unsafe extern "C" fn allocate(
+    counted: *mut c_void,
+    block: *mut c_void,
+    old: usize,
+    new: usize,
+) -> *mut c_void {
+    // SAFETY: called by Lua only, with the count that the state was made with, and blocks of its own.
+    unsafe {
+        let used: *mut usize = counted.cast();
+        let old = if block.is_null() { 0 } else { old };
+        if new == 0 {
+            libc::free(block);
+            *used -= old;
+            return ptr::null_mut();
+        }
+        let after = *used - old + new;
+        if new > old && after > MEMORY_MAX {
+            return ptr::null_mut();
+        }
+        let moved = libc::realloc(block, new);
+        if !moved.is_null() {
+            *used = after;
+        }
+        moved
+    }
+}
+
+/// Pushes a JSON value: arrays from 1, whole numbers as numbers.
+///
+/// # Safety
+/// The state is open.
+unsafe fn push(raw: *mut lua::lua_State, value: &Value) {
+    // SAFETY: the caller says so; the stack is made larger before it is used.
+    unsafe {
+        lua::lua_checkstack(raw, 4);
+        match value {
+            Value::Null => lua::lua_pushnil(raw),
+            Value::Bool(is_on) => lua::lua_pushboolean(raw, c_int::from(*is_on)),
+            Value::Number(number) => lua::lua_pushnumber(raw, number.as_f64().unwrap_or(f64::NAN)),
+            Value::String(text) => {
+                lua::lua_pushlstring(raw, text.as_ptr().cast(), text.len());
+            }
+            Value::Array(values) => {
+                lua::lua_createtable(raw, 0, 0);
+                for (place, one) in (1..).zip(values) {
+                    push(raw, one);
+                    lua::lua_rawseti(raw, -2, place);
+                }
+            }
+            Value::Object(fields) => {
+                lua::lua_createtable(raw, 0, 0);
+                for (name, one) in fields {
+                    lua::lua_pushlstring(raw, name.as_ptr().cast(), name.len());
+                    push(raw, one);
+                    lua::lua_rawset(raw, -3);
+                }
+            }
+        }
+    }
+}
+
+/// Pushes the function by which prelude.lua reads rows: connection and number of the row go in, a table of
+/// texts comes out, with nil for NULL; or nil.
+///
+/// # Safety
+/// The state is open, and `host` outlives it.
+unsafe fn push_row_function(raw: *mut lua::lua_State, host: *mut c_void) {
+    // SAFETY: the caller says so.
+    unsafe {
+        lua::lua_pushlightuserdata(raw, host);
+        lua::lua_pushcclosure(raw, row, 1);
+    }
+}
+
+unsafe extern "C-unwind" fn row(raw: *mut lua::lua_State) -> c_int {
+    // SAFETY: called by Lua only; the upvalue is the host that `push_row_function` was given. Values are
+    // pushed while the row they lie in is borrowed, and nothing is called that would run a script.
+    unsafe {
+        let host: *mut Host = lua::lua_touserdata(raw, lua::lua_upvalueindex(1)).cast();
+        let (number, index) = (lua::lua_tonumber(raw, 1), lua::lua_tonumber(raw, 2));
+        let Some(values) = (*host).caller.connections.row(number as u32, index as u32) else {
+            lua::lua_pushnil(raw);
+            return 1;
+        };
+        let count = c_int::try_from(values.len()).unwrap_or(c_int::MAX);
+        lua::lua_createtable(raw, count, 0);
+        for (place, value) in (1..).zip(&values) {
+            match value {
+                Some(text) => {
+                    lua::lua_pushlstring(raw, text.as_ptr().cast(), text.len());
+                }
+                None => lua::lua_pushnil(raw),
+            }
+            lua::lua_rawseti(raw, -2, place);
+        }
+        1
+    }
+}

@@ -1,0 +1,216 @@
+//! What a script's thread shares with the engine: the structures of lua/prelude.lua.
+//!
+//! [`Task`] is written by Lua and read here, field by field and without conversion, so that a statement
+//! costs no Lua value at all. Its layout is C's; the declaration in prelude.lua must be the same.
+
+use crate::record::recorder::Answer;
+use std::ffi::{c_char, c_void};
+use std::slice;
+
+/// What a script asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Connect,
+    Reconnect,
+    Query,
+    Prepare,
+    Execute,
+    Close,
+    Ready,
+    NextEvent,
+    Restart,
+    Sleep,
+    StartEvent,
+    StopEvent,
+    NextResult,
+}
+
+impl Op {
+    const ALL: [Self; 13] = [
+        Self::Connect,
+        Self::Reconnect,
+        Self::Query,
+        Self::Prepare,
+        Self::Execute,
+        Self::Close,
+        Self::Ready,
+        Self::NextEvent,
+        Self::Restart,
+        Self::Sleep,
+        Self::StartEvent,
+        Self::StopEvent,
+        Self::NextResult,
+    ];
+}
+
+/// A request of the script and its answer.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Task {
+    op: u32,
+    /// Whether another event is to begin.
+    pub(super) goes_on: u32,
+    /// Whether the event that has just ended counts.
+    pub(super) completed: u32,
+    /// Whether the thread shares its core's loop with others.
+    pub(super) loops: u32,
+    pub(super) uses_database: u32,
+    /// 0 while `thread_init` runs, 1 for events, 2 for `thread_done`.
+    pub(super) phase: u32,
+    pub(super) connection: *mut SqlConnection,
+    pub(super) statement: *mut SqlStatement,
+    text: *const u8,
+    text_len: u64,
+    /// Microseconds to sleep.
+    pub(super) number: f64,
+    pub(super) failed: u32,
+    pub(super) affected_rows: u64,
+    pub(super) rows: u64,
+    pub(super) columns: u32,
+    pub(super) statement_id: u32,
+    /// Results of the last text that are not taken yet.
+    pub(super) more_results: u32,
+}
+
+impl Task {
+    pub(super) fn new() -> Self {
+        Self {
+            op: 0,
+            goes_on: 0,
+            completed: 0,
+            loops: 0,
+            uses_database: 0,
+            phase: 0,
+            connection: std::ptr::null_mut(),
+            statement: std::ptr::null_mut(),
+            text: std::ptr::null(),
+            text_len: 0,
+            number: 0.0,
+            failed: 0,
+            affected_rows: 0,
+            rows: 0,
+            columns: 0,
+            statement_id: 0,
+            more_results: 0,
+        }
+    }
+
+    /// What is asked; None for a number that prelude.lua does not know.
+    pub(super) fn op(&self) -> Option<Op> {
+        Op::ALL.get(self.op.checked_sub(1)? as usize).copied()
+    }
+
+    /// The text of a query, or of a statement to be prepared.
+    pub(super) fn text(&self) -> &[u8] {
+        if self.text.is_null() {
+            return &[];
+        }
+        // SAFETY: Lua has just set both from one of its strings, which the asking function holds until
+        // it is answered; nothing that is done with the text runs longer.
+        unsafe { slice::from_raw_parts(self.text, length(self.text_len)) }
+    }
+}
+
+/// A script's connection, as the script sees it.
+#[repr(C)]
+pub(super) struct SqlConnection {
+    pub(super) error: u32,
+    pub(super) sql_errno: i32,
+    pub(super) sql_state: *const c_char,
+    pub(super) sql_errmsg: *const c_char,
+    driver: *mut c_void,
+    pub(super) number: u32,
+    pub(super) loops: u32,
+    is_open: u32,
+}
+
+/// A prepared statement, as the script sees it.
+#[repr(C)]
+pub(super) struct SqlStatement {
+    connection: *mut SqlConnection,
+    pub(super) id: u32,
+    number: u32,
+    bound: u32,
+    binds: *const *const SqlParam,
+}
+
+/// A parameter; a text stands behind it.
+#[repr(C)]
+struct SqlParam {
+    kind: u32,
+    is_null: u32,
+    integer: i64,
+    real: f64,
+    data_len: u64,
+    max_len: u64,
+}
+
+const FLOAT: u32 = 5;
+const DOUBLE: u32 = 6;
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Bound<'a> {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(&'a [u8]),
+}
+
+impl SqlStatement {
+    /// The values that are bound, in their order.
+    pub(super) fn values(&self) -> impl Iterator<Item = Bound<'_>> {
+        let binds: &[*const SqlParam] = if self.binds.is_null() {
+            &[]
+        } else {
+            // SAFETY: `bind_param` allocates this array with `bound` elements and holds it, with the
+            // parameters, as long as the statement.
+            unsafe { slice::from_raw_parts(self.binds, self.bound as usize) }
+        };
+        binds.iter().map(|&param| {
+            // SAFETY: see above; a parameter that scripts handed in is one of `bind_create`.
+            unsafe { value_of(param) }
+        })
+    }
+}
+
+/// # Safety
+/// `param` is one that `bind_create` made, and is not written to while the value lives.
+unsafe fn value_of<'a>(param: *const SqlParam) -> Bound<'a> {
+    // SAFETY: the caller says so.
+    let one = unsafe { &*param };
+    if one.is_null != 0 {
+        Bound::Null
+    } else if one.max_len > 0 {
+        // SAFETY: the text stands behind the structure, `data_len` of the `max_len` bytes allocated.
+        let text = unsafe { slice::from_raw_parts(param.add(1).cast(), length(one.data_len)) };
+        Bound::Text(text)
+    } else if one.kind == FLOAT || one.kind == DOUBLE {
+        Bound::Real(one.real)
+    } else {
+        Bound::Integer(one.integer)
+    }
+}
+
+pub(super) fn length(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("addresses have 64 bits")
+}
+
+/// What happened at a server while a script had the thread for itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Happened {
+    pub(crate) asked_ns: u64,
+    pub(crate) done_ns: u64,
+    pub(crate) what: Happening,
+}
+
+/// See [`Happened`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Happening {
+    /// A statement was answered; whether it was a prepared one.
+    Answered(Answer, bool),
+    /// The server refused something, with this code.
+    Refused(u16),
+    /// A session was opened in the place of another.
+    Reconnected,
+}

@@ -1,0 +1,173 @@
+//! Connections whose events a script makes up as it goes: after each answer it is asked what comes next.
+
+use super::{Worker, broken, slot_number};
+use crate::error::Failure;
+use crate::reactor::Reactor;
+use crate::script::{Happening, Next, Reaction};
+use crate::workload::event::StatementKind;
+use std::cmp::Reverse;
+
+/// How long a script may sleep on when the run is over.
+const SLEEP_AT_END_NS: u64 = 1_000_000_000;
+
+/// What has become of an event that was begun or went on.
+pub(super) enum Drawn {
+    /// A request is to be sent.
+    Request,
+    /// The event is over.
+    Over,
+    /// Nothing is to be done until the script's sleep is over, or its session there.
+    Waits,
+    /// The connection has nothing to do until the run ends.
+    Left,
+}
+
+impl<R: Reactor> Worker<'_, R> {
+    /// Tells the script on this connection something, and does what it wants then.
+    pub(super) fn follow(&mut self, slot: usize, reaction: &Reaction<'_>) -> Result<(), Failure> {
+        let next = self.connections[slot].follow(reaction);
+        match self.drawn(slot, next)? {
+            Drawn::Request if self.connections[slot].is_gone() => {
+                self.lost(slot, Failure::connection_lost("query", "it was closed at rest"))
+            }
+            Drawn::Request => {
+                self.connections[slot].asked_ns = self.reactor.now_ns(&self.orders.clock);
+                self.send(slot)
+            }
+            Drawn::Over if self.connections[slot].is_leaving() => {
+                self.retire(slot);
+                Ok(())
+            }
+            Drawn::Over => {
+                self.read_the_clock();
+                self.complete(slot);
+                self.go_on(slot)
+            }
+            Drawn::Waits | Drawn::Left => Ok(()),
+        }
+    }
+
+    /// Sees to what a script wants besides requests.
+    pub(super) fn drawn(&mut self, slot: usize, mut next: Next) -> Result<Drawn, Failure> {
+        loop {
+            self.book(slot);
+            let reaction = match next {
+                Next::Request => return Ok(Drawn::Request),
+                Next::Ended(counts) => {
+                    self.connections[slot].counts = counts;
+                    return Ok(Drawn::Over);
+                }
+                Next::Leaves => {
+                    if !self.connections[slot].is_leaving() {
+                        self.recorder.abandon();
+                    }
+                    self.retire(slot);
+                    return Ok(Drawn::Left);
+                }
+                Next::Restarts if self.is_over() => {
+                    self.connections[slot].begin_leaving();
+                    Reaction::Leave
+                }
+                Next::Restarts => {
+                    self.recorder.restart();
+                    Reaction::GoesOn
+                }
+                Next::Starts => {
+                    let now_ns = self.reactor.now_ns(&self.orders.clock);
+                    let connection = &mut self.connections[slot];
+                    (connection.due_ns, connection.sent_ns) = (now_ns, now_ns);
+                    Reaction::GoesOn
+                }
+                Next::Completes => {
+                    self.read_the_clock();
+                    self.connections[slot].counts = true;
+                    self.complete(slot);
+                    // The rest is an event that will not count.
+                    self.recorder.begun(self.now_ns);
+                    Reaction::GoesOn
+                }
+                Next::Sleeps(for_ns) => {
+                    let until_ns = self.reactor.now_ns(&self.orders.clock).saturating_add(for_ns);
+                    self.sleeping.push(Reverse((until_ns, slot)));
+                    return Ok(Drawn::Waits);
+                }
+                Next::Reconnects => {
+                    let logout = self.connections[slot].logout();
+                    self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
+                    self.flush()?;
+                    self.reconnect_slot(slot);
+                    return Ok(Drawn::Waits);
+                }
+                Next::Fails(failure) => return Err(failure),
+            };
+            next = self.connections[slot].follow(&reaction);
+        }
+    }
+
+    /// Begins an event of the script, which may take a while before it asks for anything.
+    pub(super) fn draw_script(&mut self, slot: usize, due_ns: u64) -> Result<Drawn, Failure> {
+        let now_ns = self.reactor.now_ns(&self.orders.clock);
+        self.recorder.begun(now_ns);
+        let next = self.connections[slot].draw_script(due_ns, now_ns);
+        let drawn = self.drawn(slot, next)?;
+        match drawn {
+            Drawn::Request => {
+                self.connections[slot].asked_ns = self.reactor.now_ns(&self.orders.clock);
+            }
+            Drawn::Over => {
+                self.read_the_clock();
+                self.recorder.advance(self.now_ns);
+            }
+            Drawn::Waits | Drawn::Left => {}
+        }
+        Ok(drawn)
+    }
+
+    /// No event is begun any more: the script ends its thread, which may send something.
+    pub(super) fn dismiss_script(&mut self, slot: usize) -> Result<(), Failure> {
+        self.connections[slot].begin_leaving();
+        self.follow(slot, &Reaction::Leave)
+    }
+
+    /// Goes on with the scripts whose sleep is over. When the run is over too, nobody waits for those that
+    /// sleep on for long, such as terminals whose users think.
+    #[cold]
+    pub(super) fn wake_up(&mut self) -> Result<(), Failure> {
+        if self.is_over() {
+            let latest_ns = self.now_ns.saturating_add(SLEEP_AT_END_NS);
+            for Reverse((until_ns, slot)) in std::mem::take(&mut self.sleeping) {
+                if until_ns <= latest_ns {
+                    self.sleeping.push(Reverse((until_ns, slot)));
+                } else {
+                    if !self.connections[slot].is_leaving() {
+                        self.recorder.abandon();
+                    }
+                    self.retire(slot);
+                }
+            }
+        }
+        while let Some(&Reverse((until_ns, slot))) = self.sleeping.peek() {
+            if until_ns > self.now_ns {
+                break;
+            }
+            self.sleeping.pop();
+            self.follow(slot, &Reaction::GoesOn)?;
+        }
+        Ok(())
+    }
+
+    /// Records what scripts did at servers without the loop.
+    fn book(&mut self, slot: usize) {
+        for one in self.connections[slot].happened() {
+            match one.what {
+                Happening::Answered(answer, is_prepared) => {
+                    let kind =
+                        if is_prepared { StatementKind::Execute } else { StatementKind::Query };
+                    self.recorder.statement(kind, one.asked_ns, one.done_ns, answer);
+                }
+                Happening::Refused(code) => self.recorder.refused(code, one.done_ns),
+                Happening::Reconnected => self.recorder.reconnect(one.done_ns),
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+"""Lua scripts in sysbench's language: which file a test's name means, its options and commands.
+
+The script is loaded before its options are known, as in sysbench: what its top level prints comes
+first, and a mistyped option is found after. Its events are run by the engine like any workload's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from dbdyno import _engine
+from dbdyno.sysbench.commands import CPU, INITIALIZING, ReportHooks, run
+from dbdyno.sysbench.console import ConsoleOutput
+from dbdyno.sysbench.ending import failure_of, status, stoppable
+from dbdyno.sysbench.options.command_line import (
+    RELEASES,
+    V1_0,
+    V1_1,
+    CommandLine,
+    declared_values,
+    options_help,
+)
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.values import Kind, Option, Values, argument_error, fatal
+from dbdyno.sysbench.request import General, Request, distribution
+
+_PREFIXES = ("/usr/local/share/lua/5.1", "/usr/share/lua/5.1")
+_LIBRARIES = ("/usr/local/lib/lua/5.1", "/usr/lib/lua/5.1")
+_DATA = "/usr/share/sysbench"
+_PARAMETERS = ("gaussian", "special", "pareto", "zipfian")
+
+
+class ScriptFile(NamedTuple):
+    """A script and how it was named.
+
+    Attributes:
+        name: as typed, for messages; empty for the standard input.
+        path: where it was found; None for the standard input.
+    """
+
+    name: str
+    path: str | None
+    source: str
+
+
+def find_script(typed: str | None) -> ScriptFile | None:
+    """The script that a test's name means: a file, a module of Lua's, or the standard input.
+
+    Raises:
+        Refusal: the file cannot be read.
+    """
+    if typed is None or typed == "-":
+        return ScriptFile("", None, _standard_input())
+    if typed == CPU:
+        return ScriptFile(CPU, CPU, f'require("{CPU}")')
+    names = [typed, *(part.replace("?", typed) for part in _search_path().split(";"))]
+    path = next((one for one in names if os.path.isfile(one)), None)  # noqa: PTH113 - start-up time
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            return ScriptFile(typed, path, file.read())
+    except OSError as error:
+        raise fatal(f"{path}: {error.strerror}") from error
+
+
+def _standard_input() -> str:
+    if sys.stdin.isatty():
+        sys.stdout.write("Reading the script from the standard input:\n\n")
+        sys.stdout.flush()
+    return sys.stdin.read()
+
+
+def _search_path() -> str:
+    return _paths("LUA_PATH", "?.lua", _PREFIXES, ["./?.lua", "./?/init.lua", "./src/lua/?.lua"])
+
+
+def _library_path() -> str:
+    return _paths("LUA_CPATH", "?.so", _LIBRARIES, ["./?.so"])
+
+
+def _paths(variable: str, name: str, folders: Sequence[str], own: list[str]) -> str:
+    """Where Lua looks, as sysbench sets it; the variable's ``;;`` stands for that."""
+    home = os.environ.get("HOME", "")
+    kind = "share" if name == "?.lua" else "lib"
+    rocks = [f"{home}/.luarocks/{kind}/lua/5.1", f"{home}/.luarocks/{kind}/lua"]
+    every = [*rocks, *folders]
+    suffixes = [name, "?/init.lua"] if name == "?.lua" else [name]
+    found = [*own, *(f"{folder}/{one}" for folder in every for one in suffixes), f"{_DATA}/{name}"]
+    default = ";".join(found) + ";"
+    typed = os.environ.get(variable)
+    return default if typed is None else typed.replace(";;", f";{default}").lstrip(";")
+
+
+def execute_script(
+    file: ScriptFile, line: CommandLine, typed: Mapping[str, str | None], values: Values
+) -> int:
+    """Loads the script and does its command; returns the exit status.
+
+    Raises:
+        Refusal: the script raised something, does not know the command, or an option.
+    """
+    general = General.of(values)
+    output = ConsoleOutput(general.verbosity, is_text=general.output.is_text())
+    # What stands in `request` before the options are known is what every test has.
+    request = Request(os.path.basename(file.name), general, values, Values({}, {}))  # noqa: PTH119
+    spec = _spec(file, line, request, typed)
+    with_script = _Script(spec)
+    if file.path is None:
+        return 0
+    own = _own_values(with_script.options(), line, typed, general.compat)
+    spec["options"] = _options(values, own)
+    with_script.set_options(spec["options"])
+    request = request._replace(own=own, script=spec)
+    return _Commands(with_script, request, output, file.name).do(line.command)
+
+
+def _spec(
+    file: ScriptFile, line: CommandLine, request: Request, typed: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """The engine's spec of the script, without its options."""
+    values, general = request.values, request.general
+    others = {name: distribution(values, name) for name in _PARAMETERS}
+    return {
+        "source": file.source,
+        "chunk": f"@{file.path}" if file.path else "=(standard input)",
+        "name": file.name,
+        "version": RELEASES[general.compat],
+        "argv": ["sysbench", *line.arguments],
+        "command": line.command,
+        "script_path": file.path,
+        "package_path": _search_path(),
+        "package_cpath": _library_path(),
+        "luajit_cmd": values.text("luajit-cmd") or None,
+        "driver": values.text("db-driver") or "mysql",
+        "verbosity": general.verbosity,
+        "distribution": general.distribution,
+        **others,
+        "database": request.database_spec(),
+        "has_legacy_options": general.compat == V1_0,
+        "globals": {
+            name.replace("-", "_"): raw or ""
+            for name, raw in typed.items()
+            if name not in GLOBAL_TABLE and general.compat == V1_0
+        },
+    }
+
+
+def _own_values(
+    declared: Sequence[Option], line: CommandLine, typed: Mapping[str, str | None], release: str
+) -> Values:
+    """The script's own options. One without a table takes any, as text, in sysbench 1.0."""
+    if declared or release == V1_1:
+        return declared_values(line, declared, typed)
+    names = [name for name in typed if name not in GLOBAL_TABLE]
+    taken = [Option(name.replace("-", "_"), "STRING", None, "") for name in names]
+    return declared_values(line, taken, typed)
+
+
+def _options(values: Values, own: Values) -> dict[str, Any]:
+    """`sysbench.opt`: general options, then the script's own, which win over general ones."""
+    percentiles = values.items("percentile")
+    return {
+        **{_name(option): _typed_value(values, option) for option in values.options()},
+        "percentile": float(percentiles[0]) if percentiles else 0,
+        **{_name(option): _typed_value(own, option) for option in own.options()},
+    }
+
+
+def _name(option: Option) -> str:
+    return option.name.replace("-", "_")
+
+
+def _typed_value(values: Values, option: Option) -> bool | float | str | list[str]:
+    name = option.name
+    match option.kind:
+        case "BOOL":
+            return values.flag(name)
+        case "INT":
+            return values.integer(name)
+        case "SIZE":
+            return values.size(name)
+        case "DOUBLE":
+            return values.number(name)
+        case "LIST":
+            return list(values.items(name))
+        case _:
+            return values.text(name)
+
+
+class _Script:
+    """The engine's script; what it raises becomes FATAL lines."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        try:
+            self._script = _engine.Script(json.dumps(spec))
+        except RuntimeError as error:
+            raise _refusal(error) from error
+
+    def options(self) -> list[Option]:
+        try:
+            declared = json.loads(self._script.options())
+        except RuntimeError as error:
+            raise _refusal(error) from error
+        return [
+            Option(one["name"], cast(Kind, one["kind"]), one["default"], one["text"])
+            for one in declared
+        ]
+
+    def set_options(self, options: Mapping[str, Any]) -> None:
+        try:
+            self._script.set_options(json.dumps(options))
+        except RuntimeError as error:
+            raise _refusal(error) from error
+
+    def defines(self, name: str) -> bool:
+        return self._script.defines(name)
+
+    def command(self, name: str) -> bool | None:
+        """None for no command of the script, otherwise whether it runs in all threads."""
+        return self._script.command(name)
+
+    def call(self, name: str) -> int:
+        """Calls a global function; the exit status, 128 + n when signal n ended it."""
+        script = self._script
+
+        def work(_stop: _engine.Stop) -> str:
+            script.call(name)
+            return ""
+
+        return self._finish(work)
+
+    def run_command(self, name: str, threads: int) -> int:
+        """The same for a command that the script declares; 1 when the command says it failed."""
+        script, answers = self._script, []
+
+        def work(_stop: _engine.Stop) -> str:
+            answers.append(script.run_command(name, threads))
+            return ""
+
+        return self._finish(work) or int(answers == [False])
+
+    def hooks(self, threads: int, *, intervals: bool) -> ReportHooks:
+        """What the script does with reports; those of intervals get a state of their own."""
+        script = self._script
+        if intervals:
+            script.open_reporter(threads)
+        return ReportHooks(
+            lambda hook, figures: script.report(hook, json.dumps(figures)), script.close_reporter
+        )
+
+    def _finish(self, work: Callable[[_engine.Stop], str]) -> int:
+        outcome = stoppable(work, _engine.Stop())
+        if isinstance(outcome.error, RuntimeError):
+            raise _refusal(outcome.error) from outcome.error
+        if outcome.error is not None:
+            raise outcome.error
+        return status(outcome)
+
+
+def _refusal(error: RuntimeError) -> Exception:
+    return fatal(str(failure_of(error)["message"]))
+
+
+class _Commands(NamedTuple):
+    """What the second word can ask of a script, in sysbench's order."""
+
+    script: _Script
+    request: Request
+    output: ConsoleOutput
+    typed: str
+
+    def do(self, command: str | None) -> int:
+        """Does it; the exit status."""
+        if command is None and self.typed == CPU:
+            hint = f"See 'sysbench {CPU} help'"
+            raise argument_error(f"The '{CPU}' test requires a command argument. {hint}")
+        if command is None:
+            return 0
+        is_parallel = self.script.command(command)
+        if is_parallel is not None:
+            threads = self.request.general.threads if is_parallel else 1
+            if threads > 1:
+                self.output.notice(INITIALIZING)
+            return self.script.run_command(command, threads)
+        if command == "help":
+            return self._help()
+        if command in ("prepare", "cleanup"):
+            return self._call(command)
+        if command == "run":
+            return self._run()
+        raise argument_error(f"Unknown command: {command}")
+
+    def _help(self) -> int:
+        if self.script.defines("help"):
+            return self.script.call("help")
+        if not self.request.own.options():
+            raise self._missing("help")
+        sys.stdout.write(options_help(self.request.test, self.request.own.options()))
+        return 0
+
+    def _call(self, command: str) -> int:
+        if not self.script.defines(command):
+            raise self._missing(command)
+        return self.script.call(command)
+
+    def _missing(self, command: str) -> Exception:
+        return argument_error(
+            f"'{self.request.test}' test does not implement the '{command}' command."
+        )
+
+    def _run(self) -> int:
+        if not (self.script.defines("event") or self.script.defines("thread_run")):
+            raise fatal(f"cannot find the event() function in {self.typed}")
+        if self.script.defines("init"):
+            self.script.call("init")
+        general = self.request.general
+        intervals = general.output.report_interval_s > 0
+        hooks = self.script.hooks(general.threads, intervals=intervals)
+        try:
+            return run(self.request, self.output, hooks)
+        finally:
+            if self.script.defines("done"):
+                self.script.call("done")

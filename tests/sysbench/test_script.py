@@ -1,0 +1,462 @@
+"""Lua scripts through the command line, without a server: what sysbench's own documents promise.
+
+Each test runs the program as a shell would, because order and stream of the lines are part of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dbdyno import _engine
+from dbdyno.servers import open as servers_open
+
+ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
+Ended = subprocess.CompletedProcess[str]
+Shell = Callable[..., Ended]
+NUMBER = r"[0-9]+\.[0-9]{2}"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """Writes a script as `script.lua` and runs a line in its folder."""
+    lab = str(Path(servers_open.__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": lab, "HOME": str(tmp_path)}
+
+    def run(line: str, script: str | None = None, *, stdin: str = "", timeout: float = 60) -> Ended:
+        if script is not None:
+            (tmp_path / "script.lua").write_text(script)
+        return subprocess.run(
+            [sys.executable, "-c", ENTRY, *line.split()],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            env=environment,
+            cwd=tmp_path,
+            input=stdin,
+        )
+
+    return run
+
+
+def after_banner(ended: Ended) -> str:
+    """Stdout behind the banner and its blank line."""
+    banner, _, rest = ended.stdout.partition("\n\n")
+    assert banner.startswith("sysbench 1."), ended
+    return rest
+
+
+LIFE = """
+for _, name in ipairs({"init", "prepare", "cleanup", "help", "done"}) do
+  _G[name] = function(id) print(name, id) end
+end
+for _, name in ipairs({"thread_init", "event", "thread_done"}) do
+  _G[name] = function(id) print(name, id, sysbench.tid) end
+end
+"""
+
+
+def test_the_life_of_a_run(shell: Shell) -> None:
+    ended = shell("script.lua --verbosity=0 --events=2 run", LIFE)
+    assert ended.returncode == 0, ended
+    assert ended.stdout.splitlines() == [
+        "init\tnil",
+        "thread_init\t0\t0",
+        "event\t0\t0",
+        "event\t0\t0",
+        "thread_done\t0\t0",
+        "done\tnil",
+    ]
+
+
+@pytest.mark.parametrize("command", ["prepare", "cleanup", "help"])
+def test_a_command_calls_the_function_of_its_name(shell: Shell, command: str) -> None:
+    ended = shell(f"script.lua --verbosity=0 {command}", LIFE)
+    assert (ended.returncode, ended.stdout) == (0, f"{command}\tnil\n")
+
+
+def test_a_report_without_a_database_has_no_statements(shell: Shell) -> None:
+    ended = shell(
+        "script.lua --time=2 --report-interval=1 run",
+        "print('top level')\nfunction event() ffi.C.usleep(1000) end\n"
+        "ffi.cdef'int usleep(unsigned int);'",
+    )
+    assert ended.returncode == 0, ended
+    lines = after_banner(ended).splitlines()
+    assert lines[0] == "top level"
+    assert "SQL statistics:" not in lines
+    assert any(
+        re.fullmatch(rf"\[ 1s \] thds: 1 eps: {NUMBER} lat \(ms,95%\): {NUMBER}", line)
+        for line in lines
+    ), lines
+    assert lines[lines.index("General statistics:") - 1] == ""
+    # The main state, the worker's, and that of the reports.
+    assert lines.count("top level") == 3
+
+
+@pytest.mark.parametrize(
+    ("returned", "events"), [("0", 1), ("true", 1), ("{}", 1), ("false", 2), ("nil", 2)]
+)
+def test_an_event_that_returns_something_ends_its_thread(
+    shell: Shell, returned: str, events: int
+) -> None:
+    script = f"function event() print('event'); return {returned} end"
+    ended = shell("script.lua --verbosity=0 --events=2 run", script)
+    assert ended.stdout == "event\n" * events, ended
+
+
+def test_an_event_that_ends_its_thread_is_not_counted(shell: Shell) -> None:
+    script = "function event() n = (n or 0) + 1; return n == 3 end"
+    ended = shell("script.lua --time=5 run", script)
+    assert "total number of events:              2\n" in ended.stdout, ended
+
+
+def test_mistakes_are_told_with_their_place(shell: Shell) -> None:
+    wrong = shell("script.lua --verbosity=0 run", "foo\n")
+    assert (wrong.returncode, wrong.stdout) == (
+        1,
+        "FATAL: script.lua:2: '=' expected near '<eof>'\n",
+    )
+    missing = shell("script.lua --verbosity=0 run", "function foo() end")
+    assert (missing.returncode, missing.stdout) == (
+        1,
+        "FATAL: cannot find the event() function in script.lua\n",
+    )
+    raised = shell("script.lua --verbosity=0 run", "\nfunction event() error('no') end")
+    assert raised.returncode == 1
+    assert raised.stdout == "FATAL: `thread_run' function failed: script.lua:2: no\n"
+    table = shell("script.lua --verbosity=0 run", "function event() error({}) end")
+    assert table.stdout == "FATAL: `thread_run' function failed: (not a string)\n"
+    begun = shell("script.lua --verbosity=0 run", "function event() end thread_init = error")
+    assert begun.stdout.splitlines()[-1] == "FATAL: Thread initialization failed!"
+
+
+OPTIONS = """
+sysbench.cmdline.options = {
+  text = {"a text"},
+  named = {"with a default", "x"},
+  flag = {"a switch", false},
+  whole = {"a number", nil, sysbench.cmdline.ARG_INT},
+  part = {"a part", 0.5},
+  list = {"a list", {"a", "b"}},
+  ["dash-ed"] = {"with a dash", "d"},
+}
+function event()
+  local o = sysbench.opt
+  print(o.text, o.named, o.flag, o.whole, o.part, table.concat(o.list, "+"), o.dash_ed, o.threads)
+end
+"""
+
+
+def test_options_of_a_script_have_its_types_and_defaults(shell: Shell) -> None:
+    line = "script.lua --verbosity=0 --events=1"
+    assert shell(f"{line} run", OPTIONS).stdout == "\tx\tfalse\t0\t0.5\ta+b\td\t1\n"
+    typed = "--text=t --flag --whole=7 --part=1e2 --list=c,,d --dash_ed=e"
+    assert shell(f"{line} {typed} run").stdout == "t\tx\ttrue\t7\t100\tc+d\te\t1\n"
+    unknown = shell(f"{line} --tetx=1 run")
+    assert unknown.returncode == 1
+    assert unknown.stderr.splitlines()[0] == "invalid option: --tetx=1"
+
+
+def test_help_lists_the_options_by_name(shell: Shell) -> None:
+    ended = shell("script.lua help", OPTIONS.partition("function")[0])
+    assert after_banner(ended).splitlines() == [
+        "script.lua options:",
+        "  --dash-ed=STRING  with a dash [d]",
+        "  --flag[=on|off]   a switch [off]",
+        "  --list=[LIST,...] a list [a,b]",
+        "  --named=STRING    with a default [x]",
+        "  --part=N          a part [0.5]",
+        "  --text=STRING     a text",
+        "  --whole=N         a number",
+        "",
+    ]
+    none = shell("script.lua help", "")
+    assert none.returncode == 1
+    assert none.stderr == "'script.lua' test does not implement the 'help' command.\n"
+    wrong = shell("script.lua help", "sysbench.cmdline.options = { {} }")
+    assert re.search(
+        r"FATAL: `sysbench.cmdline.read_cmdline_options' function failed: "
+        r'\[string "sysbench.cmdline.lua"\]:[0-9]+: wrong table structure in '
+        r"sysbench.cmdline.options\n",
+        wrong.stdout,
+    ), wrong
+
+
+COMMANDS = """
+function one() print("one", sysbench.tid, sysbench.opt.threads) end
+function no() return false end
+sysbench.cmdline.commands = {
+  one = { one }, all = { one, sysbench.cmdline.PARALLEL_COMMAND }, no = { no },
+}
+"""
+
+
+def test_commands_of_a_script(shell: Shell) -> None:
+    once = shell("--threads=2 script.lua one", COMMANDS)
+    assert (once.returncode, after_banner(once)) == (0, "one\t0\t2\n")
+    every = shell("--threads=2 script.lua all")
+    assert after_banner(every).splitlines()[:2] == ["Initializing worker threads...", ""]
+    assert sorted(after_banner(every).splitlines()[2:]) == ["one\t0\t2", "one\t1\t2"]
+    assert shell("script.lua no").returncode == 1
+    unknown = shell("script.lua other")
+    assert (unknown.returncode, unknown.stderr) == (1, "Unknown command: other\n")
+
+
+def test_a_script_comes_from_the_standard_input(shell: Shell) -> None:
+    ended = shell("--unknown", stdin="print('hello', sysbench.cmdline.script_path)")
+    assert (ended.returncode, after_banner(ended)) == (0, "hello\tnil\n")
+    assert shell("-", stdin="error('no')").returncode == 1
+
+
+def test_modules_are_found_beside_the_script(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "mine.lua").write_text("function event() print('mine') end")
+    assert shell("mine --verbosity=0 --events=1 run").stdout == "mine\n"
+    missing = shell("script.lua run", "require('there_is_none')")
+    assert missing.returncode == 1
+    assert "module 'there_is_none' not found" in missing.stdout
+
+
+RANDOM = """
+function event()
+  local r = sysbench.rand
+  local first = r.uniform(1, 1000000)
+  print(first, r.string("ab-##-@@"), r.unique() ~= r.unique(), r.uniform_double() < 1)
+  assert(r.default(3, 3) == 3 and r.gaussian(5, 5) == 5 and r.pareto(7, 7) == 7)
+  assert(r.special(9, 9) == 9 and r.zipfian(1, 1) == 1)
+  assert(tostring(r.uniform_uint64()):match("^%d+ULL$"))
+  local names = {}
+  for name in pairs(r) do names[#names + 1] = name end
+  table.sort(names)
+  print(table.concat(names, " "))
+end
+"""
+
+
+def test_random_numbers_are_those_of_sysbench(shell: Shell) -> None:
+    ended = shell("script.lua --verbosity=0 --events=1 --rand-seed=7 run", RANDOM)
+    first, names = ended.stdout.splitlines()
+    # Worker 0 after srandom(7), from a run of sysbench 1.0.20.
+    assert re.fullmatch(r"539748\tab-[0-9]{2}-[a-z]{2}\ttrue\ttrue", first), ended
+    assert names == (
+        "default gaussian pareto special string uniform uniform_double uniform_uint64 unique"
+    )
+
+
+def test_a_histogram_prints_as_sysbench_does(shell: Shell) -> None:
+    script = """
+      h = sysbench.histogram.new(1000, 1, 10)
+      for _, value in ipairs({1, 2, 0, 10, 100, 5.001}) do h:update(value) end
+      h:print()
+    """
+    assert after_banner(shell("", stdin=script)).splitlines() == [
+        "       value  ------------- distribution ------------- count",
+        "       1.000 |**************************************** 2",
+        "       2.001 |********************                     1",
+        "       4.997 |********************                     1",
+        "      10.000 |**************************************** 2",
+    ]
+
+
+def test_hooks_print_the_reports(shell: Shell) -> None:
+    script = """
+      ffi.cdef[[int usleep(unsigned int);]]
+      function event() ffi.C.usleep(1000) end
+      sysbench.hooks.report_intermediate = sysbench.report_%s
+      sysbench.hooks.report_cumulative = sysbench.report_%s
+    """
+    line = "script.lua --time=3 --report-interval=2 --verbosity=1 run"
+    plain = shell(line, script % ("default", "default")).stdout.splitlines()
+    assert re.fullmatch(
+        rf"\[ 2s \] thds: 1 tps: {NUMBER} qps: 0.00 \(r/w/o: 0.00/0.00/0.00\)"
+        rf" lat \(ms,95%\): {NUMBER} err/s 0.00 reconn/s: 0.00",
+        plain[0],
+    ), plain
+    assert plain[1].startswith("[ 3s ] thds: 0 tps: ")
+    table = shell(line, script % ("csv", "csv")).stdout.splitlines()
+    assert re.fullmatch(rf"2,1,{NUMBER},0.00,0.00,0.00,0.00,{NUMBER},0.00,0.00", table[0]), table
+    json_text = shell(line, script % ("json", "json")).stdout
+    assert json_text.count('"tps"') == 2
+    assert json_text.count("]") == 2
+
+
+def test_threads_run_at_the_same_time(shell: Shell) -> None:
+    script = "ffi.cdef'int usleep(unsigned int);' function event() ffi.C.usleep(50000) end"
+    ended = shell("script.lua --threads=8 --time=1 run", script)
+    found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
+    assert found, ended
+    # One after the other would make 20.
+    assert int(found[1]) > 80, ended
+
+
+def test_a_thread_can_have_a_loop_of_its_own(shell: Shell) -> None:
+    script = """
+      ffi.cdef[[bool sb_more_events(int); void sb_event_start(int); void sb_event_stop(int);]]
+      function thread_run(id)
+        while ffi.C.sb_more_events(id) do
+          ffi.C.sb_event_start(id)
+          event(id)
+          ffi.C.sb_event_stop(id)
+        end
+      end
+      function event() n = (n or 0) + 1 end
+      function thread_done() print("did", n) end
+    """
+    ended = shell("script.lua --events=5 run", script)
+    assert "did\t5\n" in ended.stdout, ended
+    assert "total number of events:              5\n" in ended.stdout
+    plain = shell("script.lua --verbosity=0 run", "function thread_run() print('ran') end")
+    assert plain.stdout == "ran\n", plain
+
+
+def test_luajit_can_be_switched_off(shell: Shell) -> None:
+    script = "print('JIT', jit.status() and 'on' or 'off')"
+    for typed, status in (("--luajit-cmd", "on"), ("--luajit-cmd=off", "off")):
+        assert after_banner(shell(f"{typed} script.lua", script)) == f"JIT\t{status}\n"
+
+
+DATABASE = """
+function thread_init()
+  con = sysbench.sql.driver():connect()
+end
+function event()
+  con:query("SELECT 1")
+  con:query("UPDATE t SET a = 1")
+end
+"""
+
+
+def test_a_dry_run_needs_no_server(shell: Shell) -> None:
+    ended = shell("script.lua --mysql-dry-run --events=3 --threads=2 run", DATABASE)
+    assert ended.returncode == 0, ended
+    assert "        other:                           6\n" in ended.stdout, ended
+
+
+def test_a_server_that_is_not_there_is_told_as_sysbench_does(shell: Shell) -> None:
+    line = "script.lua --mysql-host=127.0.0.1 --mysql-port=1 --verbosity=0 run"
+    ended = shell(line, DATABASE)
+    lines = ended.stdout.splitlines()
+    assert ended.returncode == 1
+    assert lines[0] == (
+        "FATAL: unable to connect to MySQL server on host '127.0.0.1', port 1, aborting..."
+    )
+    assert lines[1].startswith("FATAL: error 2003: ")
+    assert lines[2:] == [
+        "FATAL: `thread_init' function failed: script.lua:3: connection creation failed",
+        "FATAL: Thread initialization failed!",
+    ]
+
+
+@contextmanager
+def reference() -> Iterator[str]:
+    """A server that answers every statement after a millisecond, as options."""
+    server = _engine.Reference("fixed", 0.001)
+    user, password, database = server.login
+    yield (
+        f"--mysql-host=127.0.0.1 --mysql-port={server.port} --mysql-user={user}"
+        f" --mysql-password={password} --mysql-db={database}"
+    )
+    del server
+
+
+LOOPED = """
+local c = coroutine
+function thread_init() con = sysbench.sql.driver():connect() end
+local function twice() for _ = 1, 2 do con:query("SELECT 1"); c.yield(1) end end
+function event()
+  local sum = 0
+  for one in c.wrap(twice) do sum = sum + one end
+  assert(sum == 2)
+end
+"""
+
+
+def test_a_query_yields_also_inside_a_coroutine_of_the_script(shell: Shell) -> None:
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=16 --events=160 run", LOOPED)
+    assert ended.returncode == 0, ended
+    assert "    queries:                             320 " in ended.stdout, ended
+
+
+def test_scripts_that_sleep_hold_no_others_up(shell: Shell) -> None:
+    script = """
+      ffi.cdef'int usleep(unsigned int);'
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event() con:query("SELECT 1"); ffi.C.usleep(100000) end
+    """
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=32 --time=1 run", script)
+    found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
+    assert found, ended
+    # One engine thread that slept itself would come to 10.
+    assert int(found[1]) > 160, ended
+
+
+def test_a_script_that_leaks_ends_with_an_error(shell: Shell) -> None:
+    script = "function event() t = t or {}; t[#t + 1] = string.rep('x', 1e7) .. #t end"
+    ended = shell("script.lua --time=60 --verbosity=0 run", script)
+    assert ended.returncode == 1
+    assert "FATAL: `thread_run' function failed: " in ended.stdout
+    assert "not enough memory" in ended.stdout, ended
+
+
+def test_a_script_that_computes_for_ever_is_ended_by_a_second_signal(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "endless.lua").write_text("function event() while true do end end")
+    lab = str(Path(servers_open.__file__).parents[2])
+    with subprocess.Popen(
+        [sys.executable, "-c", ENTRY, "endless.lua", "--time=1", "run"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": lab},
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line == "Threads started!\n":
+                break
+        time.sleep(0.5)  # now it is in its first event
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == -signal.SIGINT
+
+
+def test_cpu_is_a_test_of_its_own(shell: Shell) -> None:
+    ended = shell("cpu --cpu-max-prime=1000 --events=100 --threads=2 run")
+    lines = after_banner(ended).splitlines()
+    assert lines[: lines.index("Threads started!")] == [
+        "Running the test with following options:",
+        "Number of threads: 2",
+        "Initializing random number generator from current time",
+        "",
+        "",
+        "Prime numbers limit: 1000",
+        "",
+        "Initializing worker threads...",
+        "",
+    ]
+    assert "    total number of events:              100" in lines
+    assert any(re.fullmatch(r"    events per second: +[0-9.]+", line) for line in lines)
+    assert after_banner(shell("cpu help")).splitlines() == [
+        "cpu options:",
+        "  --cpu-max-prime=N upper limit for primes generator [10000]",
+        "",
+    ]
+    for command in ("prepare", "cleanup"):
+        refused = shell(f"cpu {command}")
+        assert refused.returncode == 1
+        assert refused.stderr == f"'cpu' test does not implement the '{command}' command.\n"
+    bare = shell("cpu")
+    assert bare.stderr == "The 'cpu' test requires a command argument. See 'sysbench cpu help'\n"

@@ -1,0 +1,174 @@
+#!/usr/bin/env -S dbdyno sysbench
+-- The core workloads A to F of YCSB (Cooper et al., "Benchmarking cloud serving systems with YCSB", 2010) on one
+-- table of ten fields. Which rows are touched is drawn as in YCSB: scrambled zipfian with 0.99, for D the latest.
+--
+--   prepare   creates and fills the table, rows spread over --threads
+--   run       one event is one operation of --workload
+--   cleanup   drops the table
+
+sysbench.cmdline.options = {
+  workload = { "A updates half, B some, C none; D reads the latest, E scans, F reads and writes back", "A" },
+  records = { "rows of a new table", 100000 },
+  field_length = { "characters of each of the ten fields", 100 },
+  scan_length = { "rows of a scan at most", 100 },
+}
+
+-- Shares of the operations, in percent.
+local MIXES = {
+  A = { read = 50, update = 50 },
+  B = { read = 95, update = 5 },
+  C = { read = 100 },
+  D = { read = 95, insert = 5, draws_latest = true },
+  E = { scan = 95, insert = 5 },
+  F = { read = 50, read_modify_write = 50 },
+}
+
+local FIELDS = 10
+local uniform, real = sysbench.rand.uniform, sysbench.rand.uniform_double
+
+-- A zipfian rank from 0 (Gray et al., "Quickly generating billion-record synthetic databases", 1994).
+local THETA = 0.99
+
+local function zeta(count)
+  local sum = 0
+  for rank = 1, count do
+    sum = sum + 1 / rank ^ THETA
+  end
+  return sum
+end
+
+local function zipfian(count, zeta_of_count)
+  local alpha, second = 1 / (1 - THETA), 1 + 0.5 ^ THETA
+  local eta = (1 - (2 / count) ^ (1 - THETA)) / (1 - second / zeta_of_count)
+  return function()
+    local u = real()
+    local scaled = u * zeta_of_count
+    if scaled < 1 then
+      return 0
+    elseif scaled < second then
+      return 1
+    end
+    return math.floor(count * (eta * u - eta + 1) ^ alpha)
+  end
+end
+
+-- YCSB draws from ten thousand million ranks, whose zeta it knows, and scatters them by FNV-1 over the rows.
+local popular = zipfian(1e10, 26.46902820178302)
+
+local function scattered(rank)
+  local hash, rest = 0xCBF29CE484222325ULL, ffi.new("uint64_t", rank)
+  for _ = 1, 8 do
+    hash = bit.bxor(hash, bit.band(rest, 0xffULL)) * 1099511628211ULL
+    rest = bit.rshift(rest, 8)
+  end
+  return tonumber(hash % ffi.new("uint64_t", sysbench.opt.records))
+end
+
+local function key(number)
+  return string.format("user%012d", number)
+end
+
+local LETTERS = string.rep("@", 10000)
+
+local function value()
+  return sysbench.rand.string(LETTERS:sub(1, sysbench.opt.field_length))
+end
+
+local function values()
+  local all = {}
+  for field = 1, FIELDS do
+    all[field] = value()
+  end
+  return table.concat(all, "','")
+end
+
+-- Rows that this thread has inserted, each with a number that no other thread uses.
+local inserted = 0
+
+local function newest()
+  return sysbench.opt.records + sysbench.tid + inserted * sysbench.opt.threads
+end
+
+local latest
+
+local function any_row()
+  if mix.draws_latest then
+    latest = latest or zipfian(sysbench.opt.records, zeta(sysbench.opt.records))
+    if inserted > 0 and uniform(1, 2) == 1 then
+      return newest() - sysbench.opt.threads
+    end
+    return math.max(sysbench.opt.records - 1 - latest(), 0)
+  end
+  return scattered(popular())
+end
+
+local OPERATIONS = {
+  read = function()
+    con:query("SELECT * FROM usertable WHERE ycsb_key = '" .. key(any_row()) .. "'")
+  end,
+  update = function()
+    con:query(string.format("UPDATE usertable SET field%d = '%s' WHERE ycsb_key = '%s'", uniform(0, FIELDS - 1),
+      value(), key(any_row())))
+  end,
+  insert = function()
+    con:query(string.format("INSERT INTO usertable VALUES ('%s','%s')", key(newest()), values()))
+    inserted = inserted + 1
+  end,
+  scan = function()
+    con:query(string.format("SELECT * FROM usertable WHERE ycsb_key >= '%s' ORDER BY ycsb_key LIMIT %d",
+      key(any_row()), uniform(1, sysbench.opt.scan_length)))
+  end,
+  read_modify_write = function()
+    local row = key(any_row())
+    con:query("SELECT * FROM usertable WHERE ycsb_key = '" .. row .. "'")
+    con:query(string.format("UPDATE usertable SET field%d = '%s' WHERE ycsb_key = '%s'", uniform(0, FIELDS - 1),
+      value(), row))
+  end,
+}
+
+function thread_init()
+  mix = MIXES[sysbench.opt.workload:upper()]
+  if mix == nil then
+    error("--workload is one of A, B, C, D, E and F, not " .. sysbench.opt.workload, 0)
+  end
+  con = sysbench.sql.driver():connect()
+end
+
+function event()
+  local drawn = uniform(1, 100)
+  for name, run in pairs(OPERATIONS) do
+    local share = mix[name] or 0
+    if drawn <= share then
+      return run()
+    end
+    drawn = drawn - share
+  end
+end
+
+local function prepare_ycsb()
+  local connection = sysbench.sql.driver():connect()
+  local fields = {}
+  for field = 0, FIELDS - 1 do
+    fields[field + 1] = string.format("field%d VARCHAR(%d) NOT NULL", field, sysbench.opt.field_length)
+  end
+  connection:query("CREATE TABLE IF NOT EXISTS usertable (ycsb_key VARCHAR(64) NOT NULL PRIMARY KEY, "
+    .. table.concat(fields, ", ") .. ")")
+  connection:bulk_insert_init("INSERT INTO usertable VALUES ")
+  local step = math.max(sysbench.opt.threads, 1)
+  local share = math.ceil(sysbench.opt.records / step)
+  local first = (sysbench.tid % step) * share
+  for number = first, math.min(first + share, sysbench.opt.records) - 1 do
+    connection:bulk_insert_next(string.format("('%s','%s')", key(number), values()))
+  end
+  connection:bulk_insert_done()
+end
+
+function cleanup()
+  sysbench.sql.driver():connect():query("DROP TABLE IF EXISTS usertable")
+end
+
+sysbench.cmdline.commands = { prepare = { prepare_ycsb, sysbench.cmdline.PARALLEL_COMMAND } }
+
+function thread_done()
+  con:disconnect()
+end

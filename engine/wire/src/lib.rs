@@ -4,3 +4,4 @@
 //! a server, one reactor serves every protocol, and the reference server shares the code. Nothing
 //! here panics on foreign bytes: what cannot be read is an error that says what was found.
 pub mod mysql;
+pub mod postgres;

@@ -1,0 +1,11 @@
+//! PostgreSQL's protocol, version 3.0: the client's half, and of the server's what tests need.
+//!
+//! Reading order: [`message`] frames bytes and writes what a client sends, [`login`] opens a session with
+//! [`scram`], and [`scanner`] follows an answer at full speed without looking into its rows.
+//!
+//! Source: "Frontend/Backend Protocol" in PostgreSQL's documentation.
+
+pub mod login;
+pub mod message;
+pub mod scanner;
+pub mod scram;

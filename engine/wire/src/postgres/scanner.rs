@@ -1,0 +1,357 @@
+//! Follows the reply of a request to its ReadyForQuery, counting rows and skipping their content.
+//!
+//! It is fed whatever arrived, cut at any place. A row that is completely in the buffer costs a look at its
+//! five bytes of header. Nothing is copied or allocated but the tag of a command and the fields of an error.
+
+use super::message::{HEADER_LENGTH, ServerError};
+
+/// What a reply held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows changed, as the command's tag counts them.
+    pub affected_rows: u64,
+    /// Rows received.
+    pub rows: u64,
+    /// Columns of the last result; of a prepared statement, which does not tell them, 1 if it gave rows or
+    /// could have.
+    pub columns: u64,
+    /// `I` idle, `T` in a transaction, `E` in one that failed.
+    pub transaction: u8,
+    /// Bytes of the whole reply, headers included.
+    pub bytes: u64,
+}
+
+/// How a reply ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The server did what was asked.
+    Done(Summary),
+    /// The server refused; the session goes on, unless the error was fatal.
+    Failed(ServerError),
+}
+
+/// A reply that does not follow the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScanError {
+    /// A message that has no place in a reply, or a length that is none.
+    #[error("wanted a message of a reply, found one of type 0x{kind:02x} and length {length}")]
+    Content {
+        /// Its type.
+        kind: u8,
+        /// The length in its header.
+        length: u32,
+    },
+    /// More bytes than any reply has.
+    #[error("a reply longer than {} MiB", REPLY_LENGTH_MAX >> 20)]
+    Endless,
+    /// Bytes came after the end of the reply, or before a request.
+    #[error("wanted nothing after the end of the reply, found {count} bytes")]
+    Trailing {
+        /// How many in this buffer.
+        count: usize,
+    },
+}
+
+const REPLY_LENGTH_MAX: u64 = 1 << 30;
+/// The longest message that is no row.
+const NOT_ROW_LENGTH_MAX: u32 = 1 << 20;
+/// Bytes that are kept of a message.
+const KEPT_LENGTH_MAX: usize = 4096;
+
+/// Follows one reply after another of a single connection.
+#[derive(Debug, Default)]
+pub struct Scanner {
+    is_awaited: bool,
+    summary: Summary,
+    error: Option<ServerError>,
+    header: [u8; HEADER_LENGTH],
+    header_filled: usize,
+    /// Payload bytes of the current message that are still to come.
+    missing: usize,
+    /// What is kept of a message that was cut.
+    kept: Vec<u8>,
+}
+
+impl Scanner {
+    /// Awaits the reply of a request just sent. Whatever was before is forgotten.
+    pub fn begin(&mut self) {
+        self.is_awaited = true;
+        self.summary = Summary::default();
+        self.error = None;
+        self.header_filled = 0;
+    }
+
+    /// Takes the bytes that arrived; gives the outcome with the last byte of the reply.
+    ///
+    /// # Errors
+    /// [`ScanError`] when they do not follow the protocol. The session can then not go on.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        self.summary.bytes += bytes.len() as u64;
+        let mut result = self.follow(bytes);
+        if matches!(result, Ok(None)) && self.summary.bytes > REPLY_LENGTH_MAX {
+            result = Err(ScanError::Endless);
+        }
+        if !matches!(result, Ok(None)) {
+            self.is_awaited = false;
+        }
+        result
+    }
+
+    fn follow(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        let mut rest = bytes;
+        if !self.is_awaited && !rest.is_empty() {
+            return Err(ScanError::Trailing { count: rest.len() });
+        }
+        while !rest.is_empty() {
+            if self.header_filled == 0 {
+                rest = &rest[self.skip_rows(rest)..];
+                if let Some((kind, payload, later)) = whole_message(rest) {
+                    check(kind, payload.len())?;
+                    rest = later;
+                    if self.take(kind, payload) {
+                        return self.end(rest);
+                    }
+                    continue;
+                }
+            }
+            let Some(kind) = self.take_part(&mut rest)? else { continue };
+            let kept = std::mem::take(&mut self.kept);
+            let is_over = self.take(kind, &kept);
+            self.kept = kept;
+            self.kept.clear();
+            if is_over {
+                return self.end(rest);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Counts the rows at the front of `bytes` that are there completely; returns their length.
+    fn skip_rows(&mut self, bytes: &[u8]) -> usize {
+        let mut rest = bytes;
+        let mut rows = 0;
+        while let Some(&[b'D', a, b, c, d]) = rest.first_chunk() {
+            let length = u32::from_be_bytes([a, b, c, d]) as usize;
+            let Some(later) = rest.get(1 + length..).filter(|_| length >= 4) else { break };
+            rest = later;
+            rows += 1;
+        }
+        self.summary.rows += rows;
+        bytes.len() - rest.len()
+    }
+
+    /// Takes bytes of a message that is cut; its type once it is complete.
+    fn take_part(&mut self, rest: &mut &[u8]) -> Result<Option<u8>, ScanError> {
+        if self.header_filled < HEADER_LENGTH {
+            let wanted = HEADER_LENGTH - self.header_filled;
+            let (now, later) = rest.split_at(wanted.min(rest.len()));
+            self.header[self.header_filled..][..now.len()].copy_from_slice(now);
+            self.header_filled += now.len();
+            *rest = later;
+            if self.header_filled < HEADER_LENGTH {
+                return Ok(None);
+            }
+            let [kind, length @ ..] = self.header;
+            let length = u32::from_be_bytes(length);
+            let payload = length.checked_sub(4).ok_or(ScanError::Content { kind, length })?;
+            check(kind, payload as usize)?;
+            self.missing = payload as usize;
+            self.kept.clear();
+        }
+        let (now, later) = rest.split_at(self.missing.min(rest.len()));
+        *rest = later;
+        self.missing -= now.len();
+        if self.header[0] != b'D' {
+            let room = KEPT_LENGTH_MAX.saturating_sub(self.kept.len());
+            self.kept.extend_from_slice(&now[..now.len().min(room)]);
+        }
+        if self.missing > 0 {
+            return Ok(None);
+        }
+        self.header_filled = 0;
+        Ok(Some(self.header[0]))
+    }
+
+    /// Takes a message; whether it ends the reply.
+    fn take(&mut self, kind: u8, payload: &[u8]) -> bool {
+        match kind {
+            b'D' => self.summary.rows += 1,
+            b'T' => {
+                let count = payload.first_chunk().map_or(0, |count| u16::from_be_bytes(*count));
+                self.summary.columns = u64::from(count);
+            }
+            b'C' => self.take_tag(payload),
+            b'E' => {
+                let error = ServerError::parse(payload);
+                let is_last = error.severity != "ERROR";
+                self.error.get_or_insert(error);
+                // The server closes the connection and sends no ReadyForQuery.
+                return is_last;
+            }
+            b'Z' => {
+                self.summary.transaction = payload.first().copied().unwrap_or_default();
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// A command's tag: its name, and in the end how many rows it concerned.
+    fn take_tag(&mut self, payload: &[u8]) {
+        let tag = payload.strip_suffix(&[0]).unwrap_or(payload);
+        let mut words = tag.split(|&byte| byte == b' ');
+        let name = words.next().unwrap_or_default();
+        let count = words.next_back().and_then(|word| str::from_utf8(word).ok()?.parse().ok());
+        match name {
+            b"SELECT" | b"FETCH" | b"SHOW" => {
+                self.summary.columns = self.summary.columns.max(1);
+            }
+            _ => {
+                let changed = count.unwrap_or(0_u64);
+                self.summary.affected_rows = self.summary.affected_rows.saturating_add(changed);
+                if self.summary.rows == 0 {
+                    self.summary.columns = 0;
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, rest: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        if !rest.is_empty() {
+            return Err(ScanError::Trailing { count: rest.len() });
+        }
+        Ok(Some(match self.error.take() {
+            Some(error) => Outcome::Failed(error),
+            None => Outcome::Done(self.summary),
+        }))
+    }
+}
+
+/// Refuses a message that has no place in a reply, or is too long for what it is.
+fn check(kind: u8, payload: usize) -> Result<(), ScanError> {
+    let is_known = b"123ACDEINSTZnst".contains(&kind);
+    let length = u32::try_from(payload + 4).unwrap_or(u32::MAX);
+    if !is_known || (kind != b'D' && length > NOT_ROW_LENGTH_MAX) {
+        return Err(ScanError::Content { kind, length });
+    }
+    Ok(())
+}
+
+/// A message that has arrived completely, and what comes behind it.
+fn whole_message(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&[kind, a, b, c, d], rest) = bytes.split_first_chunk::<HEADER_LENGTH>()?;
+    let payload = (u32::from_be_bytes([a, b, c, d]) as usize).checked_sub(4)?;
+    let (payload, later) = rest.split_at_checked(payload)?;
+    Some((kind, payload, later))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::from_server;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn reply(messages: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (kind, payload) in messages {
+            from_server(&mut out, *kind, payload);
+        }
+        out
+    }
+
+    fn scanned(bytes: &[u8], cuts: &[usize]) -> Result<Option<Outcome>, ScanError> {
+        let mut scanner = Scanner::default();
+        scanner.begin();
+        let mut rest = bytes;
+        for &cut in cuts {
+            let (now, later) = rest.split_at(cut.min(rest.len()));
+            if let Some(outcome) = scanner.feed(now)? {
+                assert!(later.is_empty());
+                return Ok(Some(outcome));
+            }
+            rest = later;
+        }
+        scanner.feed(rest)
+    }
+
+    fn rows(count: usize) -> Vec<u8> {
+        let mut messages: Vec<(u8, &[u8])> = vec![(b'2', b"")];
+        messages.extend((0..count).map(|_| (b'D', &b"\0\x01\0\0\0\x03abc"[..])));
+        messages.extend([(b'C', &b"SELECT 100\0"[..]), (b'Z', b"T")]);
+        reply(&messages)
+    }
+
+    #[test]
+    fn rows_are_counted_and_not_read() {
+        let bytes = rows(100);
+        let Ok(Some(Outcome::Done(summary))) = scanned(&bytes, &[]) else { panic!("not done") };
+        assert_eq!((summary.rows, summary.columns, summary.affected_rows), (100, 1, 0));
+        assert_eq!((summary.transaction, summary.bytes), (b'T', bytes.len() as u64));
+    }
+
+    #[test]
+    fn a_change_tells_its_rows_and_a_command_none() {
+        for (tag, affected) in
+            [("UPDATE 3\0", 3), ("INSERT 0 2\0", 2), ("DELETE 0\0", 0), ("BEGIN\0", 0)]
+        {
+            let bytes = reply(&[(b'C', tag.as_bytes()), (b'Z', b"I")]);
+            let Ok(Some(Outcome::Done(summary))) = scanned(&bytes, &[]) else { panic!("{tag}") };
+            assert_eq!((summary.affected_rows, summary.columns), (affected, 0), "{tag}");
+        }
+    }
+
+    #[test]
+    fn an_error_ends_with_the_reply_and_a_fatal_one_at_once() {
+        let error = b"SERROR\0VERROR\0C23505\0Mduplicate key\0\0";
+        let bytes = reply(&[(b'2', b""), (b'E', error), (b'Z', b"E")]);
+        let Ok(Some(Outcome::Failed(failed))) = scanned(&bytes, &[]) else { panic!("not failed") };
+        assert_eq!((&failed.sqlstate, &failed.message[..]), (b"23505", "duplicate key"));
+        let fatal = reply(&[(b'E', b"SFATAL\0VFATAL\0C57P01\0Mterminating\0\0")]);
+        assert!(matches!(scanned(&fatal, &[]), Ok(Some(Outcome::Failed(_)))));
+    }
+
+    #[test]
+    fn notices_and_settings_may_come_at_any_time() {
+        let bytes = reply(&[
+            (b'N', b"SNOTICE\0\0"),
+            (b'S', b"TimeZone\0UTC\0"),
+            (b'C', b"SET\0"),
+            (b'Z', b"I"),
+        ]);
+        assert!(matches!(scanned(&bytes, &[]), Ok(Some(Outcome::Done(_)))));
+    }
+
+    #[test]
+    fn what_is_no_reply_is_refused() {
+        for bytes in
+            [&b"x\0\0\0\x04"[..], b"C\0\0\0\x03", b"G\0\0\0\x07\0\0\0", b"C\x7f\xff\xff\xff"]
+        {
+            assert!(matches!(scanned(bytes, &[]), Err(ScanError::Content { .. })), "{bytes:?}");
+        }
+        let more = [rows(1), b"Z".to_vec()].concat();
+        assert_eq!(scanned(&more, &[]), Err(ScanError::Trailing { count: 1 }));
+        assert_eq!(Scanner::default().feed(b"Z"), Err(ScanError::Trailing { count: 1 }));
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_change_nothing(count in 0_usize..5, cuts in prop::collection::vec(1_usize..9, 0..80)) {
+            let bytes = rows(count);
+            prop_assert_eq!(scanned(&bytes, &cuts), scanned(&bytes, &[]));
+        }
+
+        #[test]
+        fn any_bytes_are_an_outcome_an_error_or_unfinished(
+            bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 1_usize..50
+        ) {
+            let mut scanner = Scanner::default();
+            scanner.begin();
+            for part in bytes.chunks(cut) {
+                if !matches!(scanner.feed(part), Ok(None)) {
+                    break;
+                }
+            }
+        }
+    }
+}

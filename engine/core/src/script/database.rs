@@ -88,8 +88,6 @@ impl Caller {
 /// A connection of the script.
 struct Open {
     endpoint: Endpoint,
-    /// The script's structure; it lives as long as the session, which its finalizer closes.
-    handle: *mut SqlConnection,
     /// None in a dry run, when it is closed, and when the loop has it.
     session: Option<Session>,
     statements: Vec<Prepared>,
@@ -136,7 +134,7 @@ impl Connections {
 
     /// The only connection, if there is one and no other is open: it can be driven by the loop.
     pub(super) fn only(&self) -> Option<u32> {
-        let mut live = (0..).zip(&self.open).filter(|(_, one)| one.session.is_some());
+        let mut live = (1..).zip(&self.open).filter(|(_, one)| one.session.is_some());
         match (live.next(), live.next()) {
             (Some((number, _)), None) => Some(number),
             _ => None,
@@ -145,10 +143,8 @@ impl Connections {
 
     /// Takes the session of connection `number` out.
     pub(super) fn hand_over(&mut self, number: u32) -> Option<HandedOver> {
-        let open = self.open.get_mut(number as usize)?;
+        let open = self.open.get_mut(place(number))?;
         let session = open.session.take()?;
-        // SAFETY: the session was there, so the script has not let go of its structure.
-        unsafe { (*open.handle).loops = 1 };
         let (deprecate_eof, server_version) =
             (session.deprecate_eof(), session.server_version().to_owned());
         let (socket, link) = session.into_stream();
@@ -157,28 +153,27 @@ impl Connections {
 
     /// Where the answers of connection `number` are kept.
     pub(super) fn reply(&mut self, number: u32) -> &mut Vec<u8> {
-        let open = &mut self.open[number as usize];
+        let open = &mut self.open[place(number)];
         &mut open.reply
     }
 
     /// The session in the place of connection `number` ends its result sets so.
     pub(super) fn renewed(&mut self, number: u32, deprecate_eof: bool) {
-        let open = &mut self.open[number as usize];
+        let open = &mut self.open[place(number)];
         open.deprecate_eof = deprecate_eof;
         self.unanswered.clear();
     }
 
     /// Closes connection `number`.
     pub(super) fn close(&mut self, number: u32) {
-        if let Some(session) = self.open.get_mut(number as usize).and_then(|one| one.session.take())
-        {
+        if let Some(session) = self.open.get_mut(place(number)).and_then(|one| one.session.take()) {
             session.quit();
         }
     }
 
     /// The values of row `index` of the last answer; rows come in their order.
     pub(super) fn row(&mut self, number: u32, index: u32) -> Option<Vec<Option<&[u8]>>> {
-        let open = self.open.get_mut(number as usize)?;
+        let open = self.open.get_mut(place(number))?;
         if index == 0 {
             open.row = (open.first_row()?, 0);
         }
@@ -224,8 +219,18 @@ pub(super) fn serve(host: &mut Caller) {
 
 /// The connection that the script asks about.
 pub(super) fn connection(host: &Caller) -> &'static mut SqlConnection {
-    // SAFETY: Lua holds the structure while it waits for the answer, and reads it only afterwards.
-    unsafe { &mut *host.task.connection }
+    // SAFETY: Lua holds the structures while it waits for the answer, and reads them only afterwards.
+    unsafe {
+        match host.task.op() {
+            Some(Op::Execute) => &mut *(*host.task.statement).connection,
+            _ => &mut *host.task.connection,
+        }
+    }
+}
+
+/// Where connection `number`, counted from 1, is in a list.
+const fn place(number: u32) -> usize {
+    number as usize - 1
 }
 
 fn connect(host: &mut Caller) -> bool {
@@ -247,12 +252,10 @@ fn connect(host: &mut Caller) -> bool {
             }
         }
     };
-    let number = host.connections.open.len();
+    let number = host.connections.open.len() + 1;
     connection(host).number = u32::try_from(number).expect("connections are counted in 32 bits");
-    let handle = host.task.connection;
     host.connections.open.push(Open {
         endpoint,
-        handle,
         session,
         statements: Vec::new(),
         reply: Vec::new(),
@@ -289,7 +292,7 @@ fn reconnect(host: &mut Caller) -> bool {
         return true;
     }
     host.connections.close(number);
-    let endpoint = host.connections.open[number as usize].endpoint.clone();
+    let endpoint = host.connections.open[place(number)].endpoint.clone();
     match host.connections.database.open(&endpoint) {
         Ok(session) => {
             reopened(host, number, session);
@@ -305,16 +308,22 @@ fn reconnect(host: &mut Caller) -> bool {
 fn reopened(host: &mut Caller, number: u32, session: Session) {
     let now_ns = host.now_ns();
     host.connections.renewed(number, session.deprecate_eof());
-    host.connections.open[number as usize].session = Some(session);
+    host.connections.open[place(number)].session = Some(session);
     let what = Happening::Reconnected;
     host.happened.push(Happened { asked_ns: now_ns, done_ns: now_ns, what });
 }
 
 /// Sends a request over the blocking session, and takes the answer.
 fn exchange(host: &mut Caller) -> bool {
-    let number = connection(host).number as usize;
+    let number = place(connection(host).number);
     if host.connections.database.spec.dry_run {
         return dry(host, number);
+    }
+    if host.connections.open[number].session.is_none() {
+        host.log.line(1, "attempt to use an already closed connection");
+        let asked = connection(host);
+        (asked.error, asked.sql_state) = (FATAL, std::ptr::null());
+        return false;
     }
     let mut request = std::mem::take(&mut host.connections.request);
     request.clear();
@@ -378,7 +387,7 @@ fn statement_number(open: &Open) -> u32 {
 /// Appends the packets of what the script asks; the shape of the reply.
 pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
     out.append(&mut host.connections.unanswered);
-    let number = connection(host).number as usize;
+    let number = place(connection(host).number);
     match host.task.op() {
         Some(Op::Prepare) => {
             command::statement_prepare(out, host.task.text());
@@ -445,7 +454,7 @@ fn with_literals<'a>(sql: &[u8], mut values: impl Iterator<Item = Bound<'a>>) ->
 fn close_statement(host: &mut Caller) {
     // SAFETY: Lua holds the statement during the call.
     let id = unsafe { &*host.task.statement }.id as usize;
-    let number = connection(host).number as usize;
+    let number = place(connection(host).number);
     let Connections { open, unanswered, .. } = &mut host.connections;
     let Some(open) = open.get_mut(number) else { return };
     let Some(id) = open.statements.get_mut(id).and_then(|one| one.id.take()) else { return };
@@ -461,7 +470,7 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
     let asked = connection(host);
     asked.error = 0;
     host.task.failed = 0;
-    let open = &mut host.connections.open[asked.number as usize];
+    let open = &mut host.connections.open[place(asked.number)];
     if host.task.op() == Some(Op::Prepare) {
         let sql = host.task.text().to_vec();
         host.task.statement_id = statement_number(open);
@@ -479,11 +488,21 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
         open.more = results_in(&open.reply, open.deprecate_eof);
         open.result = open.more.pop_front().unwrap_or_default();
     }
-    show_result(&mut host.task, open);
+    show_result(&mut host.task, open, asked);
+    if reply == Reply::Binary {
+        // SAFETY: as `show_result`.
+        unsafe { (*asked.result).nfields = 0 };
+    }
 }
 
 /// Tells the script of the result that it reads now.
-fn show_result(task: &mut Task, open: &Open) {
+fn show_result(task: &mut Task, open: &Open, asked: &SqlConnection) {
+    // SAFETY: `connect` of sysbench.sql.lua sets it to a structure that lives as long as the connection.
+    let result = unsafe { &mut *asked.result };
+    result.counter = 0;
+    result.nrows = u32::try_from(open.result.rows).unwrap_or(u32::MAX);
+    result.nfields = u32::try_from(open.result.columns).unwrap_or(u32::MAX);
+    result.is_live = u32::from(open.result.columns > 0);
     task.columns = u32::try_from(open.result.columns).unwrap_or(u32::MAX);
     task.rows = open.result.rows;
     task.affected_rows = open.result.affected_rows;
@@ -492,10 +511,10 @@ fn show_result(task: &mut Task, open: &Open) {
 
 /// Goes on to the next result of the last text; one without columns when there is none.
 fn next_result(host: &mut Caller) {
-    let number = connection(host).number as usize;
-    let Some(open) = host.connections.open.get_mut(number) else { return };
+    let asked = connection(host);
+    let Some(open) = host.connections.open.get_mut(place(asked.number)) else { return };
     open.result = open.more.pop_front().unwrap_or_default();
-    show_result(&mut host.task, open);
+    show_result(&mut host.task, open, asked);
 }
 
 /// Fills in an error of the server. Gives whether the script may go on as if nothing had happened: the
@@ -509,7 +528,7 @@ pub(super) fn refused(host: &mut Caller, code: u16, state: &str, message: &str) 
     }
     host.task.failed = 1;
     let is_ignorable = !is_prepare && host.connections.database.spec.ignore_errors.contains(code);
-    let open = &mut host.connections.open[asked.number as usize];
+    let open = &mut host.connections.open[place(asked.number)];
     asked.error = if is_ignorable { IGNORABLE } else { FATAL };
     asked.sql_errno = i32::from(code);
     open.sql_state = CString::new(state).unwrap_or_default();
@@ -545,7 +564,7 @@ fn refused_blocking(
     }
     let asked = connection(host);
     if is_loss(code) && asked.error == IGNORABLE {
-        let endpoint = host.connections.open[asked.number as usize].endpoint.clone();
+        let endpoint = host.connections.open[place(asked.number)].endpoint.clone();
         let database = Arc::clone(&host.connections.database);
         while !database.is_over.load(Ordering::Relaxed) {
             if let Ok(session) = database.open(&endpoint) {

@@ -154,5 +154,9 @@ extern "C" fn log(at: *mut Host, level: u32, text: *const u8, bytes: u64) {
 }
 
 extern "C" fn disconnect(at: *mut Host, number: u32) {
-    host(at).caller.connections.close(number);
+    let caller = &mut host(at).caller;
+    if caller.task.looped == number {
+        caller.task.looped = 0;
+    }
+    caller.connections.close(number);
 }

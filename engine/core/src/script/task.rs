@@ -52,8 +52,8 @@ pub(super) struct Task {
     pub(super) goes_on: u32,
     /// Whether the event that has just ended counts.
     pub(super) completed: u32,
-    /// Whether the thread shares its core's loop with others.
-    pub(super) loops: u32,
+    /// The number of the connection that the loop has; 0 for none.
+    pub(super) looped: u32,
     pub(super) uses_database: u32,
     /// 0 while `thread_init` runs, 1 for events, 2 for `thread_done`.
     pub(super) phase: u32,
@@ -78,7 +78,7 @@ impl Task {
             op: 0,
             goes_on: 0,
             completed: 0,
-            loops: 0,
+            looped: 0,
             uses_database: 0,
             phase: 0,
             connection: std::ptr::null_mut(),
@@ -119,15 +119,27 @@ pub(super) struct SqlConnection {
     pub(super) sql_state: *const c_char,
     pub(super) sql_errmsg: *const c_char,
     driver: *mut c_void,
+    pub(super) result: *mut SqlResult,
+    /// From 1.
     pub(super) number: u32,
-    pub(super) loops: u32,
     is_open: u32,
+}
+
+/// The result of a connection's last answer, as the script sees it.
+#[repr(C)]
+pub(super) struct SqlResult {
+    pub(super) counter: u32,
+    pub(super) nrows: u32,
+    pub(super) nfields: u32,
+    pub(super) is_live: u32,
+    number: u32,
 }
 
 /// A prepared statement, as the script sees it.
 #[repr(C)]
 pub(super) struct SqlStatement {
-    connection: *mut SqlConnection,
+    pub(super) connection: *mut SqlConnection,
+    on: u32,
     pub(super) id: u32,
     number: u32,
     bound: u32,
@@ -141,8 +153,8 @@ struct SqlParam {
     is_null: u32,
     integer: i64,
     real: f64,
-    data_len: u64,
-    max_len: u64,
+    data_len: u32,
+    max_len: u32,
 }
 
 const FLOAT: u32 = 5;
@@ -183,7 +195,7 @@ unsafe fn value_of<'a>(param: *const SqlParam) -> Bound<'a> {
         Bound::Null
     } else if one.max_len > 0 {
         // SAFETY: the text stands behind the structure, `data_len` of the `max_len` bytes allocated.
-        let text = unsafe { slice::from_raw_parts(param.add(1).cast(), length(one.data_len)) };
+        let text = unsafe { slice::from_raw_parts(param.add(1).cast(), one.data_len as usize) };
         Bound::Text(text)
     } else if one.kind == FLOAT || one.kind == DOUBLE {
         Bound::Real(one.real)

@@ -106,7 +106,7 @@ impl ScriptThread {
         let number = host.connections.only()?;
         let handed = host.connections.hand_over(number)?;
         self.looped = Some(number);
-        host.task.loops = 1;
+        host.task.looped = number;
         Some(handed)
     }
 

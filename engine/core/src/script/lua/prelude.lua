@@ -17,8 +17,8 @@ typedef struct sql_connection {
   const char *sql_state;
   const char *sql_errmsg;
   sql_driver *driver;
-  uint32_t number;
-  uint32_t loops;
+  struct sql_result *result;
+  uint32_t number; /* from 1 */
   uint32_t is_open;
 } sql_connection;
 
@@ -29,7 +29,8 @@ typedef struct sql_result {
   uint32_t counter;
   uint32_t nrows;
   uint32_t nfields;
-  sql_connection *connection;
+  uint32_t is_live;
+  uint32_t number; /* of its connection */
 } sql_result;
 
 typedef enum {
@@ -59,13 +60,14 @@ typedef struct sql_param {
   uint32_t is_null;
   int64_t integer;
   double real;
-  uint64_t data_len;
-  uint64_t max_len;
+  uint32_t data_len;
+  uint32_t max_len;
   char buffer[?];
 } sql_param;
 
 typedef struct sql_statement {
   sql_connection *connection;
+  uint32_t on; /* the connection's number */
   uint32_t id;
   uint32_t number;
   uint32_t bound;
@@ -79,7 +81,7 @@ typedef struct dbdyno_task {
   uint32_t op;
   uint32_t goes_on;
   uint32_t completed;
-  uint32_t loops;
+  uint32_t looped; /* the number of the connection that the loop has; 0 for none */
   uint32_t uses_database;
   uint32_t phase;
   sql_connection *connection;
@@ -110,10 +112,9 @@ typedef struct dbdyno_api {
 
 host.ffi = ffi
 host.task = ffi.cast("dbdyno_task *", task_address)
-host.api = ffi.cast("dbdyno_api *", api_address)
 host.first_row = first_row
 
-local task, api = host.task, host.api
+local task, api = host.task, ffi.cast("dbdyno_api *", api_address)
 
 -- What can be asked; script/task.rs has the same numbers.
 host.CONNECT, host.RECONNECT, host.QUERY, host.PREPARE, host.EXECUTE, host.CLOSE = 1, 2, 3, 4, 5, 6
@@ -123,8 +124,14 @@ host.START_EVENT, host.STOP_EVENT, host.NEXT_RESULT = 11, 12, 13
 -- Levels of log lines.
 host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
 
+-- A function that is kept is called without making an object of its address each time.
+for _, name in ipairs({ "serve", "draw", "word", "real", "fill", "count", "counted", "disconnect" }) do
+  host[name] = api[name]
+end
+local serve, write_line = host.serve, api.log
+
 function host.log(level, text)
-  api.log(task, level, text, #text)
+  write_line(task, level, text, #text)
 end
 
 -- Scripts may have coroutines of their own. A request made inside one has to reach the engine, not the
@@ -166,10 +173,23 @@ end
 function host.ask(op, connection)
   task.op = op
   task.connection = connection
-  if connection ~= nil and connection.loops ~= 0 then
+  if connection.number == task.looped and task.looped ~= 0 then
     raw_yield(REQUEST)
   else
-    api.serve(task)
+    serve(task)
   end
   return task.failed == 0
+end
+
+-- The same for a prepared statement, the way that most requests go.
+local EXECUTE = host.EXECUTE
+
+function host.execute(statement)
+  task.op = EXECUTE
+  task.statement = statement
+  if statement.on == task.looped then
+    raw_yield(REQUEST)
+  else
+    serve(task)
+  end
 end

@@ -1,7 +1,8 @@
 -- The table `sysbench`: random numbers, counters, hooks, histograms, reports, and the life of a thread.
 
 local host = ...
-local ffi, task, api = host.ffi, host.task, host.api
+local ffi, task = host.ffi, host.task
+local draw, fill = host.draw, host.fill
 
 sysbench = {
   version = host.version,
@@ -19,7 +20,7 @@ local UNTIL = 0xffffffff
 
 local function drawn(which)
   return function(low, high)
-    return api.draw(task, which, low, high)
+    return draw(task, which, low, high)
   end
 end
 
@@ -30,16 +31,16 @@ local function random_string(format)
   if length > text_size then
     text_buffer, text_size = ffi.new("char[?]", length), length
   end
-  api.fill(task, format, length, text_buffer)
+  fill(task, format, length, text_buffer)
   return ffi.string(text_buffer, length)
 end
 
 local function random_length_string(least, most)
   assert(least <= most and most > 0, "varstring wants 0 <= min <= max and max > 0")
-  local length = api.draw(task, UNIFORM, least, most)
+  local length = draw(task, UNIFORM, least, most)
   local characters = {}
   for place = 1, length do
-    characters[place] = string.char(api.draw(task, UNIFORM, 0x30, 0x7a))
+    characters[place] = string.char(draw(task, UNIFORM, 0x30, 0x7a))
   end
   return table.concat(characters)
 end
@@ -50,22 +51,22 @@ sysbench.rand = {
   gaussian = drawn(GAUSSIAN),
   pareto = drawn(PARETO),
   unique = function()
-    return api.draw(task, UNIQUE, 0, UNTIL)
+    return draw(task, UNIQUE, 0, UNTIL)
   end,
   string = random_string,
   uniform_uint64 = function()
-    return api.word(task)
+    return host.word(task)
   end,
   uniform_double = function()
-    return api.real(task)
+    return host.real(task)
   end,
 }
 -- The table shows what its version has; what the other version has works too.
 local of_1_0 = { special = drawn(SPECIAL) }
 local of_1_1 = { zipfian = drawn(ZIPFIAN), varstring = random_length_string }
 local is_1_0 = host.version:sub(1, 3) == "1.0"
-for name, draw in pairs(is_1_0 and of_1_0 or of_1_1) do
-  sysbench.rand[name] = draw
+for name, draws in pairs(is_1_0 and of_1_0 or of_1_1) do
+  sysbench.rand[name] = draws
 end
 setmetatable(sysbench.rand, { __index = is_1_0 and of_1_1 or of_1_0 })
 
@@ -82,7 +83,7 @@ end
 
 -- Waiting of a script that shares its thread with others must not hold those up.
 local function rest(microseconds)
-  if task.loops == 0 then
+  if task.looped == 0 then
     return real_c.usleep(microseconds)
   end
   task.op, task.number = host.SLEEP, microseconds
@@ -95,19 +96,19 @@ ffi.cdef "int usleep(unsigned int); unsigned int sleep(unsigned int);"
 ffi.C = setmetatable({
   usleep = rest,
   sleep = function(seconds)
-    if task.loops == 0 then
+    if task.looped == 0 then
       return real_c.sleep(seconds)
     end
     return rest(seconds * 1000000)
   end,
   sb_counter_inc = function(_, counter)
-    api.count(task, counter, 1)
+    host.count(task, counter, 1)
   end,
   sb_counter_add = function(_, counter, by)
-    api.count(task, counter, by)
+    host.count(task, counter, by)
   end,
   sb_counter_val = function(_, counter)
-    return api.counted(task, counter)
+    return host.counted(task, counter)
   end,
   sb_more_events = more_events,
   sb_event_start = function()
@@ -129,7 +130,7 @@ ffi.C = setmetatable({
   sb_rand_uniform_double = sysbench.rand.uniform_double,
   sb_rand_str = function(format, out)
     local text = ffi.string(format)
-    api.fill(task, text, #text, out)
+    fill(task, text, #text, out)
   end,
 }, { __index = function(_, name)
   return real_c[name]

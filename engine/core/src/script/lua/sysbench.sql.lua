@@ -4,8 +4,8 @@
 -- the result of a statement without rows equals nil and is true at the same time.
 
 local host = ...
-local ffi, task, api = host.ffi, host.task, host.api
-local ask, log = host.ask, host.log
+local ffi, task = host.ffi, host.task
+local ask, log, execute, serve, fill = host.ask, host.log, host.execute, host.serve, host.fill
 local FATAL, ALERT = host.FATAL, host.ALERT
 
 sysbench.sql = {
@@ -23,8 +23,8 @@ local IS_TEXT = { [TYPE.CHAR] = true, [TYPE.VARCHAR] = true }
 
 local NO_RESULT = ffi.cast("sql_result *", nil)
 
--- What a connection has besides its structure, by its number: the result that lives, rows to be sent.
-local kept = {}
+-- By a connection's number: its result, which each answer fills in anew, and rows to be sent.
+local results, bulks = {}, {}
 
 -- Results.
 
@@ -43,33 +43,27 @@ function Result.fetch_row(result)
   if result.counter >= result.nrows then
     return nil
   end
-  local row = host.first_row(result.connection.number, result.counter)
+  local row = host.first_row(result.number, result.counter)
   result.counter = result.counter + 1
   return row
 end
 
 function Result.free(result)
-  local connection = result ~= nil and result.connection
-  if not connection or connection == nil or kept[connection.number].result ~= result then
+  if result == nil or result.is_live == 0 then
     log(ALERT, "attempt to free an invalid result set")
     error("db_free_results() failed", 2)
   end
-  kept[connection.number].result = nil
+  result.is_live = 0
 end
 
 ffi.metatype("sql_result", Result)
 
 -- The result of what was just answered.
 local function result_of(connection)
-  local own = kept[connection.number]
   if task.columns == 0 then
-    own.result = nil
     return NO_RESULT
   end
-  local result = own.results
-  result.counter, result.nrows, result.nfields = 0, tonumber(task.rows), task.columns
-  own.result = result
-  return result
+  return results[connection.number]
 end
 
 -- Parameters.
@@ -80,18 +74,21 @@ Param.__tostring = function()
   return "<sql_param>"
 end
 
+local FLOAT, DOUBLE, CHAR = TYPE.FLOAT, TYPE.DOUBLE, TYPE.CHAR
+
 function Param.set(param, value)
   if value == nil then
     param.is_null = 1
     return
   end
   param.is_null = 0
-  if param.max_len > 0 then
+  local kind = param.type
+  if kind >= CHAR then
     local text = tostring(value)
-    local length = math.min(#text, tonumber(param.max_len))
+    local length = math.min(#text, param.max_len)
     ffi.copy(param.buffer, text, length)
     param.data_len = length
-  elseif IS_REAL[param.type] then
+  elseif kind == FLOAT or kind == DOUBLE then
     param.real = value
   else
     param.integer = value
@@ -99,10 +96,10 @@ function Param.set(param, value)
 end
 
 function Param.set_rand_str(param, format)
-  local length = math.min(#format, tonumber(param.max_len))
+  local length = math.min(#format, param.max_len)
   param.is_null = 0
   param.data_len = length
-  api.fill(task, format, length, param.buffer)
+  fill(task, format, length, param.buffer)
 end
 
 ffi.metatype("sql_param", Param)
@@ -148,26 +145,13 @@ function Statement.bind_param(statement, ...)
   statement.binds, statement.bound = own.binds, count
 end
 
+-- Rows of prepared statements are not read, as in sysbench: the result tells their number alone.
 function Statement.execute(statement)
-  local connection = statement.connection
-  task.statement = statement
-  local result = NO_RESULT
-  if connection.is_open == 0 then
-    log(ALERT, "attempt to use an already closed connection")
-    connection.error = ERROR.FATAL
-    connection.sql_state = nil
-  elseif ask(host.EXECUTE, connection) then
-    connection.error = ERROR.NONE
-    if task.columns == 0 then
-      kept[connection.number].result = nil
-      return NO_RESULT
-    end
-    result = result_of(connection)
-    if host.prepares then
-      result.nfields = 0 -- rows of prepared statements are not read, as in sysbench
-    end
+  execute(statement)
+  if task.failed == 0 then
+    return task.columns == 0 and NO_RESULT or results[statement.on]
   end
-  return connection:check_error(result, "<prepared statement>")
+  return statement.connection:check_error(NO_RESULT, "<prepared statement>")
 end
 
 function Statement.next_result(statement)
@@ -178,7 +162,7 @@ function Statement.close(statement)
   task.statement = statement
   if statement.connection.is_open ~= 0 then
     task.op, task.connection = host.CLOSE, statement.connection
-    api.serve(task) -- the server does not answer, so there is nothing to wait for
+    serve(task) -- the server does not answer, so there is nothing to wait for
   end
   held[statement.number] = nil
 end
@@ -218,30 +202,17 @@ function Connection.check_error(connection, result, sql)
     description.sql_state, description.sql_errmsg), 2)
 end
 
--- Sends a text; true when the server did as told. The result is then in the task.
+-- Sends a text; true when the server did as told.
 local function send(connection, sql)
-  if connection.is_open == 0 then
-    log(ALERT, "attempt to use an already closed connection")
-    connection.error = ERROR.FATAL
-    connection.sql_state = nil
-    return false
-  end
   task.text, task.text_len = sql, #sql
   return ask(host.QUERY, connection)
 end
 
 function Connection.query(connection, sql)
-  local result = NO_RESULT
   if send(connection, sql) then
-    local own = kept[connection.number]
-    own.more = task.more_results
-    if task.columns == 0 then
-      own.result = nil
-      return NO_RESULT
-    end
-    result = result_of(connection)
+    return result_of(connection)
   end
-  return connection:check_error(result, sql)
+  return connection:check_error(NO_RESULT, sql)
 end
 
 function Connection.query_row(connection, sql)
@@ -249,7 +220,6 @@ function Connection.query_row(connection, sql)
     return connection:check_error(NO_RESULT, sql)
   end
   local result = result_of(connection)
-  kept[connection.number].more = task.more_results
   if result == nil or result.nrows == 0 then
     return nil
   end
@@ -258,13 +228,12 @@ end
 
 -- All results of a text have arrived with the first one, so there is nothing to wait for.
 function Connection.more_results(connection)
-  return kept[connection.number].more > 0
+  return connection.is_open ~= 0 and task.more_results > 0
 end
 
 function Connection.next_result(connection)
   task.op, task.connection = host.NEXT_RESULT, connection
-  api.serve(task)
-  kept[connection.number].more = task.more_results
+  serve(task)
   return result_of(connection)
 end
 
@@ -280,7 +249,7 @@ function Connection.prepare(connection, sql)
     ask(host.PREPARE, connection)
   else
     task.op, task.connection = host.PREPARE, connection
-    api.serve(task) -- a statement that is sent as text: nobody is asked
+    serve(task) -- a statement that is sent as text: nobody is asked
   end
   if task.failed ~= 0 then
     log(FATAL, "mysql_stmt_prepare() failed")
@@ -290,7 +259,7 @@ function Connection.prepare(connection, sql)
   end
   statements = statements + 1
   local statement = ffi.new("sql_statement")
-  statement.connection, statement.number = connection, statements
+  statement.connection, statement.on, statement.number = connection, connection.number, statements
   statement.id = task.statement_id
   held[statements] = { connection = connection }
   return statement
@@ -301,8 +270,8 @@ function Connection.disconnect(connection)
     log(ALERT, "attempt to close an already closed connection")
     return
   end
-  connection.is_open, connection.loops = 0, 0
-  api.disconnect(task, connection.number)
+  connection.is_open = 0
+  host.disconnect(task, connection.number)
 end
 
 function Connection.reconnect(connection)
@@ -317,7 +286,7 @@ end
 local LONGEST = 512 * 1024
 
 function Connection.bulk_insert_init(connection, sql)
-  kept[connection.number].bulk = { sql = sql, rows = {}, count = 0, length = #sql }
+  bulks[connection.number] = { sql = sql, rows = {}, count = 0, length = #sql }
 end
 
 local function send_rows(connection, bulk)
@@ -330,7 +299,7 @@ local function send_rows(connection, bulk)
 end
 
 function Connection.bulk_insert_next(connection, row)
-  local bulk = kept[connection.number].bulk
+  local bulk = bulks[connection.number]
   if not bulk then
     log(ALERT, "attempt to call bulk_insert_next() before bulk_insert_init()")
     error("db_bulk_insert_next() failed", 2)
@@ -345,8 +314,8 @@ function Connection.bulk_insert_next(connection, row)
 end
 
 function Connection.bulk_insert_done(connection)
-  local bulk = kept[connection.number].bulk
-  kept[connection.number].bulk = nil
+  local bulk = bulks[connection.number]
+  bulks[connection.number] = nil
   if bulk and not send_rows(connection, bulk) then
     error("db_bulk_insert_done() failed", 2)
   end
@@ -369,21 +338,21 @@ end
 -- A connection that nobody refers to any more is closed.
 local function forget(connection)
   if connection.is_open ~= 0 then
-    api.disconnect(task, connection.number)
+    host.disconnect(task, connection.number)
   end
-  kept[connection.number] = nil
+  results[connection.number], bulks[connection.number] = nil, nil
 end
 
 function Driver.connect(driver)
-  local connection = ffi.new("sql_connection")
-  connection.driver = driver
+  local connection, box = ffi.new("sql_connection"), ffi.new("sql_result[1]")
+  connection.driver, connection.result = driver, box
   if not ask(host.CONNECT, connection) then
     error("connection creation failed", 2)
   end
   connection.is_open = 1
-  local box = ffi.new("sql_result[1]")
-  box[0].connection = connection
-  kept[connection.number] = { box = box, results = ffi.cast("sql_result *", box), more = 0 }
+  box[0].number = connection.number
+  -- A pointer into the box does not keep it: the table does.
+  results[connection.number], held[-connection.number] = ffi.cast("sql_result *", box), box
   return ffi.gc(connection, forget)
 end
 

@@ -33,9 +33,10 @@ from benchmarks.programs import dbdyno, run_program
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan import file
-from dbdyno.plan.plan import Plan, cells, known_workloads
+from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import combinations
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import known_workloads
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import Instance, Server, ServerSpec
 

@@ -15,7 +15,7 @@ from dbdyno.cli.app import app
 from dbdyno.judge import audit
 from dbdyno.measurement.cost import COSTS
 from dbdyno.plan.file import read
-from dbdyno.plan.plan import known_workloads
+from dbdyno.plan.workload import known_workloads
 from dbdyno.servers import open
 from dbdyno.servers.mysql import settings, versions
 from dbdyno.sysbench.options.table import GLOBAL_TABLE, OWN, by_name, of_test

@@ -31,8 +31,9 @@ from dbdyno.judge.verdict import Word
 from dbdyno.measurement.disturbance import disturbance_of
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.store.store import Store
 
 FIRST, SECOND = "a", "b"

@@ -28,8 +28,9 @@ from dbdyno.experiment.runner import run
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.store.store import Store
 
 LOADS: Final = 10

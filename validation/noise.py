@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from dbdyno.experiment.order import arm_order
-from dbdyno.plan.plan import DesignPlan, Plan, WorkloadPlan
+from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 
 Numbers = NDArray[np.float64]
 

@@ -14,9 +14,10 @@ from dbdyno.experiment import forecast
 from dbdyno.experiment.forecast import fitted
 from dbdyno.plan import file
 from dbdyno.plan.file import schema
-from dbdyno.plan.plan import Plan, known_workloads
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import known_workloads
 from support import making
 from support.source import ROOT
 

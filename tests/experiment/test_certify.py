@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.experiment import certify
-from dbdyno.measurement.certificate import QUESTIONS, CertificateFacts
+from dbdyno.measurement.certificate import QUESTIONS, CertificateFacts, KnownAnswer
 
 
 @pytest.fixture
@@ -41,3 +41,18 @@ def test_without_a_whole_certificate_nothing_is_known(cache: Path, text: str | N
     if text is not None:
         (cache / certify.FILE).write_text(text)
     assert certify.known() == CertificateFacts()
+
+
+def test_what_misses_a_limit_is_measured_again_and_counted(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen_ms = iter([15.0, 10.1, 20.0, 20.0, 20.0])
+
+    def asked(window_s: float) -> list[KnownAnswer]:
+        return [KnownAnswer(question="rate", statistic="p99", truth=10.0, seen=next(seen_ms))]
+
+    monkeypatch.setattr(certify, "ASKED", (asked, asked))
+    monkeypatch.setattr(certify, "RATES_PER_S", ())
+    made = certify.certify(lambda text: None, window_s=0.3, probes=2)
+    assert [one.seen for one in made.answers] == [10.1, 20.0]
+    assert (made.repeated, made.passed) == (3, False)

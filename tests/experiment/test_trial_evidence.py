@@ -12,7 +12,7 @@ import pytest
 from dbdyno.errors import Interrupted, ServerError
 from dbdyno.experiment import evidence, order, runner
 from dbdyno.experiment.watch import probe
-from dbdyno.plan.plan import known_workloads
+from dbdyno.plan.workload import known_workloads
 from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World

@@ -1,4 +1,4 @@
-"""The generator passes on this machine, or the machine is too busy to say; a patient test."""
+"""The generator passes on this machine; a patient test."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ import pytest
 
 from dbdyno.experiment import certify
 
-pytestmark = pytest.mark.live
-ATTEMPTS = 3
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 
 def test_the_generator_passes_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
-    faults: list[list[str]] = []
-    for _ in range(ATTEMPTS):
-        made = certify.certify(lambda text: None)
-        if made.passed:
-            return
-        faults.append([str(one) for one in made.facts(made.machine).faults()])
-    pytest.fail(f"never within its limits: {faults}")
+    made = certify.certify(lambda text: None)
+    assert made.passed, [str(one) for one in made.facts(made.machine).faults()]

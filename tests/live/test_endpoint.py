@@ -13,8 +13,9 @@ from dbdyno.experiment import runner
 from dbdyno.experiment.engine.spec import dataset_hash
 from dbdyno.judge.judgement import judge
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.store.store import Store

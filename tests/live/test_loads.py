@@ -11,8 +11,9 @@ from dbdyno.experiment import runner
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.store.store import Store
 from support import lab_process
 from support.fakes import Progress

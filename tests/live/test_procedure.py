@@ -14,9 +14,10 @@ import pytest
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from support.real_run import measured_alone
 from support.real_server import SMALL_REDO
 

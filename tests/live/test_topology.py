@@ -26,8 +26,9 @@ from dbdyno.judge.judgement import judge
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, NetworkPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, NetworkPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.servers.local import network

@@ -47,7 +47,8 @@ def test_a_run_ends_after_the_first_block_that_decides_and_a_resumed_one_adds_no
     assert ("decided after 3 of at most 4 blocks" in ended.stderr) is (blocks == 3)
     told = json.loads(ended.stdout)
     assert (told["run"]["complete"], told["run"]["trials_planned"]) == (True, 2 * blocks)
-    assert told["verdicts"][0]["word"] == "equivalent" or not first[-1]
+    # Which word is no matter here: of twins, one interval in twenty misses the truth.
+    assert (told["verdicts"][0]["word"] != "undecided") is first[-1]
     again = finished(workspace, "compare", "--resume", "latest")
     assert again.returncode == 0, again.stderr
     assert stored(workspace) == rows

@@ -11,7 +11,8 @@ from ruamel.yaml import YAML
 from dbdyno.errors import PlanError, UnknownSystemError
 from dbdyno.plan import file
 from dbdyno.plan.mistakes import TABLE_OPTIONS, WORKLOAD_OPTIONS
-from dbdyno.plan.plan import Plan, known_workloads
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.workload import known_workloads
 from dbdyno.sysbench.options.table import OWN, of_test
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,9 @@ from ruamel.yaml import YAML
 
 from dbdyno.errors import PlanError
 from dbdyno.plan import file
-from dbdyno.plan.plan import Plan, cells, comparisons, known_workloads
+from dbdyno.plan.plan import Plan, cells, comparisons
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import known_workloads
 from dbdyno.servers.mysql.settings import normalise
 from support.source import ROOT
 

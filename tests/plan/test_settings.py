@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import Plan, WorkloadPlan, cells
+from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import SettingsPlan, axes, combinations, setting_names
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 
 BOTH = SettingsPlan(
     buffer_pool=("25%", "1G"),

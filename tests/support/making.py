@@ -29,8 +29,9 @@ from dbdyno.measurement.parts import (
     WatchSample,
 )
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from support.made_latencies import latencies
 
 A = "mysql:5.7.22"

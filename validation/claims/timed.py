@@ -19,9 +19,10 @@ from validation.noise import Numbers
 from dbdyno.judge.interval import interval
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import BLOCKS_MIN, ChosenDesign, DesignPlan, Plan, WorkloadPlan
+from dbdyno.plan.plan import BLOCKS_MIN, ChosenDesign, DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, Costs, begun, narrowest, scatter_of, with_chosen
+from dbdyno.plan.workload import WorkloadPlan
 
 COSTS: Final = Costs(4.0, 1.5)
 """Seconds of a start, and of a trial on a running server, as small tables take them."""

@@ -34,7 +34,7 @@ from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast
 from dbdyno.experiment.engine import spec
 from dbdyno.language.catalogues import Language, catalogue, of_environment
-from dbdyno.plan.plan import known_workloads
+from dbdyno.plan.workload import known_workloads
 from dbdyno.report.formats.stdout import Output
 from dbdyno.sysbench import entry
 

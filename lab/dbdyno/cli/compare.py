@@ -7,8 +7,10 @@ the options.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -18,6 +20,7 @@ from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import NOT_COMPARED, Plan
 from dbdyno.plan.systems import label_of
+from dbdyno.plan.workload import SCRIPT_SUFFIX, is_script, take_script
 
 SOURCE: Final = "the command line"
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -95,11 +98,10 @@ def read(
     """
     mistakes: list[PlanMistake] = []
     systems = _systems(options, check_reference, mistakes)
-    _check_workloads(options.workloads, known_workloads, mistakes)
     asked: dict[str, Any] = {
         "title": " and ".join(system["label"] for system in systems),
         "systems": systems,
-        "workloads": [{"name": name} for name in options.workloads],
+        "workloads": _workloads(options.workloads, known_workloads, mistakes),
     }
     for option, (*part, key) in KEYS.items():
         value = getattr(options, option)
@@ -159,14 +161,38 @@ def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[Plan
         system["settings"][key] = value
 
 
-def _check_workloads(
-    names: tuple[str, ...], known: Collection[str], mistakes: list[PlanMistake]
-) -> None:
-    for name in names:
-        if name not in known or name in NOT_COMPARED:
+def _workloads(
+    typed: tuple[str, ...], known: Collection[str], mistakes: list[PlanMistake]
+) -> list[dict[str, Any]]:
+    """Each workload as a plan has it. A script's options stand behind its name, as for sysbench."""
+    workloads: list[dict[str, Any]] = []
+    for text in typed:
+        name, *words = shlex.split(text) if SCRIPT_SUFFIX in text else [text]
+        workload: dict[str, Any] = {"name": name}
+        if is_script(name):
+            workload["options"] = dict(_option(word, mistakes) for word in words)
+            if mistake := take_script(workload, Path()):
+                mistakes.append(PlanMistake("--workload", mistake))
+        elif name not in known or name in NOT_COMPARED:
             unknown = f"unknown workload {name}; known are {', '.join(sorted(known))}"
             message = NOT_COMPARED.get(name, unknown)
             mistakes.append(PlanMistake("--workload", message))
+        workloads.append(workload)
+    return workloads
+
+
+def _option(word: str, mistakes: list[PlanMistake]) -> tuple[str, object]:
+    """The name and value of ``--warehouses=10``; a number is one, and an option alone is true."""
+    name, equals, text = word.removeprefix("--").partition("=")
+    if not word.startswith("--") or not name:
+        mistakes.append(PlanMistake(f"--workload … {word}", "is not --option=value of the script"))
+    name = name.replace("-", "_")
+    if not equals:
+        return name, True
+    try:
+        return name, float(text) if "." in text else int(text)
+    except ValueError:
+        return name, {"on": True, "off": False}.get(text, text)
 
 
 def _mistake(error: ErrorDetails) -> PlanMistake:

@@ -33,19 +33,11 @@ from dbdyno.plan.controls import KINDS, control_cells
 from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.load import share_of
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
-from dbdyno.plan.plan import (
-    BLOCKS_LOOKED_AHEAD,
-    BLOCKS_MIN,
-    Plan,
-    WorkloadPlan,
-    cells,
-    comparisons,
-    known_workloads,
-    one_baseline,
-)
+from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons, one_baseline
 from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
+from dbdyno.plan.workload import WorkloadPlan, known_workloads
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
 

@@ -207,6 +207,11 @@ class CertificateResult(Result):
             sync=NONE if noise.sync_ms is None else number(noise.sync_ms),
             steal=noise.steal,
         )
+        if self.made.repeated:
+            yield say(
+                "Measurements made again, as they were beyond a limit: {repeated}.",
+                repeated=self.made.repeated,
+            )
         yield say(
             "Smallest difference that four of five comparisons find, where a load needs CPU only: "
             "{differences}.",

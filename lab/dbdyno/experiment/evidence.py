@@ -25,7 +25,7 @@ from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import measured_of
-from dbdyno.experiment.engine.spec import run_spec, table_names
+from dbdyno.experiment.engine.spec import run_spec, script_spec, table_names
 from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.experiment.watch.probe import probe_speed
 from dbdyno.measurement.disturbance import place_of
@@ -62,6 +62,7 @@ def after_trial(
         ceiling_threads=None if reached is None else ceiling.THREADS,
         query_plans=context.query_plans[trial.system],
         irq_apart=irq_counted_apart(),
+        script_check=_checked_by_script(context, server, trial),
     )
     if not _is_last(context, trial):
         return known
@@ -69,6 +70,31 @@ def after_trial(
     return known.model_copy(
         update={**left, "doubled_threads": try_doubled_threads(context, server, trial)}
     )
+
+
+HOLDS: Final = "holds"
+BROKEN: Final = "broken"
+
+
+def _checked_by_script(context: RunContext, server: Server, trial: Trial) -> str:
+    """What the script's own check says of the rows; empty without one, or where a later trial uses
+    the rows on, whose caches the check would warm."""
+    workload = context.plan.workload(trial.cell.workload)
+    if workload.script is None or _is_used_on(context, trial):
+        return ""
+    command = "check"
+    script = script_spec(context.plan, workload, server, command, 1)
+    asked = {"script": script, "command": command}
+    try:
+        with EngineProcess(
+            "script", asked, system=trial.system, command=context.makers.command
+        ) as engine:
+            answer = engine.answer()
+    except LoadError as error:
+        return error.found or error.message
+    if not answer["known"]:
+        return ""
+    return HOLDS if answer["well"] else BROKEN
 
 
 @cache
@@ -151,6 +177,8 @@ def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
     Legacy and other workloads are not known here and have none.
     """
     kinds = dict.fromkeys(kind for w in plan.workloads for kind in KINDS.get(w.name, ()))
+    if not kinds:
+        return {}
     table = f"`{server.database}`.`{table_names(plan)[0]}`"
     try:
         rows = {

@@ -32,8 +32,9 @@ from dbdyno.measurement.measurement import (
 )
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import IMPORTED_SCHEME, SystemPlan, label_made_of
+from dbdyno.plan.workload import WorkloadPlan
 
 FILES_MAX: Final = 10_000
 FIELDS: Final = ("system", "workload", "threads", "repeat")

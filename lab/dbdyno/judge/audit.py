@@ -62,6 +62,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     course.drift,
     work.step_undone,
     work.no_steady_state,
+    work.script_check,
     generator.rate_not_sustained,
     generator.few_requests,
     counts.errors,

@@ -48,6 +48,7 @@ TEMPLATES: Final = (
     phrase("{system}: starting the server to load the dataset"),
     phrase("{system}: loading table {table}, {percent} %"),
     phrase("{system}: building the index of table {table}"),
+    phrase("{system}: script {script}: {command}"),
     phrase("{system}: taking a digest of the rows"),
     phrase("{system}: copying the dataset aside"),
     phrase("{system}: keeping a copy of the loaded data"),

@@ -132,6 +132,7 @@ class Certificate(Noun):
     Attributes:
         made_at: ISO 8601, UTC.
         machine: `FEATURES` as they were.
+        repeated: how many measurements were made again, as a limit was missed.
         differences: for a load that needs CPU only, from how unevenly the generator itself ran.
     """
 
@@ -142,6 +143,7 @@ class Certificate(Noun):
     answers: tuple[KnownAnswer, ...]
     noise: MachineNoise
     differences: tuple[Difference, ...]
+    repeated: int = 0
 
     @property
     def digest(self) -> str:

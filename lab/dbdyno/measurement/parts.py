@@ -302,6 +302,8 @@ class TrialEvidence(Noun):
         doubled_threads: of each workload, once in a run: with the baseline's last trial.
         irq_apart: whether the kernel counts interrupts apart from the processes that they stop;
             None where it does not say.
+        script_check: what the command `check` of the trial's script said of the rows that the trial
+            left: `holds`, `broken`, or why it could not be asked; empty where there is none.
     """
 
     probe: Probe | None = None
@@ -312,6 +314,7 @@ class TrialEvidence(Noun):
     dataset_after: str = ""
     doubled_threads: tuple[DoubledThreads, ...] = ()
     irq_apart: Annotated[bool | None, Field(exclude_if=lambda known: known is None)] = None
+    script_check: Annotated[str, IF_KNOWN] = ""
 
 
 class Kill(Noun):

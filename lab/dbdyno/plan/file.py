@@ -43,7 +43,8 @@ from dbdyno.plan.document import SCALES, Document, parse, scaled, take_scales
 from dbdyno.plan.document import Path as KeyPath
 from dbdyno.plan.mistakes import name_mistakes, nearest, shape_mistakes
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.spelling import Schema, model_in, short_keys
+from dbdyno.plan.spelling import Schema, model_in, named, short_keys
+from dbdyno.plan.workload import is_script, take_script
 
 BYTES_MAX = 1_000_000
 BOTH: Final = "stands beside {other}; keep one of the two"
@@ -69,7 +70,8 @@ def read(
         PlanError: the file cannot be read, or the plan has mistakes: all of them, those of scales
             that were not asked for as well.
     """
-    return read_text(_text(path), str(path), known_workloads, check_reference, scale)
+    text = _text(path)
+    return read_text(text, str(path), known_workloads, check_reference, scale, path.parent)
 
 
 def read_text(
@@ -78,8 +80,13 @@ def read_text(
     known_workloads: Collection[str],
     check_reference: Callable[[str], None],
     scale: str = "",
+    folder: Path | None = None,
 ) -> Plan:
-    """The plan of a YAML text that came from `source`; arguments and errors are those of `read`."""
+    """The plan of a YAML text that came from `source`; arguments and errors are those of `read`.
+
+    Args:
+        folder: where paths of scripts begin; None for a plan that must have their texts.
+    """
     document = parse(text)
     if document.value is None:
         raise PlanError(source, document.mistakes or [PlanMistake("plan", "is empty")])
@@ -88,6 +95,8 @@ def read_text(
     plans: dict[str, Plan | None] = {}
     mistakes: list[PlanMistake] = []
     for name, sized in sizes.items():
+        if folder is not None:
+            _take_scripts(sized, folder)
         plans[name] = _checked(
             sized, known_workloads, check_reference if name == scale else _unchecked
         )
@@ -103,6 +112,21 @@ def read_text(
     if mistakes or plan is None:
         raise PlanError(source, mistakes)
     return plan
+
+
+def _take_scripts(document: Document, folder: Path) -> None:
+    """Puts the texts of scripts into workloads that name their files."""
+    workloads = document.value.get("workloads") if isinstance(document.value, dict) else None
+    if is_script(workloads):
+        workloads = document.value["workloads"] = [workloads]
+    if not isinstance(workloads, list):
+        return
+    for at, workload in enumerate(workloads):
+        entry = named(workload)
+        if isinstance(entry, dict) and is_script(entry.get("name")):
+            workloads[at] = entry
+            if mistake := take_script(entry, folder):
+                document.add_mistake(("workloads", at), mistake)
 
 
 def _unchecked(reference: str) -> None:

@@ -19,6 +19,7 @@ from dbdyno.plan.plan import NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
 from dbdyno.plan.spelling import model_in, named, short_keys
 from dbdyno.plan.systems import LABEL_PATTERN, labelled
+from dbdyno.plan.workload import is_script
 
 WORKLOAD_OPTIONS = frozenset(
     {
@@ -207,6 +208,10 @@ def _workload_mistakes(
     document: Document, path: Path, workload: dict[str, Any], known: Collection[str]
 ) -> Iterator[PlanMistake]:
     name, options = workload.get("name"), workload.get("options")
+    if is_script(name):
+        if "script" not in workload:
+            yield document.mistake((*path, "name"), f"the text of the script {name} is missing")
+        return
     if isinstance(name, str) and (name not in known or name in NOT_COMPARED):
         named = (*path, "name")
         unknown = f"there is no workload {name!r}{nearest(name, known)}"

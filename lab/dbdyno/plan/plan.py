@@ -19,7 +19,7 @@ from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, TABLE, Metric
 from dbdyno.measurement.parts import IF_KNOWN, FiniteNoun
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
-from dbdyno.plan.settings import OptionValue, SettingsPlan, SettingValue, axes, setting_names
+from dbdyno.plan.settings import SettingsPlan, SettingValue, axes, setting_names
 from dbdyno.plan.spelling import (
     LISTED,
     MILLISECONDS,
@@ -31,6 +31,7 @@ from dbdyno.plan.spelling import (
     named,
 )
 from dbdyno.plan.systems import Comparison, SystemPlan, comparisons_of, labelled
+from dbdyno.plan.workload import WorkloadPlan, known_workloads
 
 BLOCKS_MIN: Final = 3
 """Fewer sound blocks give a number, no interval and no verdict (docs/how-it-works/verdicts.md)."""
@@ -177,27 +178,6 @@ ARMS_MAX = 1000
 WORKLOADS_MAX = 1000
 TRIALS_MAX = 100_000
 """The most trials of a run, those of its pilot too; with a second each it would take a day."""
-
-
-class WorkloadPlan(FiniteNoun):
-    """A workload and its sysbench options, under a label.
-
-    Attributes:
-        name: as sysbench calls it, such as ``oltp_read_write``.
-        label: how it is called in reports; its name unless given.
-        options: sysbench's, with underscores and without leading dashes.
-    """
-
-    name: str
-    label: str = ""
-    options: dict[str, OptionValue] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _label_is_the_name(cls, value: object) -> object:
-        if isinstance(value, dict) and not value.get("label"):
-            return {**value, "label": value.get("name", "")}
-        return value
 
 
 LOADS_SHARE: Final = 0.25
@@ -531,11 +511,6 @@ class Plan(FiniteNoun):
     def workload(self, label: str) -> WorkloadPlan:
         """The workload of that label; KeyError if there is none."""
         return {workload.label: workload for workload in self.workloads}[label]
-
-
-def known_workloads() -> list[str]:
-    """The engine's workloads: today's, then those of before sysbench 1.0."""
-    return [*_engine.workloads(), *_engine.legacy_workloads()]
 
 
 def cells(plan: Plan) -> list[Cell]:

@@ -49,6 +49,12 @@ def risks(plan: Plan) -> Iterator[str]:
             yield from _reaching(settings)
         for sql in system.after_start:
             yield say("system {label} is told: {sql}", label=system.label, sql=sql)
+    for workload in plan.workloads:
+        if workload.script is not None:
+            yield say(
+                "workload {label} is a Lua program, which runs with your rights",
+                label=workload.label,
+            )
     for values in plan.settings.own.values():
         for settings in values.values():
             yield from _reaching(settings)

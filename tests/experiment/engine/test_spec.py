@@ -17,8 +17,9 @@ from dbdyno.experiment.engine.spec import (
     table_names,
 )
 from dbdyno.experiment.order import trials_of
-from dbdyno.plan.plan import DatasetPlan, DistributionPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DistributionPlan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
 from dbdyno.servers.postgres.instance import PostgresInstance
 from support import making

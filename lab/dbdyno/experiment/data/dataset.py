@@ -16,10 +16,18 @@ from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import EngineProcess, Message
-from dbdyno.experiment.engine.spec import cleanup_spec, dataset_hash, prepare_spec, table_names
+from dbdyno.experiment.engine.spec import (
+    cleanup_spec,
+    dataset_hash,
+    has_own_tables,
+    prepare_spec,
+    script_commands,
+    table_names,
+)
 from dbdyno.experiment.watch.proc import read_process
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Instance, Server
 
 WRITTEN_OUT_S: Final = 3600.0
@@ -83,10 +91,10 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
 def _load(context: RunContext, server: Server) -> None:
     plan, command = context.plan, context.makers.command
     # A lab that was killed while loading may have left half a table.
-    for do, spec in (
-        ("cleanup", cleanup_spec(plan, server)),
-        ("prepare", prepare_spec(plan, server)),
-    ):
+    steps: list[tuple[str, dict[str, Any]]] = []
+    if has_own_tables(plan):
+        steps = [("cleanup", cleanup_spec(plan, server)), ("prepare", prepare_spec(plan, server))]
+    for do, spec in steps:
         with EngineProcess(do, spec, system=server.label, command=command) as engine:
             shown = ""
             for message in _messages(engine, server, do):
@@ -95,6 +103,42 @@ def _load(context: RunContext, server: Server) -> None:
                 if text != shown:
                     context.progress.stage(text)
                     shown = text
+
+    _load_by_scripts(context, server)
+
+
+def _load_by_scripts(context: RunContext, server: Server) -> None:
+    """Has each script of the plan drop its tables and make them."""
+    plan, label = context.plan, server.label
+    for do in ("cleanup", "prepare"):
+        for workload, spec in script_commands(plan, server, do):
+            context.progress.stage(f"{label}: script {workload.name}: {do}")
+            with EngineProcess(
+                "script", spec, system=label, command=context.makers.command
+            ) as engine:
+                for _ in _messages(engine, server, do):
+                    disk.check_during(context.folders)
+                _check_script(workload, do, engine.answer())
+
+
+def _check_script(workload: WorkloadPlan, do: str, answer: Mapping[str, Any]) -> None:
+    """LoadError if the script does not know an option of the plan, or its command failed."""
+    declared = answer["declared"]
+    unknown = sorted(workload.options.keys() - set(declared)) if declared else []
+    if unknown:
+        raise LoadError(
+            f"{workload.name} has no option {unknown[0]}",
+            wanted=f"one of {', '.join(declared)}",
+            found=", ".join(unknown),
+            hint=f"correct the options of {workload.label} in the plan",
+        )
+    if not answer["well"]:
+        raise LoadError(
+            f"{workload.name}: its command {do} says that it failed",
+            wanted="a command that returns something else than false",
+            found="false",
+            hint=f"try it by hand: dbdyno sysbench {workload.name} … {do}",
+        )
 
 
 def _messages(engine: EngineProcess, server: Server, do: str) -> Iterator[Message]:
@@ -165,7 +209,26 @@ DIGEST_LENGTH: Final = 16
 
 def tables(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
     """Name, rows and sum of each of the plan's tables; ServerError if it cannot be asked."""
-    return [(table, *_of_table(plan, server, table)) for table in table_names(plan)]
+    own = [(table, *_of_table(plan, server, table)) for table in table_names(plan)]
+    return [*own, *_of_scripts(plan, server)]
+
+
+def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
+    """Name and rows of each table that scripts have made; of its content nothing is known."""
+    if all(workload.script is None for workload in plan.workloads):
+        return []
+    names = server.ask(
+        "SELECT table_name FROM information_schema.tables"
+        f" WHERE table_schema = '{server.database}' AND table_type = 'BASE TABLE'"
+    )
+    # In the order of their characters: collations of systems differ.
+    others = sorted({str(row[0]) for row in names} - set(table_names(plan)))
+    counted = []
+    for name in others:
+        quoted = name.replace("`", "``")
+        rows = server.ask(f"SELECT COUNT(*) FROM `{server.database}`.`{quoted}`")[0][0]
+        counted.append((name, int(rows), 0))
+    return counted
 
 
 def digest(tables: list[tuple[str, int, int]]) -> str:

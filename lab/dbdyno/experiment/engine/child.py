@@ -6,6 +6,7 @@ crash does not end the lab. It imports nothing of the lab. The protocol (its oth
 
     stdin   {"do": "run" | "prepare" | "cleanup", "spec": {…}}     the password travels here only
             {"do": "slices", "spec": {"slices": […]}}              runs, one right after the other
+            {"do": "script", "spec": {"script": {…}, "command": …}} a command of a Lua script
             then "stop", or the end of the file: stop and send the record
     stdout  {"interval": {…}} | {"progress": {…}} …, then exactly one of
             {"record": {…}} | {"report": {…}} | {"error": {"kind": "refused" | "invalid", …}}
@@ -24,7 +25,7 @@ from typing import Any, Final, TextIO
 
 from dbdyno import _engine
 
-REQUESTS: Final = ("run", "slices", "prepare", "cleanup")
+REQUESTS: Final = ("run", "slices", "script", "prepare", "cleanup")
 STOP: Final = "stop"
 ERROR: Final = "error"
 FINAL: Final = frozenset({"record", "report", ERROR})
@@ -36,7 +37,7 @@ def main() -> int:
     """Does what the first line of stdin asks; 0 if the outcome could be sent."""
     die_with_parent()
     restore_signals()
-    return serve(sys.stdin, sys.stdout)
+    return serve(sys.stdin, _own_stdout())
 
 
 def serve(requests: TextIO, answers: TextIO) -> int:
@@ -76,11 +77,30 @@ def _do(
         specs = [json.dumps(one) for one in json.loads(spec)["slices"]]
         records = [_engine.run(one, lambda text: None, stop) for one in specs]
         return "report", {"records": [json.loads(one) for one in records]}
+    if what == "script":
+        return "report", _script(json.loads(spec))
     if what == "prepare":
         report = _engine.prepare(spec, lambda text: send("progress", json.loads(text)), stop)
         return "report", json.loads(report)
     _engine.cleanup(spec, stop)
     return "report", {}
+
+
+def _script(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs a command of a script: whether it has it, and whether that said it went well."""
+    script, command = _engine.Script(json.dumps(asked["script"])), asked["command"]
+    options = asked["script"]["options"]
+    declared = {one["name"].replace("-", "_") for one in json.loads(script.options())}
+    script.set_options(json.dumps(options))
+    is_parallel = script.command(command)
+    answer: dict[str, Any] = {"declared": sorted(declared), "known": True, "well": True}
+    if is_parallel is not None:
+        answer["well"] = script.run_command(command, options["threads"] if is_parallel else 1)
+    elif script.defines(command):
+        script.call(command)
+    else:
+        answer["known"] = False
+    return answer
 
 
 def failure_of(error: RuntimeError) -> Mapping[str, object]:
@@ -95,6 +115,13 @@ def failure_of(error: RuntimeError) -> Mapping[str, object]:
 def _watch_for_stop(requests: TextIO, stop: _engine.Stop) -> None:
     requests.readline()
     stop.set()
+
+
+def _own_stdout() -> TextIO:
+    """Stdout for the protocol alone: what a script prints goes to stderr from now on."""
+    own = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return own
 
 
 def die_with_parent() -> None:

@@ -12,6 +12,7 @@ from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import Endpoint, Instance, Server
 from dbdyno.servers.postgres.instance import PostgresInstance
@@ -37,6 +38,7 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
     """The load of one trial on a running server; holds the password."""
     workload = plan.workload(trial.cell.workload)
     return {
+        **_what(plan, workload, trial, server),
         **_login(server),
         "connections": trial.cell.threads,
         "threads": 0,
@@ -51,20 +53,92 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         **_schedule(trial),
         "reactor": "auto",
         "prepared": prepared(plan, trial.cell),
-        "workload": {
-            "name": workload.name,
-            "options": {
-                "tables": plan.dataset.tables,
-                "table_size": plan.dataset.rows,
-                **({"one_table": True} if plan.dataset.layout == ONE_TABLE else {}),
-                **workload.options,
-            },
-        },
         "distribution": plan.distribution.model_dump(mode="json"),
         "ignore_errors": list(IGNORED_ERRORS),
         "percentiles": [50, 95, 99],
         **_planted(plan, trial),
     }
+
+
+def _what(plan: Plan, workload: WorkloadPlan, trial: Trial, server: Server) -> dict[str, Any]:
+    """The engine's workload with its options, or the script that is run instead."""
+    if workload.script is not None:
+        is_prepared = prepared(plan, trial.cell)
+        script = script_spec(plan, workload, server, "run", trial.cell.threads, is_prepared)
+        return {"workload": {"name": "script"}, "script": script}
+    tables = {"tables": plan.dataset.tables, "table_size": plan.dataset.rows}
+    one = {"one_table": True} if plan.dataset.layout == ONE_TABLE else {}
+    options = {**tables, **one, **workload.options}
+    return {"workload": {"name": workload.name, "options": options}}
+
+
+SYSBENCH_VERSION: Final = "1.0.20"
+"""Which sysbench scripts find; what 1.1 added is there too."""
+
+
+def script_spec(
+    plan: Plan,
+    workload: WorkloadPlan,
+    server: Server,
+    command: str,
+    threads: int,
+    is_prepared: bool = True,
+) -> dict[str, Any]:
+    """A script as the engine wants it, with `sysbench.opt`; holds the password."""
+    distribution = plan.distribution.model_dump(mode="json")
+    return {
+        "source": workload.script,
+        "chunk": f"@{workload.name}",
+        "name": workload.name,
+        "version": SYSBENCH_VERSION,
+        "argv": ["sysbench", workload.name, command],
+        "command": command,
+        "script_path": workload.name,
+        "package_path": "./?.lua;./?/init.lua",
+        "package_cpath": "./?.so",
+        "driver": "mysql",
+        "verbosity": 1,
+        "distribution": distribution,
+        **{name: {"name": name} for name in ("gaussian", "special", "pareto", "zipfian")},
+        "database": {
+            **_login(server),
+            "prepared": is_prepared,
+            "ignore_errors": list(IGNORED_ERRORS),
+        },
+        "options": {
+            "threads": threads,
+            "events": 0,
+            "time": plan.trial.window_s,
+            "percentile": 95,
+            "db_driver": "mysql",
+            "tables": plan.dataset.tables,
+            "table_size": plan.dataset.rows,
+            **workload.options,
+        },
+        "has_legacy_options": True,
+        "globals": {},
+    }
+
+
+def script_commands(
+    plan: Plan, server: Server, command: str
+) -> list[tuple[WorkloadPlan, dict[str, Any]]]:
+    """What each script of the plan is to do for `command`; one that stands twice, once."""
+    seen: set[str] = set()
+    commands = []
+    for workload in plan.workloads:
+        key = json.dumps([workload.script, workload.options], sort_keys=True)
+        if workload.script is None or key in seen:
+            continue
+        seen.add(key)
+        script = script_spec(plan, workload, server, command, PREPARE_THREADS)
+        commands.append((workload, {"script": script, "command": command}))
+    return commands
+
+
+def has_own_tables(plan: Plan) -> bool:
+    """Whether some workload is the engine's, whose tables it makes itself."""
+    return any(workload.script is None for workload in plan.workloads)
 
 
 def _schedule(trial: Trial) -> dict[str, Any]:
@@ -103,7 +177,9 @@ def cleanup_spec(plan: Plan, server: Server) -> dict[str, Any]:
 
 
 def table_names(plan: Plan) -> list[str]:
-    """The dataset's tables, as their layout names them."""
+    """The dataset's tables, as their layout names them; those of scripts are not known."""
+    if not has_own_tables(plan):
+        return []
     if plan.dataset.layout == ONE_TABLE:
         return ["sbtest"]
     return [f"sbtest{number}" for number in range(1, plan.dataset.tables + 1)]
@@ -117,7 +193,8 @@ def dataset_options(plan: Plan) -> dict[str, OptionValue]:
     """
     chosen: dict[str, OptionValue] = {}
     for name in DATASET_OPTIONS:
-        asked = {w.label: w.options[name] for w in plan.workloads if name in w.options}
+        own = [workload for workload in plan.workloads if workload.script is None]
+        asked = {w.label: w.options[name] for w in own if name in w.options}
         if len(set(asked.values())) > 1:
             raise UsageError(
                 f"the workloads want different datasets: {name} differs",
@@ -138,6 +215,8 @@ def dataset_hash(plan: Plan) -> str:
         plan.seed,
         dataset_options(plan),
     ]
+    if scripts := [[one.script, one.options] for one in plan.workloads if one.script is not None]:
+        about.append([scripts, has_own_tables(plan)])
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 

@@ -112,6 +112,25 @@ def rows_not_kept(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
         )
 
 
+def script_check(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: the script's check found rows that break its rules. Doubtful: it could not be asked."""
+    said = measurement.evidence.script_check
+    if said in ("", "holds"):
+        return None
+    is_broken = said == "broken"
+    return on_trial(
+        measurement,
+        "script-check",
+        Level.VOID if is_broken else Level.DOUBTFUL,
+        say("the script's check says that the rows break its rules")
+        if is_broken
+        else say("the script's check could not be asked: {reason}", reason=from_stored(said)),
+        say("the system lost, kept or changed rows that it should not: report that")
+        if is_broken
+        else say("run the check by hand and look at what it prints"),
+    )
+
+
 def cell_cannot_run(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: this system cannot have the setting, or cannot bear the load; nothing was measured."""
     if not measurement.impossible:

@@ -42,18 +42,20 @@ ARROWS: dict[str, str] = {
 # The same for the folders of engine/core/src.
 ENGINE_ARROWS: dict[str, str] = {
     "run": "worker script opening record placement reactor session spec error random system time "
-    "workload",
-    "worker": "script opening record spec reactor session time workload placement error random",
-    "opening": "spec session workload error",
+    "workload driver",
+    "worker": "script opening record spec reactor session time workload placement error random "
+    "driver",
+    "opening": "spec session workload error driver",
     "script": "record spec session time workload error random",
     "reference": "session record system random",
     "record": "time workload placement error random",
-    "dataset": "spec session error random",
-    "spec": "reactor session placement time workload error random",
+    "dataset": "spec session error random driver",
+    "spec": "reactor session placement time workload error random driver",
     "reactor": "system time",
     "time": "random",
-    "workload": "random",
-    "session": "error system",
+    "workload": "random driver",
+    "session": "error system driver",
+    "driver": "",
     "placement": "",
     "error": "",
     "random": "",

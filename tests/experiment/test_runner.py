@@ -13,14 +13,12 @@ from dbdyno.errors import (
     LoadError,
     ServerError,
     StoreError,
-    UnknownSystemError,
 )
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import run
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
-from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import begun
 from dbdyno.store.store import Store
 from support import making
@@ -267,15 +265,6 @@ def test_the_password_reaches_neither_store_nor_arguments(store):
     kept = b"".join(p.read_bytes() for p in store.path.parent.glob("dbdyno.sqlite*"))
     assert b"secret-4711" not in kept
     assert b"8.0.15-fake" in kept
-
-
-def test_a_server_that_the_engine_cannot_speak_to_is_refused_before_anything_is_made(store):
-    plan, world = small(), World()
-    postgres = SystemPlan(label="pg", reference="postgres:18.6")
-    mixed = plan.model_copy(update={"systems": (*plan.systems, postgres)})
-    with pytest.raises(UnknownSystemError, match="does not speak PostgreSQL"):
-        start(store, mixed, world)
-    assert world.calls == []
 
 
 def varied(blocks=1, **axes):

@@ -5,6 +5,7 @@
 //! [`time`] says when, [`placement`] on which core. [`dataset`] creates and fills the tables;
 //! [`reference`] holds servers of known behaviour for tests and calibration.
 pub mod dataset;
+pub mod driver;
 pub mod error;
 pub mod opening;
 pub mod placement;

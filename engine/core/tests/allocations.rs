@@ -80,10 +80,7 @@ fn allocations<R: Reactor>(
     let (sockets, connections) = opened
         .into_iter()
         .zip(Seeding::Streams.streams(1))
-        .map(|(one, random)| {
-            let client = Client::new(0, one.statement_ids, random);
-            (one.socket, Connection::new(one.deprecate_eof, client))
-        })
+        .map(|(one, random)| Connection::of(one, Client::new(0, Vec::new(), random)))
         .unzip();
     let (finished, _intervals) = std::sync::mpsc::channel();
     let budget = Some(AtomicU64::new(events));

@@ -32,10 +32,10 @@ from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import in_budget, plan_app, read_file
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast
-from dbdyno.experiment.engine import spec
 from dbdyno.language.catalogues import Language, catalogue, of_environment
 from dbdyno.plan.workload import known_workloads
 from dbdyno.report.formats.stdout import Output
+from dbdyno.servers.open import check
 from dbdyno.sysbench import entry
 
 Helped = TyperGroup | TyperCommand | TyperOption | TyperArgument
@@ -138,7 +138,7 @@ def compare(
         prepared=prepared,
         distribution=distribution,
     )
-    plan = read(typed, known_workloads(), spec.check)
+    plan = read(typed, known_workloads(), check)
     flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang))
 
 

@@ -40,6 +40,7 @@ from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.plan.workload import WorkloadPlan, known_workloads
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
+from dbdyno.servers.open import check
 
 NAME_WIDTH: Final = 13
 STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")
@@ -65,7 +66,7 @@ def read_file(path: Path, scale: str, time: str | None) -> Plan:
     Raises:
         PlanError: all mistakes of the file; UsageError: the budget is no time.
     """
-    plan = file.read(path, known_workloads(), spec.check, scale)
+    plan = file.read(path, known_workloads(), check, scale)
     if time is None:
         return plan
     budget_s = options.time_of("--budget", time)

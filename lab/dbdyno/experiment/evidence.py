@@ -25,7 +25,7 @@ from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import measured_of
-from dbdyno.experiment.engine.spec import run_spec, script_spec, table_names
+from dbdyno.experiment.engine.spec import PGSQL, driver_of, run_spec, script_spec, table_names
 from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.experiment.watch.probe import probe_speed
 from dbdyno.measurement.disturbance import place_of
@@ -177,17 +177,23 @@ def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
     Legacy and other workloads are not known here and have none.
     """
     kinds = dict.fromkeys(kind for w in plan.workloads for kind in KINDS.get(w.name, ()))
-    if not kinds:
+    names = table_names(plan)
+    if not kinds or not names:
         return {}
-    table = f"`{server.database}`.`{table_names(plan)[0]}`"
+    table, is_postgres = dataset.quoted_table(server, names[0]), driver_of(server) == PGSQL
+    explain, summary = ("EXPLAIN (COSTS OFF) ", _steps) if is_postgres else ("EXPLAIN ", _summary)
     try:
-        rows = {
-            kind: server.ask("EXPLAIN " + STATEMENTS[kind].format(table=table)) for kind in kinds
-        }
+        rows = {kind: server.ask(explain + STATEMENTS[kind].format(table=table)) for kind in kinds}
     except ServerError:
         return {}
-    ways = {kind: _summary(answer) for kind, answer in rows.items()}
+    ways = {kind: summary(answer) for kind, answer in rows.items()}
     return {kind: way for kind, way in ways.items() if way}
+
+
+def _steps(rows: Iterable[tuple[str, ...]]) -> str:
+    """PostgreSQL's steps without their conditions: `Sort; Seq Scan on sbtest1`."""
+    lines = (row[0].strip().removeprefix("->").strip() for row in rows)
+    return "; ".join(line for line in lines if ": " not in line)
 
 
 def _summary(rows: Iterable[tuple[str, ...]]) -> str:

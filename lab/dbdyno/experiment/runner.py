@@ -18,7 +18,6 @@ from dbdyno.experiment.data.dataset import folder_of
 from dbdyno.experiment.data.loads import Loads, Pool
 from dbdyno.experiment.engine.spec import (
     dataset_hash,
-    refuse_unspoken,
     wants_dataset_bytes,
 )
 from dbdyno.experiment.forecast import Forecast, pilot_s
@@ -70,13 +69,11 @@ def run(
             block is begun once it says yes. None: all blocks are run.
 
     Raises:
-        UnknownSystemError: the engine does not speak to one of the systems; nothing was begun.
+        UsageError: the engine cannot do on one of the systems what the plan asks for.
         Interrupted: the user pressed Ctrl-C; what was measured is stored.
         CellError: no cell of the plan can be run.
         ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.
     """
-    for system in plan.systems:
-        refuse_unspoken(system.reference)
     try:
         with store.locked(run.run_id):
             done, times = store.done(run.run_id, impossible=not retry), store.repeats(run.run_id)

@@ -211,7 +211,8 @@ def _print_end(
             f"the run failed after {totals.seconds:.1f} s; until then {totals.events} events"
             f" ({totals.per_s(totals.events):.2f} per second) were completed"
         )
-        raise fatal(*run_failure_lines(record["failure"], prepared=request.is_prepared()))
+        failure, prepared = record["failure"], request.is_prepared()
+        raise fatal(*run_failure_lines(failure, prepared=prepared, driver=request.driver()))
     unfinished = record.get("unfinished", 0)
     is_forced = _is_forced(record, general)
     if limit := _LIMITS.get(record["stopped_by"]):

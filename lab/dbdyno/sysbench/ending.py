@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbdyno.sysbench.options.values import Refusal
 from dbdyno.sysbench.request import Request
+from dbdyno.sysbench.target import MYSQL, PGSQL
 
 if TYPE_CHECKING:
     from dbdyno._engine import Stop
@@ -40,8 +41,9 @@ def result(outcome: CommandOutcome, request: Request, function: str) -> str:
     if isinstance(error, RuntimeError | ValueError):
         where = request.address().described
         failure = failure_of(error)
-        lines = start_failure_lines(failure, where, function, request.general.compat)
-        if outcome.signal_number is not None and failure.get("code") is None:
+        about = (request.general.compat, request.driver())
+        lines = start_failure_lines(failure, where, function, *about)
+        if outcome.signal_number is not None and not failure.get("code"):
             lines = [f"interrupted: {failure['message']}"]
         raise Refusal(
             *(f"FATAL: {line}" for line in lines), exit_status=status(outcome) or 1
@@ -89,7 +91,11 @@ def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
 
 
 def start_failure_lines(
-    failure: Mapping[str, Any], where: str, function: str, compat: str = "1.0"
+    failure: Mapping[str, Any],
+    where: str,
+    function: str,
+    compat: str = "1.0",
+    driver: str = MYSQL,
 ) -> list[str]:
     """Why a run, load or clean-up could not be begun or finished.
 
@@ -98,6 +104,7 @@ def start_failure_lines(
         where: the server's address as in messages.
         function: what sysbench says failed, `THREAD_INIT` or `COMMAND`.
         compat: the version of sysbench whose words are used, "1.0" or "1.1".
+        driver: the one whose client library's words are used.
     """
     message, stage = _message(failure), failure.get("stage")
     if stage in ("spec", "limits"):
@@ -105,7 +112,9 @@ def start_failure_lines(
     if stage == "script":
         ready = f"{_THREADS[compat]} initialization failed!"
         return [message, *([ready] if "`thread_init'" in message else [])]
-    if stage == "connect":
+    if driver == PGSQL:
+        lines = _start_failure_of_postgres(failure, function)
+    elif stage == "connect":
         lines = [
             f"unable to connect to MySQL server on {where}, aborting...",
             f"error {failure.get('code') or _connect_code(where)}: {message}",
@@ -124,24 +133,53 @@ def start_failure_lines(
     return [*lines, *_hints(failure)]
 
 
-def run_failure_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
+def _start_failure_of_postgres(failure: Mapping[str, Any], function: str) -> list[str]:
+    message, stage = _message(failure), failure.get("stage")
+    if stage == "connect":
+        line = f"Connection to database failed: {message}"
+        return [line, f"{function}: connection creation failed"]
+    if stage == "prepare":
+        return [f"PQprepare() failed: {message}", f"{function}: SQL API error"]
+    return [*_failed_query("PQexec()", failure), f"{function}: {_sql_error(failure)}"]
+
+
+def _failed_query(call: str, failure: Mapping[str, Any]) -> list[str]:
+    """PGRES_FATAL_ERROR is 7."""
+    line = f"{call} failed: 7 {_message(failure)}"
+    statement = _shown(failure)
+    return [line, f"failed query was: {statement}"] if call == "PQexec()" and statement else [line]
+
+
+def run_failure_lines(
+    failure: Mapping[str, Any], *, prepared: bool, driver: str = MYSQL
+) -> list[str]:
     """Why a run that had begun ended early; a script's own lines stand above."""
     if failure.get("stage") == "script":
         return [_message(failure)]
+    if driver == PGSQL:
+        lines = _failed_query("PQexecPrepared()" if prepared else "PQexec()", failure)
+        return [*lines, f"`thread_run' function failed: {_sql_error(failure)}"]
     call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
     return [_returned(call, failure), f"`thread_run' function failed: {_sql_error(failure)}"]
 
 
 def _returned(call: str, failure: Mapping[str, Any]) -> str:
-    statement = str(failure.get("statement") or "")
-    if len(statement) > _STATEMENT_SHOWN:
-        statement = statement[:_STATEMENT_SHOWN] + "..."
     code = failure.get("code") or _CONNECTION_LOST
-    return f"{call} returned error {code} ({_message(failure)}) for query '{statement}'"
+    return f"{call} returned error {code} ({_message(failure)}) for query '{_shown(failure)}'"
+
+
+def _shown(failure: Mapping[str, Any]) -> str:
+    """The statement that failed, not all of a long one."""
+    statement = str(failure.get("statement") or "")
+    if len(statement) <= _STATEMENT_SHOWN:
+        return statement
+    return statement[:_STATEMENT_SHOWN] + "..."
 
 
 def _sql_error(failure: Mapping[str, Any]) -> str:
-    code, state = failure.get("code") or _CONNECTION_LOST, failure.get("sqlstate") or "HY000"
+    state = failure.get("sqlstate") or "HY000"
+    # A server without numbers tells its SQLSTATE alone.
+    code = failure.get("code") or (0 if failure.get("sqlstate") else _CONNECTION_LOST)
     return f"SQL error, errno = {code}, state = '{state}': {_message(failure)}"
 
 

@@ -12,9 +12,17 @@ from dbdyno.sysbench import legacy
 from dbdyno.sysbench.legacy import COMMON, Legacy
 from dbdyno.sysbench.options.command_line import PREWARM
 from dbdyno.sysbench.options.output import OutputOptions
-from dbdyno.sysbench.options.table import of_test, unsupported
+from dbdyno.sysbench.options.table import of_test
 from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
-from dbdyno.sysbench.target import Address, address, transport
+from dbdyno.sysbench.target import (
+    PGSQL,
+    Address,
+    address,
+    driver,
+    postgres_address,
+    postgres_transport,
+    transport,
+)
 
 _ARRIVALS = ("poisson", "uniform")
 _PLACEMENTS = ("normal", "batch")
@@ -213,6 +221,9 @@ def distribution(values: Values, name: str) -> dict[str, Any]:
 
 
 PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105 - the variable's name
+POSTGRES_PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105 - the same
+IGNORED_BY_POSTGRES = ("40P01", "40001", "23505")
+"""Deadlock, failed serialization, a key that is there: sysbench lets nobody choose."""
 BULK_INSERT = "bulk_insert"
 PREPARE_SEED = 1
 """sysbench's prepare ignores ``--rand-seed`` and starts where libc's generator starts."""
@@ -238,7 +249,11 @@ class Request(NamedTuple):
 
     def address(self) -> Address:
         """Where the servers are; Refusal when the options name none."""
-        return address(self.values)
+        return (postgres_address if self.driver() == PGSQL else address)(self.values)
+
+    def driver(self) -> str:
+        """Which kind of server, `mysql` or `pgsql`; Refusal for any other."""
+        return driver(self.values)
 
     def run_spec(self) -> dict[str, Any]:
         """The engine's spec of a run.
@@ -368,11 +383,16 @@ class Request(NamedTuple):
         return whole(self.own, "reconnect")
 
     def _login(self) -> dict[str, Any]:
-        driver = self.values.text("db-driver") or "mysql"
-        if driver == "pgsql":
-            raise unsupported("--db-driver=pgsql", "the PostgreSQL driver")
-        if driver != "mysql":
-            raise fatal(f"invalid database driver name: '{driver}'")
+        if self.driver() == PGSQL:
+            password = self.values.text("pgsql-password")
+            return {
+                "driver": PGSQL,
+                "endpoint": self.address().endpoint,
+                "user": self.values.text("pgsql-user"),
+                "password": password or os.environ.get(POSTGRES_PASSWORD_VARIABLE, ""),
+                "database": self.values.text("pgsql-db"),
+                **postgres_transport(self.values),
+            }
         password = self.values.text("mysql-password") or os.environ.get(PASSWORD_VARIABLE, "")
         return {
             "endpoint": self.address().endpoint,
@@ -394,7 +414,9 @@ class Request(NamedTuple):
             raise fatal(f"Invalid value for db-ps-mode: {mode}")
         return mode == "auto"
 
-    def _ignored_errors(self) -> list[int] | str:
+    def _ignored_errors(self) -> list[int] | list[str] | str:
+        if self.driver() == PGSQL:
+            return list(IGNORED_BY_POSTGRES)
         items = self.values.items("mysql-ignore-errors")
         if "all" in items:
             return "all"

@@ -143,5 +143,64 @@ def _compresses(values: Values) -> bool:
     return True
 
 
+MYSQL, PGSQL = "mysql", "pgsql"
+_SOCKET_OF_POSTGRES = "{folder}/.s.PGSQL.{port}"
+_SOCKET_FOLDERS = ("/var/run/postgresql", "/tmp")  # noqa: S108 - where libpq looks
+_SSL_MODES = {
+    "disable": None,
+    "allow": "preferred",
+    "prefer": "preferred",
+    "require": "required",
+    "verify-ca": "verify_ca",
+    "verify-full": "verify_identity",
+}
+"""libpq's modes as the engine's; `allow` differs in which way is tried first only."""
+
+
+def driver(values: Values) -> str:
+    """``--db-driver``: mysql or pgsql; Refusal for any other."""
+    name = values.text("db-driver") or MYSQL
+    if name not in (MYSQL, PGSQL):
+        raise fatal(f"invalid database driver name: '{name}'")
+    return name
+
+
+def postgres_address(values: Values) -> Address:
+    """The address of a PostgreSQL, as libpq reads host and port.
+
+    Raises:
+        Refusal: the port is none.
+    """
+    host, port = values.text("pgsql-host"), values.integer("pgsql-port")
+    if not 1 <= port <= 65535:
+        raise fatal(f"Invalid value for --pgsql-port: '{port}'. It must be from 1 to 65535.")
+    if host and not host.startswith("/"):
+        return Address({"host": host, "port": port}, f"host '{host}', port {port}")
+    folders = (host,) if host else _SOCKET_FOLDERS
+    paths = [_SOCKET_OF_POSTGRES.format(folder=folder, port=port) for folder in folders]
+    there = (path for path in paths if os.path.exists(path))  # noqa: PTH110 - start-up
+    path = next(there, paths[0])
+    return Address({"socket": path}, f"socket '{path}'")
+
+
+def postgres_transport(values: Values) -> dict[str, Any]:
+    """``--pgsql-sslmode``, with libpq's variable or usual file for trusted certificates.
+
+    Raises:
+        Refusal: the mode is unknown.
+    """
+    asked = values.text("pgsql-sslmode") or "prefer"
+    if asked not in _SSL_MODES:
+        hint = f"  hint: it takes {', '.join(_SSL_MODES)}"
+        raise argument_error(f"invalid option: --pgsql-sslmode={asked}", hint)
+    mode = _SSL_MODES[asked]
+    if mode is None:
+        return {}
+    if not mode.startswith("verify"):
+        return {"tls": {"mode": mode}}
+    usual = os.path.expanduser("~/.postgresql/root.crt")  # noqa: PTH111 - start-up
+    return {"tls": {"mode": mode, "ca": os.environ.get("PGSSLROOTCERT") or usual}}
+
+
 def _is_there(path: str) -> bool:
     return os.path.isfile(path)  # noqa: PTH113 - pathlib costs a fifth of the start-up time

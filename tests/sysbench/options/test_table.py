@@ -84,7 +84,7 @@ def test_no_name_stands_twice():
 
 
 REFUSED = {
-    "oltp_read_write --db-driver=pgsql run": "--db-driver=pgsql: ",
+    "cpu --db-driver=pgsql run": "--db-driver=pgsql with a script: ",
     "oltp_read_write --mysql-compression --mysql-compression-algorithms=zstd run": (
         "--mysql-compression-algorithms=zstd: "
     ),
@@ -102,6 +102,59 @@ def test_an_unsupported_option_or_test_is_refused_by_name(sysbench, engine, line
     assert said[0].startswith(expected)
     assert len(said) == 1
     assert engine.specs == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "endpoint", "tls"),
+    [
+        ("", {"host": "localhost", "port": 5432}, {"mode": "preferred"}),
+        (
+            "--pgsql-host=/run/pg --pgsql-port=7",
+            {"socket": "/run/pg/.s.PGSQL.7"},
+            {"mode": "preferred"},
+        ),
+        ("--pgsql-sslmode=disable", {"host": "localhost", "port": 5432}, None),
+        ("--pgsql-sslmode=require", {"host": "localhost", "port": 5432}, {"mode": "required"}),
+        (
+            "--pgsql-host=db --pgsql-sslmode=verify-full",
+            {"host": "db", "port": 5432},
+            {"mode": "verify_identity", "ca": "/ca.crt"},
+        ),
+    ],
+)
+def test_a_postgresql_is_found_as_libpq_finds_it(
+    sysbench, engine, monkeypatch, typed, endpoint, tls
+):
+    monkeypatch.setenv("PGPASSWORD", "secret-4711")
+    monkeypatch.setenv("PGSSLROOTCERT", "/ca.crt")
+    line = f"oltp_read_only --db-driver=pgsql --pgsql-user=u --pgsql-db=d {typed} --events=1 run"
+    assert sysbench(line) == 0
+    spec = engine.specs[-1]
+    login = (spec["driver"], spec["user"], spec["password"], spec["database"])
+    assert login == ("pgsql", "u", "secret-4711", "d")
+    assert (spec["endpoint"], spec["ignore_errors"]) == (endpoint, ["40P01", "40001", "23505"])
+    assert spec.get("tls") == tls
+
+
+@pytest.mark.parametrize("typed", ["--pgsql-port=70000", "--pgsql-sslmode=some", "--db-driver=o"])
+def test_what_no_postgresql_can_be_is_refused(sysbench, engine, typed):
+    assert sysbench(f"oltp_read_only --db-driver=pgsql {typed} run") == 1
+    assert engine.specs == []
+
+
+def test_a_postgresql_fails_in_the_words_of_libpq(sysbench, engine):
+    said = 'duplicate key value violates unique constraint "sbtest1_pkey"'
+    engine.failure = {
+        "stage": "run",
+        "code": None,
+        "sqlstate": "22012",
+        "message": said,
+        "server_message": "",
+        "statement": "inserts",
+    }
+    assert sysbench("oltp_read_write --db-driver=pgsql --events=1 run") == 1
+    assert f"FATAL: PQexecPrepared() failed: 7 {said}" in sysbench.stdout
+    assert f"SQL error, errno = 0, state = '22012': {said}" in sysbench.stdout
 
 
 def test_options_of_the_other_driver_are_taken_and_change_nothing(sysbench, engine):

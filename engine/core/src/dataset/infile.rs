@@ -1,11 +1,12 @@
-//! Rows as the lines of `LOAD DATA LOCAL INFILE`, which spares the server the parsing of SQL.
+//! Rows as the lines of `LOAD DATA LOCAL INFILE` or `COPY`, which spares the server the parsing of SQL.
 
 use super::rows::{Chunk, Form, Rows};
+use crate::driver::Driver;
 use crate::session::FILE_NAME;
 
 /// Bytes after which a part of the rows is sent off.
 const PART_BYTES: usize = 64 * 1024;
-/// What `LOAD DATA` expects where nothing else is said.
+/// What both expect where nothing else is said.
 const FORM: Form = Form {
     begin: b"",
     between_numbers: b"\t",
@@ -14,12 +15,16 @@ const FORM: Form = Form {
     end: b"\n",
 };
 
-/// The statement; `binary`, since rows are ASCII and nothing needs to be converted.
-pub(super) fn statement(chunk: &Chunk) -> String {
+/// The statement's name, and its text; `binary`, since rows are ASCII and nothing needs to be converted.
+pub(super) fn statement(driver: Driver, chunk: &Chunk) -> (&'static str, String) {
     let table = chunk.table_name();
-    format!(
-        "LOAD DATA LOCAL INFILE '{FILE_NAME}' INTO TABLE {table} CHARACTER SET binary (id, k, c, pad)"
-    )
+    match driver {
+        Driver::Mysql => {
+            let how = "CHARACTER SET binary (id, k, c, pad)";
+            ("LOAD DATA", format!("LOAD DATA LOCAL INFILE '{FILE_NAME}' INTO TABLE {table} {how}"))
+        }
+        Driver::Pgsql => ("COPY", format!("COPY {table} (id, k, c, pad) FROM STDIN")),
+    }
 }
 
 /// Appends the next part of the rows, and gives their number: 0 when all are written.
@@ -36,6 +41,7 @@ mod tests {
     use super::{PART_BYTES, statement, write_part};
     use crate::dataset::Layout;
     use crate::dataset::rows::Chunk;
+    use crate::driver::Driver;
     use crate::random::Distribution;
 
     #[test]
@@ -61,8 +67,9 @@ mod tests {
             assert_eq!((values.len(), values[0]), (4, (number + 1).to_string().as_str()));
             assert_eq!((values[2].len(), values[3].len()), (119, 59));
         }
+        assert_eq!(statement(Driver::Pgsql, &chunk).1, "COPY sbtest3 (id, k, c, pad) FROM STDIN");
         assert_eq!(
-            statement(&chunk),
+            statement(Driver::Mysql, &chunk).1,
             "LOAD DATA LOCAL INFILE 'rows made by dbdyno' INTO TABLE sbtest3 CHARACTER SET binary \
              (id, k, c, pad)"
         );

@@ -1,8 +1,8 @@
 //! Ends what is still waited for when a load is stopped: soon, whatever the server does.
 //!
 //! Logins are given up at once. Statements may end by themselves for a moment; then the server is
-//! asked to end them (`KILL QUERY`), since it would go on with the index of a large table for minutes
-//! after its client has left; at last their sessions are given up.
+//! asked to end them (`KILL QUERY`, `pg_cancel_backend`), since it would go on with the index of a large
+//! table for minutes after its client has left; at last their sessions are given up.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -22,8 +22,10 @@ const KILLED_MAX: Duration = Duration::from_millis(200);
 const KILL_THREADS_MAX: usize = 8;
 /// How often a stop is looked for.
 const LOOK: Duration = Duration::from_millis(50);
-/// What the server says of a statement that was ended by `KILL QUERY`.
+/// What a MySQL says of a statement that was ended.
 const INTERRUPTED: u16 = 1317;
+/// What a PostgreSQL says of it.
+const CANCELED: &str = "57014";
 
 /// The sessions of one piece of work.
 pub(super) struct Sessions<'a> {
@@ -96,10 +98,7 @@ impl<'a> Sessions<'a> {
                     return;
                 }
                 // Without a session for it, the statement is given up later.
-                drop(
-                    connect(*number, &timeouts)
-                        .and_then(|mut at| at.execute(&format!("KILL QUERY {id}"))),
-                );
+                drop(connect(*number, &timeouts).and_then(|mut at| at.end_statement(*id)));
             }
         };
         std::thread::scope(|scope| {
@@ -114,9 +113,10 @@ impl<'a> Sessions<'a> {
         let is_given_up = || {
             let Timeouts { no_login, given_up, .. } = &self.timeouts;
             let flag = if failure.stage == "connect" { no_login } else { given_up };
-            failure.code.is_none() && flag.load(Ordering::Relaxed)
+            failure.error_code().is_none() && flag.load(Ordering::Relaxed)
         };
-        if self.is_stopped() && (failure.code == Some(INTERRUPTED) || is_given_up()) {
+        let is_ended = failure.code == Some(INTERRUPTED) || failure.sqlstate == CANCELED;
+        if self.is_stopped() && (is_ended || is_given_up()) {
             return Failure::new(failure.stage, "stopped");
         }
         failure

@@ -16,7 +16,7 @@ use super::interrupt::Sessions;
 use super::rows::Chunk;
 use super::target::{Connect, Target};
 use super::{LoadMethod, LoadProgress, PrepareSpec, Stage, schema};
-use crate::error::Failure;
+use crate::error::{ErrorCode, Failure};
 use crate::random::Sampler;
 
 /// What a session has just done.
@@ -158,7 +158,10 @@ impl Load<'_> {
         let tell = |rows| news.send(Finished { stage, table, rows }).expect("somebody listens");
         let target = &mut *session.target;
         match stage {
-            Stage::Create => target.execute(&schema::create_table(self.spec, table))?,
+            Stage::Create => {
+                let statements = schema::create_table(self.spec, table);
+                statements.iter().try_for_each(|sql| target.execute(sql))?;
+            }
             Stage::Index => target.execute(&schema::create_index(self.spec.layout, table))?,
             Stage::Insert => {
                 let PrepareSpec { layout, table_size, .. } = *self.spec;
@@ -208,8 +211,9 @@ impl Load<'_> {
             sent += part;
             part
         };
-        let loaded = target.load(&statement(chunk), &mut next);
-        loaded.map_err(|failure| named(failure, "LOAD DATA", chunk, &chunk.ids))?;
+        let (verb, sql) = statement(self.spec.driver, chunk);
+        let loaded = target.load(&sql, &mut next);
+        loaded.map_err(|failure| named(failure, verb, chunk, &chunk.ids))?;
         tell(sent);
         self.check_stop()
     }
@@ -253,9 +257,9 @@ fn named(failure: Failure, verb: &str, chunk: &Chunk, ids: &RangeInclusive<u32>)
 
 /// The failure with what to try, and how far the load came.
 fn explained(failure: Failure, rows_done: u64, rows_total: u64) -> Failure {
-    const TABLE_EXISTS: u16 = 1050;
+    const TABLE_EXISTS: [ErrorCode; 2] = [ErrorCode::Number(1050), ErrorCode::State(*b"42P07")];
     let mut message = failure.message.clone();
-    if failure.code == Some(TABLE_EXISTS) {
+    if failure.error_code().is_some_and(|code| TABLE_EXISTS.contains(&code)) {
         message += "; run cleanup first";
     }
     if failure.stage == Stage::Insert.name() {
@@ -271,6 +275,8 @@ fn explained(failure: Failure, rows_done: u64, rows_total: u64) -> Failure {
 fn is_disk_full(failure: &Failure) -> bool {
     const DISK_FULL: u16 = 1021;
     const RECORD_FILE_FULL: u16 = 1114;
+    const DISK_FULL_IN_POSTGRES: &str = "53100";
     matches!(failure.code, Some(DISK_FULL | RECORD_FILE_FULL))
+        || failure.sqlstate == DISK_FULL_IN_POSTGRES
         || ["error 28 ", "Errcode: 28", "errno: 28"].iter().any(|it| failure.message.contains(it))
 }

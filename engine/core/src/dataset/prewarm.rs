@@ -1,8 +1,8 @@
 //! Reads tables and their index into the server's memory, as sysbench's `prewarm` does.
 //!
 //! The statements are sysbench's: statistics, a full read in the order of the key, and one that
-//! must look at every `k` as text. The last two collect rows in temporary tables, hence the two
-//! variables.
+//! must look at every `k` as text. On MySQL the last two collect rows in temporary tables, hence the two
+//! variables. sysbench does it on MySQL only; for PostgreSQL the same is said in its SQL.
 
 use serde::Serialize;
 use std::sync::Mutex;
@@ -13,6 +13,7 @@ use std::time::Instant;
 use super::interrupt::Sessions;
 use super::target::{Connect, Target};
 use super::{PrepareSpec, Report, refuse};
+use crate::driver::Driver;
 use crate::error::Failure;
 
 const STAGE: &str = "prewarm";
@@ -87,7 +88,9 @@ fn read_tables(
 ) -> Result<(), Failure> {
     let staged = |failure| Failure { stage: STAGE, ..failure };
     let mut session = open()?;
-    BEFORE.iter().try_for_each(|sql| session.execute(sql)).map_err(staged)?;
+    if spec.driver == Driver::Mysql {
+        BEFORE.iter().try_for_each(|sql| session.execute(sql)).map_err(staged)?;
+    }
     loop {
         let taken = tables_taken.fetch_add(1, Ordering::Relaxed);
         if taken >= spec.tables {
@@ -111,6 +114,15 @@ fn read_tables(
 
 fn statements(spec: &PrepareSpec, table: u32) -> [String; 3] {
     let (name, rows) = (spec.layout.table_name(table), spec.table_size);
+    if spec.driver == Driver::Pgsql {
+        return [
+            format!("ANALYZE {name}"),
+            format!("SELECT AVG(id) FROM (SELECT * FROM {name} ORDER BY id LIMIT {rows}) t"),
+            format!(
+                "SELECT COUNT(*) FROM (SELECT * FROM {name} WHERE k::text LIKE '%0%' LIMIT {rows}) t"
+            ),
+        ];
+    }
     [
         format!("ANALYZE TABLE {name}"),
         format!("SELECT AVG(id) FROM (SELECT * FROM {name} FORCE KEY (PRIMARY) LIMIT {rows}) t"),

@@ -1,9 +1,17 @@
-//! The `CREATE TABLE` and `CREATE INDEX` of sysbench for MySQL, as its versions write them.
+//! The `CREATE TABLE` and `CREATE INDEX` of sysbench, as its versions write them for each database.
 
 use super::spec::{Layout, PrepareSpec};
+use crate::driver::Driver;
 
-/// `CREATE TABLE` of table number `table`.
-pub(super) fn create_table(spec: &PrepareSpec, table: u32) -> String {
+/// `CREATE TABLE` of table number `table`, and what must follow it.
+pub(super) fn create_table(spec: &PrepareSpec, table: u32) -> Vec<String> {
+    match spec.driver {
+        Driver::Mysql => vec![of_mysql(spec, table)],
+        Driver::Pgsql => of_postgres(spec, table),
+    }
+}
+
+fn of_mysql(spec: &PrepareSpec, table: u32) -> String {
     let name = spec.layout.table_name(table);
     let (engine, options) = (&spec.engine, &spec.table_options);
     match spec.layout {
@@ -27,6 +35,26 @@ pub(super) fn create_table(spec: &PrepareSpec, table: u32) -> String {
              pad char(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)) /*! ENGINE={engine} */ {options}"
         ),
     }
+}
+
+fn of_postgres(spec: &PrepareSpec, table: u32) -> Vec<String> {
+    let name = spec.layout.table_name(table);
+    if spec.layout == Layout::BulkInsert {
+        return vec![format!(
+            "        CREATE TABLE IF NOT EXISTS {name} (\n          id INTEGER NOT NULL,\n          \
+             k INTEGER DEFAULT '0' NOT NULL,\n          PRIMARY KEY (id))"
+        )];
+    }
+    let id = if spec.auto_inc { "SERIAL" } else { "INTEGER NOT NULL" };
+    let created = format!(
+        "CREATE TABLE {name}(\n  id {id},\n  k INTEGER DEFAULT '0' NOT NULL,\n  \
+         c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) DEFAULT '' NOT NULL,\n  PRIMARY KEY (id)\n)"
+    );
+    // Rows are loaded with their ids, which leaves the sequence where it was.
+    let rows = spec.table_size;
+    let numbered = format!("SELECT setval(pg_get_serial_sequence('{name}', 'id'), {rows})");
+    let is_numbered = spec.auto_inc && rows > 0;
+    [Some(created), is_numbered.then_some(numbered)].into_iter().flatten().collect()
 }
 
 /// The four columns and the key on `id`, a line each; `number` is the type of `id` and `k`.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::target::{Target, connect};
+use crate::driver::Driver;
 use crate::error::Failure;
 use crate::random::Distribution;
 use crate::session::tls::TlsSpec;
@@ -43,12 +44,12 @@ const THREADS_MAX: u32 = 1024;
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadMethod {
-    /// By LOAD DATA LOCAL INFILE where the server allows it, else by INSERT.
+    /// By LOAD DATA LOCAL INFILE or COPY where the server allows it, else by INSERT.
     #[default]
     Auto,
     /// By INSERT of many rows.
     Insert,
-    /// By LOAD DATA LOCAL INFILE; a server that does not allow it is an error.
+    /// By LOAD DATA LOCAL INFILE or COPY; a server that does not allow it is an error.
     Infile,
 }
 
@@ -182,6 +183,15 @@ impl PrepareSpec {
         if self.threads > THREADS_MAX {
             mistakes.push(format!("threads must be at most {THREADS_MAX}, not {}", self.threads));
         }
+        if self.driver == Driver::Pgsql {
+            if self.secondary {
+                mistakes
+                    .push("secondary must be off: `KEY xid` is no SQL of PostgreSQL".to_owned());
+            }
+            if !matches!(self.layout, Layout::Oltp | Layout::BulkInsert) {
+                mistakes.push("layout: tables of before sysbench 1.0 are MySQL's".to_owned());
+            }
+        }
         // The name travels inside a comment, where it cannot be quoted.
         let is_name = |it: &str| it.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if self.engine.is_empty() || !is_name(&self.engine) {
@@ -201,7 +211,8 @@ impl PrepareSpec {
         number: u32,
         timeouts: &Timeouts,
     ) -> Result<Box<dyn Target>, Failure> {
-        connect(&self.endpoint.of(number), &self.login(), &self.transport()?, timeouts)
+        let endpoint = self.endpoint.of(number);
+        connect(self.driver, &endpoint, &self.login(), &self.transport()?, timeouts)
     }
 
     /// How long the server may say nothing; None for no limit.
@@ -241,7 +252,8 @@ impl CleanupSpec {
         number: u32,
         timeouts: &Timeouts,
     ) -> Result<Box<dyn Target>, Failure> {
-        connect(&self.endpoint.of(number), &self.login(), &self.transport()?, timeouts)
+        let endpoint = self.endpoint.of(number);
+        connect(self.driver, &endpoint, &self.login(), &self.transport()?, timeouts)
     }
 
     /// How long the server may say nothing; None for no limit.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::driver::Driver;
 use crate::error::Failure;
-use crate::session::{Endpoint, Login, Session, Timeouts, Transport};
+use crate::session::{Endpoint, Login, PostgresSession, Session, Timeouts, Transport};
 
 /// Runs one statement after the other.
 pub(super) trait Target {
@@ -19,13 +20,21 @@ pub(super) trait Target {
     /// The server's number for the session.
     fn connection_id(&self) -> u32;
 
+    /// Has the server end what the session of this number waits for.
+    ///
+    /// # Errors
+    /// What the server refused, in its words.
+    fn end_statement(&mut self, connection_id: u32) -> Result<(), Failure> {
+        self.execute(&format!("KILL QUERY {connection_id}"))
+    }
+
     /// Whether the server takes files from its clients.
     ///
     /// # Errors
     /// That the server does not say so.
     fn takes_files(&mut self) -> Result<bool, Failure>;
 
-    /// Runs `sql` and streams the file it asks for, see [`Session::load`].
+    /// Runs `sql` and streams the file it asks for, see [`Session::load`] and [`PostgresSession::copy`].
     ///
     /// # Errors
     /// What the server refused, in its words; the session is then of no further use.
@@ -67,17 +76,51 @@ impl Target for Session {
     }
 }
 
+impl Target for PostgresSession {
+    fn execute(&mut self, sql: &str) -> Result<(), Failure> {
+        self.query(sql).map(drop).map_err(|error| error.into_failure("load", sql))
+    }
+
+    fn limit_silence(&mut self, limit: Option<Duration>) {
+        Self::limit_silence(self, limit);
+    }
+
+    fn connection_id(&self) -> u32 {
+        self.process_id()
+    }
+
+    fn end_statement(&mut self, connection_id: u32) -> Result<(), Failure> {
+        self.execute(&format!("SELECT pg_cancel_backend({connection_id})"))
+    }
+
+    fn takes_files(&mut self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn load(
+        &mut self,
+        sql: &str,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
+    ) -> Result<(), Failure> {
+        self.copy(sql, next).map_err(|error| error.into_failure("load", sql))
+    }
+}
+
 const TAKES_FILES: &str = "SELECT @@GLOBAL.local_infile";
 
 /// Logs in at `endpoint`, to load.
 pub(super) fn connect(
+    driver: Driver,
     endpoint: &Endpoint,
     login: &Login,
     transport: &Transport,
     timeouts: &Timeouts,
 ) -> Result<Box<dyn Target>, Failure> {
-    match Session::connect_loader(endpoint, login, transport, timeouts) {
-        Ok(session) => Ok(Box::new(session)),
-        Err(error) => Err(error.into_failure("connect", "")),
-    }
+    let session: Result<Box<dyn Target>, _> = match driver {
+        Driver::Mysql => Session::connect_loader(endpoint, login, transport, timeouts)
+            .map(|session| Box::new(session) as Box<dyn Target>),
+        Driver::Pgsql => PostgresSession::connect(endpoint, login, transport, timeouts)
+            .map(|session| Box::new(session) as Box<dyn Target>),
+    };
+    session.map_err(|error| error.into_failure("connect", ""))
 }

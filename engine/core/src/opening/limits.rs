@@ -10,7 +10,7 @@
 //! more connections than one table holds are spread over several threads.
 
 use crate::error::Failure;
-use crate::session::{Session, SessionError};
+use crate::session::{PostgresSession, Session, SessionError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::{Duration, Instant};
 
@@ -163,6 +163,49 @@ impl ServerLimits {
             ),
         })
     }
+}
+
+/// Connections that PostgreSQL takes of this user, and those of all users that are open, the one that asks
+/// included.
+const OF_POSTGRES: &str = "SELECT current_setting('max_connections')::int - CASE WHEN rolsuper THEN 0 ELSE \
+    current_setting('superuser_reserved_connections')::int + \
+    coalesce(current_setting('reserved_connections', true), '0')::int END, \
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') \
+    FROM pg_roles WHERE rolname = current_user";
+
+/// Checks that a PostgreSQL bears the connections of `demand` beside those it has; one that does not say what
+/// it bears is taken to bear them. Its answer may take `timeout`.
+///
+/// # Errors
+/// At stage `limits`, with the limit that is too low, the numbers, and what to set; at stage `connect` when the
+/// session broke over it.
+pub fn allow_postgres(
+    session: &mut PostgresSession,
+    demand: &Demand,
+    timeout: Duration,
+) -> Result<(), Failure> {
+    session.wait_until(Some(Instant::now() + timeout));
+    let told = match session.query(OF_POSTGRES) {
+        Err(error) if error.sqlstate().is_some() => Vec::new(),
+        answer => answer.map_err(|error| error.into_failure("connect", OF_POSTGRES))?,
+    };
+    session.wait_until(None);
+    let number = |at: usize| told.first()?.get(at)?.as_ref()?.parse::<u64>().ok();
+    let (Some(most), Some(open), wanted) = (number(0), number(1), demand.connections) else {
+        return Ok(());
+    };
+    let others = open.saturating_sub(1);
+    if wanted + others <= most {
+        return Ok(());
+    }
+    let told = format!(
+        "{wanted} connections are wanted beside {others} already open, and the server takes {most} of such a \
+         user (max_connections without those reserved; SQLSTATE 53300): raise max_connections by {} and start \
+         the server again, or use at most {} connections",
+        wanted + others - most,
+        most.saturating_sub(others),
+    );
+    Err(Failure { sqlstate: "53300".to_owned(), ..Failure::new("limits", told) })
 }
 
 /// The rows of an answer; none when the server refuses it.

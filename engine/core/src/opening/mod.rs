@@ -6,9 +6,10 @@
 
 pub mod limits;
 
+use crate::driver::Driver;
 use crate::error::Failure;
 use crate::session::link::Link;
-use crate::session::{SILENCE_MAX, Session, Timeouts, Transport};
+use crate::session::{PostgresSession, SILENCE_MAX, Session, Timeouts, Transport};
 use crate::spec::RunSpec;
 use crate::workload::Workload;
 use limits::{Demand, ServerLimits, raise_open_files_limit};
@@ -34,7 +35,9 @@ pub struct Opened {
     pub link: Link,
     /// The server's numbers of the workload's statements, in their order.
     pub statement_ids: Vec<u32>,
-    /// Whether result sets end with OK instead of EOF.
+    /// Which protocol it speaks.
+    pub driver: Driver,
+    /// Whether result sets of MySQL end with OK instead of EOF.
     pub deprecate_eof: bool,
     /// What the server says it is.
     pub server_version: String,
@@ -222,11 +225,22 @@ impl Opener {
     /// # Errors
     /// At stage `connect` or `prepare`.
     pub(crate) fn open(&self, number: u32) -> Result<Opened, Failure> {
-        self.prepare(self.connect(number)?)
+        match self.spec.driver {
+            Driver::Mysql => self.prepare(self.connect(number)?),
+            Driver::Pgsql => self.prepare_postgres(self.connect_postgres(number)?),
+        }
     }
 
     /// Opens the first connection to a server, and checks that its limits allow all the others.
     fn open_first(&self, number: u32) -> Result<Opened, Failure> {
+        if self.spec.driver == Driver::Pgsql {
+            let mut session = self.connect_postgres(number)?;
+            if self.spec.check_limits {
+                let timeout = self.spec.connect_timeout();
+                limits::allow_postgres(&mut session, &self.demand(number), timeout)?;
+            }
+            return self.prepare_postgres(session);
+        }
         let mut session = self.connect(number)?;
         if self.spec.check_limits {
             match ServerLimits::ask(&mut session, self.spec.connect_timeout()) {
@@ -268,6 +282,28 @@ impl Opener {
         let (deprecate_eof, version) =
             (session.deprecate_eof(), session.server_version().to_owned());
         let (socket, link) = session.into_stream();
-        Ok(Opened { socket, link, statement_ids, deprecate_eof, server_version: version })
+        let driver = Driver::Mysql;
+        Ok(Opened { socket, link, statement_ids, driver, deprecate_eof, server_version: version })
+    }
+
+    fn connect_postgres(&self, number: u32) -> Result<PostgresSession, Failure> {
+        let endpoint = self.spec.endpoint.of(number);
+        PostgresSession::connect(&endpoint, &self.spec.login(), &self.transport, &self.timeouts)
+            .map_err(|error| error.into_failure("connect", ""))
+    }
+
+    /// Statements are numbered here, in their order, from 1.
+    fn prepare_postgres(&self, mut session: PostgresSession) -> Result<Opened, Failure> {
+        let mut statement_ids = Vec::new();
+        for (id, statement) in (1..).zip(self.workload.statements()) {
+            session
+                .prepare(id, &statement.sql)
+                .map_err(|error| error.into_failure("prepare", &statement.sql))?;
+            statement_ids.push(id);
+        }
+        let server_version = session.server_version().to_owned();
+        let (socket, link) = session.into_stream();
+        let (driver, deprecate_eof) = (Driver::Pgsql, false);
+        Ok(Opened { socket, link, statement_ids, driver, deprecate_eof, server_version })
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Threads are combined by adding ([`Interval::add`]), never by averaging.
 
+use crate::error::ErrorCode;
 use crate::record::histogram::Histogram;
 use crate::time::schedule::Slice;
 use crate::workload::event::StatementKind;
@@ -29,7 +30,7 @@ pub struct Interval {
     pub others: u64,
     /// Failed statements by error code.
     #[serde(serialize_with = "by_text")]
-    pub errors: BTreeMap<u16, u64>,
+    pub errors: BTreeMap<ErrorCode, u64>,
     /// Events retried after an ignored error.
     pub restarts: u64,
     /// Lost connections opened again, and connections renewed by plan.
@@ -106,7 +107,10 @@ impl Serialize for Histograms {
 }
 
 /// Codes as text, in the order of their texts.
-fn by_text<S: Serializer>(errors: &BTreeMap<u16, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+fn by_text<S: Serializer>(
+    errors: &BTreeMap<ErrorCode, u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let texts = errors.iter().map(|(code, count)| (code.to_string(), count));
     texts.collect::<BTreeMap<_, _>>().serialize(serializer)
 }

@@ -3,6 +3,7 @@
 //! A worker records into its own [`Interval`], without locks; when the slice is over it sends the
 //! interval off and begins a new one.
 
+use crate::error::ErrorCode;
 use crate::record::interval::Interval;
 use crate::time::clock;
 use crate::time::schedule::{Phase, Timetable};
@@ -170,13 +171,13 @@ impl Recorder {
     }
 
     /// A statement was refused.
-    pub fn refused(&mut self, code: u16, now_ns: u64) {
+    pub fn refused(&mut self, code: ErrorCode, now_ns: u64) {
         self.error(code, now_ns);
         self.heard(now_ns);
     }
 
     /// Something failed without an answer: a connection could not be opened, or went away.
-    pub fn error(&mut self, code: u16, now_ns: u64) {
+    pub fn error(&mut self, code: ErrorCode, now_ns: u64) {
         self.advance(now_ns);
         *self.current.errors.entry(code).or_default() += 1;
     }
@@ -271,7 +272,7 @@ mod tests {
             recorder.begun(done_ns - 1000);
             recorder.event(done_ns - 2000, done_ns - 1000, done_ns);
         }
-        recorder.error(1213, 3 * SECOND + 6);
+        recorder.error(1213.into(), 3 * SECOND + 6);
         let rest = recorder.finish(3 * SECOND + 7);
         assert_eq!(rest.cpu.window_ns, 2 * SECOND);
         let seen: Vec<_> = receiver
@@ -334,7 +335,7 @@ mod tests {
                     recorder.statement(StatementKind::Inserts, 0, *latency, WRITE);
                     recorder.begun(0);
                     recorder.event(0, latency / 2, *latency);
-                    recorder.error(*code, *latency);
+                    recorder.error((*code).into(), *latency);
                     recorder.sent(7);
                 }
             }

@@ -191,6 +191,7 @@ pub fn decoded(interval: &RawValue, name: &str) -> Option<Histogram> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorCode;
     use crate::time::schedule::Timetable;
     use crate::workload::event::StatementKind;
 
@@ -218,7 +219,8 @@ mod tests {
         (interval.arrivals, interval.backlog, interval.in_flight) = (7, 8, 9);
         (interval.silence_ns_max, interval.bytes_received, interval.bytes_sent) = (10, 11, 12);
         (interval.latency_ns_sum, interval.latency_ns_min, interval.latency_ns_max) = (13, 14, 15);
-        interval.errors.extend([(1213, 2), (2013, 1), (10000, 4), (7, 1)]);
+        let errors = [(1213, 2), (2013, 1), (10000, 4), (7, 1)];
+        interval.errors.extend(errors.map(|(code, count)| (ErrorCode::Number(code), count)));
         interval.histograms.event.record(14);
         interval.histograms.event_service.record(13);
         interval.histograms.statements[StatementKind::PointSelects as usize]

@@ -8,6 +8,7 @@
 
 use super::simulation::{play, spec};
 use super::*;
+use crate::driver::Driver;
 use crate::error::{CANNOT_CONNECT, CONNECTION_LOST};
 use crate::opening::Opened;
 use crate::random::Random;
@@ -331,6 +332,7 @@ impl Doors {
             link: self.peers.link((thread, slot, before + 1)),
             statement_ids: (1..100).collect(),
             deprecate_eof: true,
+            driver: Driver::Mysql,
             server_version: String::new(),
         }
     }

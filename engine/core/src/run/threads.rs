@@ -41,11 +41,12 @@ impl ThreadConnections {
     fn add(&mut self, spec: &RunSpec, number: u32, one: Opened, random: Random) {
         if number == 0 {
             let transport = one.link.to_string();
-            self.server = Some(ServerInfo { server_version: one.server_version, transport });
+            let server_version = one.server_version.clone();
+            self.server = Some(ServerInfo { server_version, transport });
         }
-        let client = Client::new(number, one.statement_ids, random);
-        let connection = Connection::new(one.deprecate_eof, client).over(one.link);
-        self.sockets.push(one.socket);
+        let client = Client::new(number, Vec::new(), random);
+        let (socket, connection) = Connection::of(one, client);
+        self.sockets.push(socket);
         self.connections.push(if spec.endpoint.are_several() {
             connection.at(&spec.endpoint.of(number))
         } else {

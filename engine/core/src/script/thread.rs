@@ -247,7 +247,7 @@ impl ScriptThread {
         self.reply = database::write_request(host, &mut event.bytes);
         let kind = match self.reply {
             Reply::Binary => StatementKind::Execute,
-            Reply::Text | Reply::Prepare => StatementKind::Query,
+            Reply::Text | Reply::Prepare | Reply::Rollback => StatementKind::Query,
         };
         event.close_step(kind, self.reply);
         if let Some(kept) = self.kept() {

@@ -1,6 +1,9 @@
-//! Where a server listens, and who logs in.
+//! Where a server listens, who logs in, and how sessions travel.
 
 use std::fmt;
+
+use crate::error::Failure;
+use crate::session::tls::{Tls, TlsSpec};
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,24 @@ impl fmt::Debug for Login {
             .field("user", &self.user)
             .field("database", &self.database)
             .finish_non_exhaustive()
+    }
+}
+
+/// TLS and compression of sessions; the default is neither.
+#[derive(Clone, Debug, Default)]
+pub struct Transport {
+    pub(super) tls: Option<Tls>,
+    pub(super) compression: bool,
+}
+
+impl Transport {
+    /// Reads the certificates and keys that `tls` names.
+    ///
+    /// # Errors
+    /// One that cannot be used, at stage `connect`.
+    pub fn new(tls: &TlsSpec, compression: bool) -> Result<Self, Failure> {
+        let tls = tls.made().map_err(|error| Failure::new("connect", error.to_string()))?;
+        Ok(Self { tls, compression })
     }
 }
 

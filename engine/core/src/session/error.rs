@@ -6,6 +6,7 @@ use dbdyno_wire::mysql::Malformed;
 use dbdyno_wire::mysql::login::LoginError;
 use dbdyno_wire::mysql::response::ServerError;
 use dbdyno_wire::mysql::scanner::ScanError;
+use dbdyno_wire::postgres;
 
 use super::timeouts::WaitEnd;
 use super::{Endpoint, Login};
@@ -46,6 +47,15 @@ pub(super) enum Problem {
     /// The server refused a statement.
     #[error(transparent)]
     Server(ServerError),
+    /// PostgreSQL let nobody in.
+    #[error(transparent)]
+    PostgresLogin(#[from] postgres::login::LoginError),
+    /// PostgreSQL refused a statement.
+    #[error("{0}")]
+    Postgres(postgres::message::ServerError),
+    /// A message of PostgreSQL that has no place here.
+    #[error("a reply out of step: a message of type 0x{0:02x}")]
+    Message(u8),
     /// A reply could not be followed.
     #[error("a reply out of step: {0}")]
     Scan(#[from] ScanError),
@@ -78,6 +88,9 @@ impl Problem {
         if let Some(error) = self.server_error() {
             return advice_for_code(error.code);
         }
+        if let Some(error) = self.postgres_error() {
+            return advice_for_state(&error.sqlstate);
+        }
         match self {
             Self::Unreachable(error) => Some(advice_for(error)),
             Self::Login(LoginError::UnknownPlugin(_)) => Some(
@@ -86,6 +99,15 @@ impl Problem {
             ),
             Self::Login(LoginError::Key) => {
                 Some("TLS, the server's Unix socket, or renew its RSA key pair")
+            }
+            Self::PostgresLogin(postgres::login::LoginError::InTheClear) => {
+                Some("TLS, the server's Unix socket, or scram-sha-256 in pg_hba.conf")
+            }
+            Self::PostgresLogin(postgres::login::LoginError::Unknown(_)) => {
+                Some("scram-sha-256 for this user in pg_hba.conf")
+            }
+            Self::PostgresLogin(postgres::login::LoginError::Message(_)) => {
+                Some("the port of a PostgreSQL, or --db-driver=mysql")
             }
             Self::Login(LoginError::Malformed(_)) => {
                 Some("the port of the classic protocol (3306, not X's 33060)")
@@ -105,6 +127,14 @@ impl Problem {
     fn server_error(&self) -> Option<&ServerError> {
         match self {
             Self::Server(error) | Self::Login(LoginError::Refused(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn postgres_error(&self) -> Option<&postgres::message::ServerError> {
+        match self {
+            Self::Postgres(error)
+            | Self::PostgresLogin(postgres::login::LoginError::Refused(error)) => Some(error),
             _ => None,
         }
     }
@@ -154,13 +184,18 @@ impl SessionError {
     /// The SQLSTATE of the server's error, when the server sent one.
     #[must_use]
     pub fn sqlstate(&self) -> Option<String> {
-        self.problem.server_error().map(ServerError::sqlstate)
+        let of_postgres = || {
+            let error = self.problem.postgres_error()?;
+            Some(String::from_utf8_lossy(&error.sqlstate).into_owned())
+        };
+        self.problem.server_error().map(ServerError::sqlstate).or_else(of_postgres)
     }
 
     /// The server's own words, when it sent an error.
     #[must_use]
     pub fn server_message(&self) -> Option<&str> {
-        self.problem.server_error().map(|error| error.message.as_str())
+        let of_postgres = || self.problem.postgres_error().map(|error| error.message.as_str());
+        self.problem.server_error().map(|error| error.message.as_str()).or_else(of_postgres)
     }
 
     /// The failure of `stage`: the server could not be reached, or refused `statement`.
@@ -196,6 +231,18 @@ fn advice_for_code(code: u16) -> Option<&'static str> {
             "SET GLOBAL local_infile=ON at the server, or multi-row INSERT instead of LOAD DATA"
         }
         1251 => "an account with mysql_native_password or caching_sha2_password",
+        _ => return None,
+    })
+}
+
+fn advice_for_state(sqlstate: &[u8; 5]) -> Option<&'static str> {
+    Some(match sqlstate {
+        b"28P01" => "another user or password",
+        b"28000" => "a line for this user, database and host in pg_hba.conf",
+        b"3D000" => "creating the database first",
+        b"42501" => "granting the user this right, or a database that the user owns",
+        b"53300" => "fewer connections, or raise max_connections and start the server again",
+        b"0A000" | b"08P01" => "a PostgreSQL itself in place of a pooler before it",
         _ => return None,
     })
 }

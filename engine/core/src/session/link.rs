@@ -10,6 +10,7 @@
 use crate::session::tls;
 use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};
 use dbdyno_wire::mysql::scanner::ScanError;
+use dbdyno_wire::postgres;
 use rustls::Connection as Records;
 use std::cell::RefCell;
 use std::fmt;
@@ -196,6 +197,9 @@ pub enum LinkError {
     /// The reply.
     #[error(transparent)]
     Reply(#[from] ScanError),
+    /// The reply of PostgreSQL.
+    #[error(transparent)]
+    Pgsql(#[from] postgres::scanner::ScanError),
 }
 
 impl From<rustls::Error> for LinkError {

@@ -106,7 +106,7 @@ impl Session {
 }
 
 /// Writes all of `bytes`; false when there is something to read before that.
-fn write_while_unheard(socket: &mut WatchedSocket, bytes: &[u8]) -> io::Result<bool> {
+pub(super) fn write_while_unheard(socket: &mut WatchedSocket, bytes: &[u8]) -> io::Result<bool> {
     let mut written = 0;
     while written < bytes.len() {
         if socket.socket.is_readable()? {

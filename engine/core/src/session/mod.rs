@@ -1,5 +1,6 @@
-//! A plain blocking client: opens the sessions that a run loads, prepares statements, fills tables.
+//! Plain blocking clients: open the sessions that a run loads, prepare statements, fill tables.
 //!
+//! [`Session`] is MySQL's, [`PostgresSession`] that of PostgreSQL; [`replies`] follows both in the loop.
 //! None of this needs the reactor, and blocking calls are easier to read. Sessions that are to be
 //! loaded are handed over by [`Session::into_stream`]: bytes that were read ahead are in the link
 //! that goes along.
@@ -10,11 +11,12 @@ mod error;
 pub(crate) mod frame;
 pub mod link;
 mod load;
+mod postgres;
+pub mod replies;
 pub(crate) mod socket;
 pub(crate) mod stream;
 mod timeouts;
 pub mod tls;
-mod transport;
 
 use std::fmt;
 use std::io::Read;
@@ -26,15 +28,15 @@ use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 
-pub use self::endpoint::{Endpoint, Login};
+pub use self::endpoint::{Endpoint, Login, Transport};
 use self::error::Problem;
 pub use self::error::SessionError;
 pub use self::load::FILE_NAME;
+pub use self::postgres::PostgresSession;
 use self::socket::Socket;
 use self::stream::{Stream, WatchedSocket};
 use self::timeouts::Clock;
 pub use self::timeouts::Timeouts;
-pub use self::transport::Transport;
 use crate::session::link::Link;
 
 /// How long a server may take to accept a session, when nothing else is asked for.

@@ -1,6 +1,7 @@
 //! What a run is asked to do, as JSON; all mistakes of a spec are reported at once.
 
-use crate::error::is_loss;
+use crate::driver::Driver;
+use crate::error::ErrorCode;
 use crate::placement;
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
@@ -43,6 +44,9 @@ macro_rules! server_spec {
         #[derive(Clone, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
+            /// Which kind of server it is.
+            #[serde(default)]
+            pub driver: $crate::driver::Driver,
             /// The server, or several: sessions are dealt out to them in turn.
             pub endpoint: $crate::spec::Endpoints,
             /// Who logs in.
@@ -248,6 +252,10 @@ impl RunSpec {
             seconds(self.connect_timeout_s) && self.connect_timeout_s >= 0.001,
             "connect_timeout_s must be at least 0.001 seconds",
         );
+        if self.driver == Driver::Pgsql {
+            check(!self.compression, "compression is MySQL's: PostgreSQL's protocol has none");
+            check(self.script.is_none(), "scripts run on MySQL and MariaDB, not on PostgreSQL yet");
+        }
         if let IgnoredErrors::Word(word) = &self.ignore_errors {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
@@ -266,6 +274,7 @@ impl RunSpec {
             return Ok(Box::new(Scripted));
         }
         let built = workload::build(&WorkloadSpec {
+            driver: self.driver,
             name: self.workload.name.clone(),
             options: self.workload.options.clone(),
             distribution: self.distribution,
@@ -420,8 +429,8 @@ impl Endpoints {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(untagged, expecting = "ignore_errors must be a list of codes or the word \"all\"")]
 pub enum IgnoredErrors {
-    /// These error codes.
-    Codes(Vec<u16>),
+    /// These: MySQL's numbers, or SQLSTATEs of PostgreSQL as texts.
+    Codes(Vec<ErrorCode>),
     /// The word `all`.
     Word(String),
 }
@@ -429,9 +438,9 @@ pub enum IgnoredErrors {
 impl IgnoredErrors {
     /// Whether an event is begun again after this error.
     #[must_use]
-    pub fn contains(&self, code: u16) -> bool {
+    pub fn contains(&self, code: impl Into<ErrorCode>) -> bool {
         match self {
-            Self::Codes(codes) => codes.contains(&code),
+            Self::Codes(codes) => codes.contains(&code.into()),
             Self::Word(_) => true,
         }
     }
@@ -440,16 +449,19 @@ impl IgnoredErrors {
     #[must_use]
     pub fn survives_loss(&self) -> bool {
         match self {
-            Self::Codes(codes) => codes.iter().copied().any(is_loss),
+            Self::Codes(codes) => codes.iter().any(|code| code.is_loss()),
             Self::Word(_) => true,
         }
     }
 }
 
 impl Default for IgnoredErrors {
-    /// As sysbench: deadlock, a changed row, a lock that was waited for too long.
+    /// As sysbench: deadlock, a changed row, a lock that was waited for too long; on PostgreSQL deadlock,
+    /// failed serialization, and a key that is there already.
     fn default() -> Self {
-        Self::Codes(vec![1213, 1020, 1205])
+        let numbers = [1213, 1020, 1205].map(ErrorCode::Number);
+        let states = [b"40P01", b"40001", b"23505"].map(|state| ErrorCode::State(*state));
+        Self::Codes(numbers.into_iter().chain(states).collect())
     }
 }
 
@@ -490,7 +502,10 @@ mod tests {
     #[test]
     fn a_loss_is_survived_when_a_code_that_says_so_is_ignored() {
         assert!(!IgnoredErrors::default().survives_loss());
-        assert!(IgnoredErrors::Codes(vec![1213, 2013]).survives_loss());
+        let codes: IgnoredErrors = serde_json::from_str(r#"[1213, 2013]"#).expect("codes");
+        assert!(codes.survives_loss() && codes.contains(2013) && !codes.contains(0));
+        let states: IgnoredErrors = serde_json::from_str(r#"["40P01", "57P01"]"#).expect("codes");
+        assert!(states.survives_loss() && states.contains(ErrorCode::State(*b"40P01")));
         assert!(IgnoredErrors::Word("all".into()).survives_loss());
     }
 }

@@ -3,23 +3,25 @@
 //! It touches no socket: the worker moves the bytes. A connection costs some hundred bytes and the
 //! packets of one event, so ten thousand fit into one thread.
 
+use crate::driver::Driver;
 use crate::error::Failure;
 use crate::opening::Opened;
 use crate::record::run_record::Share;
 use crate::script::{Happened, Next, Reaction, ScriptThread};
 use crate::session::Endpoint;
 use crate::session::link::{Link, LinkError};
+use crate::session::replies::Replies;
 use crate::time::clock::Clock;
-use crate::workload::event::{Event, Step};
+use crate::workload::event::{Event, Reply, StatementKind, Step};
 use crate::workload::{Client, Workload};
-use dbdyno_wire::mysql::command::QUIT_PACKET;
-use dbdyno_wire::mysql::scanner::{Outcome, Scanner};
+use dbdyno_wire::mysql::scanner::Outcome;
+use dbdyno_wire::postgres::message;
 use std::os::fd::OwnedFd;
 
 /// A connection that is logged in.
 pub struct Connection {
     link: Link,
-    scanner: Scanner,
+    replies: Replies,
     client: Client,
     /// What makes up its events, if no workload does.
     script: Option<Box<ScriptThread>>,
@@ -28,6 +30,8 @@ pub struct Connection {
     in_flight: bool,
     leaving: bool,
     gone: bool,
+    /// Whether the statement is a ROLLBACK that the engine sends by itself.
+    rolls_back: bool,
     events: u32,
     place: Option<Box<str>>,
     /// When the event was meant to begin, ns of the run's clock.
@@ -45,12 +49,19 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection that has prepared the workload's statements.
+    /// A connection that was opened for this client.
+    #[must_use]
+    pub fn of(opened: Opened, client: Client) -> (OwnedFd, Self) {
+        let mut connection = Self::new(opened.deprecate_eof, client);
+        (connection.reopened(opened), connection)
+    }
+
+    /// A connection with a MySQL that has prepared the workload's statements.
     #[must_use]
     pub fn new(deprecate_eof: bool, client: Client) -> Self {
         Self {
             link: Link::Plain,
-            scanner: Scanner::new(deprecate_eof),
+            replies: Replies::new(Driver::Mysql, deprecate_eof, false),
             client,
             script: None,
             event: Event::default(),
@@ -58,6 +69,7 @@ impl Connection {
             in_flight: false,
             leaving: false,
             gone: false,
+            rolls_back: false,
             events: 0,
             place: None,
             due_ns: 0,
@@ -72,7 +84,9 @@ impl Connection {
     /// The same connection with the compression and TLS of `link`.
     #[must_use]
     pub fn over(mut self, link: Link) -> Self {
-        self.scanner = self.scanner.of_any_number(link.is_compressed());
+        if let Replies::Mysql(scanner) = self.replies {
+            self.replies = Replies::Mysql(scanner.of_any_number(link.is_compressed()));
+        }
         self.link = link;
         self
     }
@@ -167,7 +181,7 @@ impl Connection {
 
     /// The number of the statement that was prepared last.
     pub(super) const fn prepared_id(&self) -> u32 {
-        self.scanner.statement_id()
+        self.replies.statement_id()
     }
 
     /// Whether what was left after the last event is being sent.
@@ -178,13 +192,13 @@ impl Connection {
 
     /// The bytes to send for the current statement; its reply is expected from now on.
     pub fn request(&mut self) -> &[u8] {
-        self.scanner.begin(self.event.steps[self.step].reply.into());
+        self.replies.begin(self.event.steps[self.step].reply.into());
         self.link.request(self.event.packet(self.step))
     }
 
     /// The bytes of a logout, which has no reply.
     pub fn logout(&mut self) -> &[u8] {
-        self.link.request(QUIT_PACKET)
+        self.link.request(self.replies.logout())
     }
 
     /// Feeds bytes that arrived; the outcome once the reply is complete.
@@ -194,11 +208,11 @@ impl Connection {
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
         if let Some(script) = &mut self.script {
-            return feed_through(&mut self.link, &mut self.scanner, script.kept(), bytes);
+            return feed_through(&mut self.link, &mut self.replies, script.kept(), bytes);
         }
         match &mut self.link {
-            Link::Plain => Ok(self.scanner.feed(bytes)?),
-            link => feed_through(link, &mut self.scanner, None, bytes),
+            Link::Plain => self.replies.feed(bytes),
+            link => feed_through(link, &mut self.replies, None, bytes),
         }
     }
 
@@ -222,6 +236,27 @@ impl Connection {
     pub fn advance(&mut self) -> bool {
         self.step += 1;
         self.step < self.event.steps.len()
+    }
+
+    /// After a refused statement: a ROLLBACK is the next request, where the server wants one; false where not, or
+    /// where it was refused itself.
+    pub(super) fn roll_back(&mut self) -> bool {
+        if self.rolls_back || !self.replies.needs_rollback() {
+            self.rolls_back = false;
+            return false;
+        }
+        self.event.clear();
+        message::query(&mut self.event.bytes, "ROLLBACK");
+        self.event.close_step(StatementKind::Rollback, Reply::Rollback);
+        self.step = 0;
+        self.rolls_back = true;
+        true
+    }
+
+    /// Whether what was answered is that ROLLBACK.
+    #[inline]
+    pub(super) const fn was_rolled_back(&mut self) -> bool {
+        std::mem::replace(&mut self.rolls_back, false)
     }
 
     /// Whether every statement of its event has been answered.
@@ -262,10 +297,11 @@ impl Connection {
     /// Goes on with a new session, and with its random stream where it was; gives the new socket.
     pub fn reopened(&mut self, opened: Opened) -> OwnedFd {
         let is_compressed = opened.link.is_compressed();
-        self.scanner = Scanner::new(opened.deprecate_eof).of_any_number(is_compressed);
+        self.replies = Replies::new(opened.driver, opened.deprecate_eof, is_compressed);
         self.link = opened.link;
         self.client.statement_ids = opened.statement_ids;
         self.gone = false;
+        self.rolls_back = false;
         self.events = 0;
         opened.socket
     }
@@ -287,7 +323,7 @@ impl Connection {
 /// also `kept`, if someone will read the rows.
 fn feed_through(
     link: &mut Link,
-    scanner: &mut Scanner,
+    replies: &mut Replies,
     mut kept: Option<&mut Vec<u8>>,
     bytes: &[u8],
 ) -> Result<Option<Outcome>, LinkError> {
@@ -296,7 +332,7 @@ fn feed_through(
         if let Some(kept) = &mut kept {
             kept.extend_from_slice(piece);
         }
-        if let Some(reached) = scanner.feed(piece)? {
+        if let Some(reached) = replies.feed(piece)? {
             outcome = Some(reached);
         }
         Ok(())

@@ -21,7 +21,7 @@ use crate::spec::IgnoredErrors;
 use crate::time::clock::Clock;
 use crate::time::schedule::Phase;
 use crate::workload::Workload;
-use crate::workload::event::{Reply, Step};
+use crate::workload::event::Step;
 use connection::Connection;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 pub use pacing::{Pacing, SharedQueue};
@@ -222,7 +222,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             bytes: summary.bytes,
         };
         let Step { kind, reply, .. } = connection.statement();
-        if reply != Reply::Prepare {
+        if reply.is_counted() {
             self.recorder.statement(kind, connection.asked_ns, self.now_ns, answer);
         }
         if connection.advance() {
@@ -236,6 +236,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
         if connection.is_leaving() {
             self.retire(slot);
             return Ok(());
+        }
+        if connection.was_rolled_back() {
+            return self.rolled_back(slot);
         }
         if self.reconnect.is_planned() && self.reconnect_by_plan(slot)? {
             return Ok(());

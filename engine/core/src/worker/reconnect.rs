@@ -6,12 +6,11 @@
 //! nobody waits for a server that has not come back: such an event counts as unfinished.
 
 use super::{Worker, broken, slot_number};
-use crate::error::{CANNOT_CONNECT, Failure, is_loss};
+use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure, is_loss};
 use crate::opening::{Opened, Opener};
 use crate::reactor::Reactor;
 use crate::script::Reaction;
 use crate::spec::RunSpec;
-use crate::workload::event::Reply;
 use dbdyno_wire::mysql::scanner::ServerError;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -74,27 +73,30 @@ pub trait Sessions {
 
 impl<R: Reactor> Worker<'_, R> {
     /// The server refused a statement. After an ignored error the event is retried, as sysbench does,
-    /// with new draws and without a ROLLBACK, and its latency goes on. Any other error ends the run.
-    /// Unlike in sysbench, the time limit holds even if the error never goes away.
+    /// with new draws, and its latency goes on: on MySQL without a ROLLBACK, on PostgreSQL behind one that
+    /// counts as no statement. Any other error ends the run. Unlike in sysbench, the time limit holds even if
+    /// the error never goes away.
     #[cold]
     pub(super) fn refused(&mut self, slot: usize, error: &ServerError) -> Result<(), Failure> {
         self.read_the_clock();
         let connection = &self.connections[slot];
-        let is_ignored = self.orders.ignored.contains(error.code);
+        let code = ErrorCode::of(error);
+        let is_ignored = self.orders.ignored.contains(code);
         let failure = || {
             connection.placed(Failure {
-                code: Some(error.code),
+                code: (error.code > 0).then_some(error.code),
                 sqlstate: String::from_utf8_lossy(&error.sqlstate).into_owned(),
                 statement: connection.statement().kind.name().to_owned(),
                 ..Failure::new("run", &*error.message)
             })
         };
-        if is_ignored && is_loss(error.code) {
+        if is_ignored && code.is_loss() {
             let failure = failure();
-            return self.lost(slot, failure);
+            let code = failure.code.or(Some(CONNECTION_LOST));
+            return self.lost(slot, Failure { code, ..failure });
         }
-        if connection.statement().reply != Reply::Prepare {
-            self.recorder.refused(error.code, self.now_ns);
+        if connection.statement().reply.is_counted() {
+            self.recorder.refused(code, self.now_ns);
         }
         if connection.is_scripted() {
             return self.follow(slot, &Reaction::Refused(error));
@@ -105,7 +107,16 @@ impl<R: Reactor> Worker<'_, R> {
         if self.is_over() || connection.is_leaving() {
             return self.leave(slot);
         }
+        if self.connections[slot].roll_back() {
+            return self.send(slot);
+        }
         self.retry(slot)
+    }
+
+    /// The transaction of a refused statement is rolled back.
+    #[cold]
+    pub(super) fn rolled_back(&mut self, slot: usize) -> Result<(), Failure> {
+        if self.is_over() { self.leave(slot) } else { self.retry(slot) }
     }
 
     /// Retries the event of the connection, with new draws; its latency goes on.
@@ -129,7 +140,7 @@ impl<R: Reactor> Worker<'_, R> {
         };
         self.read_the_clock();
         if self.is_over() || self.connections[slot].is_leaving() {
-            self.recorder.error(code, self.now_ns);
+            self.recorder.error(code.into(), self.now_ns);
             self.connections[slot].lose();
             self.retire(slot);
             return Ok(());
@@ -172,7 +183,8 @@ impl<R: Reactor> Worker<'_, R> {
             match outcome {
                 Ok(opened) => self.reconnected(slot, opened)?,
                 Err(failure) if self.reconnect.survives_loss => {
-                    self.recorder.error(failure.code.unwrap_or(CANNOT_CONNECT), self.now_ns);
+                    let code = failure.error_code().unwrap_or(CANNOT_CONNECT.into());
+                    self.recorder.error(code, self.now_ns);
                 }
                 Err(failure) => return Err(failure),
             }

@@ -7,10 +7,10 @@
 
 use std::io::Write as _;
 
-use super::statement::COM_QUERY;
+use super::statement::{TEXT_HEADER_LENGTH, begin_text, end_text};
 use super::{Client, StatementText, Workload};
+use crate::driver::Driver;
 use crate::workload::event::{Event, Reply, StatementKind};
-use dbdyno_wire::mysql::packet::{HEADER_LENGTH, begin_packet, end_packet};
 
 /// The name of the workload.
 pub(super) const NAME: &str = "bulk_insert";
@@ -19,6 +19,7 @@ const STATEMENT_BYTES_MAX: usize = 524_288;
 
 /// One row for each event.
 pub(super) struct BulkInsert {
+    driver: Driver,
     name: &'static str,
     /// The number in the name of the first connection's table.
     first_table: u32,
@@ -26,20 +27,24 @@ pub(super) struct BulkInsert {
 
 impl BulkInsert {
     /// The workload of today: `sbtest1` and so on.
-    pub(super) const fn new() -> Self {
-        Self { name: NAME, first_table: 1 }
+    pub(super) const fn new(driver: Driver) -> Self {
+        Self { driver, name: NAME, first_table: 1 }
     }
 
     /// The script of before 1.0, whose tables count from 0.
     pub(super) const fn legacy(name: &'static str) -> Self {
-        Self { name, first_table: 0 }
+        Self { driver: Driver::Mysql, name, first_table: 0 }
     }
 
     fn begin(&self, client: u32, event: &mut Event) {
-        begin_packet(&mut event.bytes, 0);
-        event.bytes.push(COM_QUERY);
+        begin_text(self.driver, &mut event.bytes);
         write!(event.bytes, "INSERT INTO sbtest{} VALUES", client + self.first_table)
             .expect("writing to memory does not fail");
+    }
+
+    fn close(&self, event: &mut Event) {
+        end_text(self.driver, &mut event.bytes, 0);
+        event.close_step(StatementKind::Inserts, Reply::Text);
     }
 }
 
@@ -62,7 +67,7 @@ impl Workload for BulkInsert {
         let left = rest.len();
         let row = &room[..room.len() - left];
         if is_full(event, row.len()) {
-            close(event);
+            self.close(event);
             self.begin(client.number, event);
         } else if event.bytes.is_empty() {
             self.begin(client.number, event);
@@ -75,7 +80,7 @@ impl Workload for BulkInsert {
     fn finish(&self, event: &mut Event) {
         event.drop_closed();
         if !event.bytes.is_empty() {
-            close(event);
+            self.close(event);
         }
     }
 
@@ -86,11 +91,6 @@ impl Workload for BulkInsert {
 
 /// Whether a row of this length, a comma and sysbench's byte for the end have no room any more.
 fn is_full(event: &Event, row_length: usize) -> bool {
-    let statement_length = event.bytes.len().saturating_sub(HEADER_LENGTH + 1);
+    let statement_length = event.bytes.len().saturating_sub(TEXT_HEADER_LENGTH);
     statement_length + row_length + 2 > STATEMENT_BYTES_MAX
-}
-
-fn close(event: &mut Event) {
-    end_packet(&mut event.bytes, 0);
-    event.close_step(StatementKind::Inserts, Reply::Text);
 }

@@ -55,6 +55,8 @@ statement_kinds! {
     RandomPoints = "random_points",
     /// `SELECT count(k) … WHERE k BETWEEN ? AND ? OR …`
     RandomRanges = "random_ranges",
+    /// A `ROLLBACK` that the engine sends by itself after an error.
+    Rollback = "rollback",
     /// A text of a script's.
     Query = "query",
     /// A prepared statement of a script's.
@@ -70,12 +72,23 @@ pub enum Reply {
     Binary,
     /// The reply of `COM_STMT_PREPARE`, which counts as no statement.
     Prepare,
+    /// The reply of a ROLLBACK that the engine sends by itself, which counts as no statement.
+    Rollback,
+}
+
+impl Reply {
+    /// Whether it is that of a statement.
+    #[inline]
+    #[must_use]
+    pub const fn is_counted(self) -> bool {
+        matches!(self, Self::Text | Self::Binary)
+    }
 }
 
 impl From<Reply> for ReplyShape {
     fn from(reply: Reply) -> Self {
         match reply {
-            Reply::Text => Self::Text,
+            Reply::Text | Reply::Rollback => Self::Text,
             Reply::Binary => Self::Binary,
             Reply::Prepare => Self::Prepare,
         }

@@ -4,10 +4,9 @@
 
 use super::options::Options;
 use super::statement::Statement;
-use super::{Client, StatementText, Workload};
-use crate::random::{
-    C_FORMAT, Distribution, GlibcRandom, PAD_FORMAT, Random, Sampler, UniqueSequence,
-};
+use super::{Client, StatementText, Workload, WorkloadSpec};
+use crate::driver::Driver;
+use crate::random::{C_FORMAT, GlibcRandom, PAD_FORMAT, Random, Sampler, UniqueSequence};
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
@@ -21,16 +20,29 @@ pub(super) struct Insert {
     k: Sampler,
     /// The source of ids, one for all connections; with `auto_inc` the server numbers the rows.
     ids: Option<UniqueSequence>,
+    /// Whether rows are sent without an id: PostgreSQL takes 0 for a number like any other.
+    leaves_id_out: bool,
 }
 
+/// The statement of a server that numbers rows only where no number is given.
+const WITHOUT_ID: &str = "INSERT INTO sbtest{} (k, c, pad) VALUES (?, ?, ?)";
+
 impl Insert {
-    pub(super) fn new(options: &Options, distribution: Distribution) -> Self {
-        let insert = |table| Statement::new(StatementKind::Inserts, table);
+    pub(super) fn new(spec: &WorkloadSpec, options: &Options) -> Self {
+        let (driver, kind) = (spec.driver, StatementKind::Inserts);
+        let leaves_id_out = driver == Driver::Pgsql && options.auto_inc;
+        let insert = |table: u32| {
+            if leaves_id_out {
+                return Statement::of(driver, kind, &WITHOUT_ID.replace("{}", &table.to_string()));
+            }
+            Statement::new(driver, kind, table)
+        };
         Self {
             statements: (1..=options.tables).map(insert).collect(),
             tables: options.tables,
-            k: distribution.over(1, options.table_size),
+            k: spec.distribution.over(1, options.table_size),
             ids: (!options.auto_inc).then(sequence_of_sysbench),
+            leaves_id_out,
         }
     }
 }
@@ -68,7 +80,8 @@ impl Workload for Insert {
             Parameter::Text(&c),
             Parameter::Text(&pad),
         ];
-        self.statements[table - 1].query(&row, event);
+        let row = if self.leaves_id_out { &row[1..] } else { &row[..] };
+        self.statements[table - 1].query(row, event);
         random.end_event();
     }
 

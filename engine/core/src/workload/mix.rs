@@ -6,11 +6,13 @@
 use super::options::Options;
 use super::recipe::Recipe;
 use super::statement::{Statement, has_table};
-use super::{Client, StatementText, Workload};
-use crate::random::{C_FORMAT, Distribution, PAD_FORMAT, Random, Sampler};
+use super::{Client, StatementText, Workload, WorkloadSpec};
+use crate::driver::Driver;
+use crate::random::{C_FORMAT, PAD_FORMAT, Random, Sampler};
 use crate::workload::event::StatementKind::{
     Begin, Commit, Deletes, DistinctRanges, Execute, IndexUpdates, Inserts, NonIndexUpdates,
-    OrderRanges, PointSelects, Query, RandomPoints, RandomRanges, SimpleRanges, SumRanges,
+    OrderRanges, PointSelects, Query, RandomPoints, RandomRanges, Rollback, SimpleRanges,
+    SumRanges,
 };
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
@@ -25,7 +27,8 @@ struct Group {
 pub(super) struct Mix {
     name: &'static str,
     groups: Vec<Group>,
-    begin: Statement,
+    /// `BEGIN` as text, where the server does not prepare it.
+    begin: Option<Statement>,
     /// What the script prepares, in its order: for each kind table 1, 2, …
     statements: Vec<Statement>,
     /// Index into `statements` of each kind's table 1, by the kind's number.
@@ -38,27 +41,26 @@ pub(super) struct Mix {
 }
 
 impl Mix {
-    pub(super) fn new(
-        recipe: &Recipe,
-        options: &Options,
-        distribution: Distribution,
-        prepared: bool,
-    ) -> Self {
-        let (statements, first) = statements(recipe, options);
-        let texts =
-            if prepared { statements.iter().map(Statement::text).collect() } else { Vec::new() };
+    pub(super) fn new(recipe: &Recipe, options: &Options, spec: &WorkloadSpec) -> Self {
+        let (statements, first) = statements(recipe, options, spec.driver);
+        let texts = if spec.prepared {
+            statements.iter().map(Statement::text).collect()
+        } else {
+            Vec::new()
+        };
+        let begin = || Statement::new(Driver::Mysql, Begin, 0);
         let group = |kind| Group { kind, count: recipe.count(kind, options) };
         Self {
             name: recipe.name,
             groups: recipe.event(options).map(group).collect(),
-            begin: Statement::new(Begin, 0),
+            begin: (spec.driver == Driver::Mysql).then(begin),
             statements,
             first,
             texts,
-            prepared,
+            prepared: spec.prepared,
             tables: options.tables,
             range_size: options.range_size,
-            ids: distribution.over(1, options.table_size),
+            ids: spec.distribution.over(1, options.table_size),
         }
     }
 
@@ -90,8 +92,10 @@ impl Mix {
         let mut c = *C_FORMAT;
         let mut pad = *PAD_FORMAT;
         match kind {
-            Begin => self.begin.query(&[], event),
-            Commit => self.send((kind, 1), &[], ids, event),
+            Begin | Commit => match self.begin.as_ref().filter(|_| kind == Begin) {
+                Some(begin) => begin.query(&[], event),
+                None => self.send((kind, 1), &[], ids, event),
+            },
             PointSelects | IndexUpdates | Deletes => {
                 self.send((kind, table), &[self.id(random)], ids, event);
             }
@@ -118,7 +122,9 @@ impl Mix {
                 let row = [id, k, Parameter::Text(&c), Parameter::Text(&pad)];
                 self.send((kind, table), &row, ids, event);
             }
-            RandomPoints | RandomRanges | Query | Execute => unreachable!("no recipe has {kind:?}"),
+            RandomPoints | RandomRanges | Rollback | Query | Execute => {
+                unreachable!("no recipe has {kind:?}")
+            }
         }
     }
 
@@ -158,13 +164,15 @@ impl Workload for Mix {
 fn statements(
     recipe: &Recipe,
     options: &Options,
+    driver: Driver,
 ) -> (Vec<Statement>, [usize; StatementKind::ALL.len()]) {
     let mut all = Vec::new();
     let mut first = [0; StatementKind::ALL.len()];
-    for kind in recipe.prepares(options) {
+    let begins = driver == Driver::Pgsql && recipe.event(options).any(|kind| kind == Begin);
+    for kind in begins.then_some(Begin).into_iter().chain(recipe.prepares(options)) {
         first[kind as usize] = all.len();
         let tables = if has_table(kind) { options.tables } else { 1 };
-        all.extend((1..=tables).map(|table| Statement::new(kind, table)));
+        all.extend((1..=tables).map(|table| Statement::new(driver, kind, table)));
     }
     (all, first)
 }

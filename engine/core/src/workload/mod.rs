@@ -23,6 +23,7 @@ use select_random::SelectRandom;
 use serde_json::{Map, Value};
 use spelling::nearest;
 
+use crate::driver::Driver;
 use crate::random::{Distribution, Random};
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
@@ -30,7 +31,7 @@ use dbdyno_wire::mysql::command::Parameter;
 /// A statement that each connection prepares before its first event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementText {
-    /// The SQL, with `?` for its parameters.
+    /// The SQL; its parameters stand as `?`, or on PostgreSQL as `$1` and so on.
     pub sql: String,
     /// What it does.
     pub kind: StatementKind,
@@ -110,6 +111,8 @@ impl Workload for Scripted {
 /// Which workload a run asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
+    /// Whose SQL and protocol it speaks.
+    pub driver: Driver,
     /// One of [`names`] or [`legacy_names`].
     pub name: String,
     /// sysbench's options, with underscores.
@@ -126,10 +129,10 @@ type Make = fn(&WorkloadSpec, &Options) -> Box<dyn Workload>;
 
 /// The workloads that are no mix.
 const OTHERS: [(&str, Make); 4] = [
-    (insert::NAME, |spec, options| Box::new(Insert::new(options, spec.distribution))),
+    (insert::NAME, |spec, options| Box::new(Insert::new(spec, options))),
     (select_random::POINTS, |spec, options| Box::new(SelectRandom::points(spec, options))),
     (select_random::RANGES, |spec, options| Box::new(SelectRandom::ranges(spec, options))),
-    (bulk_insert::NAME, |_, _| Box::new(BulkInsert::new())),
+    (bulk_insert::NAME, |spec, _| Box::new(BulkInsert::new(spec.driver))),
 ];
 
 /// The names of all workloads of today; those of before 1.0 are [`legacy_names`].
@@ -152,6 +155,9 @@ pub fn legacy_names() -> Vec<&'static str> {
 /// All mistakes of the specification at once, one sentence each.
 pub fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String>> {
     if legacy::names().any(|name| name == spec.name) {
+        if spec.driver == Driver::Pgsql {
+            return Err(vec![format!("{}: workloads of before 1.0 run on MySQL only", spec.name)]);
+        }
         return legacy::build(spec);
     }
     let (options, mut mistakes) = Options::read(&spec.options);
@@ -169,7 +175,7 @@ pub fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String>> {
         return Ok(make(spec, &options));
     }
     let recipe = recipe.expect("an unknown name is a mistake");
-    let mix = Mix::new(recipe, &options, spec.distribution, spec.prepared);
+    let mix = Mix::new(recipe, &options, spec);
     if mix.queries_per_event() == 0 {
         return Err(vec![format!(
             "{}: these options leave an event without statements",

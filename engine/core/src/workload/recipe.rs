@@ -10,7 +10,7 @@ use crate::workload::event::StatementKind::{
 pub(super) struct Recipe {
     pub name: &'static str,
     /// Kinds in the order the script prepares them, each for all tables. `BEGIN` is missing: MySQL
-    /// refuses to prepare it and sysbench sends it as text.
+    /// refuses to prepare it and sysbench sends it as text; on PostgreSQL it comes first.
     prepares: &'static [StatementKind],
     /// Groups in the order of the event. `Inserts` stands for pairs of DELETE and INSERT.
     event: &'static [StatementKind],

@@ -30,14 +30,14 @@ pub(super) struct SelectRandom {
 impl SelectRandom {
     pub(super) fn points(spec: &WorkloadSpec, options: &Options) -> Self {
         let list = vec!["?"; options.random_points as usize].join(", ");
-        let statement = Statement::with(StatementKind::RandomPoints, &list);
+        let statement = Statement::with(spec.driver, StatementKind::RandomPoints, &list);
         Self { draws: options.random_points, ..Self::new(POINTS, statement, spec, options) }
     }
 
     pub(super) fn ranges(spec: &WorkloadSpec, options: &Options) -> Self {
         let draws = options.number_of_ranges;
         let list = vec!["k BETWEEN ? AND ?"; draws as usize].join(" OR ");
-        let statement = Statement::with(StatementKind::RandomRanges, &list);
+        let statement = Statement::with(spec.driver, StatementKind::RandomRanges, &list);
         let delta = Some(options.delta);
         Self { draws, delta, ..Self::new(RANGES, statement, spec, options) }
     }
@@ -59,6 +59,7 @@ impl SelectRandom {
     ) -> Self {
         let today = Self::ranges(spec, options);
         let statement = Statement::of(
+            spec.driver,
             StatementKind::RandomRanges,
             &format!("{}         ", today.statement.text().sql),
         );

@@ -3,12 +3,37 @@
 use std::io::Write as _;
 
 use super::StatementText;
+use crate::driver::Driver;
 use crate::workload::event::{Event, Reply, StatementKind};
-use dbdyno_wire::mysql::command::{Parameter, statement_execute};
+use dbdyno_wire::Parameter;
+use dbdyno_wire::mysql::command::statement_execute;
 use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
+use dbdyno_wire::postgres::message;
 
 /// The command code of a text query.
-pub(super) const COM_QUERY: u8 = 0x03;
+const COM_QUERY: u8 = 0x03;
+/// Bytes before the text of a request: header and command code here, type and length there.
+pub(super) const TEXT_HEADER_LENGTH: usize = 5;
+
+/// Begins a request of SQL text, which the caller appends; gives where it begins.
+pub(super) fn begin_text(driver: Driver, out: &mut Vec<u8>) -> usize {
+    match driver {
+        Driver::Mysql => {
+            let start = begin_packet(out, 0);
+            out.push(COM_QUERY);
+            start
+        }
+        Driver::Pgsql => message::begin_query(out),
+    }
+}
+
+/// Ends the text that begins at `start`.
+pub(super) fn end_text(driver: Driver, out: &mut Vec<u8>, start: usize) {
+    match driver {
+        Driver::Mysql => drop(end_packet(out, start)),
+        Driver::Pgsql => message::end_query(out, start),
+    }
+}
 
 /// The SQL of a kind; `?` stands for a parameter, `{}` for the table's number or, where an option says
 /// how many parameters there are, for all of them.
@@ -16,6 +41,7 @@ pub(super) const fn template(kind: StatementKind) -> &'static str {
     match kind {
         StatementKind::Begin => "BEGIN",
         StatementKind::Commit => "COMMIT",
+        StatementKind::Rollback => "ROLLBACK",
         StatementKind::PointSelects => "SELECT c FROM sbtest{} WHERE id=?",
         StatementKind::SimpleRanges => "SELECT c FROM sbtest{} WHERE id BETWEEN ? AND ?",
         StatementKind::SumRanges => "SELECT SUM(k) FROM sbtest{} WHERE id BETWEEN ? AND ?",
@@ -40,56 +66,67 @@ pub(super) const fn template(kind: StatementKind) -> &'static str {
 
 /// Whether the statement concerns one table.
 pub(super) const fn has_table(kind: StatementKind) -> bool {
-    !matches!(kind, StatementKind::Begin | StatementKind::Commit)
+    !matches!(kind, StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback)
 }
 
 /// One statement on one table, cut where its parameters stand.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
     pub(super) kind: StatementKind,
+    driver: Driver,
     pieces: Vec<String>,
 }
 
 impl Statement {
     /// The statement of `kind` on table number `table`.
-    pub(super) fn new(kind: StatementKind, table: u32) -> Self {
-        Self::with(kind, &table.to_string())
+    pub(super) fn new(driver: Driver, kind: StatementKind, table: u32) -> Self {
+        Self::with(driver, kind, &table.to_string())
     }
 
     /// The statement of `kind` with this in its open place.
-    pub(super) fn with(kind: StatementKind, filling: &str) -> Self {
-        Self::of(kind, &template(kind).replace("{}", filling))
+    pub(super) fn with(driver: Driver, kind: StatementKind, filling: &str) -> Self {
+        Self::of(driver, kind, &template(kind).replace("{}", filling))
     }
 
     /// A statement of `kind` with this SQL, `?` for its parameters.
-    pub(super) fn of(kind: StatementKind, sql: &str) -> Self {
-        Self { kind, pieces: sql.split('?').map(str::to_owned).collect() }
+    pub(super) fn of(driver: Driver, kind: StatementKind, sql: &str) -> Self {
+        Self { kind, driver, pieces: sql.split('?').map(str::to_owned).collect() }
     }
 
-    /// As each connection prepares it, with `?` for the parameters.
+    /// As each connection prepares it.
     pub(super) fn text(&self) -> StatementText {
-        StatementText { sql: self.pieces.join("?"), kind: self.kind }
+        let mut sql = self.pieces[0].clone();
+        for (number, piece) in (1..).zip(&self.pieces[1..]) {
+            match self.driver {
+                Driver::Mysql => sql.push('?'),
+                Driver::Pgsql => sql += &format!("${number}"),
+            }
+            sql += piece;
+        }
+        StatementText { sql, kind: self.kind }
     }
 
     /// Appends it to `event` as text, its parameters as literals.
     pub(super) fn query(&self, parameters: &[Parameter<'_>], event: &mut Event) {
         debug_assert_eq!(parameters.len() + 1, self.pieces.len());
         let out = &mut event.bytes;
-        let start = begin_packet(out, 0);
-        out.push(COM_QUERY);
+        let start = begin_text(self.driver, out);
         out.extend_from_slice(self.pieces[0].as_bytes());
         for (parameter, piece) in parameters.iter().zip(&self.pieces[1..]) {
             write_literal(*parameter, out);
             out.extend_from_slice(piece.as_bytes());
         }
-        end_packet(out, start);
+        end_text(self.driver, out, start);
         event.close_step(self.kind, Reply::Text);
     }
 
     /// Appends it to `event` as the execution of the prepared statement `id`.
     pub(super) fn execute(&self, id: u32, parameters: &[Parameter<'_>], event: &mut Event) {
         debug_assert_eq!(parameters.len() + 1, self.pieces.len());
-        statement_execute(&mut event.bytes, id, parameters, true);
+        match self.driver {
+            Driver::Mysql => statement_execute(&mut event.bytes, id, parameters, true),
+            Driver::Pgsql => message::execution(&mut event.bytes, id, parameters),
+        }
         event.close_step(self.kind, Reply::Binary);
     }
 }

@@ -5,6 +5,7 @@
 
 use super::packet::{begin_packet, end_packet};
 use super::{Malformed, cursor::Cursor, lenenc};
+pub use crate::Parameter;
 
 const QUIT: u8 = 0x01;
 const INIT_DB: u8 = 0x02;
@@ -23,19 +24,6 @@ const TYPE_NULL: u8 = 0x06;
 pub const TYPE_BIG_INT: u8 = 0x08;
 /// Column type of a string.
 pub const TYPE_STRING: u8 = 0xfe;
-
-/// A value bound to a placeholder of a prepared statement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Parameter<'a> {
-    /// SQL NULL.
-    Null,
-    /// A signed 64-bit integer.
-    BigInt(i64),
-    /// A DOUBLE.
-    Double(f64),
-    /// A string, in the session's character set.
-    Text(&'a [u8]),
-}
 
 fn append(out: &mut Vec<u8>, code: u8, body: &[u8]) {
     let start = begin_packet(out, 0);

@@ -3,6 +3,7 @@
 //! Writers append to the caller's buffer. What belongs together is one request: [`execution`] binds, runs and
 //! ends with a Sync, so a prepared statement costs one packet each way.
 
+use crate::Parameter;
 use std::fmt;
 use std::io::Write as _;
 
@@ -11,26 +12,6 @@ pub const HEADER_LENGTH: usize = 5;
 
 const VERSION_3: u32 = 196_608;
 const SSL_REQUEST: u32 = 80_877_103;
-
-/// OID of a 64-bit integer.
-pub const TYPE_INT8: u32 = 20;
-/// OID of a string with a limit.
-pub const TYPE_VARCHAR: u32 = 1043;
-/// OID of a double.
-pub const TYPE_FLOAT8: u32 = 701;
-
-/// A value bound to a placeholder of a prepared statement; all travel as text, as sysbench sends them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Parameter<'a> {
-    /// SQL NULL.
-    Null,
-    /// An integer.
-    BigInt(i64),
-    /// A double.
-    Double(f64),
-    /// A string, in the session's character set.
-    Text(&'a [u8]),
-}
 
 /// Appends a message; `write` appends its payload.
 fn message(out: &mut Vec<u8>, kind: Option<u8>, write: impl FnOnce(&mut Vec<u8>)) {
@@ -91,25 +72,50 @@ pub fn sasl_next(out: &mut Vec<u8>, data: &[u8]) {
 
 /// Appends a text to be run; the server answers with rows as text.
 pub fn query(out: &mut Vec<u8>, sql: impl AsRef<[u8]>) {
-    message(out, Some(b'Q'), |out| text(out, sql.as_ref()));
+    let start = begin_query(out);
+    out.extend_from_slice(sql.as_ref());
+    end_query(out, start);
 }
 
-/// Appends a whole request that prepares `sql` under `name`, with these types of parameters.
-pub fn preparation(out: &mut Vec<u8>, name: &str, sql: impl AsRef<[u8]>, types: &[u32]) {
+/// Begins a text that the caller appends; gives where it begins.
+pub fn begin_query(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend_from_slice(b"Q\0\0\0\0");
+    start
+}
+
+/// Ends the text that begins at `start`.
+///
+/// # Panics
+/// When it is longer than a message may be, 4 GiB.
+pub fn end_query(out: &mut Vec<u8>, start: usize) {
+    out.push(0);
+    let length = u32::try_from(out.len() - start - 1).expect("a text is far below 4 GiB");
+    out[start + 1..start + HEADER_LENGTH].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Appends the name of statement `id`.
+fn name(out: &mut Vec<u8>, id: u32) {
+    write!(out, "s{id}\0").expect("memory takes it");
+}
+
+/// Appends a whole request that prepares `sql` as statement `id`; the server finds out the types of its
+/// parameters.
+pub fn preparation(out: &mut Vec<u8>, id: u32, sql: impl AsRef<[u8]>) {
     message(out, Some(b'P'), |out| {
-        text(out, name.as_bytes());
+        name(out, id);
         text(out, sql.as_ref());
-        short(out, types.len());
-        types.iter().for_each(|one| out.extend_from_slice(&one.to_be_bytes()));
+        short(out, 0); // no types
     });
     sync(out);
 }
 
-/// Appends a whole request that runs the statement `name`; rows come in binary form.
-pub fn execution(out: &mut Vec<u8>, name: &str, parameters: &[Parameter<'_>]) {
+/// Appends a whole request that runs statement `id`. Parameters travel as text, as sysbench sends them; rows
+/// come in binary form.
+pub fn execution(out: &mut Vec<u8>, id: u32, parameters: &[Parameter<'_>]) {
     message(out, Some(b'B'), |out| {
         out.push(0); // the unnamed portal
-        text(out, name.as_bytes());
+        name(out, id);
         short(out, 0); // all parameters are text
         short(out, parameters.len());
         parameters.iter().for_each(|one| value(out, one));
@@ -136,22 +142,13 @@ fn value(out: &mut Vec<u8>, parameter: &Parameter<'_>) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Appends a whole request that forgets the statement `name`.
-pub fn close_statement(out: &mut Vec<u8>, name: &str) {
-    message(out, Some(b'C'), |out| {
-        out.push(b'S');
-        text(out, name.as_bytes());
-    });
-    sync(out);
-}
-
 fn sync(out: &mut Vec<u8>) {
     message(out, Some(b'S'), |_| {});
 }
 
-/// Appends rows of a COPY.
-pub fn copy_data(out: &mut Vec<u8>, rows: &[u8]) {
-    message(out, Some(b'd'), |out| out.extend_from_slice(rows));
+/// Appends rows of a COPY, which `write` appends.
+pub fn copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    message(out, Some(b'd'), write);
 }
 
 /// Appends the end of a COPY.
@@ -181,6 +178,12 @@ impl fmt::Display for ServerError {
 }
 
 impl ServerError {
+    /// Whether it ends the session.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        self.severity != "ERROR"
+    }
+
     /// Reads the payload of an ErrorResponse: fields of a letter and a text. Of one that is cut off, what is
     /// there.
     #[must_use]
@@ -221,6 +224,26 @@ impl ServerError {
     }
 }
 
+/// The values of a row, None for NULL; None as a whole when the payload of the DataRow is cut off.
+#[must_use]
+pub fn row(payload: &[u8]) -> Option<Vec<Option<&[u8]>>> {
+    let (count, mut rest) = payload.split_first_chunk()?;
+    let mut values = Vec::new();
+    for _ in 0..u16::from_be_bytes(*count) {
+        let (length, behind) = rest.split_first_chunk()?;
+        let length = u32::from_be_bytes(*length);
+        if length == u32::MAX {
+            values.push(None);
+            rest = behind;
+        } else {
+            let (value, behind) = behind.split_at_checked(length as usize)?;
+            values.push(Some(value));
+            rest = behind;
+        }
+    }
+    Some(values)
+}
+
 /// Appends a message of the server with this payload; for tests and the reference server.
 pub fn from_server(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
     message(out, Some(kind), |out| out.extend_from_slice(payload));
@@ -246,7 +269,7 @@ mod tests {
     #[test]
     fn an_execution_is_one_request() {
         let parameters = [Parameter::BigInt(-7), Parameter::Null, Parameter::Text(b"ab")];
-        let bytes = written(|out| execution(out, "s1", &parameters));
+        let bytes = written(|out| execution(out, 1, &parameters));
         let bind =
             b"B\0\0\0\x20\0s1\0\0\0\0\x03\0\0\0\x02-7\xff\xff\xff\xff\0\0\0\x02ab\0\x01\0\x01";
         let expected = [&bind[..], b"E\0\0\0\x09\0\0\0\0\0", b"S\0\0\0\x04"].concat();
@@ -254,9 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn a_preparation_names_its_types() {
-        let bytes = written(|out| preparation(out, "s", "SELECT $1", &[TYPE_INT8]));
-        assert_eq!(bytes, b"P\0\0\0\x16s\0SELECT $1\0\0\x01\0\0\0\x14S\0\0\0\x04");
+    fn a_preparation_leaves_types_to_the_server() {
+        let bytes = written(|out| preparation(out, 7, "SELECT $1"));
+        assert_eq!(bytes, b"P\0\0\0\x13s7\0SELECT $1\0\0\0S\0\0\0\x04");
+    }
+
+    #[test]
+    fn a_row_is_its_values_or_nothing() {
+        let payload = b"\0\x02\0\0\0\x02ab\xff\xff\xff\xff";
+        assert_eq!(row(payload), Some(vec![Some(&b"ab"[..]), None]));
+        for cut in 0..payload.len() {
+            assert_eq!(row(&payload[..cut]), None);
+        }
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl Scanner {
             b'C' => self.take_tag(payload),
             b'E' => {
                 let error = ServerError::parse(payload);
-                let is_last = error.severity != "ERROR";
+                let is_last = error.is_fatal();
                 self.error.get_or_insert(error);
                 // The server closes the connection and sends no ReadyForQuery.
                 return is_last;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac};
 use md5::Md5;
 use rsa::rand_core::{OsRng, RngCore};
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha384, Sha512};
 
 /// The mechanism without a channel binding.
 pub const SCRAM: &str = "SCRAM-SHA-256";
@@ -45,6 +45,20 @@ pub enum Binding {
 }
 
 impl Binding {
+    /// What a session over TLS is bound to, by the server's certificate (DER). The hash is that of the
+    /// certificate's own signature, at least SHA-256; without a hash that is known here it is not bound.
+    #[must_use]
+    pub fn of_certificate(der: &[u8]) -> Self {
+        match signature_algorithm(der) {
+            Some(RSA_SHA384 | ECDSA_SHA384) => Self::Certificate(Sha384::digest(der).to_vec()),
+            Some(RSA_SHA512 | ECDSA_SHA512) => Self::Certificate(Sha512::digest(der).to_vec()),
+            Some(RSA_MD5 | RSA_SHA1 | RSA_SHA256 | ECDSA_SHA1 | ECDSA_SHA256) => {
+                Self::Certificate(Sha256::digest(der).to_vec())
+            }
+            _ => Self::None,
+        }
+    }
+
     /// The mechanism that it needs.
     #[must_use]
     pub const fn mechanism(&self) -> &'static str {
@@ -69,6 +83,40 @@ impl Binding {
         }
         data
     }
+}
+
+// Object identifiers of signatures, as DER holds them (RFC 8017, RFC 5758).
+const RSA_MD5: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x04";
+const RSA_SHA1: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x05";
+const RSA_SHA256: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b";
+const RSA_SHA384: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0c";
+const RSA_SHA512: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0d";
+const ECDSA_SHA1: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x01";
+const ECDSA_SHA256: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x02";
+const ECDSA_SHA384: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x03";
+const ECDSA_SHA512: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x04";
+
+/// The object identifier of a certificate's signature: `SEQUENCE { body, SEQUENCE { identifier, … }, … }`.
+fn signature_algorithm(der: &[u8]) -> Option<&[u8]> {
+    const SEQUENCE: u8 = 0x30;
+    const IDENTIFIER: u8 = 0x06;
+    let (certificate, _) = element(SEQUENCE, der)?;
+    let (_body, rest) = element(SEQUENCE, certificate)?;
+    let (algorithm, _) = element(SEQUENCE, rest)?;
+    element(IDENTIFIER, algorithm).map(|(identifier, _)| identifier)
+}
+
+/// The content of the DER element at the front, if it has this tag, and what follows it.
+fn element(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&[found, first], rest) = bytes.split_first_chunk()?;
+    let (length, rest) = if first < 0x80 {
+        (usize::from(first), rest)
+    } else {
+        let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+        let add = |length: usize, &digit: &u8| length.checked_mul(256)?.checked_add(digit.into());
+        (digits.iter().try_fold(0, add)?, rest)
+    };
+    rest.split_at_checked(length).filter(|_| found == tag)
 }
 
 /// One exchange: [`Self::first`], then [`Self::answer`], then [`Self::check`].
@@ -240,6 +288,27 @@ mod tests {
         let scram = Scram::with_nonce("pencil", binding, "n".to_owned());
         assert_eq!(scram.first(), "p=tls-server-end-point,,n=,r=n");
         assert_eq!(scram.binding.data(), b"p=tls-server-end-point,,\x01\x02\x03");
+    }
+
+    #[test]
+    fn a_certificate_binds_by_the_hash_of_its_signature() {
+        let signed_by = |identifier: &[u8]| {
+            let algorithm =
+                [&[0x30, identifier.len() as u8 + 2, 0x06, identifier.len() as u8], identifier];
+            let body = [&[0x30, 0x81, 2, 1, 2][..], &algorithm.concat()].concat();
+            [&[0x30, body.len() as u8][..], &body].concat()
+        };
+        for (identifier, length) in [(RSA_SHA1, 32), (ECDSA_SHA384, 48), (RSA_SHA512, 64)] {
+            let Binding::Certificate(hash) = Binding::of_certificate(&signed_by(identifier)) else {
+                panic!("{identifier:?} is known")
+            };
+            assert_eq!(hash.len(), length);
+        }
+        let whole = signed_by(RSA_SHA256);
+        for cut in 0..whole.len() {
+            assert_eq!(Binding::of_certificate(&whole[..cut]), Binding::None);
+        }
+        assert_eq!(Binding::of_certificate(&signed_by(b"\x2b\x65\x70")), Binding::None); // Ed25519
     }
 
     #[test]

@@ -17,8 +17,11 @@ from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import EngineProcess, Message
 from dbdyno.experiment.engine.spec import (
+    MYSQL,
+    PGSQL,
     cleanup_spec,
     dataset_hash,
+    driver_of,
     has_own_tables,
     prepare_spec,
     script_commands,
@@ -207,6 +210,23 @@ DIGEST_LENGTH: Final = 16
 """Characters of the digest that are kept: enough to compare, no protection against forgery."""
 
 
+ROW_SUM: Final = {
+    MYSQL: "CAST(CONV(LEFT(MD5(CONCAT_WS('/', id, k, c, pad)), 8), 16, 10) AS UNSIGNED)",
+    # A cast to text takes the blanks off that fill a CHAR, as MySQL does.
+    PGSQL: "('x' || left(md5(concat_ws('/', id, k, c::text, pad::text)), 8))::bit(32)::bigint",
+}
+"""A number of 32 bits for each row, which is the same on all products."""
+
+
+def quoted_table(server: Server, table: str) -> str:
+    """The name of one of the load's tables in the server's SQL."""
+    if driver_of(server) == PGSQL:
+        doubled = table.replace('"', '""')
+        return f'"{doubled}"'
+    doubled = table.replace("`", "``")
+    return f"`{server.database}`.`{doubled}`"
+
+
 def tables(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
     """Name, rows and sum of each of the plan's tables; ServerError if it cannot be asked."""
     own = [(table, *_of_table(plan, server, table)) for table in table_names(plan)]
@@ -225,8 +245,7 @@ def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
     others = sorted({str(row[0]) for row in names} - set(table_names(plan)))
     counted = []
     for name in others:
-        quoted = name.replace("`", "``")
-        rows = server.ask(f"SELECT COUNT(*) FROM `{server.database}`.`{quoted}`")[0][0]
+        rows = server.ask(f"SELECT COUNT(*) FROM {quoted_table(server, name)}")[0][0]
         counted.append((name, int(rows), 0))
     return counted
 
@@ -241,9 +260,8 @@ def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
     rows = total = 0
     for first in range(1, plan.dataset.rows + 1, PIECE_ROWS):
         count, part = server.ask(
-            "SELECT COUNT(*), COALESCE(SUM(CAST(CONV(LEFT(MD5("
-            "CONCAT_WS('/', id, k, c, pad)), 8), 16, 10) AS UNSIGNED)), 0)"
-            f" FROM `{server.database}`.`{table}`"
+            f"SELECT COUNT(*), COALESCE(SUM({ROW_SUM[driver_of(server)]}), 0)"
+            f" FROM {quoted_table(server, table)}"
             f" WHERE id BETWEEN {first} AND {first + PIECE_ROWS - 1}"
         )[0]
         rows, total = rows + int(count), total + int(part)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from dbdyno.errors import UnknownSystemError, UsageError
+from dbdyno.errors import UsageError
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
@@ -16,14 +16,21 @@ from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import Endpoint, Instance, Server
 from dbdyno.servers.postgres.instance import PostgresInstance
+from dbdyno.servers.postgres.server import PostgresServer
 from dbdyno.servers.reference import is_endpoint
 
 DRAIN_S: Final = 30.0
 """How long events in flight may take to come home after the window."""
 INTERVAL_S: Final = 1.0
 PREPARE_THREADS: Final = 4
-IGNORED_ERRORS: Final = (1213, 1020, 1205)
-"""Deadlock, changed row, lock wait timeout: the event is begun again, as sysbench does."""
+MYSQL, PGSQL = "mysql", "pgsql"
+"""The engine's drivers, under sysbench's names."""
+IGNORED_ERRORS: Final[dict[str, tuple[int | str, ...]]] = {
+    MYSQL: (1213, 1020, 1205),
+    PGSQL: ("40P01", "40001", "23505"),
+}
+"""Deadlock, changed row, lock wait timeout; deadlock, failed serialization, a key that is there:
+the event is begun again, as sysbench does."""
 ARRIVAL: Final = "poisson"
 """Independent users: they come in bursts, as queues have to bear it."""
 STANDARD: Final = "standard"
@@ -54,7 +61,7 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "reactor": "auto",
         "prepared": prepared(plan, trial.cell),
         "distribution": plan.distribution.model_dump(mode="json"),
-        "ignore_errors": list(IGNORED_ERRORS),
+        "ignore_errors": list(IGNORED_ERRORS[driver_of(server)]),
         "percentiles": [50, 95, 99],
         **_planted(plan, trial),
     }
@@ -103,7 +110,7 @@ def script_spec(
         "database": {
             **_login(server),
             "prepared": is_prepared,
-            "ignore_errors": list(IGNORED_ERRORS),
+            "ignore_errors": list(IGNORED_ERRORS[MYSQL]),
         },
         "options": {
             "threads": threads,
@@ -220,11 +227,17 @@ def dataset_hash(plan: Plan) -> str:
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
+def driver_of(server: Server) -> str:
+    """Which of the engine's drivers speaks to the server."""
+    return PGSQL if isinstance(server, PostgresServer) else MYSQL
+
+
 def _login(server: Server) -> dict[str, Any]:
     places = [_place(place) for place in (server.endpoint, *server.endpoint.others)]
     tls = server.endpoint.encryption
     return {
         **({"tls": {"mode": tls.mode, "ca": str(tls.ca) if tls.ca else None}} if tls else {}),
+        **({"driver": PGSQL} if driver_of(server) == PGSQL else {}),
         "endpoint": places if len(places) > 1 else places[0],
         "user": server.credentials.user,
         "password": server.credentials.password,
@@ -291,34 +304,17 @@ def start_keys(
     return axes.keys_of(product, version, values, plan.settings.own, known_bytes)
 
 
-# Whether the engine can drive a server; asked before anything is fetched, started or loaded.
-#
-# dbdyno runs PostgreSQL (gets, starts, proves and snapshots it), but its engine speaks MySQL's
-# protocol only. A run that wants both would fail after minutes in words of a protocol, so it is
-# refused before it begins.
+def refuse_scripts(plan: Plan, instances: Iterable[Instance]) -> None:
+    """UsageError if a script is to run on a PostgreSQL, which scripts cannot ask yet.
 
-
-def check(reference: str) -> None:
-    """The reference can be had and measured; UnknownSystemError if not; no I/O."""
-    open.check(reference)
-    refuse_unspoken(reference)
-
-
-def refuse_unspoken(reference: str) -> None:
-    """UnknownSystemError if it names a product that the engine does not speak to."""
-    if reference.strip().lower().partition(":")[0] == open.POSTGRES:
-        raise _unspoken(reference)
-
-
-def refuse_unspoken_instance(instance: Instance) -> None:
-    """The same of one that was made: only then a folder or an archive has said what it holds."""
-    if isinstance(instance, PostgresInstance):
-        raise _unspoken(instance.spec.reference)
-
-
-def _unspoken(reference: str) -> UnknownSystemError:
-    return UnknownSystemError(
-        f"{reference} cannot be measured yet: dbdyno's engine does not speak PostgreSQL",
-        wanted="a server that speaks MySQL's protocol",
-        hint="leave it out; dbdyno servers list shows the others",
-    )
+    A folder or an archive says only once it was opened what it holds.
+    """
+    scripts = [workload.name for workload in plan.workloads if workload.script is not None]
+    unable = [one.spec.label for one in instances if isinstance(one, PostgresInstance)]
+    if scripts and unable:
+        raise UsageError(
+            f"{scripts[0]}: scripts do not run on PostgreSQL yet",
+            wanted="a workload of dbdyno's own, or systems that speak MySQL's protocol",
+            found=f"the systems {', '.join(unable)}",
+            hint="compare them with oltp_read_write, say",
+        )

@@ -95,7 +95,7 @@ output      STRING text form of the results on stdout {text,json,csv,hlog}; hlog
 output-file FILE   ""   write json, csv or hlog to this file, and the text to stdout as always
 """)
 DATABASE = _options("""
-db-driver  STRING mysql database driver; this version drives mysql
+db-driver  STRING mysql database driver {mysql,pgsql}
 db-ps-mode STRING auto  prepared statements {auto,disable}
 db-debug   BOOL   off   accepted: dbdyno has nothing more to print
 """)
@@ -125,13 +125,13 @@ mysql-ignore-errors          LIST   1213,1020,1205 error codes after which an ev
     "all"
 """)
 PGSQL = _options("""
-pgsql-host     STRING localhost host; these options are for the PostgreSQL driver, which this
-    version does not have: they are accepted, and change nothing
+pgsql-host     STRING localhost host; a path is the folder of the Unix socket
 pgsql-port     INT    5432      port
 pgsql-user     STRING sbtest    user
-pgsql-password STRING ""        password
+pgsql-password STRING ""        password. Everybody on this machine can read it in the list of
+    processes; the environment variable PGPASSWORD is used when this option is absent
 pgsql-db       STRING sbtest    database
-pgsql-sslmode  STRING prefer    TLS (sysbench 1.1)
+pgsql-sslmode  STRING prefer    TLS {disable,allow,prefer,require,verify-ca,verify-full}
 """)
 WORKLOAD = _options("""
 auto_inc             BOOL   on     let the server number the rows of a new table

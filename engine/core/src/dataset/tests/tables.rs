@@ -22,6 +22,21 @@ fn the_schema_is_that_of_sysbench() {
 }
 
 #[test]
+fn on_postgresql_the_server_numbers_on_behind_the_rows() {
+    let (statements, ..) = loaded(&spec(json!({"tables": 1, "table_size": 3, "driver": "pgsql"})));
+    let id = "  id SERIAL,\n  k INTEGER DEFAULT '0' NOT NULL,\n";
+    assert!(statements[0].contains(id) && statements[0].ends_with("  PRIMARY KEY (id)\n)"));
+    assert_eq!(statements[1], "SELECT setval(pg_get_serial_sequence('sbtest1', 'id'), 3)");
+    assert_eq!(statements.last().unwrap(), "CREATE INDEX k_1 ON sbtest1(k)");
+    let own = json!({"tables": 1, "table_size": 3, "driver": "pgsql", "auto_inc": false});
+    let (statements, ..) = loaded(&spec(own));
+    assert!(statements[0].contains("  id INTEGER NOT NULL,\n"));
+    assert!(statements[1].starts_with("INSERT INTO sbtest1"));
+    let wrong = json!({"driver": "pgsql", "secondary": true, "layout": "legacy"});
+    assert_eq!(spec(wrong).mistakes().len(), 2);
+}
+
+#[test]
 fn the_tables_of_bulk_insert_are_empty_and_may_exist() {
     let bulk = |rows| {
         json!({"tables": 2, "layout": "bulk_insert", "table_size": rows,

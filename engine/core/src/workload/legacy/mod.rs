@@ -97,7 +97,8 @@ impl Legacy {
         let statements: Vec<Statement> = (1..=tables)
             .flat_map(|table| kinds.iter().map(move |kind| (table, *kind)))
             .map(|(table, (kind, part))| {
-                Statement::of(kind, &sql(kind, part, recipe.column, table, options))
+                let sql = sql(kind, part, recipe.column, table, options);
+                Statement::of(spec.driver, kind, &sql)
             })
             .collect();
         let texts = statements.iter().filter(|it| is_prepared(it.kind)).map(Statement::text);

@@ -1,5 +1,6 @@
 //! Links in memory: two ends, any cut between them, and what TLS says that is not for us.
 
+use dbdyno_core::driver::Driver;
 use dbdyno_core::random::{Distribution, Random};
 use dbdyno_core::session::link::{Link, LinkError};
 use dbdyno_core::session::tls::TlsSpec;
@@ -96,6 +97,7 @@ fn asked(link: Link, workload: &dyn Workload) -> (Connection, Vec<u8>) {
 
 fn point_selects() -> Box<dyn Workload> {
     build(&WorkloadSpec {
+        driver: Driver::Mysql,
         name: "oltp_point_select".into(),
         options: serde_json::Map::new(),
         distribution: Distribution::Uniform {},

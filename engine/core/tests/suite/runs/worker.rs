@@ -1,5 +1,6 @@
 //! The loop on bare sockets: the test is the server, and does what a real one does too rarely.
 
+use dbdyno_core::driver::Driver;
 use dbdyno_core::error::CONNECTION_LOST;
 use dbdyno_core::placement;
 use dbdyno_core::random::{Distribution, Random};
@@ -37,6 +38,7 @@ fn load<R: Reactor>(
     reconnect: Reconnect,
 ) -> (WorkerEnd, Vec<Interval>) {
     let workload = build(&WorkloadSpec {
+        driver: Driver::Mysql,
         name: "oltp_point_select".into(),
         options: serde_json::Map::new(),
         distribution: Distribution::Uniform {},

@@ -4,6 +4,7 @@
 //! (`--rand-seed=7 --tables=3 --table-size=100000 --point-selects=2 --delete-inserts=2
 //! --range-size=50`, default `special`), printed by a script that replaced its statement objects.
 
+use dbdyno_core::driver::Driver;
 use dbdyno_core::random::{Distribution, Random, Seeding};
 use dbdyno_core::workload::event::{Event, Reply, StatementKind};
 use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build, names};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 pub fn spec(name: &str, options: Value, prepared: bool) -> WorkloadSpec {
     WorkloadSpec {
+        driver: Driver::Mysql,
         name: name.to_owned(),
         options: options.as_object().expect("a map").clone(),
         distribution: Distribution::default(),
@@ -108,6 +110,75 @@ fn statements_are_prepared_in_the_order_of_sysbench() {
         let ours: Vec<&str> = workload.statements().iter().map(|it| it.sql.as_str()).collect();
         assert_eq!(ours, golden(name).0, "{name}");
     }
+}
+
+fn on_postgres(name: &str, options: Value, prepared: bool) -> Box<dyn Workload> {
+    let spec = WorkloadSpec { driver: Driver::Pgsql, ..spec(name, options, prepared) };
+    build(&spec).expect("a sound specification")
+}
+
+/// The bytes of an event of a fresh client.
+fn drawn(workload: &dyn Workload) -> Event {
+    let ids = (1..).take(workload.statements().len()).collect();
+    let mut client = Client::new(0, ids, Random::new(Seeding::Sysbench, 7, 0));
+    let mut event = Event::default();
+    workload.fill(&mut client, &mut event);
+    event
+}
+
+/// Behind type and length, or header and command, and without the zero at the end.
+fn sql_of(packet: &[u8]) -> &str {
+    let packet = if packet[0] == b'Q' { &packet[..packet.len() - 1] } else { packet };
+    std::str::from_utf8(&packet[5..]).expect("SQL")
+}
+
+#[test]
+fn on_postgresql_the_same_is_said_as_text() {
+    for name in names_with_golden_files() {
+        let (theirs, ours) =
+            (made(name, oracle_options(), false), on_postgres(name, oracle_options(), false));
+        let (mysql, postgres) = (drawn(&*theirs), drawn(&*ours));
+        assert_eq!(mysql.steps.len(), postgres.steps.len(), "{name}");
+        for step in 0..mysql.steps.len() {
+            let packet = postgres.packet(step);
+            let length = u32::from_be_bytes(packet[1..5].try_into().expect("a length"));
+            assert_eq!((packet[0], length as usize), (b'Q', packet.len() - 1), "{name}");
+            let (said, expected) = (sql_of(packet), sql_of(mysql.packet(step)));
+            if name == "oltp_insert" {
+                // MySQL takes 0 for the next number, PostgreSQL for 0.
+                let (_, values) = expected.split_once("VALUES (0, ").expect("an id");
+                let (head, own) = said.split_once("VALUES (").expect("values");
+                assert_eq!(own, values);
+                assert!(head.ends_with("(k, c, pad) "), "{head}");
+            } else {
+                assert_eq!(said, expected, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn on_postgresql_all_of_a_transaction_is_prepared() {
+    let workload = on_postgres("oltp_read_write", json!({"tables": 2}), true);
+    let statements = workload.statements();
+    assert_eq!((statements[0].sql.as_str(), statements[1].sql.as_str()), ("BEGIN", "COMMIT"));
+    assert_eq!(statements.len(), 2 + 2 * 9);
+    let range = "SELECT c FROM sbtest2 WHERE id BETWEEN $1 AND $2 ORDER BY c";
+    assert!(statements.iter().any(|it| it.sql == range));
+    let event = drawn(&*workload);
+    assert_eq!(event.steps.len(), 20);
+    for (step, about) in event.steps.iter().enumerate() {
+        let packet = event.packet(step);
+        assert!(packet.starts_with(b"B") && packet.ends_with(b"S\0\0\0\x04"));
+        assert_eq!(about.reply, Reply::Binary);
+    }
+    // The unnamed portal of statement 1 without parameters, all columns binary; then Execute and Sync.
+    assert_eq!(
+        event.packet(0),
+        b"B\0\0\0\x10\0s1\0\0\0\0\0\0\x01\0\x01E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04"
+    );
+    let older = WorkloadSpec { driver: Driver::Pgsql, ..spec("legacy_oltp", json!({}), true) };
+    assert_eq!(mistakes(&older), ["legacy_oltp: workloads of before 1.0 run on MySQL only"]);
 }
 
 #[test]

@@ -1,0 +1,189 @@
+"""The engine on a real PostgreSQL: beside sysbench, through conflicts, in a comparison."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbdyno import _engine, api
+from dbdyno.servers import open
+from dbdyno.servers.base import Server
+from support.lab_process import finished, workspace
+from support.real_server import CROWDED, login, started
+
+pytestmark = pytest.mark.live
+NEWEST = "postgres:18.6"
+SIZE = ("--table-size=2000", "--tables=2")
+ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
+WORKLOADS = (
+    "oltp_read_write",
+    "oltp_point_select",
+    "oltp_insert",
+    "select_random_points",
+    "select_random_ranges",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with started("pgload", NEWEST, {"shared_buffers": "64MB"}) as running:
+        yield running
+
+
+def options(server: Server) -> list[str]:
+    return [
+        "--db-driver=pgsql",
+        f"--pgsql-host={server.endpoint.host}",
+        f"--pgsql-port={server.endpoint.port}",
+        f"--pgsql-user={server.credentials.user}",
+        f"--pgsql-db={server.database}",
+    ]
+
+
+def ran(program: str, server: Server, *words: str) -> str:
+    ours = [sys.executable, "-c", ENTRY]
+    lab = str(Path(open.__file__).parents[2])
+    secret = {"PGPASSWORD": server.credentials.password, "PYTHONPATH": lab}
+    command = [*(ours if program == "dbdyno" else [program]), *options(server), *words]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **secret}
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def counts(report: str) -> dict[str, float]:
+    wanted = {"read", "write", "other", "total", "transactions", "ignored errors", "reconnects"}
+    found = re.findall(r"^ +([a-z ]+): +([0-9]+)", report, re.MULTILINE)
+    return {name: float(number) for name, number in found if name in wanted}
+
+
+@pytest.mark.parametrize("maker", ["dbdyno", "sysbench"])
+def test_dbdyno_and_sysbench_use_each_others_tables(server: Server, maker: str) -> None:
+    sysbench = shutil.which("sysbench")
+    if sysbench is None:
+        pytest.skip("sysbench is not installed; `make test` as root installs it")
+    programs = {"dbdyno": "dbdyno", "sysbench": sysbench}
+    (other,) = set(programs) - {maker}
+    ran(programs[maker], server, "oltp_read_write", *SIZE, "prepare")
+    try:
+        for workload in WORKLOADS:
+            load = (workload, *SIZE, "--threads=1", "--events=50", "--time=30", "run")
+            own, theirs = (counts(ran(programs[name], server, *load)) for name in programs)
+            assert own == theirs, workload
+            assert own["total"] > 0
+        ran(programs[other], server, "oltp_insert", *SIZE, "--threads=4", "--time=1", "run")
+    finally:
+        ran(programs[other], server, "oltp_read_write", *SIZE, "cleanup")
+    assert server.ask("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [("0",)]
+
+
+def spec(server: Server, **more: Any) -> dict[str, Any]:
+    return {
+        **login(server),
+        "driver": "pgsql",
+        "connections": 4,
+        "window_s": 1.0,
+        "seed": 1,
+        "workload": {
+            "name": "oltp_read_write",
+            "options": {"tables": 1, "table_size": 1000},
+        },
+        **more,
+    }
+
+
+def driven(asked: dict[str, Any]) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(_engine.run(json.dumps(asked), None, _engine.Stop()))
+    return record
+
+
+@pytest.fixture
+def small(server: Server) -> Iterator[dict[str, Any]]:
+    """A table of 1000 rows."""
+    tables = {**login(server), "driver": "pgsql", "tables": 1}
+    made = {**tables, "table_size": 1000, "seed": 1}
+    report = json.loads(_engine.prepare(json.dumps(made), None, _engine.Stop()))
+    assert report["rows"] == 1000
+    yield made
+    _engine.cleanup(json.dumps(tables), _engine.Stop())
+
+
+def test_conflicts_are_rolled_back_and_retried(server: Server, small: dict[str, Any]) -> None:
+    server.ask(
+        f"ALTER ROLE {server.credentials.user} SET default_transaction_isolation = serializable"
+    )
+    try:
+        options = {"tables": 1, "table_size": 20}
+        record = driven(
+            spec(server, workload={"name": "oltp_read_write", "options": options}, connections=8)
+        )
+    finally:
+        server.ask(f"ALTER ROLE {server.credentials.user} RESET default_transaction_isolation")
+    assert record["failure"] is None
+    measured = record["intervals"]
+    errors = {code for one in measured for code in one["errors"]}
+    assert "40001" in errors <= {"40001", "40P01", "23505"}
+    assert sum(one["restarts"] for one in measured) > 0
+    assert sum(one["events"] for one in measured) > 0
+
+
+def test_a_refused_statement_ends_the_run_in_the_servers_words(
+    server: Server, small: dict[str, Any]
+) -> None:
+    server.ask("ALTER TABLE sbtest1 DROP COLUMN pad")
+    with pytest.raises(RuntimeError, match="42703"):
+        driven(spec(server))
+    with pytest.raises(RuntimeError, match="SQLSTATE 53300"):
+        driven(spec(server, connections=5000))
+    wrong = spec(server, password="wrong")
+    with pytest.raises(RuntimeError, match="28P01"):
+        driven(wrong)
+    with pytest.raises(ValueError, match="compression is MySQL's"):
+        driven(spec(server, compression=True))
+
+
+def test_lost_sessions_are_opened_again(server: Server, small: dict[str, Any]) -> None:
+    asked = spec(server, ignore_errors="all", window_s=2.0)
+    told: list[dict[str, Any]] = []
+
+    def kill(text: str) -> None:
+        told.append(json.loads(text))
+        if len(told) == 1:
+            server.ask(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                f" WHERE usename = '{server.credentials.user}'"
+            )
+
+    text = json.dumps({**asked, "interval_s": 0.5})
+    record = json.loads(_engine.run(text, kill, _engine.Stop()))
+    assert record["failure"] is None
+    assert sum(one["reconnects"] for one in record["intervals"]) == 4
+    assert record["intervals"][-1]["events"] + record["intervals"][-2]["events"] > 0
+
+
+def test_mysql_and_postgresql_are_compared_on_the_same_rows() -> None:
+    with workspace() as folder:
+        ended = finished(
+            folder,
+            *("compare", "mysql:8.0.33", NEWEST, "--threads", "2", "--blocks", "3"),
+            *("--warmup", "0", "--window", "2", "--tables", "1", "--table-size", "1000"),
+            *CROWDED,
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        measured = api.load("latest", folder).trials
+    assert {one.trial.system for one in measured} == {"mysql:8.0.33", NEWEST}
+    assert {one.failure for one in measured} == {None}
+    (digest,) = {one.dataset for one in measured}
+    assert digest
+    plans = [one.evidence.query_plans for one in measured if one.trial.system == NEWEST]
+    assert "Index Scan using sbtest1_pkey on sbtest1" in plans[0]["point_selects"]

@@ -5,13 +5,14 @@ a machine of its own decides how many such machines are needed. So its cost is w
 user + system CPU of the whole process, start-up included, per query that its own report counts.
 
 The two programs take turns in an order drawn for each cell and repetition, on one freshly prepared
-MySQL server. A cell's figure is the median over repetitions of the ratio of neighbours. The target
+server. A cell's figure is the median over repetitions of the ratio of neighbours. The target
 is about the geometric mean of all cells; and no cell may cost nearly as much as with sysbench. A
 single connection is no cell: all of its cost is that each reply wakes up the client, whoever it is.
 
     .venv/bin/python -m benchmarks.client_cpu                 # the full table, some twenty minutes
     .venv/bin/python -m benchmarks.client_cpu --seconds 1 --repeats 1 --connections 1
     .venv/bin/python -m benchmarks.client_cpu --lua           # Lua scripts, as sysbench's are
+    .venv/bin/python -m benchmarks.client_cpu --system postgres:18.6
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from dbdyno.servers.base import Server
 
 TARGET = 0.45
 TARGET_LUA = 0.55
+TARGET_POSTGRES = 0.5
 SCRIPTS = ROOT / "engine/core/src/script/lua/scripts"
 CELL_MOST = 0.9
 WORKLOADS = "oltp_point_select,oltp_read_only,oltp_read_write,oltp_write_only"
@@ -103,7 +105,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cell-most", type=float, default=CELL_MOST, help="of any one cell")
     parser.add_argument("--json", help="write all samples to this file")
     options = parser.parse_args()
-    options.target = options.target or (TARGET_LUA if options.lua else TARGET)
+    target = TARGET_POSTGRES if options.system.startswith("postgres") else TARGET
+    options.target = options.target or (TARGET_LUA if options.lua else target)
     return options
 
 

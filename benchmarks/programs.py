@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmarks.built import ROOT
 
+from dbdyno.experiment.engine.spec import PGSQL, driver_of
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 
@@ -61,17 +62,9 @@ def run_program(
     `options` has `tables`, `table_size` and `seconds`; `more` are options as they are typed.
     """
     workload, transport, connections = cell
-    endpoint = server.endpoint
-    place = (
-        [f"--mysql-socket={endpoint.socket}"]
-        if transport == "socket"
-        else [f"--mysql-host={endpoint.host}", f"--mysql-port={endpoint.port}"]
-    )
     arguments = [
         workload,
-        *place,
-        f"--mysql-user={server.credentials.user}",
-        f"--mysql-db={server.database}",
+        *_login_typed(server, transport),
         f"--tables={options.tables}",
         f"--table-size={options.table_size}",
         f"--threads={connections}",
@@ -81,6 +74,19 @@ def run_program(
         command,
     ]
     return finished(program, arguments, server.credentials.password)
+
+
+def _login_typed(server: Server, transport: str) -> list[str]:
+    """Options of the server's driver that name it and the load's user."""
+    endpoint, driver = server.endpoint, driver_of(server)
+    who = [f"--{driver}-user={server.credentials.user}", f"--{driver}-db={server.database}"]
+    tcp = [f"--{driver}-host={endpoint.host}", f"--{driver}-port={endpoint.port}"]
+    if transport != "socket" or endpoint.socket is None:
+        return [f"--db-driver={driver}", *tcp, *who]
+    if driver == PGSQL:
+        folder = f"--pgsql-host={endpoint.socket.parent}"
+        return [f"--db-driver={driver}", folder, f"--pgsql-port={endpoint.port}", *who]
+    return [f"--mysql-socket={endpoint.socket}", *who]
 
 
 def login(server: Server, transport: str = "tcp") -> dict[str, Any]:
@@ -124,7 +130,7 @@ def finished(program: list[str], arguments: list[str], password: str) -> tuple[f
             [*program, *hidden, *arguments],
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "MYSQL_PWD": password},
+            env={**os.environ, "MYSQL_PWD": password, "PGPASSWORD": password},
         )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

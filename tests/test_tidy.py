@@ -46,7 +46,7 @@ ENGINE_ARROWS: dict[str, str] = {
     "worker": "script opening record spec reactor session time workload placement error random "
     "driver",
     "opening": "spec session workload error driver",
-    "script": "record spec session time workload error random",
+    "script": "record spec session time workload error random driver",
     "reference": "session record system random",
     "record": "time workload placement error random",
     "dataset": "spec session error random driver",

@@ -145,14 +145,29 @@ function event()
   end
 end
 
+ffi.cdef("int usleep(unsigned int);")
+
+-- PostgreSQL refuses two that create one table at the same time, so one does and the others wait.
+local function create_table(connection)
+  local is_mysql = sysbench.sql.driver():name() == "mysql"
+  local schema = is_mysql and "DATABASE()" or "CURRENT_SCHEMA()"
+  if sysbench.tid % math.max(sysbench.opt.threads, 1) == 0 then
+    local fields = {}
+    for field = 0, FIELDS - 1 do
+      fields[field + 1] = string.format("field%d VARCHAR(%d) NOT NULL", field, sysbench.opt.field_length)
+    end
+    connection:query("CREATE TABLE IF NOT EXISTS usertable (ycsb_key VARCHAR(64) NOT NULL PRIMARY KEY, "
+      .. table.concat(fields, ", ") .. ")")
+  end
+  while tonumber(connection:query_row("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = "
+    .. schema .. " AND table_name = 'usertable'")) == 0 do
+    ffi.C.usleep(50000)
+  end
+end
+
 local function prepare_ycsb()
   local connection = sysbench.sql.driver():connect()
-  local fields = {}
-  for field = 0, FIELDS - 1 do
-    fields[field + 1] = string.format("field%d VARCHAR(%d) NOT NULL", field, sysbench.opt.field_length)
-  end
-  connection:query("CREATE TABLE IF NOT EXISTS usertable (ycsb_key VARCHAR(64) NOT NULL PRIMARY KEY, "
-    .. table.concat(fields, ", ") .. ")")
+  create_table(connection)
   connection:bulk_insert_init("INSERT INTO usertable VALUES ")
   local step = math.max(sysbench.opt.threads, 1)
   local share = math.ceil(sysbench.opt.records / step)

@@ -12,10 +12,11 @@ from dbdyno import __main__
 from dbdyno.cli import flow
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
-from dbdyno.experiment import order, runner
+from dbdyno.experiment import certify, order, runner
 from dbdyno.experiment.context import Progress
 from dbdyno.experiment.watch import environment
 from dbdyno.language.catalogues import Language
+from dbdyno.measurement.certificate import CertificateFacts, KnownAnswer
 from dbdyno.plan.plan import ChosenDesign, DesignPlan, Plan, TrialPlan
 from dbdyno.report.formats.stdout import Output
 from dbdyno.store.reading import StoredRun
@@ -172,6 +173,17 @@ def test_a_run_ends_with_the_verdict_and_where_the_report_is(
     for line in said.out.splitlines()[-2:]:
         assert Path(line.removeprefix("report:").strip()).is_file()
     assert said.err.startswith(f"run {run.run_id}: 6 trials, about ")
+
+
+def test_a_run_on_a_machine_whose_generator_did_not_pass_is_told_at_once(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = (KnownAnswer(question="rate", statistic="p99", truth=10.0, seen=20.0),)
+    facts = CertificateFacts(digest="d", made_at="2026-11-23T08:48:10+00:00", wrong=wrong)
+    monkeypatch.setattr(certify, "known", lambda: facts)
+    monkeypatch.setattr(runner, "run", made_bench())
+    begin(workspace)
+    assert "did not pass on this machine (2026-11-23T08:48:10+00:00)" in capsys.readouterr().err
 
 
 def test_json_and_markdown_are_all_of_stdout(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,8 +18,10 @@ import pytest
 from dbdyno import _engine, api
 from dbdyno.servers import open
 from dbdyno.servers.base import Server
+from dbdyno.servers.process import server_user
 from support.lab_process import finished, workspace
 from support.real_server import CROWDED, login, started
+from support.source import ROOT
 
 pytestmark = pytest.mark.live
 NEWEST = "postgres:18.6"
@@ -169,6 +172,81 @@ def test_lost_sessions_are_opened_again(server: Server, small: dict[str, Any]) -
     assert record["failure"] is None
     assert sum(one["reconnects"] for one in record["intervals"]) == 4
     assert record["intervals"][-1]["events"] + record["intervals"][-2]["events"] > 0
+
+
+LUA = ROOT / "engine/core/src/script/lua/scripts/oltp_read_write.lua"
+SCRIPTS = {
+    "tpcc": ("--warehouses=1", "--items=100", "--customers=30"),
+    "ycsb": ("--records=500",),
+}
+
+
+def test_a_lua_script_does_what_sysbench_does_with_its_own(server: Server) -> None:
+    sysbench = shutil.which("sysbench")
+    if sysbench is None:
+        pytest.skip("sysbench is not installed; `make test` as root installs it")
+    ran("dbdyno", server, str(LUA), *SIZE, "prepare")
+    try:
+        load = (*SIZE, "--threads=1", "--events=50", "--time=30", "run")
+        own = counts(ran("dbdyno", server, str(LUA), *load))
+        assert own == counts(ran(sysbench, server, "oltp_read_write", *load))
+        ran("dbdyno", server, str(LUA), *SIZE, "--threads=8", "--time=1", "run")
+        ran("dbdyno", server, str(LUA), *SIZE, "--db-ps-mode=disable", "--events=50", "run")
+    finally:
+        ran("dbdyno", server, str(LUA), *SIZE, "cleanup")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_tpcc_and_ycsb_run_and_keep_their_rows_through_conflicts(
+    server: Server, script: str
+) -> None:
+    typed = (str(ROOT / f"workloads/{script}.lua"), *SCRIPTS[script], "--threads=4")
+    user, isolation = server.credentials.user, "default_transaction_isolation"
+    ran("dbdyno", server, *typed, "prepare")
+    server.ask(f"ALTER ROLE {user} SET {isolation} = serializable")
+    try:
+        told = ran("dbdyno", server, *typed, "--time=3", "run")
+        assert counts(told)["transactions"] > 20
+        if script == "tpcc":
+            assert counts(told)["ignored errors"] > 0
+            ran("dbdyno", server, *typed, "check")
+    finally:
+        server.ask(f"ALTER ROLE {user} RESET {isolation}")
+        ran("dbdyno", server, *typed, "cleanup")
+
+
+CERTIFICATES = {
+    "rsa": ("-newkey", "rsa:2048", "-sha256"),
+    "ec": ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp384r1", "-sha384"),
+}
+
+
+@pytest.mark.parametrize("kind", CERTIFICATES)
+def test_a_password_is_bound_to_the_certificate_where_there_is_tls(kind: str) -> None:
+    """A wrong binding would be refused by the server: the proof is made over it."""
+    with TemporaryDirectory(prefix="dbdyno-tls-") as name:
+        folder, certificate, key = Path(name), Path(name) / "own.crt", Path(name) / "own.key"
+        folder.chmod(0o755)
+        made = ["openssl", "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=here"]
+        made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key)]
+        subprocess.run(
+            [*made, "-out", str(certificate), *CERTIFICATES[kind]], check=True, capture_output=True
+        )
+        if (user := server_user()) is not None:
+            os.chown(key, 0, user.gid)
+            key.chmod(0o640)
+        files = {"ssl_cert_file": str(certificate), "ssl_key_file": str(key)}
+        with started("pgtls", NEWEST, {"ssl": "on", **files}) as server:
+            tables = {**login(server), "driver": "pgsql", "tables": 1}
+            tls = {"tls": {"mode": "verify_identity", "ca": str(certificate)}}
+            loaded = {**tables, **tls, "table_size": 1000, "seed": 1}
+            _engine.prepare(json.dumps(loaded), None, _engine.Stop())
+            record = driven(spec(server, **tls))
+            assert record["failure"] is None
+            assert record["transport"].startswith("TLS 1.3")
+            wrong = {**spec(server, **tls), "password": "wrong"}
+            with pytest.raises(RuntimeError, match="28P01"):
+                driven(wrong)
 
 
 def test_mysql_and_postgresql_are_compared_on_the_same_rows() -> None:

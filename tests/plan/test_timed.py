@@ -97,10 +97,12 @@ def measured(system: str, block: int, position: int, at_s: float, tps: float) ->
     return made.model_copy(update={"trial": trial, "started_at": at, "warmup_s": 4.0})
 
 
-def test_costs_are_read_from_when_trials_began() -> None:
-    """Each start takes 7 s here; what lies between blocks, a load or a pause, is none."""
+@pytest.mark.parametrize("first_start_s", [7, 37])
+def test_costs_are_read_from_when_trials_began(first_start_s: int) -> None:
+    """Each start takes 7 s here, but for a first one that may have waited for the disk; what lies
+    between blocks, a load or a pause, is none. What all of it took is no longer left."""
     plan = begun(plan_of(600))
-    at_s = (0, 17, 334, 351)
+    at_s = (0, 10 + first_start_s, 334, 351)
     first = [
         measured(system, block, position, at, 100 + 3 * block)
         for (system, block, position), at in zip(
@@ -109,6 +111,8 @@ def test_costs_are_read_from_when_trials_began() -> None:
     ]
     found = chosen(plan, first, loads_s=0.0)
     assert found.block_s == pytest.approx(2 * (4 + found.window_s + 7), abs=0.1)
+    spent_s = 351 + 10
+    assert 600 - found.block_s < spent_s + (found.blocks - 2) * found.block_s <= 600
 
 
 def test_time_for_loading_is_time_for_fewer_blocks() -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 from dbdyno import api
 from dbdyno.cli.progress import watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
-from dbdyno.experiment import forecast, order, runner
+from dbdyno.experiment import certify, forecast, order, runner
 from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import Judgement, enough
 from dbdyno.judge.verdict import is_open
@@ -157,6 +157,11 @@ def _run(
             hint=f"its report: dbdyno report {run.run_id}; measure anew: dbdyno compare --help",
         )
     _note(_announcement(run))
+    if (known := certify.known()).failed:
+        _note(
+            f"the load generator did not pass on this machine ({known.made_at}), so the trials of"
+            " this run will be void: dbdyno certify tries it again, in a minute"
+        )
     sufficient = None if all_blocks else _enough(store, run)
     ended_by = _measure(store, run, workspace, sufficient, retry=retry, language=options.language)
     if ended_by is None or store.done(run.run_id):

@@ -69,7 +69,6 @@ def run(
             block is begun once it says yes. None: all blocks are run.
 
     Raises:
-        UsageError: the engine cannot do on one of the systems what the plan asks for.
         Interrupted: the user pressed Ctrl-C; what was measured is stored.
         CellError: no cell of the plan can be run.
         ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.

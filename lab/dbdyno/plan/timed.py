@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
-from statistics import fmean, median
+from statistics import fmean
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -125,19 +125,25 @@ def chosen(plan: Plan, first: Sequence[Measurement], loads_s: float) -> ChosenDe
         whole = [i for i in one.measured if i.end_s - i.start_s > 0.5]
         rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])
         arms.setdefault((one.trial.system, one.trial.cell.key), []).append(rates)
-    return narrowest(plan, scatter_of(list(arms.values())), _costs(plan, first, loads_s))
+    scatter, costs = scatter_of(list(arms.values())), _costs(plan, first, loads_s)
+    return narrowest(plan, scatter, costs, _spent_s(first))
 
 
-def narrowest(plan: Plan, scatter: Scatter, costs: Costs) -> ChosenDesign:
+def narrowest(
+    plan: Plan, scatter: Scatter, costs: Costs, spent_s: float | None = None
+) -> ChosenDesign:
     """The window, and the blocks that then fit into the time, with the narrowest interval.
 
     Args:
         plan: as `begun` gives it.
+        spent_s: what the first blocks took; what they should take by `costs` if it is not known.
     """
     if plan.design.time_s is None:
         raise ValueError("the plan has no time")
     window_s, warmup_s = plan.trial.window_s, plan.trial.warmup_s
-    left_s = plan.design.time_s - FIRST_BLOCKS * _block_s(plan, warmup_s + window_s, costs)
+    if spent_s is None:
+        spent_s = FIRST_BLOCKS * _block_s(plan, warmup_s + window_s, costs)
+    left_s = plan.design.time_s - spent_s
 
     def blocks_of(length_s: float) -> int:
         more = int(left_s / _block_s(plan, warmup_s + length_s, costs))
@@ -211,7 +217,11 @@ def _second_noise(trials: Sequence[Rates]) -> float:
 
 
 def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
-    """What a start and a trial take here; gaps between blocks may hold a load or a pause."""
+    """What a start and a trial take here; gaps between blocks may hold a load or a pause.
+
+    The shortest gap counts: the first restores wait for a disk that still works on what was
+    written before them (21 s where later ones take 2), and must not make all blocks look so dear.
+    """
     gaps: dict[bool, list[float]] = {True: [], False: []}
     for before, after in pairwise(sorted(first, key=lambda one: one.started_at)):
         if before.trial.block != after.trial.block:
@@ -219,9 +229,15 @@ def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
         same = before.trial.position == after.trial.position
         ended_s = _at_s(before) + before.warmup_s + before.window_s
         gaps[same and plan.procedure.restart == "block"].append(max(0.0, _at_s(after) - ended_s))
-    start_s = median(gaps[False]) if gaps[False] else START_S_USUAL
-    trial_s = median(gaps[True]) if gaps[True] else min(start_s, TRIAL_S)
+    start_s = min(gaps[False], default=START_S_USUAL)
+    trial_s = min(gaps[True], default=min(start_s, TRIAL_S))
     return Costs(start_s, trial_s, loads_s)
+
+
+def _spent_s(first: Sequence[Measurement]) -> float | None:
+    """From the first trial's beginning to the last one's end; None without any."""
+    ends = [_at_s(one) + one.warmup_s + one.window_s for one in first]
+    return max(ends) - min(map(_at_s, first)) if ends else None
 
 
 def _at_s(measurement: Measurement) -> float:

@@ -24,10 +24,9 @@ from dbdyno.sysbench.options.command_line import (
     declared_values,
     options_help,
 )
-from dbdyno.sysbench.options.table import GLOBAL_TABLE, unsupported
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Kind, Option, Values, argument_error, fatal
 from dbdyno.sysbench.request import General, Request, distribution
-from dbdyno.sysbench.target import PGSQL
 
 _PREFIXES = ("/usr/local/share/lua/5.1", "/usr/share/lua/5.1")
 _LIBRARIES = ("/usr/local/lib/lua/5.1", "/usr/lib/lua/5.1")
@@ -125,8 +124,6 @@ def _spec(
 ) -> dict[str, Any]:
     """The engine's spec of the script, without its options."""
     values, general = request.values, request.general
-    if request.driver() == PGSQL:
-        raise unsupported("--db-driver=pgsql with a script", "scripts on PostgreSQL")
     others = {name: distribution(values, name) for name in _PARAMETERS}
     return {
         "source": file.source,
@@ -139,7 +136,7 @@ def _spec(
         "package_path": _search_path(),
         "package_cpath": _library_path(),
         "luajit_cmd": values.text("luajit-cmd") or None,
-        "driver": values.text("db-driver") or "mysql",
+        "driver": request.driver(),
         "verbosity": general.verbosity,
         "distribution": general.distribution,
         **others,

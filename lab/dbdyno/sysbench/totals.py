@@ -123,7 +123,8 @@ def _errors(intervals: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     merged: Counter[str] = Counter()
     for interval in intervals:
         merged.update(interval["errors"])
-    return dict(sorted(merged.items(), key=lambda item: int(item[0])))
+    # Numbers in their order, then SQLSTATEs; those of PostgreSQL may be all digits, and are longer.
+    return dict(sorted(merged.items(), key=lambda item: (len(item[0]), item[0])))
 
 
 def _histograms(intervals: Sequence[Mapping[str, Any]]) -> dict[str, Histogram]:

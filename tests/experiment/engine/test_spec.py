@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import pytest
 
 from dbdyno.errors import UsageError
-from dbdyno.experiment.engine import spec
 from dbdyno.experiment.engine.spec import (
     cleanup_spec,
     dataset_hash,
@@ -20,10 +16,8 @@ from dbdyno.experiment.order import trials_of
 from dbdyno.plan.plan import DatasetPlan, DistributionPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.workload import WorkloadPlan
-from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
-from dbdyno.servers.postgres.instance import PostgresInstance
+from dbdyno.servers.base import Credentials, Endpoint
 from support import making
-from support.fakes import FakeInstance
 
 
 class Server:
@@ -141,16 +135,3 @@ def test_a_planted_slowdown_stands_still_for_two_percent_of_the_window_and_nothi
     planted = specs["planted"].pop("standstill")
     assert planted == {"share": 0.02, "period_s": 10.0}
     assert specs["planted"] == specs["same"] == specs[""]
-
-
-def test_scripts_are_refused_on_a_folder_that_turns_out_to_hold_postgresql():
-    made = PostgresInstance.__new__(PostgresInstance)
-    made.spec = ServerSpec("pg", "path:/opt/server")
-    script = WorkloadPlan(name="my.lua", label="my", script="function event() end")
-    scripted = making.plan().model_copy(update={"workloads": (script,)})
-    with pytest.raises(UsageError, match=r"^my.lua: scripts do not run on PostgreSQL yet"):
-        spec.refuse_scripts(scripted, [made])
-    assert spec.refuse_scripts(making.plan(), [made]) is None
-    with TemporaryDirectory() as folder:
-        fake = FakeInstance(ServerSpec("my", "path:/opt/other"), Path(folder), [], ())
-        assert spec.refuse_scripts(scripted, [fake]) is None

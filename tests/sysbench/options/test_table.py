@@ -84,7 +84,6 @@ def test_no_name_stands_twice():
 
 
 REFUSED = {
-    "cpu --db-driver=pgsql run": "--db-driver=pgsql with a script: ",
     "oltp_read_write --mysql-compression --mysql-compression-algorithms=zstd run": (
         "--mysql-compression-algorithms=zstd: "
     ),

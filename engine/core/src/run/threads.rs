@@ -39,19 +39,24 @@ pub struct ThreadConnections {
 
 impl ThreadConnections {
     fn add(&mut self, spec: &RunSpec, number: u32, one: Opened, random: Random) {
-        if number == 0 {
-            let transport = one.link.to_string();
-            let server_version = one.server_version.clone();
-            self.server = Some(ServerInfo { server_version, transport });
-        }
-        let client = Client::new(number, Vec::new(), random);
-        let (socket, connection) = Connection::of(one, client);
-        self.sockets.push(socket);
+        let connection = self.connect(number, one, random);
         self.connections.push(if spec.endpoint.are_several() {
             connection.at(&spec.endpoint.of(number))
         } else {
             connection
         });
+    }
+
+    /// Takes the socket; gives the connection, which is not among the others yet.
+    fn connect(&mut self, number: u32, one: Opened, random: Random) -> Connection {
+        if number == 0 {
+            let transport = one.link.to_string();
+            let server_version = one.server_version.clone();
+            self.server = Some(ServerInfo { server_version, transport });
+        }
+        let (socket, connection) = Connection::of(one, Client::new(number, Vec::new(), random));
+        self.sockets.push(socket);
+        connection
     }
 }
 
@@ -145,16 +150,16 @@ pub fn of_script(
         (0..).zip(opened).zip(spec.seeding.streams(spec.seed))
     {
         let own = &mut sources[number as usize % count];
-        let client = Client::new(number, Vec::new(), random);
-        let Some(HandedOver { socket, link, deprecate_eof, server_version }) = handed else {
-            own.connections.push(Connection::new(true, client).scripted(thread));
-            continue;
+        let connection = match handed {
+            Some(HandedOver { socket, link, driver, deprecate_eof, server_version }) => {
+                let statement_ids = Vec::new();
+                let opened =
+                    Opened { socket, link, statement_ids, driver, deprecate_eof, server_version };
+                own.connect(number, opened, random)
+            }
+            None => Connection::new(true, Client::new(number, Vec::new(), random)),
         };
-        if number == 0 {
-            own.server = Some(ServerInfo { server_version, transport: link.to_string() });
-        }
-        own.sockets.push(socket);
-        own.connections.push(Connection::new(deprecate_eof, client).over(link).scripted(thread));
+        own.connections.push(connection.scripted(thread));
     }
     Ok(sources)
 }

@@ -4,21 +4,23 @@
 //! sends the same packets and fills in the same answers.
 
 use super::log::Log;
-use super::results::{ResultSpan, packet, results_in};
-use super::task::{Bound, Happened, Happening, Op, SqlConnection, Task};
-use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, Failure, is_loss};
+use super::protocol::{self, ScriptSession};
+use super::results::{ResultSpan, next_row, packet, results_in, results_in_postgres};
+use super::task::{Happened, Happening, Op, SqlConnection, Task};
+use crate::driver::Driver;
+use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure};
 use crate::record::recorder::Answer;
 use crate::session::link::Link;
-use crate::session::{Endpoint, Refusal, Session, Timeouts, Transport};
+use crate::session::{Endpoint, PostgresSession, Refusal, Session, Timeouts, Transport};
 use crate::spec::DatabaseSpec;
 use crate::time::clock::Clock;
 use crate::workload::event::Reply;
-use dbdyno_wire::mysql::command::{self, Parameter};
+use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::result_set;
-use dbdyno_wire::mysql::scanner::Summary;
+use dbdyno_wire::mysql::scanner::{ServerError, Summary};
+use dbdyno_wire::postgres::message;
 use std::collections::VecDeque;
 use std::ffi::CString;
-use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -33,8 +35,6 @@ const UNKNOWN_HOST: u16 = 2005;
 const NO_SUCH_NAME: &str = "failed to lookup address information";
 /// Delay between two attempts to reconnect.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
-/// Bytes that are kept of one answer.
-const REPLY_LENGTH_MAX: usize = 256 << 20;
 
 const IGNORABLE: u32 = 1;
 const FATAL: u32 = 2;
@@ -60,9 +60,15 @@ impl Database {
         Ok(Self { spec, transport, timeouts, next: AtomicU32::new(0), is_over })
     }
 
-    fn open(&self, endpoint: &Endpoint) -> Result<Session, Failure> {
-        Session::connect_script(endpoint, &self.spec.login(), &self.transport, &self.timeouts)
-            .map_err(|error| error.into_failure("connect", ""))
+    fn open(&self, endpoint: &Endpoint) -> Result<ScriptSession, Failure> {
+        let (login, transport, timeouts) = (self.spec.login(), &self.transport, &self.timeouts);
+        match self.spec.driver {
+            Driver::Mysql => Session::connect_script(endpoint, &login, transport, timeouts)
+                .map(ScriptSession::Mysql),
+            Driver::Pgsql => PostgresSession::connect(endpoint, &login, transport, timeouts)
+                .map(ScriptSession::Pgsql),
+        }
+        .map_err(|error| error.into_failure("connect", ""))
     }
 }
 
@@ -89,7 +95,7 @@ impl Caller {
 struct Open {
     endpoint: Endpoint,
     /// None in a dry run, when it is closed, and when the loop has it.
-    session: Option<Session>,
+    session: Option<ScriptSession>,
     statements: Vec<Prepared>,
     /// The packets of the last answer; rows are read from here.
     reply: Vec<u8>,
@@ -114,6 +120,7 @@ struct Prepared {
 pub(crate) struct HandedOver {
     pub(crate) socket: OwnedFd,
     pub(crate) link: Link,
+    pub(crate) driver: Driver,
     pub(crate) deprecate_eof: bool,
     pub(crate) server_version: String,
 }
@@ -145,10 +152,12 @@ impl Connections {
     pub(super) fn hand_over(&mut self, number: u32) -> Option<HandedOver> {
         let open = self.open.get_mut(place(number))?;
         let session = open.session.take()?;
-        let (deprecate_eof, server_version) =
-            (session.deprecate_eof(), session.server_version().to_owned());
-        let (socket, link) = session.into_stream();
-        Some(HandedOver { socket, link, deprecate_eof, server_version })
+        let (driver, deprecate_eof) = (self.database.spec.driver, session.deprecate_eof());
+        let (version, (socket, link)) = match session {
+            ScriptSession::Mysql(it) => (it.server_version().to_owned(), it.into_stream()),
+            ScriptSession::Pgsql(it) => (it.server_version().to_owned(), it.into_stream()),
+        };
+        Some(HandedOver { socket, link, driver, deprecate_eof, server_version: version })
     }
 
     /// Where the answers of connection `number` are kept.
@@ -173,7 +182,14 @@ impl Connections {
 
     /// The values of row `index` of the last answer; rows come in their order.
     pub(super) fn row(&mut self, number: u32, index: u32) -> Option<Vec<Option<&[u8]>>> {
+        let driver = self.database.spec.driver;
         let open = self.open.get_mut(place(number))?;
+        if driver == Driver::Pgsql {
+            let start = if index == 0 { open.result.start } else { open.row.0 };
+            let (payload, next) = next_row(&open.reply, start)?;
+            open.row = (next, index + 1);
+            return message::row(payload);
+        }
         if index == 0 {
             open.row = (open.first_row()?, 0);
         }
@@ -282,6 +298,10 @@ fn tell_unreachable(host: &Caller, endpoint: &Endpoint, failure: &Failure) {
         (None, Endpoint::Tcp { .. }) => (CANNOT_CONNECT, failure.message.clone()),
         (None, Endpoint::Unix { .. }) => (CANNOT_CONNECT - 1, failure.message.clone()),
     };
+    if host.connections.database.spec.driver == Driver::Pgsql {
+        host.log.line(0, &format!("Connection to database failed: {words}"));
+        return;
+    }
     host.log.line(0, &format!("unable to connect to MySQL server on {place}, aborting..."));
     host.log.line(0, &format!("error {code}: {words}"));
 }
@@ -305,7 +325,7 @@ fn reconnect(host: &mut Caller) -> bool {
     }
 }
 
-fn reopened(host: &mut Caller, number: u32, session: Session) {
+fn reopened(host: &mut Caller, number: u32, session: ScriptSession) {
     let now_ns = host.now_ns();
     host.connections.renewed(number, session.deprecate_eof());
     host.connections.open[place(number)].session = Some(session);
@@ -332,9 +352,7 @@ fn exchange(host: &mut Caller) -> bool {
     let open = &mut host.connections.open[number];
     open.reply.clear();
     let outcome = match &mut open.session {
-        Some(session) => {
-            session.exchange_keeping(&request, reply.into(), &mut open.reply, REPLY_LENGTH_MAX)
-        }
+        Some(session) => session.exchange(&request, reply, &mut open.reply),
         None => Err(Refusal::Lost("the connection is closed".to_owned())),
     };
     host.connections.request = request;
@@ -354,13 +372,30 @@ fn exchange(host: &mut Caller) -> bool {
             true
         }
         Err(Refusal::Server(error)) => {
-            let state = String::from_utf8_lossy(&error.sqlstate).into_owned();
-            refused_blocking(host, asked_ns, error.code, &state, &error.message)
+            roll_back(host, number, &error);
+            refused_blocking(host, asked_ns, &error)
         }
         Err(Refusal::Lost(why)) => {
             let message = format!("Lost connection to the server during query: {why}");
-            refused_blocking(host, asked_ns, CONNECTION_LOST, "HY000", &message)
+            refused_blocking(host, asked_ns, &lost(message))
         }
+    }
+}
+
+/// The error that a lost connection is to a script.
+pub(super) fn lost(message: String) -> ServerError {
+    ServerError { code: CONNECTION_LOST, sqlstate: *b"HY000", message }
+}
+
+/// After an error that is to be ignored PostgreSQL takes nothing but a ROLLBACK; sysbench sends it too.
+fn roll_back(host: &mut Caller, number: usize, error: &ServerError) {
+    let is_ignored = host.connections.database.spec.ignore_errors.contains(ErrorCode::of(error));
+    if let Some(ScriptSession::Pgsql(session)) = &mut host.connections.open[number].session
+        && is_ignored
+        && !ErrorCode::of(error).is_loss()
+    {
+        // A session that broke over it says so when it is asked next.
+        drop(session.query("ROLLBACK"));
     }
 }
 
@@ -388,9 +423,11 @@ fn statement_number(open: &Open) -> u32 {
 pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
     out.append(&mut host.connections.unanswered);
     let number = place(connection(host).number);
+    let driver = host.connections.database.spec.driver;
     match host.task.op() {
         Some(Op::Prepare) => {
-            command::statement_prepare(out, host.task.text());
+            let id = statement_number(&host.connections.open[number]);
+            protocol::write_preparation(driver, out, id, host.task.text());
             Reply::Prepare
         }
         Some(Op::Execute) => {
@@ -398,56 +435,23 @@ pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
             let statement = unsafe { &*host.task.statement };
             let open = &host.connections.open[number];
             let Some(prepared) = open.statements.get(statement.id as usize) else {
-                command::query(out, "");
+                protocol::write_text(driver, out, b"");
                 return Reply::Text;
             };
             if let Some(id) = prepared.id {
-                let parameters: Vec<Parameter<'_>> = statement.values().map(parameter).collect();
-                command::statement_execute(out, id, &parameters, true);
+                protocol::write_execution(driver, out, id, statement.values());
                 Reply::Binary
             } else {
-                command::query(out, with_literals(&prepared.sql, statement.values()));
+                let sql = protocol::with_literals(&prepared.sql, statement.values());
+                protocol::write_text(driver, out, &sql);
                 Reply::Text
             }
         }
         _ => {
-            command::query(out, host.task.text());
+            protocol::write_text(driver, out, host.task.text());
             Reply::Text
         }
     }
-}
-
-fn parameter(bound: Bound<'_>) -> Parameter<'_> {
-    match bound {
-        Bound::Null => Parameter::Null,
-        Bound::Integer(number) => Parameter::BigInt(number),
-        Bound::Real(number) => Parameter::Double(number),
-        Bound::Text(text) => Parameter::Text(text),
-    }
-}
-
-/// A statement with its parameters in the places of `?`, as sysbench writes them: texts in quotes and
-/// without escapes.
-fn with_literals<'a>(sql: &[u8], mut values: impl Iterator<Item = Bound<'a>>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(sql.len() + 64);
-    for &byte in sql {
-        match (byte, if byte == b'?' { values.next() } else { None }) {
-            (_, None) => out.push(byte),
-            (_, Some(Bound::Null)) => out.extend_from_slice(b"NULL"),
-            (_, Some(Bound::Integer(number))) => {
-                write!(out, "{number}").expect("writing to memory does not fail");
-            }
-            (_, Some(Bound::Real(number))) => {
-                write!(out, "{number:.6}").expect("writing to memory does not fail");
-            }
-            (_, Some(Bound::Text(text))) => {
-                out.push(b'\'');
-                out.extend_from_slice(text);
-                out.push(b'\'');
-            }
-        }
-    }
-    out
 }
 
 /// Forgets a prepared statement; the server answers nothing to that.
@@ -455,11 +459,14 @@ fn close_statement(host: &mut Caller) {
     // SAFETY: Lua holds the statement during the call.
     let id = unsafe { &*host.task.statement }.id as usize;
     let number = place(connection(host).number);
-    let Connections { open, unanswered, .. } = &mut host.connections;
+    let Connections { open, unanswered, database, .. } = &mut host.connections;
     let Some(open) = open.get_mut(number) else { return };
     let Some(id) = open.statements.get_mut(id).and_then(|one| one.id.take()) else { return };
+    if database.spec.driver == Driver::Pgsql {
+        return; // sysbench leaves it to the end of the session
+    }
     command::statement_close(unanswered, id);
-    if let Some(session) = &mut open.session {
+    if let Some(ScriptSession::Mysql(session)) = &mut open.session {
         session.send_unanswered(unanswered);
         unanswered.clear();
     }
@@ -474,6 +481,10 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
     if host.task.op() == Some(Op::Prepare) {
         let sql = host.task.text().to_vec();
         host.task.statement_id = statement_number(open);
+        let id = match host.connections.database.spec.driver {
+            Driver::Mysql => id,
+            Driver::Pgsql => host.task.statement_id,
+        };
         open.statements.push(Prepared { sql, id: (reply == Reply::Prepare).then_some(id) });
         return;
     }
@@ -485,7 +496,10 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
         affected_rows: summary.affected_rows,
     };
     if summary.results > 1 {
-        open.more = results_in(&open.reply, open.deprecate_eof);
+        open.more = match host.connections.database.spec.driver {
+            Driver::Mysql => results_in(&open.reply, open.deprecate_eof),
+            Driver::Pgsql => results_in_postgres(&open.reply),
+        };
         open.result = open.more.pop_front().unwrap_or_default();
     }
     show_result(&mut host.task, open, asked);
@@ -519,19 +533,22 @@ fn next_result(host: &mut Caller) {
 
 /// Fills in an error of the server. Gives whether the script may go on as if nothing had happened: the
 /// statement cannot be prepared, and is sent as text from now on.
-pub(super) fn refused(host: &mut Caller, code: u16, state: &str, message: &str) -> bool {
+pub(super) fn refused(host: &mut Caller, error: &ServerError) -> bool {
+    let ServerError { code, sqlstate, message } = error;
     let asked = connection(host);
     let is_prepare = host.task.op() == Some(Op::Prepare);
-    if is_prepare && code == NOT_PREPARABLE {
+    if is_prepare && *code == NOT_PREPARABLE {
         answered(host, Reply::Text, &Summary::default(), 0);
         return true;
     }
     host.task.failed = 1;
-    let is_ignorable = !is_prepare && host.connections.database.spec.ignore_errors.contains(code);
+    let spec = &host.connections.database.spec;
+    let is_ignorable = !is_prepare && spec.ignore_errors.contains(ErrorCode::of(error));
+    let is_postgres = spec.driver == Driver::Pgsql;
     let open = &mut host.connections.open[place(asked.number)];
     asked.error = if is_ignorable { IGNORABLE } else { FATAL };
-    asked.sql_errno = i32::from(code);
-    open.sql_state = CString::new(state).unwrap_or_default();
+    asked.sql_errno = i32::from(*code);
+    open.sql_state = CString::new(&sqlstate[..]).unwrap_or_default();
     open.message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     asked.sql_state = open.sql_state.as_ptr();
     asked.sql_errmsg = open.message.as_ptr();
@@ -541,29 +558,29 @@ pub(super) fn refused(host: &mut Caller, code: u16, state: &str, message: &str) 
                 // SAFETY: Lua holds the statement while it waits for the answer.
                 let id = unsafe { &*host.task.statement }.id as usize;
                 let sql = open.statements.get(id).map_or(&b""[..], |one| &one.sql[..]);
-                ("mysql_stmt_execute()", sql)
+                (if is_postgres { "PQexecPrepared()" } else { "mysql_stmt_execute()" }, sql)
             }
-            _ => ("mysql_drv_query()", host.task.text()),
+            _ => (if is_postgres { "PQexec()" } else { "mysql_drv_query()" }, host.task.text()),
         };
         let sql = String::from_utf8_lossy(sql);
-        host.log.line(0, &format!("{call} returned error {code} ({message}) for query '{sql}'"));
+        if is_postgres {
+            host.log.line(0, &format!("{call} failed: 7 {message}"));
+            host.log.line(0, &format!("failed query was: {sql}"));
+        } else {
+            let why = format!("{call} returned error {code} ({message}) for query '{sql}'");
+            host.log.line(0, &why);
+        }
     }
     false
 }
 
 /// The same for a blocking session, which is opened again when it was lost and that is to be ignored.
-fn refused_blocking(
-    host: &mut Caller,
-    asked_ns: u64,
-    code: u16,
-    state: &str,
-    message: &str,
-) -> bool {
-    if refused(host, code, state, message) {
+fn refused_blocking(host: &mut Caller, asked_ns: u64, error: &ServerError) -> bool {
+    if refused(host, error) {
         return true;
     }
-    let asked = connection(host);
-    if is_loss(code) && asked.error == IGNORABLE {
+    let (asked, code) = (connection(host), ErrorCode::of(error));
+    if code.is_loss() && asked.error == IGNORABLE {
         let endpoint = host.connections.open[place(asked.number)].endpoint.clone();
         let database = Arc::clone(&host.connections.database);
         while !database.is_over.load(Ordering::Relaxed) {
@@ -579,17 +596,4 @@ fn refused_blocking(
         host.happened.push(Happened { asked_ns, done_ns: host.now_ns(), what });
     }
     false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_stand_where_the_parameters_were() {
-        let values =
-            [Bound::Integer(-3), Bound::Text(b"a-b"), Bound::Null, Bound::Real(0.5)].into_iter();
-        let sql = with_literals(b"SELECT ?, ?, ?, ?, '?'", values);
-        assert_eq!(sql, b"SELECT -3, 'a-b', NULL, 0.500000, '?'");
-    }
 }

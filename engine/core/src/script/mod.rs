@@ -10,6 +10,7 @@
 mod database;
 mod host;
 mod log;
+mod protocol;
 mod results;
 mod state;
 mod task;

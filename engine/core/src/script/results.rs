@@ -3,6 +3,7 @@
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
 use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS};
 use dbdyno_wire::mysql::result_set;
+use dbdyno_wire::postgres::message;
 use std::collections::VecDeque;
 
 /// One result within an answer.
@@ -56,6 +57,52 @@ fn result_at(reply: &[u8], start: usize, deprecate_eof: bool) -> Option<(ResultS
     }
 }
 
+/// The results of an answer of PostgreSQL: each command ends with its tag, rows stand before it.
+pub(super) fn results_in_postgres(reply: &[u8]) -> VecDeque<ResultSpan> {
+    let (mut found, mut at, mut result) = (VecDeque::new(), 0, ResultSpan::default());
+    while let Some((kind, payload, next)) = message_at(reply, at) {
+        match kind {
+            b'T' => {
+                let count = payload.first_chunk().map_or(0, |count| u16::from_be_bytes(*count));
+                result.columns = usize::from(count);
+            }
+            b'D' => result.rows += 1,
+            b'C' => {
+                if result.columns == 0 {
+                    let count = payload.strip_suffix(&[0]).unwrap_or(payload);
+                    let last = count.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+                    let number = str::from_utf8(last).ok().and_then(|text| text.parse().ok());
+                    result.affected_rows = number.unwrap_or_default();
+                }
+                found.push_back(result);
+                result = ResultSpan { start: next, ..ResultSpan::default() };
+            }
+            _ => {}
+        }
+        at = next;
+    }
+    found
+}
+
+/// The next row of an answer of PostgreSQL, of the result that begins or goes on at `at`; and where the message
+/// behind it begins.
+pub(super) fn next_row(reply: &[u8], mut at: usize) -> Option<(&[u8], usize)> {
+    loop {
+        match message_at(reply, at)? {
+            (b'D', payload, next) => return Some((payload, next)),
+            (b'C' | b'Z', ..) => return None,
+            (_, _, next) => at = next,
+        }
+    }
+}
+
+/// Type and payload of the message of PostgreSQL at `at`, and where the one behind it begins.
+fn message_at(bytes: &[u8], at: usize) -> Option<(u8, &[u8], usize)> {
+    let &[kind, a, b, c, d] = bytes.get(at..)?.first_chunk()?;
+    let next = (at + 1).checked_add(u32::from_be_bytes([a, b, c, d]) as usize)?;
+    Some((kind, bytes.get(at + message::HEADER_LENGTH..next)?, next))
+}
+
 /// The payload of the packet at `at`, and where the one behind it begins.
 pub(super) fn packet(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let header = bytes.get(at..at + HEADER_LENGTH)?;
@@ -67,6 +114,26 @@ pub(super) fn packet(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_results_of_postgresql_are_told_apart() {
+        let mut out = Vec::new();
+        message::from_server(&mut out, b'T', b"\0\x01");
+        message::from_server(&mut out, b'D', b"\0\x01\0\0\0\x01x");
+        message::from_server(&mut out, b'C', b"SELECT 1\0");
+        let second = out.len();
+        message::from_server(&mut out, b'C', b"UPDATE 3\0");
+        message::from_server(&mut out, b'Z', b"I");
+        let rows = ResultSpan { start: 0, columns: 1, rows: 1, affected_rows: 0 };
+        let changed = ResultSpan { start: second, columns: 0, rows: 0, affected_rows: 3 };
+        assert_eq!(results_in_postgres(&out), [rows, changed]);
+        let (row, behind) = next_row(&out, 0).expect("a row");
+        assert_eq!(message::row(row), Some(vec![Some(&b"x"[..])]));
+        assert_eq!(next_row(&out, behind), None);
+        for end in 0..out.len() {
+            assert!(results_in_postgres(&out[..end]).len() <= 2);
+        }
+    }
 
     #[test]
     fn several_results_of_a_text_are_told_apart() {

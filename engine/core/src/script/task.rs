@@ -3,6 +3,7 @@
 //! [`Task`] is written by Lua and read here, field by field and without conversion, so that a statement
 //! costs no Lua value at all. Its layout is C's; the declaration in prelude.lua must be the same.
 
+use crate::error::ErrorCode;
 use crate::record::recorder::Answer;
 use std::ffi::{c_char, c_void};
 use std::slice;
@@ -222,7 +223,7 @@ pub(crate) enum Happening {
     /// A statement was answered; whether it was a prepared one.
     Answered(Answer, bool),
     /// The server refused something, with this code.
-    Refused(u16),
+    Refused(ErrorCode),
     /// A session was opened in the place of another.
     Reconnected,
 }

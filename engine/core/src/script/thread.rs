@@ -6,7 +6,7 @@ use super::state::Common;
 use super::state::{CameBack, Coroutine, State};
 use super::task::{Happened, Op};
 use super::{common, failure, ready};
-use crate::error::{CONNECTION_LOST, Failure};
+use crate::error::Failure;
 use crate::random::{Random, Seeding};
 use crate::spec::ScriptSpec;
 use crate::time::clock::Clock;
@@ -158,16 +158,15 @@ impl ScriptThread {
                 database::answered(host, self.reply, summary, *statement);
             }
             Reaction::Refused(error) => {
-                let state = String::from_utf8_lossy(&error.sqlstate).into_owned();
-                database::refused(host, error.code, &state, &error.message);
+                database::refused(host, error);
             }
             Reaction::Renewed { was_lost, deprecate_eof } => {
                 let number = self.looped.unwrap_or_default();
                 host.connections.renewed(number, *deprecate_eof);
                 host.task.failed = 0;
                 if *was_lost {
-                    let message = "Lost connection to the server during query";
-                    database::refused(host, CONNECTION_LOST, "HY000", message);
+                    let message = "Lost connection to the server during query".to_owned();
+                    database::refused(host, &database::lost(message));
                 }
             }
             Reaction::GoesOn => host.task.goes_on = 1,

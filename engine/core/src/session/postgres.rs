@@ -4,16 +4,21 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 use dbdyno_wire::postgres::login::{Login as Exchange, Step};
 use dbdyno_wire::postgres::message::{self, HEADER_LENGTH, ServerError, TERMINATE};
+use dbdyno_wire::postgres::scanner::Scanner;
 use dbdyno_wire::postgres::scram::Binding;
 
 use super::error::Problem;
 use super::load::write_while_unheard;
+use super::replies::told;
 use super::socket::Socket;
 use super::stream::{Stream, WatchedSocket};
 use super::timeouts::Clock;
-use super::{Endpoint, Login, ROWS_LENGTH_MAX, SessionError, Timeouts, Transport};
+use super::{
+    Endpoint, Login, READ_LENGTH, ROWS_LENGTH_MAX, Refusal, SessionError, Timeouts, Transport,
+};
 use crate::session::link::Link;
 use crate::session::tls::{TlsMode, TlsProblem};
 
@@ -117,6 +122,40 @@ impl PostgresSession {
         self.request.clear();
         message::query(&mut self.request, sql);
         self.send_rows(next).map_err(|problem| self.failed(sql, problem))
+    }
+
+    /// Sends messages of one request, and gives what the reply held. Its bytes are appended to `kept`, up to
+    /// `most` of them.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the server refuses, or the session broke.
+    pub(crate) fn exchange_keeping(
+        &mut self,
+        request: &[u8],
+        kept: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<Summary, Refusal> {
+        let lost = |problem: Problem| Refusal::Lost(problem.to_string());
+        self.stream.request(request).map_err(|error| lost(error.into()))?;
+        let mut scanner = Scanner::default();
+        scanner.begin();
+        let mut buffer = [0; READ_LENGTH];
+        loop {
+            let length = self.stream.read(&mut buffer).map_err(|error| lost(error.into()))?;
+            if length == 0 {
+                return Err(lost(Problem::closed()));
+            }
+            if kept.len() < most {
+                kept.extend_from_slice(&buffer[..length]);
+            }
+            let fed = scanner.feed(&buffer[..length]);
+            if let Some(outcome) = fed.map_err(|error| Refusal::Lost(error.to_string()))? {
+                return match told(outcome) {
+                    Outcome::Done(summary) => Ok(summary),
+                    Outcome::Failed(error) => Err(Refusal::Server(error)),
+                };
+            }
+        }
     }
 
     /// Hands the session over: a blocking socket, and its TLS.

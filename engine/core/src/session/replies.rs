@@ -76,13 +76,13 @@ impl Replies {
     }
 }
 
-fn told(outcome: postgres::scanner::Outcome) -> Outcome {
+pub(super) fn told(outcome: postgres::scanner::Outcome) -> Outcome {
     match outcome {
         postgres::scanner::Outcome::Done(done) => Outcome::Done(Summary {
             affected_rows: done.affected_rows,
             rows: done.rows,
             columns: done.columns,
-            results: 1,
+            results: done.results,
             status: 0,
             bytes: done.bytes,
         }),

@@ -254,7 +254,6 @@ impl RunSpec {
         );
         if self.driver == Driver::Pgsql {
             check(!self.compression, "compression is MySQL's: PostgreSQL's protocol has none");
-            check(self.script.is_none(), "scripts run on MySQL and MariaDB, not on PostgreSQL yet");
         }
         if let IgnoredErrors::Word(word) = &self.ignore_errors {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");

@@ -14,7 +14,7 @@ use crate::session::replies::Replies;
 use crate::time::clock::Clock;
 use crate::workload::event::{Event, Reply, StatementKind, Step};
 use crate::workload::{Client, Workload};
-use dbdyno_wire::mysql::scanner::Outcome;
+use dbdyno_wire::mysql::scanner::{Outcome, ServerError};
 use dbdyno_wire::postgres::message;
 use std::os::fd::OwnedFd;
 
@@ -30,8 +30,8 @@ pub struct Connection {
     in_flight: bool,
     leaving: bool,
     gone: bool,
-    /// Whether the statement is a ROLLBACK that the engine sends by itself.
-    rolls_back: bool,
+    /// What was refused before the ROLLBACK that the engine sends by itself and waits for.
+    refused: Option<ServerError>,
     events: u32,
     place: Option<Box<str>>,
     /// When the event was meant to begin, ns of the run's clock.
@@ -69,7 +69,7 @@ impl Connection {
             in_flight: false,
             leaving: false,
             gone: false,
-            rolls_back: false,
+            refused: None,
             events: 0,
             place: None,
             due_ns: 0,
@@ -238,25 +238,24 @@ impl Connection {
         self.step < self.event.steps.len()
     }
 
-    /// After a refused statement: a ROLLBACK is the next request, where the server wants one; false where not, or
-    /// where it was refused itself.
-    pub(super) fn roll_back(&mut self) -> bool {
-        if self.rolls_back || !self.replies.needs_rollback() {
-            self.rolls_back = false;
+    /// After a refused statement: a ROLLBACK is the next request, where the server wants one; false where not,
+    /// or where it was refused itself.
+    pub(super) fn roll_back(&mut self, after: &ServerError) -> bool {
+        if self.refused.take().is_some() || !self.replies.needs_rollback() {
             return false;
         }
         self.event.clear();
         message::query(&mut self.event.bytes, "ROLLBACK");
         self.event.close_step(StatementKind::Rollback, Reply::Rollback);
         self.step = 0;
-        self.rolls_back = true;
+        self.refused = Some(after.clone());
         true
     }
 
-    /// Whether what was answered is that ROLLBACK.
+    /// What was refused before, if what was answered is that ROLLBACK.
     #[inline]
-    pub(super) const fn was_rolled_back(&mut self) -> bool {
-        std::mem::replace(&mut self.rolls_back, false)
+    pub(super) const fn rolled_back(&mut self) -> Option<ServerError> {
+        self.refused.take()
     }
 
     /// Whether every statement of its event has been answered.
@@ -301,7 +300,7 @@ impl Connection {
         self.link = opened.link;
         self.client.statement_ids = opened.statement_ids;
         self.gone = false;
-        self.rolls_back = false;
+        self.refused = None;
         self.events = 0;
         opened.socket
     }

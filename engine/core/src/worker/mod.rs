@@ -229,6 +229,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
             connection.asked_ns = self.now_ns;
             return self.send(slot);
         }
+        if let Some(error) = connection.rolled_back() {
+            return self.rolled_back(slot, &error);
+        }
         if connection.is_scripted() {
             let statement = connection.prepared_id();
             return self.follow(slot, &Reaction::Answered(summary, statement));
@@ -236,9 +239,6 @@ impl<'a, R: Reactor> Worker<'a, R> {
         if connection.is_leaving() {
             self.retire(slot);
             return Ok(());
-        }
-        if connection.was_rolled_back() {
-            return self.rolled_back(slot);
         }
         if self.reconnect.is_planned() && self.reconnect_by_plan(slot)? {
             return Ok(());

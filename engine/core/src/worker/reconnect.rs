@@ -98,24 +98,25 @@ impl<R: Reactor> Worker<'_, R> {
         if connection.statement().reply.is_counted() {
             self.recorder.refused(code, self.now_ns);
         }
-        if connection.is_scripted() {
-            return self.follow(slot, &Reaction::Refused(error));
-        }
-        if !is_ignored {
+        let is_scripted = connection.is_scripted();
+        if !is_ignored && !is_scripted {
             return Err(failure());
         }
-        if self.is_over() || connection.is_leaving() {
+        if !is_scripted && (self.is_over() || connection.is_leaving()) {
             return self.leave(slot);
         }
-        if self.connections[slot].roll_back() {
+        if is_ignored && self.connections[slot].roll_back(error) {
             return self.send(slot);
         }
-        self.retry(slot)
+        self.rolled_back(slot, error)
     }
 
-    /// The transaction of a refused statement is rolled back.
+    /// The transaction of a refused statement is over.
     #[cold]
-    pub(super) fn rolled_back(&mut self, slot: usize) -> Result<(), Failure> {
+    pub(super) fn rolled_back(&mut self, slot: usize, error: &ServerError) -> Result<(), Failure> {
+        if self.connections[slot].is_scripted() {
+            return self.follow(slot, &Reaction::Refused(error));
+        }
         if self.is_over() { self.leave(slot) } else { self.retry(slot) }
     }
 

@@ -165,7 +165,7 @@ impl<R: Reactor> Worker<'_, R> {
                         if is_prepared { StatementKind::Execute } else { StatementKind::Query };
                     self.recorder.statement(kind, one.asked_ns, one.done_ns, answer);
                 }
-                Happening::Refused(code) => self.recorder.refused(code.into(), one.done_ns),
+                Happening::Refused(code) => self.recorder.refused(code, one.done_ns),
                 Happening::Reconnected => self.recorder.reconnect(one.done_ns),
             }
         }

@@ -15,6 +15,8 @@ pub struct Summary {
     /// Columns of the last result; of a prepared statement, which does not tell them, 1 if it gave rows or
     /// could have.
     pub columns: u64,
+    /// Commands answered: more than one only for a text of several statements.
+    pub results: u32,
     /// `I` idle, `T` in a transaction, `E` in one that failed.
     pub transaction: u8,
     /// Bytes of the whole reply, headers included.
@@ -199,6 +201,7 @@ impl Scanner {
 
     /// A command's tag: its name, and in the end how many rows it concerned.
     fn take_tag(&mut self, payload: &[u8]) {
+        self.summary.results = self.summary.results.saturating_add(1);
         let tag = payload.strip_suffix(&[0]).unwrap_or(payload);
         let mut words = tag.split(|&byte| byte == b' ');
         let name = words.next().unwrap_or_default();

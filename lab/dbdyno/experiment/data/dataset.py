@@ -218,6 +218,10 @@ ROW_SUM: Final = {
 """A number of 32 bits for each row, which is the same on all products."""
 
 
+PUBLIC: Final = "public"
+"""The schema of a PostgreSQL in which the load's tables are."""
+
+
 def quoted_table(server: Server, table: str) -> str:
     """The name of one of the load's tables in the server's SQL."""
     if driver_of(server) == PGSQL:
@@ -237,9 +241,10 @@ def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
     """Name and rows of each table that scripts have made; of its content nothing is known."""
     if all(workload.script is None for workload in plan.workloads):
         return []
+    schema = PUBLIC if driver_of(server) == PGSQL else server.database
     names = server.ask(
         "SELECT table_name FROM information_schema.tables"
-        f" WHERE table_schema = '{server.database}' AND table_type = 'BASE TABLE'"
+        f" WHERE table_schema = '{schema}' AND table_type = 'BASE TABLE'"
     )
     # In the order of their characters: collations of systems differ.
     others = sorted({str(row[0]) for row in names} - set(table_names(plan)))

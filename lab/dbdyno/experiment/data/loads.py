@@ -21,7 +21,6 @@ from typing import Final
 from dbdyno.errors import DbdynoError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import dataset, disk
-from dbdyno.experiment.engine.spec import refuse_scripts
 from dbdyno.plan.plan import LOADS_SHARE
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Instance
@@ -196,7 +195,6 @@ class Loads:
         """Gives each system the load that a block rests on.
 
         Raises:
-            UsageError: the engine cannot do on one of the systems what the plan asks for.
             LoadError, ServerError: the disk is too small, or as `dataset.ensure_dataset`.
         """
         if block == self._block:
@@ -207,7 +205,6 @@ class Loads:
         for pool in self._pools:
             self.instances[pool.system.label] = pool.open(block, anew, count)
         if is_first:
-            refuse_scripts(context.plan, self.instances.values())
             disk.check_before(context.plan, self.instances.values())
         folders = (instance.folder for instance in self.instances.values())
         context.folders = [context.folder, *folders]

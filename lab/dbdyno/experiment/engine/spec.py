@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from dbdyno.errors import UsageError
@@ -14,8 +14,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import axes, open
-from dbdyno.servers.base import Endpoint, Instance, Server
-from dbdyno.servers.postgres.instance import PostgresInstance
+from dbdyno.servers.base import Endpoint, Server
 from dbdyno.servers.postgres.server import PostgresServer
 from dbdyno.servers.reference import is_endpoint
 
@@ -103,21 +102,21 @@ def script_spec(
         "script_path": workload.name,
         "package_path": "./?.lua;./?/init.lua",
         "package_cpath": "./?.so",
-        "driver": "mysql",
+        "driver": driver_of(server),
         "verbosity": 1,
         "distribution": distribution,
         **{name: {"name": name} for name in ("gaussian", "special", "pareto", "zipfian")},
         "database": {
             **_login(server),
             "prepared": is_prepared,
-            "ignore_errors": list(IGNORED_ERRORS[MYSQL]),
+            "ignore_errors": list(IGNORED_ERRORS[driver_of(server)]),
         },
         "options": {
             "threads": threads,
             "events": 0,
             "time": plan.trial.window_s,
             "percentile": 95,
-            "db_driver": "mysql",
+            "db_driver": driver_of(server),
             "tables": plan.dataset.tables,
             "table_size": plan.dataset.rows,
             **workload.options,
@@ -302,19 +301,3 @@ def start_keys(
     product, version = open.product_of(reference)
     known_bytes = dataset_bytes() if wants_dataset_bytes(plan) else None
     return axes.keys_of(product, version, values, plan.settings.own, known_bytes)
-
-
-def refuse_scripts(plan: Plan, instances: Iterable[Instance]) -> None:
-    """UsageError if a script is to run on a PostgreSQL, which scripts cannot ask yet.
-
-    A folder or an archive says only once it was opened what it holds.
-    """
-    scripts = [workload.name for workload in plan.workloads if workload.script is not None]
-    unable = [one.spec.label for one in instances if isinstance(one, PostgresInstance)]
-    if scripts and unable:
-        raise UsageError(
-            f"{scripts[0]}: scripts do not run on PostgreSQL yet",
-            wanted="a workload of dbdyno's own, or systems that speak MySQL's protocol",
-            found=f"the systems {', '.join(unable)}",
-            hint="compare them with oltp_read_write, say",
-        )

@@ -252,9 +252,13 @@ function Connection.prepare(connection, sql)
     serve(task) -- a statement that is sent as text: nobody is asked
   end
   if task.failed ~= 0 then
-    log(FATAL, "mysql_stmt_prepare() failed")
-    log(FATAL, string.format('MySQL error: %d "%s"', connection.sql_errno,
-      ffi.string(connection.sql_errmsg)))
+    local why = ffi.string(connection.sql_errmsg)
+    if host.driver == "pgsql" then
+      log(FATAL, "PQprepare() failed: " .. why)
+    else
+      log(FATAL, "mysql_stmt_prepare() failed")
+      log(FATAL, string.format('MySQL error: %d "%s"', connection.sql_errno, why))
+    end
     error("SQL API error", 2)
   end
   statements = statements + 1

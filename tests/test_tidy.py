@@ -78,6 +78,7 @@ SMALL_WITH_ONE_IMPORTER = {
     "cli.bundle": "one file a command",
     "cli.importing": "one file a command",
     "cli.serve": "one file a command",
+    "cli.workload": "one file a command",
     "judge.multiplier_table": "written by validation/multipliers.py",
     "plan.risks": "what a stranger's plan may do here is a security boundary",
     "report.charts.charts": "the list of charts, which grows by rows",

@@ -26,6 +26,7 @@ from dbdyno.cli import (
     runs,
     serve,
     servers,
+    workload,
 )
 from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
@@ -50,6 +51,7 @@ app = typer.Typer(
 app.add_typer(servers.app, name="servers")
 app.add_typer(runs.app, name="runs")
 app.add_typer(plan_app, name="plan")
+app.add_typer(workload.app, name="workload")
 
 
 def command_line(language: Language | None = None) -> TyperGroup:

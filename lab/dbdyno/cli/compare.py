@@ -20,7 +20,8 @@ from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import NOT_COMPARED, Plan
 from dbdyno.plan.systems import label_of
-from dbdyno.plan.workload import SCRIPT_SUFFIX, is_script, take_script
+from dbdyno.plan.template import take_script
+from dbdyno.plan.workload import is_script
 
 SOURCE: Final = "the command line"
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -167,7 +168,7 @@ def _workloads(
     """Each workload as a plan has it. A script's options stand behind its name, as for sysbench."""
     workloads: list[dict[str, Any]] = []
     for text in typed:
-        name, *words = shlex.split(text) if SCRIPT_SUFFIX in text else [text]
+        name, *words = shlex.split(text) or [text]
         workload: dict[str, Any] = {"name": name}
         if is_script(name):
             workload["options"] = dict(_option(word, mistakes) for word in words)

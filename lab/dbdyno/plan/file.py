@@ -44,7 +44,8 @@ from dbdyno.plan.document import Path as KeyPath
 from dbdyno.plan.mistakes import name_mistakes, nearest, shape_mistakes
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.spelling import Schema, model_in, named, short_keys
-from dbdyno.plan.workload import is_script, take_script
+from dbdyno.plan.template import take_script
+from dbdyno.plan.workload import is_script
 
 BYTES_MAX = 1_000_000
 BOTH: Final = "stands beside {other}; keep one of the two"

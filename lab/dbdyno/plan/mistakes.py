@@ -17,7 +17,7 @@ from dbdyno.errors import PlanMistake, UsageError
 from dbdyno.plan.document import SCALES, Document, Path, place
 from dbdyno.plan.plan import NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
-from dbdyno.plan.spelling import model_in, named, short_keys
+from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, model_in, named, short_keys
 from dbdyno.plan.systems import LABEL_PATTERN, labelled
 from dbdyno.plan.workload import is_script
 
@@ -60,6 +60,8 @@ _PATTERNS = {
         "must be up to 64 letters, digits and . _ : + -, beginning with a letter or digit"
     ),
     AXIS_PATTERN: "must be up to 32 lowercase letters, digits and _, beginning with a letter",
+    COLUMN_PATTERN: "must be the name of a table and of its column, such as jobs.id",
+    NAME_PATTERN: "must be up to 63 letters, digits and _, beginning with a letter or _",
     VALUE_PATTERN: (
         "must be up to 32 letters, digits and . _ : + % / -, beginning with a letter or digit"
     ),
@@ -67,16 +69,25 @@ _PATTERNS = {
 _OPTION_VALUE = "must be a number, a text, true or false"
 
 
-def shape_mistakes(document: Document, error: ValidationError) -> Iterator[PlanMistake]:
-    """The mistakes that pydantic found, each once, with our message and its line."""
+def shape_mistakes(
+    document: Document,
+    error: ValidationError,
+    whole: type[BaseModel] = Plan,
+    what: str = "a plan",
+) -> Iterator[PlanMistake]:
+    """The mistakes that pydantic found, each once, with our message and its line.
+
+    Args:
+        whole, what: the model of the document, and what people call it.
+    """
     places = set()
     for details in error.errors(include_url=False):
-        path = _path_in(document, details)
+        path = _path_in(document, details, whole)
         if "label used twice" in details["msg"]:
             continue  # `name_mistakes` says it with a line
         if details["type"] == "too_short" and details["input"]:
             continue  # its entries have mistakes of their own
-        mistake = document.mistake(path, _message(document, details, path))
+        mistake = document.mistake(path, _message(details, path, whole, what))
         if mistake.place not in places:
             places.add(mistake.place)
             yield mistake
@@ -108,7 +119,7 @@ def nearest(name: str, names: Collection[str]) -> str:
     return f"; there are {', '.join(sorted(names))}" if names else "; there are none"
 
 
-def _path_in(document: Document, details: ErrorDetails) -> Path:
+def _path_in(document: Document, details: ErrorDetails, whole: type[BaseModel]) -> Path:
     """The location as it was typed, without what the file has not: the branches of a union.
 
     A rule on several parts of a plan says itself where it looks: its message begins with that.
@@ -119,7 +130,7 @@ def _path_in(document: Document, details: ErrorDetails) -> Path:
         return max(said, key=len, default=path)
     if details["type"] in ("missing", "extra_forbidden"):
         return path
-    typed = {long: short for short, long in short_keys(_model_at(path[:-1])).items()}
+    typed = {long: short for short, long in short_keys(_model_at(path[:-1], whole)).items()}
     if path and (short := (*path[:-1], typed.get(str(path[-1]), ""))) in document.lines:
         return short
     while path and path not in document.lines:
@@ -131,11 +142,11 @@ def _error(details: ErrorDetails) -> str:
     return str(details.get("ctx", {}).get("error", ""))
 
 
-def _message(document: Document, details: ErrorDetails, path: Path) -> str:
+def _message(details: ErrorDetails, path: Path, whole: type[BaseModel], what: str) -> str:
     kind, found = details["type"], details["input"]
     context = details.get("ctx", {})
     if kind == "extra_forbidden":
-        return "is no key of a plan" + nearest(str(path[-1]), _keys_beside(path))
+        return f"is no key of {what}" + nearest(str(path[-1]), _keys_beside(path, whole))
     if kind == "string_pattern_mismatch":
         return f"{_PATTERNS[context['pattern']]}, found {_shown(found)}"
     if details["loc"] and details["loc"][-1] in ("bool", "int", "float", "str"):
@@ -157,19 +168,21 @@ def _meant(kind: str, context: Mapping[str, Any], found: object) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def _keys_beside(path: Path) -> Collection[str]:
+def _keys_beside(path: Path, whole: type[BaseModel]) -> Collection[str]:
     """The keys that may stand where the unknown one stands, short ways of writing included."""
-    model = _model_at(path[:-1])
+    model = _model_at(path[:-1], whole)
     names = {*model.model_fields, *short_keys(model)}
     return names if model is not Plan else names - {"scale"} | {SCALES}
 
 
-def _model_at(path: Path) -> type[BaseModel]:
-    """The part of a plan at the path, or the nearest around it."""
-    model: type[BaseModel] = Plan
+def _model_at(path: Path, whole: type[BaseModel]) -> type[BaseModel]:
+    """The part at the path, or the nearest around it; a name that somebody chose is passed over."""
+    model = whole
     for name in (name for name in path if isinstance(name, str)):
         field = model.model_fields.get(name)
-        inner = model_in(field.annotation) if field is not None else None
+        if field is None:
+            continue
+        inner = model_in(field.annotation)
         if inner is None:
             break
         model = inner

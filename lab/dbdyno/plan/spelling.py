@@ -16,6 +16,10 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 Schema = dict[str, Any]
 
+NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,62}$"
+"""Of a table, a column, or a value that is drawn: both products take it without quotes."""
+COLUMN_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,62}\.[A-Za-z_][A-Za-z0-9_]{0,62}$"
+
 _NUMBER: Final = r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*"
 _DURATION: Final = re.compile(_NUMBER + r"(ms|s|m|min|h)\s*")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}

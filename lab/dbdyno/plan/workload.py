@@ -1,9 +1,9 @@
-"""What a system is asked to do: one of the engine's workloads, or a Lua script."""
+"""What a system is asked to do: one of the engine's workloads, a Lua script, or a template."""
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
-from typing import Annotated, Any, Final
+from pathlib import PurePath
+from typing import Annotated, Final
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,7 @@ from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.settings import OptionValue
 
 SCRIPT_SUFFIX: Final = ".lua"
+TEMPLATE_SUFFIXES: Final = (".yaml", ".yml")
 SCRIPT_LENGTH_MAX: Final = 1_000_000
 
 
@@ -19,10 +20,10 @@ class WorkloadPlan(FiniteNoun):
     """A workload and its options, under a label.
 
     Attributes:
-        name: as sysbench calls it, such as ``oltp_read_write``; of a script its file's name.
-        label: how it is called in reports; its name unless given, without a script's suffix.
+        name: as sysbench calls it, such as ``oltp_read_write``; of a script or template its file's.
+        label: how it is called in reports; its name unless given, without a file's suffix.
         options: sysbench's, with underscores and without leading dashes; or the script's own.
-        script: the text of a Lua script, which a plan file names by its path.
+        script: the text of a Lua script, or of what a template became; plan files name its path.
     """
 
     name: str
@@ -38,7 +39,7 @@ class WorkloadPlan(FiniteNoun):
     def _label_is_the_name(cls, value: object) -> object:
         if isinstance(value, dict) and not value.get("label"):
             name = str(value.get("name", ""))
-            label = PurePath(name).stem if name.endswith(SCRIPT_SUFFIX) else name
+            label = PurePath(name).stem if is_script(name) else name
             return {**value, "label": label}
         return value
 
@@ -49,27 +50,5 @@ def known_workloads() -> list[str]:
 
 
 def is_script(name: object) -> bool:
-    """Whether a workload's name is that of a script's file."""
-    return isinstance(name, str) and name.endswith(SCRIPT_SUFFIX)
-
-
-def take_script(workload: dict[str, Any], folder: Path) -> str | None:
-    """Puts the text of a script into a workload that names its file; what is wrong, if anything.
-
-    Args:
-        workload: as typed; its name becomes the file's. One that has a text is left alone.
-        folder: where a relative path begins.
-    """
-    name = workload.get("name")
-    if not isinstance(name, str) or not name.endswith(SCRIPT_SUFFIX) or "script" in workload:
-        return None
-    path = folder / name
-    try:
-        if path.stat().st_size > SCRIPT_LENGTH_MAX:
-            return f"{name} is longer than {SCRIPT_LENGTH_MAX:,} bytes"
-        workload["script"] = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        return f"the script {name} cannot be read from {folder}: {reason}"
-    workload["name"] = path.name
-    return None
+    """Whether a workload's name is that of a script's or a template's file."""
+    return isinstance(name, str) and name.endswith((SCRIPT_SUFFIX, *TEMPLATE_SUFFIXES))

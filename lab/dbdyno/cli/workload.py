@@ -1,0 +1,115 @@
+"""`dbdyno workload`: a template is checked, and ten of its events are tried on a real server."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dbdyno import _engine
+from dbdyno.cli import options
+from dbdyno.errors import LoadError, UsageError
+from dbdyno.experiment.engine.spec import script_spec
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.systems import SystemPlan, label_of
+from dbdyno.plan.template import Template, lua, read
+from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, WorkloadPlan
+from dbdyno.servers import open
+from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.reference import is_endpoint
+
+app = typer.Typer(help="Check and try a workload that is written as YAML.", no_args_is_help=True)
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A template (YAML).")]
+
+
+@app.command()
+def check(file: File) -> None:
+    """Say what is wrong with a template, all at once, or what it does."""
+    sys.stdout.write(_summary(_read(file)))
+
+
+@app.command("try")
+def try_it(
+    file: File, reference: options.Reference, settings: options.ServerSettings = None
+) -> None:
+    """Start a server, make the template's tables, and print ten of its events."""
+    made = lua(_read(file), file.name)
+    open.check(reference)
+    if is_endpoint(reference):
+        raise UsageError(
+            "a template is tried on a server of its own, not on an endpoint's tables",
+            hint="name a version, such as mysql:8.0.33 or postgres:18.6",
+        )
+    spec = ServerSpec(label_of(reference), reference, options.settings_of(settings or []))
+    with tempfile.TemporaryDirectory(prefix="dbdyno-try-") as temporary:
+        folder = Path(temporary)
+        folder.chmod(0o755)  # the server's user must enter it
+        instance = open.instance(spec, folder / "server", _note)
+        try:
+            server = instance.start()
+            _note(f"{spec.label}: making the tables")
+            _run(made, file.name, server, "prepare", 4)
+            _run(made, file.name, server, "try", 1)
+        finally:
+            instance.close()
+
+
+def _read(file: Path) -> Template:
+    try:
+        with file.open(encoding="utf-8") as opened:
+            text = opened.read(SCRIPT_LENGTH_MAX + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"{file} cannot be read: {reason}") from error
+    if len(text) > SCRIPT_LENGTH_MAX:
+        raise UsageError(f"{file} is longer than {SCRIPT_LENGTH_MAX:,} characters")
+    return read(text, str(file))
+
+
+def _summary(template: Template) -> str:
+    tables = [f"{name} ({table.rows:,} rows)" for name, table in template.tables.items()]
+    lines = [f"tables: {', '.join(tables) or 'none of its own'}"]
+    for (name, event), share in zip(
+        template.events.items(), template.shares().values(), strict=True
+    ):
+        count = sum(one.repeat for one in event.statements) + 2 * event.transaction
+        what = f"{count} statement{'s' if count != 1 else ''}"
+        rest = f", then {event.think_time_ms:g} ms of rest" if event.think_time_ms else ""
+        within = " in a transaction" if event.transaction else ""
+        lines.append(f"{name}: {share:.1%} of the events, {what}{within}{rest}")
+    return "\n".join(lines) + "\n"
+
+
+def _run(script: str, name: str, server: Server, command: str, threads: int) -> None:
+    """Runs a command of the script; LoadError in its own words."""
+    workload = WorkloadPlan(name=name, script=script)
+    labels = ("one", "other")  # a plan compares
+    plan = Plan(
+        systems=tuple(SystemPlan(label=label, reference="mysql:8.0.33") for label in labels),
+        workloads=(workload,),
+    )
+    spec: dict[str, Any] = script_spec(plan, workload, server, command, threads)
+    try:
+        loaded = _engine.Script(json.dumps(spec))
+        loaded.options()
+        loaded.set_options(json.dumps(spec["options"]))
+        sys.stdout.flush()  # the script prints by itself
+        loaded.run_command(command, threads)
+    except RuntimeError as error:
+        try:
+            message = str(json.loads(str(error))["message"])
+        except ValueError:
+            message = str(error)
+        raise LoadError(
+            f"{name}: its command {command} failed",
+            found=message,
+            hint="what the server says stands above; correct the template and try again",
+        ) from error
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

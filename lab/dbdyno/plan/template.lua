@@ -1,0 +1,187 @@
+-- What every template's script has; its tables and events stand in the middle.
+local rand, types, ffi = sysbench.rand, sysbench.sql.type, require("ffi")
+ffi.cdef("int usleep(unsigned int);")
+local con, sequences, is_tried = nil, {}, false
+
+local function text_of(low, high)
+  return rand.string(string.rep("@", rand.uniform(low, high)))
+end
+
+-- One of `choices`; `limits` are the weights added up.
+local function choice_of(choices, limits)
+  local drawn = rand.uniform_double() * limits[#limits]
+  for at = 1, #limits do
+    if drawn < limits[at] then
+      return choices[at]
+    end
+  end
+  return choices[#choices]
+end
+
+local function next_of(name)
+  local number = sequences[name]
+  sequences[name] = number + math.max(sysbench.opt.threads, 1)
+  return number
+end
+
+local function literal(value)
+  if type(value) == "string" then
+    return "'" .. value:gsub("'", "''") .. "'"
+  end
+  return tostring(value)
+end
+
+local function prepared(sql, ...)
+  local one = { sql = sql, statement = con:prepare(sql), values = {} }
+  for at, kind in ipairs({ ... }) do
+    one.values[at] = one.statement:bind_create(kind[1], kind[2])
+  end
+  if #one.values > 0 then
+    one.statement:bind_param(unpack(one.values))
+  end
+  return one
+end
+
+local function told(sql, result, ...)
+  local values = {}
+  for at = 1, select("#", ...) do
+    values[at] = literal((select(at, ...)))
+  end
+  local with = #values > 0 and " with " .. table.concat(values, ", ") or ""
+  -- A statement without rows has a null pointer, which is true.
+  local rows = result ~= nil and string.format(": %d rows", tonumber(result.nrows)) or ""
+  print("  " .. sql .. with .. rows)
+end
+
+local function execute(one, ...)
+  for at = 1, #one.values do
+    one.values[at]:set((select(at, ...)))
+  end
+  local result = one.statement:execute()
+  if is_tried then
+    told(one.sql, result, ...)
+  end
+end
+
+local function say(sql)
+  con:query(sql)
+  if is_tried then
+    told(sql)
+  end
+end
+
+-- TABLES AND EVENTS
+
+local function event_of()
+  local drawn = rand.uniform_double() * TOTAL
+  for at = 1, #EVENTS do
+    drawn = drawn - EVENTS[at].weight
+    if drawn < 0 then
+      return EVENTS[at]
+    end
+  end
+  return EVENTS[#EVENTS]
+end
+
+function thread_init()
+  con = sysbench.sql.driver():connect()
+  -- No thread begins an event before all have looked.
+  for _, one in ipairs(SEQUENCES) do
+    local greatest = con:query_row("SELECT COALESCE(MAX(" .. one[2] .. "), 0) FROM " .. one[1])
+    sequences[one[1] .. "." .. one[2]] = tonumber(greatest or 0) + 1 + sysbench.tid
+  end
+  prepare_all()
+end
+
+function event()
+  event_of().run()
+end
+
+function thread_done()
+  con:disconnect()
+end
+
+-- After a deadlock the transaction is gone; after a lock that was waited for too long it is not.
+function sysbench.hooks.before_restart_event()
+  con:query("ROLLBACK")
+end
+
+-- Whoever rests between events is no part of their latency.
+if RESTS then
+  function thread_run(thread)
+    while ffi.C.sb_more_events(thread) do
+      local one = event_of()
+      ffi.C.sb_event_start(thread)
+      repeat
+        local ok, raised = pcall(one.run)
+        if not ok then
+          if type(raised) ~= "table" or raised.errcode ~= sysbench.error.RESTART_EVENT then
+            error(raised, 0)
+          end
+          sysbench.hooks.before_restart_event(raised)
+        end
+      until ok
+      ffi.C.sb_event_stop(thread)
+      if one.rest_us > 0 then
+        ffi.C.usleep(one.rest_us)
+      end
+    end
+  end
+end
+
+local function exists(connection, name)
+  local is_mysql = sysbench.sql.driver():name() == "mysql"
+  local schema = is_mysql and "DATABASE()" or "CURRENT_SCHEMA()"
+  return tonumber(connection:query_row("SELECT COUNT(*) FROM information_schema.tables"
+    .. " WHERE table_schema = " .. schema .. " AND table_name = '" .. name .. "'")) > 0
+end
+
+-- The first thread makes the tables, the others wait for the last of them; all fill them.
+local function prepare_tables()
+  local connection = sysbench.sql.driver():connect()
+  local threads = math.max(sysbench.opt.threads, 1)
+  local first = sysbench.tid % threads
+  if first == 0 then
+    for _, one in ipairs(TABLES) do
+      connection:query(one.create)
+      for number, columns in ipairs(one.indexes) do
+        local name = one.name .. "_" .. number
+        connection:query("CREATE INDEX " .. name .. " ON " .. one.name .. " (" .. columns .. ")")
+      end
+    end
+  end
+  while #TABLES > 0 and not exists(connection, TABLES[#TABLES].name) do
+    ffi.C.usleep(50000)
+  end
+  for _, one in ipairs(TABLES) do
+    local share = math.ceil(one.rows / threads)
+    connection:bulk_insert_init("INSERT INTO " .. one.name .. " (" .. one.columns .. ") VALUES ")
+    for row = first * share + 1, math.min((first + 1) * share, one.rows) do
+      connection:bulk_insert_next("(" .. one.row(row) .. ")")
+    end
+    connection:bulk_insert_done()
+  end
+end
+
+function cleanup()
+  local connection = sysbench.sql.driver():connect()
+  for at = #TABLES, 1, -1 do
+    connection:query("DROP TABLE IF EXISTS " .. TABLES[at].name)
+  end
+end
+
+local function try()
+  is_tried = true
+  thread_init()
+  for number = 1, 10 do
+    local one = event_of()
+    print(number .. ": " .. one.name)
+    one.run()
+  end
+  thread_done()
+end
+
+sysbench.cmdline.commands = {
+  prepare = { prepare_tables, sysbench.cmdline.PARALLEL_COMMAND },
+  try = { try },
+}

@@ -1,0 +1,495 @@
+"""A load written as YAML: tables with made-up rows, and events of SQL with drawn values.
+
+    tables:
+      jobs:
+        rows: 10000
+        columns:
+          id: {type: BIGINT PRIMARY KEY, value: row}
+          state: {type: VARCHAR(10), value: {choice: [new, done], weights: [9, 1]}}
+        indexes: [state]
+    events:
+      take:
+        weight: 4                        # against the other events; 1 unless given
+        transaction: true
+        draw: {id: {zipfian: jobs}}      # from 1 to the rows of that table, or [1, 500]
+        statements:
+          - SELECT state FROM jobs WHERE id = :id FOR UPDATE
+          - {sql: UPDATE jobs SET state = 'done' WHERE id = :id, repeat: 2}
+        think_time: 5ms
+
+It becomes a Lua script (`lua`), so whatever works for scripts works for it: loading by several
+connections, prepared statements, both protocols, retries. Values are those of `sysbench.rand`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Annotated, Any, Final
+
+from pydantic import Field, ValidationError, model_validator
+
+from dbdyno.errors import PlanError, PlanMistake
+from dbdyno.measurement.parts import FiniteNoun
+from dbdyno.plan.document import Document, Path, parse
+from dbdyno.plan.mistakes import nearest, shape_mistakes
+from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, Time
+from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, TEMPLATE_SUFFIXES, is_script
+
+NUMBER_MAX: Final = 2**32 - 1
+"""What `sysbench.rand` draws from has 32 bits."""
+ROWS_MAX: Final = 2**31 - 1
+TEXT_MAX: Final = 65_535
+STATEMENTS_MAX: Final = 10_000
+DRAWS: Final = ("uniform", "gaussian", "special", "pareto", "zipfian")
+KINDS: Final = (*DRAWS, "sequential", "text", "format", "choice", "constant")
+ROW: Final = "row"
+
+Scalar = int | float | str
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Count = Annotated[int, Field(ge=0, le=NUMBER_MAX)]
+Length = Annotated[int, Field(ge=0, le=TEXT_MAX)]
+Range = tuple[Count, Count] | Name
+"""From one number to another, or from 1 to the rows of a table."""
+
+
+class Value(FiniteNoun):
+    """How a value is made: exactly one of these, or the word ``row``.
+
+    Attributes:
+        row: the number of the row, from 1; for columns.
+        uniform, gaussian, special, pareto, zipfian: a whole number drawn from a range.
+        sequential: numbers behind the greatest in a column, named as ``jobs.id``; no two
+            connections get the same.
+        text: so many small letters, or between two numbers of them.
+        format: a text in which each # is a digit and each @ a small letter.
+        choice: one of these, each as often as its part of `weights`.
+        constant: always the same.
+    """
+
+    row: bool = False
+    uniform: Range | None = None
+    gaussian: Range | None = None
+    special: Range | None = None
+    pareto: Range | None = None
+    zipfian: Range | None = None
+    sequential: Annotated[str, Field(pattern=COLUMN_PATTERN)] | None = None
+    text: tuple[Length, Length] | None = None
+    format: Annotated[str | None, Field(max_length=TEXT_MAX)] = None
+    choice: Annotated[tuple[Scalar, ...], Field(min_length=1)] | None = None
+    weights: tuple[Annotated[float, Field(ge=0)], ...] | None = None
+    constant: Scalar | None = None
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> Value:
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(given) + self.row != 1:
+            raise ValueError(f"must be {ROW}, or one of {', '.join(KINDS)}")
+        for low, high in (self._ends_of(kind) for kind in (*DRAWS, "text")):
+            if low > high:
+                raise ValueError(f"must be from the lesser to the greater, found [{low}, {high}]")
+        if self.weights is not None and len(self.weights) != len(self.choice or ()):
+            raise ValueError("needs as many weights as there are choices")
+        if self.weights is not None and not sum(self.weights):
+            raise ValueError("needs a weight above 0")
+        if self.choice and len({_is_text(one) for one in self.choice}) > 1:
+            raise ValueError("must choose among texts or among numbers, not both")
+        return self
+
+    def _ends_of(self, kind: str) -> tuple[int, int]:
+        pair = getattr(self, kind)
+        return pair if isinstance(pair, tuple) else (0, 0)
+
+    @property
+    def kind(self) -> str:
+        """Which of them it is."""
+        return ROW if self.row else next(k for k in KINDS if getattr(self, k) is not None)
+
+    @property
+    def table(self) -> str | None:
+        """The table whose rows it counts, if there is one."""
+        named = getattr(self, self.kind) if self.kind in (*DRAWS, "sequential") else None
+        return named.partition(".")[0] if isinstance(named, str) else None
+
+    @property
+    def bytes_max(self) -> int | None:
+        """The longest text that it may be; None for a number."""
+        if self.text is not None:
+            return self.text[1]
+        texts = [self.format, self.constant, *(self.choice or ())]
+        lengths = [len(one.encode()) for one in texts if isinstance(one, str)]
+        return max(lengths, default=None)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+class TemplateColumn(FiniteNoun):
+    """A column: its type as SQL says it, constraints included, and what its rows hold."""
+
+    type: Annotated[str, Field(min_length=1)]
+    value: Value
+
+
+class TemplateTable(FiniteNoun):
+    """A table that is made and filled.
+
+    Attributes:
+        indexes: columns of each.
+    """
+
+    rows: Annotated[int, Field(ge=0, le=ROWS_MAX)]
+    columns: Annotated[dict[Name, TemplateColumn], Field(min_length=1)]
+    indexes: tuple[str, ...] = ()
+
+
+class Statement(FiniteNoun):
+    """SQL with `:name` for drawn values; each repetition draws its own."""
+
+    sql: Annotated[str, Field(min_length=1)]
+    repeat: Annotated[int, Field(ge=1, le=STATEMENTS_MAX)] = 1
+
+
+class TemplateEvent(FiniteNoun):
+    """What a connection does at once; its latency is that of all statements together.
+
+    Attributes:
+        draw: values by name, drawn as the event begins.
+        think_time_ms: rest behind the event, which is no part of it.
+    """
+
+    statements: Annotated[tuple[Statement, ...], Field(min_length=1, max_length=STATEMENTS_MAX)]
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    transaction: bool = False
+    draw: dict[Name, Value] = {}
+    think_time_ms: Annotated[float, Field(ge=0), Time("ms")] = 0.0
+
+
+class Template(FiniteNoun):
+    """A whole load."""
+
+    events: Annotated[dict[Name, TemplateEvent], Field(min_length=1)]
+    tables: dict[Name, TemplateTable] = {}
+
+    def shares(self) -> dict[str, float]:
+        """Which part of all events each is."""
+        total = sum(event.weight for event in self.events.values())
+        return {name: event.weight / total for name, event in self.events.items()}
+
+
+def read(text: str, source: str) -> Template:
+    """The template of a YAML text that came from `source`.
+
+    Raises:
+        PlanError: its mistakes, all of them, with their lines.
+    """
+    document = parse(text)
+    if document.value is None:
+        raise PlanError(source, document.mistakes or [PlanMistake("template", "is empty")])
+    _write_in_full(document)
+    template = None
+    try:
+        template = Template.model_validate_json(json.dumps(document.value), strict=True)
+    except ValidationError as error:
+        document.mistakes.extend(shape_mistakes(document, error, Template, "a template"))
+    if template is not None:
+        document.mistakes.extend(_mistakes(document, template))
+    if document.mistakes or template is None:
+        raise PlanError(source, document.mistakes)
+    return template
+
+
+def _write_in_full(document: Document) -> None:
+    """Short ways of writing get their long ones; what has another shape is left for pydantic."""
+    template = document.value if isinstance(document.value, dict) else {}
+    for table in _entries(template, "tables").values():
+        if isinstance(table.get("indexes"), str):
+            table["indexes"] = [table["indexes"]]
+        for column in _entries(table, "columns").values():
+            _write_value(column, "value")
+    for name, event in _entries(template, "events").items():
+        statements = event.get("statements")
+        if isinstance(draw := event.get("draw"), dict):
+            for one in draw:
+                _write_value(draw, one)
+        if isinstance(statements, list):
+            event["statements"] = [{"sql": s} if isinstance(s, str) else s for s in statements]
+        if "think_time" in event and "think_time_ms" in event:
+            message = "stands beside think_time_ms; keep one of the two"
+            document.add_mistake(("events", name, "think_time"), message)
+        if "think_time" in event:
+            event["think_time_ms"] = event.pop("think_time")
+
+
+def _entries(part: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:
+    """The parts under a key that are parts themselves."""
+    parts = part.get(key)
+    found = parts.items() if isinstance(parts, dict) else ()
+    return {name: one for name, one in found if isinstance(one, dict)}
+
+
+def _write_value(part: dict[str, Any], key: str) -> None:
+    """`row` is a word, and one length is both ends of a text's."""
+    value = part.get(key)
+    if value == ROW:
+        part[key] = {ROW: True}
+    elif isinstance(value, dict) and isinstance(value.get("text"), int):
+        value["text"] = [value["text"], value["text"]]
+
+
+# What names mean to each other: pydantic has checked the shape by now.
+
+_SQL: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|::|:([A-Za-z_]\w*)|(\?)")
+"""Quoted texts and casts are passed over; a name of a value, a question mark."""
+_TABLES: Final = re.compile(
+    r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_]*[.\x00])", re.IGNORECASE
+)
+_ARGUMENTS: Final = re.compile(r"\((?!\s*(?:SELECT|WITH)\b)[^()]*\)", re.IGNORECASE)
+_NO_TABLE: Final = frozenset({"select", "lateral", "set", "skip", "nowait", "of"})
+
+
+def _mistakes(document: Document, template: Template) -> Iterator[PlanMistake]:
+    for name, table in template.tables.items():
+        path: Path = ("tables", name)
+        for column, made in table.columns.items():
+            yield from _of_value(document, (*path, "columns", column), made.value, template)
+            if made.value.sequential is not None:
+                where = (*path, "columns", column)
+                yield document.mistake(where, f"sequential is for events; say {ROW} here")
+        for at, index in enumerate(table.indexes):
+            for column in (one.strip() for one in index.split(",")):
+                if column.split(" ")[0] not in table.columns:
+                    missing = f"there is no column {column!r}{nearest(column, table.columns)}"
+                    yield document.mistake((*path, "indexes", at), missing)
+    for name, event in template.events.items():
+        yield from _of_event(document, ("events", name), event, template)
+
+
+def _of_event(
+    document: Document, path: Path, event: TemplateEvent, template: Template
+) -> Iterator[PlanMistake]:
+    used: set[str] = set()
+    for at, statement in enumerate(event.statements):
+        where = (*path, "statements", at)
+        for match in _SQL.finditer(statement.sql):
+            name, mark = match.groups()
+            if mark:
+                yield document.mistake(where, "has a ?; write :name for a value that is drawn")
+            elif name and name not in event.draw:
+                missing = f"there is no value :{name} in draw{nearest(name, event.draw)}"
+                yield document.mistake(where, missing)
+            used |= {name} if name else set()
+        yield from _of_tables(document, where, statement.sql, template)
+    for name, value in event.draw.items():
+        where = (*path, "draw", name)
+        yield from _of_value(document, where, value, template)
+        if value.row:
+            yield document.mistake(where, f"{ROW} is for columns; say sequential here")
+        if name not in used:
+            yield document.mistake(where, "is used by no statement")
+
+
+def _of_tables(
+    document: Document, path: Path, sql: str, template: Template
+) -> Iterator[PlanMistake]:
+    """Tables of other schemas (`other.jobs`) and functions are not looked at."""
+    plain, before = re.sub(r"'(?:[^']|'')*'", "''", sql), ""
+    while plain != before:  # `EXTRACT(YEAR FROM at)` names no table, a subquery does
+        before, plain = plain, _ARGUMENTS.sub("\x00", plain)
+    for name in dict.fromkeys(_TABLES.findall(plain)) if template.tables else ():
+        if name not in template.tables and name.lower() not in _NO_TABLE:
+            unknown = f"there is no table {name!r}{nearest(name, template.tables)}"
+            yield document.mistake(path, unknown)
+
+
+def _of_value(
+    document: Document, path: Path, value: Value, template: Template
+) -> Iterator[PlanMistake]:
+    table = value.table
+    if table is not None and table not in template.tables:
+        yield document.mistake(
+            path, f"there is no table {table!r}{nearest(table, template.tables)}"
+        )
+    elif value.sequential is not None and table is not None:
+        column, columns = value.sequential.partition(".")[2], template.tables[table].columns
+        if column not in columns:
+            missing = f"{table} has no column {column!r}{nearest(column, columns)}"
+            yield document.mistake(path, missing)
+    elif table is not None and not template.tables[table].rows:
+        yield document.mistake(path, f"{table} has no rows to draw from")
+    texts = [value.format, value.constant, *(value.choice or ())]
+    if any(isinstance(one, str) and "\\" in one for one in texts):
+        yield document.mistake(
+            path, "has a backslash, which MySQL and PostgreSQL read in different ways"
+        )
+
+
+# The script: a file of Lua with the template's own part in the middle.
+
+_RUNTIME: Final = FilePath(__file__).with_name("template.lua")
+_MIDDLE: Final = "-- TABLES AND EVENTS\n"
+
+
+def lua(template: Template, name: str) -> str:
+    """The template as a Lua script in sysbench's language; `name` is its file's."""
+    before, _, behind = _RUNTIME.read_text(encoding="utf-8").partition(_MIDDLE)
+    parts = [f"-- Made by dbdyno of the template {json.dumps(name)}.", before, _tables(template)]
+    return "\n".join([*parts, *_events(template), behind])
+
+
+def _tables(template: Template) -> str:
+    made = []
+    for name, table in template.tables.items():
+        columns = ", ".join(f"{column} {one.type}" for column, one in table.columns.items())
+        values = ' .. "," .. '.join(
+            f"literal({_drawn(one.value, template)})" for one in table.columns.values()
+        )
+        made.append(
+            f"  {{ name = {_quoted(name)}, rows = {table.rows},\n"
+            f"    create = {_quoted(f'CREATE TABLE {name} ({columns})')},\n"
+            f"    columns = {_quoted(', '.join(table.columns))},\n"
+            f"    row = function(row) return {values} end,\n"
+            f"    indexes = {{ {', '.join(map(_quoted, table.indexes))} }} }},\n"
+        )
+    return f"local TABLES = {{\n{''.join(made)}}}\n"
+
+
+def _events(template: Template) -> Iterator[str]:
+    """All prepared statements, in a table of their own, then the events."""
+    prepares, events = [], []
+    for name, event in template.events.items():
+        drawn = {one: _drawn(value, template) for one, value in event.draw.items()}
+        once = {n for s in event.statements if s.repeat == 1 for n in _with_marks(s.sql)[1]}
+        lines = [f"    local v_{one} = {value}" for one, value in drawn.items() if one in once]
+        lines += ['    say("BEGIN")'] if event.transaction else []
+        for statement in event.statements:
+            sql, names = _with_marks(statement.sql)
+            kinds = "".join(f", {_kind(event.draw[one])}" for one in names)
+            prepares.append(f"    prepared({_quoted(sql)}{kinds}),")
+            call = f"execute(STATEMENTS[{len(prepares)}]{''.join(f', v_{one}' for one in names)})"
+            if statement.repeat == 1:
+                lines.append(f"    {call}")
+                continue
+            lines.append(f"    for _ = 1, {statement.repeat} do")
+            lines += [f"      local v_{one} = {drawn[one]}" for one in dict.fromkeys(names)]
+            lines += [f"      {call}", "    end"]
+        lines += ['    say("COMMIT")'] if event.transaction else []
+        rest_us = round(event.think_time_ms * 1000)
+        events.append(
+            f"  {{ name = {_quoted(name)}, weight = {event.weight!r}, rest_us = {rest_us},\n"
+            "    run = function()\n" + "\n".join(lines) + "\n  end },\n"
+        )
+    total = sum(event.weight for event in template.events.values())
+    yield (
+        "local STATEMENTS\nlocal function prepare_all()\n  STATEMENTS = {\n"
+        + "\n".join(prepares)
+        + "\n  }\nend\n"
+    )
+    drawn_values = (v for event in template.events.values() for v in event.draw.values())
+    columns = dict.fromkeys(v.sequential for v in drawn_values if v.sequential is not None)
+    pairs = (one.partition(".") for one in columns)
+    sequences = ", ".join(f"{{ {_quoted(t)}, {_quoted(column)} }}" for t, _, column in pairs)
+    yield f"local SEQUENCES = {{ {sequences} }}\n"
+    rests = any(event.think_time_ms for event in template.events.values())
+    yield f"local RESTS = {str(rests).lower()}\n"
+    yield f"local TOTAL = {total!r}\nlocal EVENTS = {{\n{''.join(events)}}}\n"
+
+
+def _with_marks(sql: str) -> tuple[str, list[str]]:
+    """The SQL with ? for its values, on one line, and their names."""
+    names: list[str] = []
+
+    def mark(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        names.append(match[1])
+        return "?"
+
+    return " ".join(_SQL.sub(mark, sql).split()), names
+
+
+def _kind(value: Value) -> str:
+    """The type by which it is bound, and the length of a text."""
+    if (longest := value.bytes_max) is not None:
+        return f"{{ types.VARCHAR, {max(1, longest)} }}"
+    numbers = [value.constant, *(value.choice or ())]
+    return "{ types.DOUBLE }" if any(isinstance(n, float) for n in numbers) else "{ types.BIGINT }"
+
+
+def _drawn(value: Value, template: Template) -> str:
+    """A Lua expression that makes it; in a column `row` is the row's number."""
+    kind = value.kind
+    made = getattr(value, kind)
+    if kind in DRAWS:
+        low, high = _ends(made, template.tables)
+        return f"rand.{kind}({low}, {high})"
+    match kind:
+        case "sequential":
+            text = f"next_of({_quoted(made)})"
+        case "text":
+            text = f"text_of({made[0]}, {made[1]})"
+        case "format":
+            text = f"rand.string({_quoted(made)})"
+        case "choice":
+            weights = value.weights or tuple(1.0 for _ in made)
+            limits = [sum(weights[: at + 1]) for at in range(len(weights))]
+            choices = ", ".join(map(_scalar, made))
+            text = f"choice_of({{ {choices} }}, {{ {', '.join(map(repr, limits))} }})"
+        case "constant":
+            text = _scalar(made)
+        case _:
+            text = ROW
+    return text
+
+
+def _ends(of: Range, tables: Mapping[str, TemplateTable]) -> tuple[int, int]:
+    return (1, tables[of].rows) if isinstance(of, str) else of
+
+
+def _scalar(value: Scalar) -> str:
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    """A text as Lua has it between quotes, its bytes beyond ASCII as numbers."""
+
+    def sign(byte: int) -> str:
+        plain = 32 <= byte < 127 and byte not in b'"\\'
+        return chr(byte) if plain else f"\\{byte:03}"
+
+    return '"' + "".join(map(sign, text.encode())) + '"'
+
+
+# Files of workloads.
+
+
+def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
+    """Puts the text of a script into a workload that names its file, or what is made of a template;
+    what is wrong, if anything.
+
+    Args:
+        workload: as typed; its name becomes the file's. One that has a text is left alone.
+        folder: where a relative path begins.
+    """
+    name = workload.get("name")
+    if not isinstance(name, str) or not is_script(name) or "script" in workload:
+        return None
+    path = folder / name
+    try:
+        if path.stat().st_size > SCRIPT_LENGTH_MAX:
+            return f"{name} is longer than {SCRIPT_LENGTH_MAX:,} bytes"
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        return f"the file {name} cannot be read from {folder}: {reason}"
+    if name.endswith(TEMPLATE_SUFFIXES):
+        try:
+            text = lua(read(text, name), path.name)
+        except PlanError as error:
+            return str(error)
+    workload["script"] = text
+    workload["name"] = path.name
+    return None

@@ -1,0 +1,99 @@
+"""Templates on real servers: their rows, their load, twice in a row, and as people try them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbdyno import _engine, api
+from dbdyno.experiment.data.dataset import quoted_table
+from dbdyno.experiment.engine.spec import driver_of, script_spec
+from dbdyno.plan.template import lua, read
+from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.servers.base import Server
+from support import making
+from support.lab_process import finished, workspace
+from support.real_server import CROWDED, SMALL_REDO_TYPED, login, started
+from support.source import ROOT
+
+pytestmark = pytest.mark.live
+EXAMPLES = sorted((ROOT / "workloads").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module", params=["mysql:8.0.15", "postgres:18.6"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with started("templates", request.param) as running:
+        yield running
+
+
+def does(server: Server, workload: WorkloadPlan, command: str, threads: int) -> dict[str, Any]:
+    spec = script_spec(making.plan(), workload, server, command, threads)
+    if command != "run":
+        script = _engine.Script(json.dumps(spec))
+        script.options()
+        script.set_options(json.dumps(spec["options"]))
+        if script.command(command) is None:
+            script.call(command)
+        else:
+            script.run_command(command, threads)
+        return {}
+    asked = {
+        **{**login(server), "driver": driver_of(server), "script": spec},
+        **{"connections": threads, "window_s": 1.0, "seed": 1, "workload": {"name": "script"}},
+        "ignore_errors": [1213, 1205, "40P01", "40001"],
+    }
+    record: dict[str, Any] = json.loads(_engine.run(json.dumps(asked), None, _engine.Stop()))
+    return record
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_loaded_and_runs_twice_on_its_rows(server: Server, path: Path) -> None:
+    template = read(path.read_text(), path.name)
+    workload = WorkloadPlan(name=path.name, script=lua(template, path.name))
+    does(server, workload, "prepare", 4)
+    try:
+        for name, table in template.tables.items():
+            rows = server.ask(f"SELECT COUNT(*) FROM {quoted_table(server, name)}")
+            assert rows == [(str(table.rows),)]
+        for _ in range(2):
+            record = does(server, workload, "run", 4)
+            assert record["failure"] is None
+            assert sum(one["events"] for one in record["intervals"]) > 50
+    finally:
+        does(server, workload, "cleanup", 1)
+
+
+def test_a_template_is_tried_and_a_wrong_table_is_the_servers_word(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("events: {look: {statements: [SELECT * FROM nowhere]}}\n")
+    command = [sys.executable, "-m", "dbdyno", "workload", "try"]
+    good = [*command, str(ROOT / "workloads/queue.yaml"), "postgres:18.6"]
+    tried = subprocess.run(good, capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
+    assert tried.stdout.count("\n10: ") == 1
+    bad = subprocess.run(
+        [*command, str(own), "postgres:18.6"], capture_output=True, text=True, check=False
+    )
+    assert bad.returncode == 1
+    assert 'relation "nowhere" does not exist' in bad.stdout + bad.stderr
+
+
+def test_a_template_is_compared() -> None:
+    with workspace() as folder:
+        ended = finished(
+            folder,
+            *("compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "4", "--blocks", "3"),
+            *("--workload", str(ROOT / "workloads/timeseries.yaml"), "--warmup", "0"),
+            *("--window", "1", *SMALL_REDO_TYPED, *CROWDED),
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        measured = api.load("latest", folder).trials
+    assert {one.trial.cell.workload for one in measured} == {"timeseries"}
+    assert {one.failure for one in measured} == {None}
+    assert len({one.dataset for one in measured}) == 1

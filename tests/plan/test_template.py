@@ -1,0 +1,175 @@
+"""Templates: every mistake at once with its line, and events that send what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dbdyno import _engine
+from dbdyno.errors import PlanError
+from dbdyno.experiment.engine.spec import script_spec
+from dbdyno.plan.template import Template, lua, read, take_script
+from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.servers.base import Credentials, Endpoint
+from support import making
+from support.source import ROOT
+
+EXAMPLES = sorted((ROOT / "workloads").glob("*.yaml"))
+
+
+class Nobody:
+    endpoint = Endpoint("127.0.0.1", 1, None)
+    credentials = Credentials("load", "")
+    database = "sbtest"
+
+
+def template(**event: object) -> Template:
+    """One event on a table of ten rows."""
+    columns = {"id": {"type": "INTEGER PRIMARY KEY", "value": "row"}}
+    whole = {"tables": {"jobs": {"rows": 10, "columns": columns}}, "events": {"one": event}}
+    return read(json.dumps(whole), "made.yaml")
+
+
+def dry(script: str, threads: int = 2, events: int = 200) -> dict[str, object]:
+    """The record of a run in which a server would say OK to everything."""
+    workload = WorkloadPlan(name="made.yaml", script=script)
+    made = script_spec(making.plan(), workload, Nobody(), "run", threads)
+    made["database"]["dry_run"] = True
+    spec = {
+        **{name: made["database"][name] for name in ("endpoint", "user", "password", "database")},
+        **{"connections": threads, "window_s": 0, "events": events, "seed": 1, "script": made},
+        "workload": {"name": "script"},
+        "dry_run": True,
+    }
+    record: dict[str, object] = json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    return record
+
+
+MISTAKEN = """\
+tables:
+  jobs:
+    rows: -1
+    columns:
+      id: {type: BIGINT, value: row}
+      state: {type: TEXT, value: {choice: [a, b], weights: [1]}}
+    indexes: [sate]
+  empty: {rows: 0, columns: {id: {type: INTEGER, value: row}}}
+events:
+  take:
+    wieght: 3
+    statements: []
+"""
+
+
+def test_all_mistakes_of_shape_come_at_once_with_their_lines() -> None:
+    with pytest.raises(PlanError) as caught:
+        read(MISTAKEN, "made.yaml")
+    assert str(caught.value).splitlines() == [
+        "made.yaml: 4 mistakes",
+        "  line 3: tables.jobs.rows: must be at least 0, found -1",
+        "  line 6: tables.jobs.columns.state.value: needs as many weights as there are choices",
+        "  line 11: events.take.wieght: is no key of a template; did you mean weight?",
+        "  line 12: events.take.statements: needs at least one entry, found []",
+    ]
+
+
+MEANT_OTHERWISE = """\
+tables:
+  jobs:
+    rows: 5
+    columns:
+      id: {type: BIGINT, value: row}
+      note: {type: TEXT, value: {constant: 'a\\b'}}
+    indexes: [sate]
+  empty: {rows: 0, columns: {id: {type: INTEGER, value: row}}}
+events:
+  take:
+    draw:
+      id: {uniform: job}
+      gone: {uniform: empty}
+      next: {sequential: jobs.number}
+      spare: row
+    statements:
+      - SELECT * FROM jbos WHERE id = :id AND other = :idd AND at > '2026-01-01 10:00'::timestamp
+      - UPDATE jobs SET state = ? WHERE id = :gone OR id = :next
+      - DELETE FROM other_schema.jobs WHERE EXTRACT(YEAR FROM at) = 2020
+"""
+
+
+def test_so_do_names_that_lead_nowhere() -> None:
+    with pytest.raises(PlanError) as caught:
+        read(MEANT_OTHERWISE, "made.yaml")
+    assert str(caught.value).splitlines()[1:] == [
+        "  line 6: tables.jobs.columns.note: has a backslash, which MySQL and PostgreSQL read in "
+        "different ways",
+        "  line 7: tables.jobs.indexes[0]: there is no column 'sate'; there are id, note",
+        "  line 12: events.take.draw.id: there is no table 'job'; did you mean jobs?",
+        "  line 13: events.take.draw.gone: empty has no rows to draw from",
+        "  line 14: events.take.draw.next: jobs has no column 'number'; there are id, note",
+        "  line 15: events.take.draw.spare: row is for columns; say sequential here",
+        "  line 15: events.take.draw.spare: is used by no statement",
+        "  line 17: events.take.statements[0]: there is no value :idd in draw; did you mean id?",
+        "  line 17: events.take.statements[0]: there is no table 'jbos'; did you mean jobs?",
+        "  line 18: events.take.statements[1]: has a ?; write :name for a value that is drawn",
+    ]
+
+
+def test_a_value_is_one_kind_and_goes_upwards() -> None:
+    for value, said in (
+        ({"uniform": [1, 2], "text": 3}, "must be row, or one of uniform"),
+        ({}, "must be row, or one of uniform"),
+        ({"uniform": [5, 2]}, "must be from the lesser to the greater, found [5, 2]"),
+        ({"choice": [1, "a"]}, "must choose among texts or among numbers, not both"),
+        ({"sequential": "jobs"}, "must be the name of a table and of its column, such as jobs.id"),
+        ({"uniform": 5}, "must be a list, found 5"),
+    ):
+        with pytest.raises(PlanError) as caught:
+            template(statements=["DELETE FROM jobs WHERE id = :a"], draw={"a": value})
+        assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_run(path: Path) -> None:
+    record = dry(lua(read(path.read_text(), path.name), path.name))
+    assert record["failure"] is None
+    intervals = record["intervals"]
+    assert isinstance(intervals, list)
+    assert sum(one["events"] for one in intervals) == 200
+
+
+def test_an_event_has_the_statements_that_it_says() -> None:
+    made = template(
+        transaction=True,
+        draw={"id": {"uniform": "jobs"}, "text": {"format": "it's @#"}, "end": {"constant": 1.5}},
+        statements=[
+            {"sql": "UPDATE jobs SET a = :text, b = ':text' WHERE id = :id", "repeat": 3},
+            "SELECT :end",
+        ],
+    )
+    record = dry(lua(made, "made.yaml"), threads=1, events=10)
+    assert record["failure"] is None
+    intervals = record["intervals"]
+    assert isinstance(intervals, list)
+    assert sum(one["others"] for one in intervals) == 10 * (3 + 1 + 2)
+
+
+def test_what_a_template_says_reaches_lua_byte_for_byte() -> None:
+    text = 'Ünï "quoted"\n]] %s'
+    made = template(draw={"a": {"constant": text}}, statements=["SELECT :a"])
+    assert "\\195\\156n\\195\\175 \\034quoted\\034\\010]] %s" in lua(made, "made.yaml")
+    assert dry(lua(made, "made.yaml"), events=1)["failure"] is None
+
+
+def test_a_template_is_a_workload_and_its_mistakes_are_the_plans(tmp_path: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text(MISTAKEN)
+    workload: dict[str, object] = {"name": "wrong.yaml"}
+    said = take_script(workload, tmp_path)
+    assert said is not None
+    assert "line 11: events.take.wieght" in said
+    for path in EXAMPLES:
+        workload = {"name": str(path)}
+        assert take_script(workload, tmp_path) is None
+        assert workload["name"] == path.name
+        assert WorkloadPlan.model_validate(workload).label == path.stem

@@ -80,7 +80,7 @@ def test_each_workload_has_its_keys_and_each_start_its_sql(measured: list[Measur
 
 @pytest.mark.parametrize(
     "reference",
-    ["mysql:5.6.24", "mysql:5.7.22", "mysql:9.7.4", "mariadb:10.1.23", "mariadb:11.8.6"],
+    ["mysql:5.6.24", "mysql:5.7.22", "mysql:9.7.4", "mariadb:10.1.23", "mariadb:11.8.9"],
 )
 def test_every_family_can_do_without_a_network(reference: str) -> None:
     with tempfile.TemporaryDirectory(prefix="dbdyno-") as name:

@@ -86,7 +86,7 @@ def test_a_folder_runs_where_it_is_and_stays_as_it_was() -> None:
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
 
 
-@pytest.mark.parametrize("reference", ["mariadb:11.8.6", "postgres:17.10"])
+@pytest.mark.parametrize("reference", ["mariadb:11.8.9", "postgres:17.10"])
 def test_a_registrys_client_brings_what_the_catalog_says_and_it_runs(
     reference: str, own_cache: Path
 ) -> None:

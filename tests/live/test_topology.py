@@ -77,7 +77,7 @@ def write(server: TopologyServer) -> list[list[tuple[str, ...]]]:
 
 
 @pytest.mark.parametrize(
-    "reference", ["mysql:8.0.33", "mysql:9.7.4", "mariadb:10.11.5", MARIADB, "mariadb:11.8.6"]
+    "reference", ["mysql:8.0.33", "mysql:9.7.4", "mariadb:10.11.5", MARIADB, "mariadb:11.8.9"]
 )
 def test_commits_wait_for_the_replica_which_then_has_the_same_rows(reference, folder):
     made = opened(reference, folder, "semisync")

@@ -236,22 +236,22 @@ CATALOG: Final = (
     ),
     CatalogEntry(
         "mariadb",
-        "11.8.6",
+        "11.8.9",
         DebianSource(
             "trixie",
             (
                 DebianPackage(
                     "mariadb-server-core",
-                    "1:11.8.6-0+deb13u1",
-                    "07a333e34773e1e1bc7c5613878c70a1224180f452481dcf786be05711148178",
+                    "1:11.8.9+ds-0+deb13u1",
+                    "0d14ff7db4b97ba76ece9e1531f509ce9d82d7c8eba6c56bcb569d87d0481654",
                 ),
                 DebianPackage(
                     "mariadb-client-core",
-                    "1:11.8.6-0+deb13u1",
-                    "d9dc20e0769be8ec54b9bdd64667c047cf5e0933a0c873626a4ac1cb2be7c300",
+                    "1:11.8.9+ds-0+deb13u1",
+                    "33a191b771d7f0e85882dc2f4adabc57799fd7cec3b315ad4bd562e49cb0a11c",
                 ),
             ),
-            17_570_496,
+            17_226_428,
         ),
         (),
         "mysql_native_password",

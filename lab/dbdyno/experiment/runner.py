@@ -266,6 +266,7 @@ def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool
             after_start=system.after_start,
             dataset=dataset_hash(context.plan),
             network=context.plan.network,
+            has_scripts=any(one.script is not None for one in context.plan.workloads),
         )
         pool = Pool(context, run_id, system, folder, open_in)
         try:

@@ -82,6 +82,7 @@ class ServerSpec:
         dataset: names the rows that are loaded, so that tables on an endpoint are known again.
         network: delays between the load, the server and its replicas.
         after_start: SQL that follows each start of a run.
+        has_scripts: whether the load makes tables of names that only its scripts know.
     """
 
     label: str
@@ -92,6 +93,7 @@ class ServerSpec:
     dataset: str = ""
     network: NetworkPlan = field(default_factory=NetworkPlan)
     after_start: tuple[str, ...] = ()
+    has_scripts: bool = False
 
 
 def unique_settings(pairs: Iterable[tuple[str, str, str]]) -> dict[str, str]:

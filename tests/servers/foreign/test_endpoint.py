@@ -79,7 +79,7 @@ REFERENCE = "mysql://bench@db1:4000,db2:4000/sbtest"
 class Dataset:
     """Remembers what was asked of it."""
 
-    def __init__(self, server, database, dataset):
+    def __init__(self, server, database, dataset, *, has_scripts=False):
         self.about, self.calls, self.wrong = (server.label, database, dataset), [], "not loaded"
 
     def begin(self):
@@ -190,8 +190,8 @@ class Database:
         return []
 
 
-def of(database, dataset="abc"):
-    return EndpointDataset(database, "d", dataset)
+def of(database, dataset="abc", has_scripts=False):
+    return EndpointDataset(database, "d", dataset, has_scripts=has_scripts)
 
 
 def loaded(**tables):
@@ -238,6 +238,33 @@ def test_tables_of_somebody_else_are_never_dropped():
         of(database).begin()
     assert caught.value.found == "sbtest1, sbtest2"
     assert database.mark is None
+
+
+def test_a_script_drops_no_table_of_somebody_else():
+    database = Database(orders=1)
+    with pytest.raises(ServerError, match="has tables that dbdyno did not load") as caught:
+        of(database, has_scripts=True).begin()
+    assert caught.value.found == "orders"
+    database = loaded(sbtest1=500)  # by dbdyno, before somebody put a table beside it
+    database.tables["orders"] = 1
+    with pytest.raises(ServerError, match="has tables that dbdyno did not load"):
+        of(database, "xyz", has_scripts=True).begin()
+
+
+def test_what_a_script_made_may_be_made_anew():
+    database = Database()
+    of(database, has_scripts=True).begin()
+    database.tables |= {"jobs": 7}
+    of(database, has_scripts=True).finish()
+    assert of(database, has_scripts=True).is_loaded()
+    of(database, "xyz", has_scripts=True).begin()  # a lab that is killed now
+    of(database, "xyz", has_scripts=True).begin()
+    database = Database()
+    of(database, has_scripts=True).begin()
+    database.tables |= {"jobs": 7}
+    of(database, has_scripts=True).finish()
+    del database.tables["jobs"]
+    assert of(database, has_scripts=True).trouble() == "the table jobs is gone"
 
 
 def test_tables_of_other_names_are_no_trouble():

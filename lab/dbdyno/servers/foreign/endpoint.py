@@ -33,6 +33,8 @@ LEAST: Final = frozenset({"Uptime", "Uptime_since_flush_status"})
 MARK: Final = "dbdyno_dataset"
 LOADING: Final = "loading"
 LOADED: Final = "loaded"
+OF_A_SCRIPT: Final = "script"
+"""What the mark says of a table that a script made; of others how far they reach."""
 GROWTH_MAX: Final = 0.1
 """How far a table's largest id may move, by the load's own inserts and deletes, before it is
 another table."""
@@ -166,7 +168,9 @@ class EndpointInstance:
             credentials(asked, spec.password_env),
             asked.database,
         )
-        self._dataset = EndpointDataset(self._server, asked.database, spec.dataset)
+        self._dataset = EndpointDataset(
+            self._server, asked.database, spec.dataset, has_scripts=spec.has_scripts
+        )
         self._is_loading = False
 
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
@@ -259,12 +263,18 @@ class EndpointDataset:
     would drop. The table travels with the rows, so another workspace knows them again. Rows cannot
     be put back as they were; that the tables still reach as far as when they were loaded is all
     that is checked, since counting every row would take minutes on a large dataset.
+
+    Scripts drop and make tables of any name. So with scripts every table must be one that dbdyno
+    has loaded, and the mark names those that they made.
     """
 
-    def __init__(self, server: Answering, database: str, dataset: str) -> None:
+    def __init__(
+        self, server: Answering, database: str, dataset: str, *, has_scripts: bool = False
+    ) -> None:
         self._server = server
         self._database = database
         self._dataset = dataset
+        self._has_scripts = has_scripts
 
     def begin(self) -> None:
         """Make room for rows to be loaded: the database and the mark that they are under way.
@@ -275,9 +285,8 @@ class EndpointDataset:
         wanted = f"SELECT 1 FROM information_schema.schemata WHERE schema_name = '{self._database}'"
         if not self._server.ask(wanted):
             self._server.ask(f"CREATE DATABASE `{self._database}`")
-        tables = self._tables()
-        foreign = [name for name in tables if _TABLE.fullmatch(name)]
-        if foreign and MARK not in tables:
+        foreign = self._foreign()
+        if foreign:
             raise ServerError(
                 f"{self._server.label}: the database {self._database} has tables that dbdyno "
                 "did not load",
@@ -285,13 +294,32 @@ class EndpointDataset:
                 found=", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else ""),
                 hint="name another database in the reference, or drop these tables yourself",
             )
-        self._write({"dataset": self._dataset, "state": LOADING})
+        self._write({"dataset": self._dataset, "state": LOADING, **self._of_scripts()})
+
+    def _foreign(self) -> list[str]:
+        """Tables that loading might drop and that dbdyno did not make."""
+        tables = self._tables()
+        own = {MARK, *self._of_scripts()}
+        if MARK in tables:
+            own |= {name for name in tables if _TABLE.fullmatch(name)}
+        return [
+            name
+            for name in tables
+            if name not in own and (self._has_scripts or _TABLE.fullmatch(name))
+        ]
+
+    def _of_scripts(self) -> dict[str, str]:
+        """What the mark says of tables that scripts made here, in this run or before it."""
+        mark = self._read() if MARK in self._tables() else {}
+        return {name: value for name, value in mark.items() if value == OF_A_SCRIPT}
 
     def finish(self) -> None:
         """The rows are loaded: remember their tables and how far each reaches."""
-        tables = [name for name in self._tables() if _TABLE.fullmatch(name)]
-        ends = {name: str(self._end(name)) for name in tables}
-        self._write({"dataset": self._dataset, "state": LOADED, **ends})
+        tables = [name for name in self._tables() if name != MARK]
+        ends = {name: str(self._end(name)) for name in tables if _TABLE.fullmatch(name)}
+        known = tables if self._has_scripts else self._of_scripts()
+        made = {name: OF_A_SCRIPT for name in tables if name in known and name not in ends}
+        self._write({"dataset": self._dataset, "state": LOADED, **ends, **made})
 
     def is_loaded(self) -> bool:
         """Whether exactly this dataset was loaded and its tables are as they were."""
@@ -304,6 +332,10 @@ class EndpointDataset:
         if mark.pop("dataset", "") != self._dataset or mark.pop("state", "") != LOADED:
             return "this dataset was not loaded there"
         for name, end in mark.items():
+            if end == OF_A_SCRIPT:
+                if name not in tables:
+                    return f"the table {name} is gone"
+                continue
             found = self._end(name) if name in tables else 0
             if not end.isdecimal() or abs(found - int(end)) > GROWTH_MAX * int(end):
                 return f"{name} ends at id {found}, and at {end} when it was loaded"
@@ -333,5 +365,6 @@ class EndpointDataset:
         columns = "name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
         self._server.ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
         self._server.ask(f"DELETE FROM {table}")
-        values = ", ".join(f"('{name}', '{value}')" for name, value in mark.items())
+        named = {name.replace("\\", "").replace("'", "''"): mark[name] for name in mark}
+        values = ", ".join(f"('{name}', '{value}')" for name, value in named.items())
         self._server.ask(f"INSERT INTO {table} VALUES {values}")

@@ -67,6 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--system", default="mysql:8.0.15")
     parser.add_argument("--threads", default="1,8")
     parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
     parser.add_argument("--workspace", help="where runs are kept; nowhere unless given")
     return parser.parse_args()
 
@@ -101,8 +102,9 @@ def _count(options: argparse.Namespace, workspace: Path, wanted: tuple[Word, ...
 
 
 def _plan(options: argparse.Namespace, seed: int, **parts: dict[str, Any]) -> Plan:
+    settings = dict(one.split("=", 1) for one in options.settings)
     systems = [
-        {"label": label, "reference": options.system, "settings": {}}
+        {"label": label, "reference": options.system, "settings": settings}
         for label in ("first", "second")
     ]
     return Plan.model_validate(

@@ -114,7 +114,7 @@ def test_a_plan_is_weighed_beside_a_script(tmp_path: Path) -> None:
 
 def test_a_given_time_is_tried_on_equal_systems() -> None:
     size = ["--runs", "1", "--time", "10s", "--threads", "2", "--rows", "1000"]
-    size += ["--system", "mysql:5.7.22"]
+    size += ["--system", "mysql:5.7.22", "--set", f"innodb_log_file_size={REDO_BYTES}"]
     ended = ran("validation.power", "ties", *size)
     assert "better or worse in " in ended.stdout
     assert re.search(r"^1: [a-z ]+; [3-9] blocks in \d+ s$", ended.stdout, re.MULTILINE)

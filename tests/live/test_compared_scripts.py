@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno import api
 from support.lab_process import finished, workspace
-from support.real_server import CROWDED, SMALL_REDO_TYPED
+from support.real_server import CROWDED, SMALL_REDO, SMALL_REDO_TYPED
 from support.source import ROOT
 
 pytestmark = pytest.mark.live
@@ -52,7 +52,10 @@ sysbench.cmdline.commands = { check = { function() print("no") return false end 
 def test_a_broken_check_voids_and_a_wrong_option_is_told(tmp_path: Path) -> None:
     (tmp_path / "mine.lua").write_text(BROKEN)
     plan = {
-        "systems": ["mysql:5.7.22", {"label": "again", "reference": "mysql:5.7.22"}],
+        "systems": [
+            {"label": label, "reference": "mysql:5.7.22", "settings": SMALL_REDO}
+            for label in ("one", "again")
+        ],
         "workloads": [{"name": "mine.lua", "options": {"rows": 5}}],
         "load": {"threads": [2]},
         "trial": {"warmup": "0s", "window": "1s"},

@@ -20,7 +20,7 @@ from dbdyno.servers import open
 from dbdyno.servers.base import Server
 from dbdyno.servers.process import server_user
 from support.lab_process import finished, workspace
-from support.real_server import CROWDED, login, started
+from support.real_server import CROWDED, REDO_BYTES, login, started
 from support.source import ROOT
 
 pytestmark = pytest.mark.live
@@ -126,10 +126,11 @@ def test_conflicts_are_rolled_back_and_retried(server: Server, small: dict[str, 
         f"ALTER ROLE {server.credentials.user} SET default_transaction_isolation = serializable"
     )
     try:
-        options = {"tables": 1, "table_size": 20}
-        record = driven(
-            spec(server, workload={"name": "oltp_read_write", "options": options}, connections=8)
-        )
+        # Rows enough that few wait for a deadlock to be found, which takes a second each.
+        options = {"tables": 1, "table_size": 1000}
+        workload = {"name": "oltp_read_write", "options": options}
+        many = {"connections": 8, "events": 100, "window_s": 60.0}
+        record = driven(spec(server, workload=workload, **many))
     finally:
         server.ask(f"ALTER ROLE {server.credentials.user} RESET default_transaction_isolation")
     assert record["failure"] is None
@@ -156,7 +157,7 @@ def test_a_refused_statement_ends_the_run_in_the_servers_words(
 
 
 def test_lost_sessions_are_opened_again(server: Server, small: dict[str, Any]) -> None:
-    asked = spec(server, ignore_errors="all", window_s=2.0)
+    asked = spec(server, ignore_errors="all", window_s=4.0)
     told: list[dict[str, Any]] = []
 
     def kill(text: str) -> None:
@@ -205,7 +206,7 @@ def test_tpcc_and_ycsb_run_and_keep_their_rows_through_conflicts(
     ran("dbdyno", server, *typed, "prepare")
     server.ask(f"ALTER ROLE {user} SET {isolation} = serializable")
     try:
-        told = ran("dbdyno", server, *typed, "--time=3", "run")
+        told = ran("dbdyno", server, *typed, "--events=200", "--time=60", "run")
         assert counts(told)["transactions"] > 20
         if script == "tpcc":
             assert counts(told)["ignored errors"] > 0
@@ -255,7 +256,7 @@ def test_mysql_and_postgresql_are_compared_on_the_same_rows() -> None:
             folder,
             *("compare", "mysql:8.0.33", NEWEST, "--threads", "2", "--blocks", "3"),
             *("--warmup", "0", "--window", "2", "--tables", "1", "--table-size", "1000"),
-            *CROWDED,
+            *("--set", f"mysql:8.0.33:innodb_redo_log_capacity={REDO_BYTES}", *CROWDED),
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         measured = api.load("latest", folder).trials

@@ -1,7 +1,9 @@
-//! Any bytes, cut at any place, as a reply, a login or a SCRAM exchange of PostgreSQL: refused or followed.
+//! Any bytes, cut at any place, as a reply, a login, a row, a certificate or a SCRAM exchange of PostgreSQL: refused
+//! or followed.
 #![no_main]
 
 use dbdyno_wire::postgres::login::Login;
+use dbdyno_wire::postgres::message::{self, ServerError};
 use dbdyno_wire::postgres::scanner::Scanner;
 use dbdyno_wire::postgres::scram::{Binding, Scram};
 use libfuzzer_sys::fuzz_target;
@@ -19,6 +21,11 @@ fuzz_target!(|input: (Vec<Vec<u8>>, Vec<(u8, Vec<u8>)>)| {
     let mut scram = Scram::new("secret", Binding::NotOffered);
     for (kind, payload) in &messages {
         let _ = login.take(*kind, payload);
+        let _ = Binding::of_certificate(payload);
+        let _ = ServerError::parse(payload);
+        if let Some(row) = message::row(payload) {
+            assert!(row.iter().flatten().map(|value| value.len()).sum::<usize>() <= payload.len());
+        }
         if scram.answer(payload).is_ok() {
             assert!(scram.check(b"v=AAAA").is_err());
         }

@@ -486,6 +486,8 @@ def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         return f"the file {name} cannot be read from {folder}: {reason}"
     if name.endswith(TEMPLATE_SUFFIXES):
+        if workload.get("options"):
+            return f"the template {name} has no options; what differs stands in the file"
         try:
             text = lua(read(text, name), path.name)
         except PlanError as error:

@@ -291,6 +291,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_payload_is_a_row_an_error_or_neither(payload: Vec<u8>) {
+            let _ = ServerError::parse(&payload);
+            let row = row(&payload).unwrap_or_default();
+            let length: usize = row.iter().flatten().map(|value| value.len()).sum();
+            proptest::prop_assert!(length <= payload.len());
+        }
+    }
+
     #[test]
     fn an_error_is_read_as_it_was_written() {
         let error = ServerError {

@@ -311,6 +311,13 @@ mod tests {
         assert_eq!(Binding::of_certificate(&signed_by(b"\x2b\x65\x70")), Binding::None); // Ed25519
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_a_certificate_or_none(der: Vec<u8>) {
+            let _ = Binding::of_certificate(&der);
+        }
+    }
+
     #[test]
     fn md5_is_that_of_the_documentation() {
         let proof = md5_password("joe", "secret", [1, 2, 3, 4]);

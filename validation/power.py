@@ -3,11 +3,14 @@
     .venv/bin/python -m validation.power widths --runs 6           # about 45 minutes
     .venv/bin/python -m validation.power ties --runs 40 --time 2m     # about two hours
     .venv/bin/python -m validation.power planted --runs 10 --time 10m
+    .venv/bin/python -m validation.power demo --runs 10 --time 5m     # about one hour
 
 `widths` measures one system against itself, by turns in three blocks of 4 s of warm-up and 10 s of
 window, and with a time as long as those took; it compares the half widths of the intervals. `ties`
 counts wrong words between equal systems. `planted` slows the second system down by 5 % (its load
-stands still for that share of the time) and counts how often that is found.
+stands still for that share of the time) and counts how often that is found. `demo` counts how
+often the comparison of `make demo` decides both cells. With `--keep FILE` each of them goes on
+where it was ended.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ import math
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
+
+from validation.outcomes import Outcome, Outcomes
 
 from dbdyno import api
 from dbdyno.cli import flow
@@ -38,7 +43,12 @@ from dbdyno.report.formats.stdout import Output
 from dbdyno.servers.base import Server
 
 PLANTED: Final = 0.05
-OTHER: Final = (Word.BETTER, Word.WORSE)
+WORDS: Final = {"ties": (Word.BETTER, Word.WORSE), "planted": (Word.WORSE,), "demo": (Word.WORSE,)}
+"""Whose number is told: wrong words of equal systems, and what is true of the others."""
+DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
+DEMO: Final = ("mysql:5.7.22", "mysql:8.0.15")
+ASKED: Final = ("what", "time", "system", "threads", "rows", "settings")
+"""Options that runs must share to be counted together."""
 BLOCKS: Final = {"blocks": 3, "controls": False}
 TRIAL: Final = {"warmup_s": 4, "window_s": 10}
 
@@ -46,66 +56,101 @@ TRIAL: Final = {"warmup_s": 4, "window_s": 10}
 def main() -> int:
     """Runs what was asked for and prints one line a run, then the sum."""
     options = _options()
+    outcomes = Outcomes(options.keep, {name: getattr(options, name) for name in ASKED})
     with tempfile.TemporaryDirectory(prefix="dbdyno-power-") as folder:
         workspace = Path(options.workspace or folder)
-        match options.what:
-            case "widths":
-                _widths(options, workspace)
-            case "ties":
-                _count(options, workspace, OTHER)
-            case "planted":
-                with _slower("second"):
-                    _count(options, workspace, (Word.WORSE,))
+        for seed in range(len(outcomes.ended) + 1, options.runs + 1):
+            if options.what == "widths":
+                outcomes.add(_in_turn(options, seed, workspace))
+                said = _line_of_widths(outcomes.ended[-1])
+            else:
+                with _slower("second") if options.what == "planted" else nullcontext():
+                    outcomes.add(_in_time(options, seed, workspace, options.time))
+                said = _line_of_words(outcomes.ended[-1])
+            print(f"{seed}: {said}", flush=True)
+    print(_widths(outcomes.ended) if options.what == "widths" else _words(options, outcomes.ended))
     return 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", choices=("widths", "ties", "planted"))
-    parser.add_argument("--runs", type=int, default=6)
+    parser.add_argument("what", choices=("widths", "ties", "planted", "demo"))
+    parser.add_argument("--runs", type=int, default=6, help="with those that were kept")
     parser.add_argument("--time", type=duration_s, default=120.0, help="of each run, such as 2m")
     parser.add_argument("--system", default="mysql:8.0.15")
     parser.add_argument("--threads", default="1,8")
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
     parser.add_argument("--workspace", help="where runs are kept; nowhere unless given")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="outcomes, a line each; goes on")
     return parser.parse_args()
 
 
-def _widths(options: argparse.Namespace, workspace: Path) -> None:
-    shares = []
-    for seed in range(1, options.runs + 1):
-        given = _measured(_plan(options, seed, design=BLOCKS, trial=TRIAL), workspace)
-        took_s = _seconds(given)
-        timed = _measured(_plan(options, seed, design={"time_s": took_s}), workspace)
-        cells = [
-            (_half(g), _half(t)) for g, t in zip(_verdicts(given), _verdicts(timed), strict=True)
-        ]
-        shares += [narrow / wide for wide, narrow in cells]
-        said = "; ".join(f"±{wide:.1%} and ±{narrow:.1%}" for wide, narrow in cells)
-        print(f"{seed}: {took_s:.0f} s and {_seconds(timed):.0f} s: {said}", flush=True)
-    print(f"half width with a time over that of three blocks: {median(shares):.2f} in the median")
+def _in_turn(options: argparse.Namespace, seed: int, workspace: Path) -> Outcome:
+    """Three blocks, then a time as long as those took."""
+    given = _outcome(_measured(_plan(options, seed, design=BLOCKS, trial=TRIAL), workspace))
+    return {"blocks": given, "time": _in_time(options, seed, workspace, given["seconds"])}
 
 
-def _count(options: argparse.Namespace, workspace: Path, wanted: tuple[Word, ...]) -> None:
-    found = Counter[str]()
-    for seed in range(1, options.runs + 1):
-        run = _measured(_plan(options, seed, design={"time_s": options.time}), workspace)
-        words = [verdict.word for verdict in _verdicts(run)]
-        found["runs"] += any(word in wanted for word in words)
-        found.update(word.value for word in words)
-        said = ", ".join(str(verdict.word.value) for verdict in _verdicts(run))
-        blocks = max(m.trial.block for m in run.trials) + 1
-        print(f"{seed}: {said}; {blocks} blocks in {_seconds(run):.0f} s", flush=True)
+def _in_time(options: argparse.Namespace, seed: int, workspace: Path, time_s: float) -> Outcome:
+    return _outcome(_measured(_plan(options, seed, design={"time_s": time_s}), workspace))
+
+
+def _outcome(run: api.Run) -> Outcome:
+    """What a run found, and what it took."""
+    return {
+        "words": [verdict.word.value for verdict in _verdicts(run)],
+        "intervals": [(verdict.low, verdict.high) for verdict in _verdicts(run)],
+        "blocks": max(m.trial.block for m in run.trials) + 1,
+        "repeated": sum(m.trial.repeat > 0 for m in run.trials),
+        "seconds": round(_seconds(run)),
+    }
+
+
+def _line_of_widths(outcome: Outcome) -> str:
+    cells = "; ".join(f"±{wide:.1%} and ±{narrow:.1%}" for wide, narrow in _halves(outcome))
+    given, timed = outcome["blocks"], outcome["time"]
+    return f"{given['seconds']} s and {timed['seconds']} s, {timed['blocks']} blocks: {cells}"
+
+
+def _line_of_words(outcome: Outcome) -> str:
+    return f"{', '.join(outcome['words'])}; {outcome['blocks']} blocks in {outcome['seconds']} s"
+
+
+def _widths(outcomes: Sequence[Outcome]) -> str:
+    shares = [narrow / wide for one in outcomes for wide, narrow in _halves(one)]
+    return f"half width with a time over that of three blocks: {median(shares):.2f} in the median"
+
+
+def _halves(outcome: Outcome) -> list[tuple[float, float]]:
+    """Of each cell the half width of three blocks, and that with a time."""
+
+    def half(interval: Sequence[float | None]) -> float:
+        low, high = interval
+        return math.inf if low is None or high is None else math.log(high / low) / 2
+
+    both = (outcome["blocks"]["intervals"], outcome["time"]["intervals"])
+    return [(half(wide), half(narrow)) for wide, narrow in zip(*both, strict=True)]
+
+
+def _words(options: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
+    wanted = WORDS[options.what]
+    found = sum(any(word in wanted for word in one["words"]) for one in outcomes)
+    decided = sum(all(word in DECIDED for word in one["words"]) for one in outcomes)
+    words = Counter(word for one in outcomes for word in one["words"])
     among = " or ".join(word.value for word in wanted)
-    print(f"{among} in {found['runs']} of {options.runs} runs; words of all cells: {dict(found)}")
+    return (
+        f"{among} in {found} of {len(outcomes)} runs, all cells decided in {decided};"
+        f" words of all cells: {dict(words)}"
+    )
 
 
 def _plan(options: argparse.Namespace, seed: int, **parts: dict[str, Any]) -> Plan:
     settings = dict(one.split("=", 1) for one in options.settings)
+    references = DEMO if options.what == "demo" else (options.system, options.system)
     systems = [
-        {"label": label, "reference": options.system, "settings": settings}
-        for label in ("first", "second")
+        {"label": label, "reference": reference, "settings": settings}
+        for label, reference in zip(("first", "second"), references, strict=True)
     ]
     return Plan.model_validate(
         {
@@ -127,12 +172,6 @@ def _measured(plan: Plan, workspace: Path) -> api.Run:
 
 def _verdicts(run: api.Run) -> tuple[Verdict, ...]:
     return run.judgement.verdicts
-
-
-def _half(verdict: Verdict) -> float:
-    if verdict.low is None or verdict.high is None:
-        return math.inf
-    return math.log(verdict.high / verdict.low) / 2
 
 
 def _seconds(run: api.Run) -> float:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from dbdyno import __main__, api
+from dbdyno._engine import Histogram, IntervalLog
 from dbdyno.measurement.measurement import Measurement
-from support.published_logs import HAMMERDB, PGBENCH, V04, V1
+from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from support.published_logs import HAMMERDB, OWN_CSV, PGBENCH, V04, V1
 
 REPORT = """sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)
 Number of threads: {threads}
@@ -51,6 +53,28 @@ def log(threads: int, tps: float) -> str:
         others=2 * events,
         queries=20 * events,
     )
+
+
+TABLE = """## Read Write
+
+| Threads | v2.1 QPS | v2.1 95% latency (ms) | v3.0 QPS | v3.0 95% latency (ms) |
+| ------- | -------- | --------------------- | -------- | --------------------- |
+| 150     | 85140.60 | 44.98                 | 83245.1  | 46.5                  |
+| 300     | 96773.01 | 82.96                 | 127692.9 | 61.0                  |
+"""
+
+
+def hlog() -> str:
+    """Two seconds of 1000 point selects, 1 µs to 1 ms."""
+    counts = Histogram()
+    for us in range(1, 1001):
+        counts.record(us * 1000)
+    log = IntervalLog("dbdyno: latencies in ns; untagged: events", decimals=3)
+    for second in range(2):
+        log.add(counts.encode(), second, 1, max_ns=1_000_000)
+        log.add(counts.encode(), second, 1, tag="point_selects")
+        log.add(counts.encode(), second, 1, tag="event_service")
+    return log.text()
 
 
 @pytest.fixture
@@ -162,8 +186,14 @@ def test_other_generations_and_pgbench(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "pattern", "said"),
     [
-        ("a.log", "nothing\n", "", "is no log of sysbench or pgbench"),
-        ("a.log", HAMMERDB, "", "HammerDB's results can be audited"),
+        ("a.log", "nothing\n", "", "holds no results that are known"),
+        ("a.json", '{"totals": {}}', "", "is JSON, but not what `dbdyno sysbench"),
+        ("a.csv", OWN_CSV.splitlines()[0] + "\n1,1,2\n", "", "a row of another length than"),
+        ("a.csv", "time_s,interval_s,threads,transactions_per_s,x\n", "", "are missing"),
+        ("a.hlog", "#[dbdyno: latencies in ns]\n0,1,2\n", "", "no line of an interval log"),
+        ("a.hlog", hlog(), "", "how many connections did it have?"),
+        ("a.csv", "threads,tps\n8,fast\n", "", "'fast' is no number"),
+        ("a.csv", "system,tps\nA,100\n", "", "which column has the load levels?"),
         ("a.log", log(8, 1), "{workload}_{threads}", "a.log does not fit the pattern"),
         ("rw_16.log", log(8, 1), "{workload}_{threads}", "its name and its text have different"),
         ("a.log", log(8, 1), "none", "names no fields"),
@@ -182,6 +212,54 @@ def test_what_cannot_be_imported_is_refused_and_nothing_is_stored(
     assert __main__.main([*typed, "--pattern", pattern] if pattern else typed) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_table_is_a_run_of_the_systems_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """TiDB's shape: throughput of statements and p95, no transactions, which stay unknown."""
+    (tmp_path / "read_write.md").write_text(TABLE)
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path / "read_write.md"), "--as", "TiDB"]
+    assert __main__.main([*typed, "--workspace", str(workspace)]) == 0
+    run = api.load("latest", workspace)
+    assert [system.label for system in run.plan.systems] == ["v2.1", "v3.0"]
+    values = {(v.system, v.cell.threads, v.metric): v.value for v in run.judgement.values}
+    assert values["v2.1", 150, "queries_per_s"] == 85140.6
+    assert values["v3.0", 300, "latency_ms_p95"] == 61.0
+    assert values["v2.1", 150, "transactions_per_s"] is None
+    assert {one.trial.cell.workload for one in run.trials} == {"oltp_read_write"}
+    page = (run.evidence.folder / "report.html").read_text()
+    assert "Measured by a table, by a tool that it does not name, and imported" in page
+    at = ["--workspace", str(workspace)]
+    assert __main__.main(["history", *at]) == 0
+    assert __main__.main(["export", "latest", "--csv", str(tmp_path / "csv"), *at]) == 0
+    assert __main__.main(["audit", "--self", "latest", *at]) == 0
+
+
+def test_new_orders_of_hammerdb_are_its_transactions(tmp_path: Path) -> None:
+    (tmp_path / "hammer.log").write_text(HAMMERDB)
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path / "hammer.log"), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main(typed) == 0
+    rates = {one.trial.cell.threads: one.value(PRIMARY) for one in trials(workspace)}
+    assert rates == {8: 120345 / 60, 16: 180001 / 60}
+    assert {one.trial.cell.workload for one in trials(workspace)} == {
+        "hammerdb_tprocc (new orders)"
+    }
+
+
+def test_an_interval_log_gives_its_histograms_back(tmp_path: Path) -> None:
+    (tmp_path / "oltp_point_select_8.hlog").write_text(hlog())
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main([*typed, "--pattern", "{workload}_{threads}"]) == 0
+    (one,) = trials(workspace)
+    assert (one.events, one.queries, one.window_s) == (2000, 2000, 2.0)
+    assert one.value(PRIMARY) == 1000
+    assert one.histogram().quantile(0.5) == pytest.approx(500_000, rel=1e-3)
+    assert one.value(BY_NAME["latency_ms_avg"]) == pytest.approx(0.5005, rel=1e-3)
+    assert one.intervals[0].latency_ns_max == 1_000_000
 
 
 def test_a_log_that_was_cut_off_is_a_failed_trial(tmp_path: Path) -> None:

@@ -19,7 +19,18 @@ from dbdyno.intake.imported import imported
 from dbdyno.intake.other_logs import rows_in
 from dbdyno.intake.prose import claims_in, sentences
 from dbdyno.intake.sysbench_log import runs_in
-from support.published_logs import FORK, HAMMERDB, PAGE, PGBENCH, V04, V05, V1
+from support.published_logs import (
+    FORK,
+    HAMMERDB,
+    OWN_CSV,
+    OWN_HLOG,
+    OWN_JSON,
+    PAGE,
+    PGBENCH,
+    V04,
+    V05,
+    V1,
+)
 from support.source import ROOT
 
 MUTANTS: Final = int(os.environ.get("DBDYNO_SEEDS", "1000"))
@@ -50,7 +61,8 @@ def read_run(text: str, source: str) -> None:
 READERS: Final[dict[str, tuple[Callable[[str, str], object], tuple[str, ...]]]] = {
     "sysbench": (runs_in, (V1, V05, V04, V1.replace("lat (ms,95%)", FORK))),
     "pgbench and HammerDB": (rows_in, (PGBENCH, HAMMERDB)),
-    "imports": (read_run, (V1, V05, V04, PGBENCH)),
+    "imports": (read_run, (V1, V05, V04, PGBENCH, HAMMERDB, PAGE, HTML)),
+    "own outputs": (read_run, (OWN_JSON, OWN_CSV, OWN_HLOG)),
     "pages": (read_page, (PAGE, HTML)),
     "publications": (publication_of, (YAML,)),
 }

@@ -34,14 +34,14 @@ def somebodys() -> Iterator[Server]:
 
 
 def plan(server: Server, database: str = "shop") -> Plan:
-    """Two addresses of one server stand for two servers."""
+    """Two addresses of one server stand for two servers; each has a generator of its own."""
     address = f"127.0.0.1:{server.endpoint.port}"
     reference = f"mysql://{server.credentials.user}@{address},{address}/{database}"
     return Plan(
         systems=(SystemPlan(label="cloud", reference=reference, password_env="CLOUD"),),
         workloads=(WorkloadPlan(name="oltp_read_write", label="oltp_read_write"),),
         dataset=DatasetPlan(tables=2, rows=1000),
-        load=LoadPlan(threads=(4,)),
+        load=LoadPlan(threads=(4,), generators=2),
         trial=TrialPlan(warmup_s=0, window_s=1),
         design=DesignPlan(blocks=2, disturbance_max=1.0),
     )
@@ -83,7 +83,9 @@ def test_an_endpoint_is_loaded_once_and_measured_in_every_block(
             (None, "8.0.15", None)
         ] * 2
         assert all(trial.events > 0 for trial in trials)
+        assert [trial.engine.generators for trial in trials] == [2, 2]
         found = judge(trials, asked).findings
+        assert not {f.check for f in found} & {"statements-of-event", "little-law"}
         assert [f.level.value for f in found if f.check == "uncontrolled-server"] == ["doubtful"]
     assert sum("loading table 1" in stage for stage in progress.stages) >= 1
     assert somebodys.alive()

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan, rate_per_s, share_of
 from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.workload import WorkloadPlan
 from support import making
 
 FOUND = PilotFound(
@@ -97,3 +98,16 @@ def test_new_keys_keep_the_hashes_of_old_plans() -> None:
 @pytest.mark.parametrize(("metric", "quantile"), [("p50", 0.5), ("p95", 0.95), ("p999", 0.999)])
 def test_a_percentile_is_a_quantile(metric: str, quantile: float) -> None:
     assert SloPlan.model_validate({"metric": metric, "limit_ms": 1}).quantile == quantile
+
+
+def test_each_generator_needs_a_connection_and_scripts_have_one() -> None:
+    assert LoadPlan(threads=(4, 16), generators=4).generators == 4
+    with pytest.raises(ValidationError, match="5 generators, but a level of 4"):
+        LoadPlan(threads=(4, 16), generators=5)
+    assert "generators" not in LoadPlan().model_dump()
+    script = WorkloadPlan(name="a.lua", label="a", script="function event() end")
+    asked = {**making.plan().model_dump(), "workloads": (script,), "load": {"generators": 1}}
+    Plan.model_validate(asked)
+    asked["load"] = {"generators": 2, "threads": (8,)}
+    with pytest.raises(ValidationError, match="a script's threads share one process"):
+        Plan.model_validate(asked)

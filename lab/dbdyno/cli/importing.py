@@ -1,4 +1,4 @@
-"""`dbdyno import`: logs of other tools become a run of the workspace, without a verdict."""
+"""`dbdyno import`: results of other tools become a run of the workspace, without a verdict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Import logs of sysbench or pgbench as a run."""
+    """Import logs or tables of results of other tools as a run."""
     said = mapping_of(mapping) if mapping else Mapping()
     plan, measurements = imported(paths, title, said, pattern)
     command_line = shlex.join(["dbdyno", *sys.argv[1:]])

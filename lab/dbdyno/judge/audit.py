@@ -251,7 +251,12 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
 
 
 def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
-    """What the checks say on one trial; only the first gate that is shut, if one is."""
+    """What the checks say on one trial; only the first gate that is shut, if one is.
+
+    A row of an imported table has numbers and no course, so there is nothing to look at.
+    """
+    if measurement.reported and not measurement.intervals:
+        return []
     for gate in GATES:
         if finding := gate(measurement, plan):
             return [finding]

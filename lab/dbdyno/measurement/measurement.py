@@ -141,6 +141,8 @@ class EngineFacts(Noun):
     """What drove the load, and how hard it had to work.
 
     Attributes:
+        threads: of all generators.
+        generators: processes that made the load together.
         placements: of each engine thread; empty in runs of a dbdyno that did not tell.
         cpu_s: user + system seconds of the whole generator process within the measured window.
         cpu_share_max: the busiest engine thread's CPU seconds per second of the window (0 to 1).
@@ -153,6 +155,7 @@ class EngineFacts(Noun):
     cpu_share_max: float
     distribution: str
     prepared_statements: bool
+    generators: Annotated[int, Field(ge=1, exclude_if=lambda count: count == 1)] = 1
     placements: Annotated[tuple[ThreadPlacement, ...], IF_KNOWN] = ()
 
 

@@ -26,6 +26,7 @@ RUNGS_MAX: Final = 5
 """Rates that a pilot finds around the latency limit of one system."""
 LEVELS_MAX: Final = 1000
 PER_S_MAX: Final = 1e12
+GENERATORS_MAX: Final = 64
 
 
 def rate_per_s(text: str) -> float | None:
@@ -101,6 +102,8 @@ class LoadPlan(FiniteNoun):
         slo: the latency limit to which a highest rate is looked for.
         threads: connections of a closed loop, each level once; none unless asked for where there
             are rates or a limit.
+        generators: processes that make the load together, each with its part of the connections
+            and of the rate; of several endpoints each has its own if there are as many.
         pilot: what a pilot found; it is written by the run, not by hand.
     """
 
@@ -114,6 +117,9 @@ class LoadPlan(FiniteNoun):
     threads: Annotated[
         tuple[Threads, ...], Field(max_length=LEVELS_MAX), Short(listed(int), WHOLE)
     ] = (1, 8)
+    generators: Annotated[
+        int, Field(ge=1, le=GENERATORS_MAX, exclude_if=lambda count: count == 1), WHOLE
+    ] = 1
     pilot: tuple[PilotFound, ...] = ()
 
     @field_validator("threads", "rates")
@@ -134,6 +140,17 @@ class LoadPlan(FiniteNoun):
     def _rates_take_the_place_of_threads(self) -> LoadPlan:
         if (self.rates or self.slo) and "threads" not in self.model_fields_set:
             object.__setattr__(self, "threads", ())  # frozen for everyone else
+        return self
+
+    @model_validator(mode="after")
+    def _generators_have_connections(self) -> LoadPlan:
+        fewest = min([*self.threads, *([self.connections] if self.is_open else [])], default=1)
+        if self.generators > fewest:
+            raise PydanticCustomError(
+                "generators",
+                f"each generator needs a connection: {self.generators} generators, but a level of"
+                f" {fewest}",
+            )
         return self
 
     @property

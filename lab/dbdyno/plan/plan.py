@@ -437,6 +437,16 @@ class Plan(FiniteNoun):
         return self
 
     @model_validator(mode="after")
+    def _scripts_have_one_generator(self) -> Plan:
+        scripts = [one.label for one in self.workloads if one.script is not None]
+        if scripts and self.load.generators > 1:
+            raise ValueError(
+                f"load: generators: a script's threads share one process; leave it out for"
+                f" {', '.join(scripts)}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _loads_can_be_repeated(self) -> Plan:
         if (self.dataset.loads or 1) > 1 and self.procedure.fresh_data == "once":
             raise ValueError(

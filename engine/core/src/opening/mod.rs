@@ -11,7 +11,7 @@ use crate::error::Failure;
 use crate::session::link::Link;
 use crate::session::{PostgresSession, SILENCE_MAX, Session, Timeouts, Transport};
 use crate::spec::RunSpec;
-use crate::workload::Workload;
+use crate::workload::{ConnectionRange, Workload};
 use limits::{Demand, ServerLimits, raise_open_files_limit};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -46,39 +46,15 @@ pub struct Opened {
 /// How opening one connection ended, with its place in the range.
 type Attempt = (u32, Result<Opened, Failure>);
 
-/// Some connections of a run: `first`, counted from 0, and every `step`th after it.
-#[derive(Clone, Copy)]
-pub struct ConnectionRange {
-    /// The lowest number.
-    pub first: u32,
-    /// Distance from one to the next.
-    pub step: u32,
-}
-
-impl ConnectionRange {
-    /// All connections of a run.
-    pub const ALL: Self = Self { first: 0, step: 1 };
-
-    /// How many of the run's `connections` are in the range.
-    #[must_use]
-    pub fn count(self, connections: u32) -> u32 {
-        connections.saturating_sub(self.first).div_ceil(self.step)
-    }
-
-    fn number(self, place: u32) -> u32 {
-        self.first + place * self.step
-    }
-}
-
-/// Opens all connections of `spec`, in order.
+/// Opens all connections of `spec` that belong to this process, in order.
 ///
 /// # Errors
 /// The failure of the connection with the lowest number, or `limits` when the system or the server
 /// does not allow so many; the others are closed.
 pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
-    raise_open_files_limit(u64::from(spec.connections))
+    raise_open_files_limit(u64::from(spec.own_connections()))
         .map_err(|told| Failure::new("limits", told))?;
-    open_range(spec, ConnectionRange::ALL, stop)
+    open_range(spec, spec.own(), stop)
 }
 
 /// Opens a range of the connections of `spec`, in order, in the calling thread's file table, which must

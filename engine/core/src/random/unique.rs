@@ -15,6 +15,7 @@ const PRIME: u32 = 4_294_967_291;
 pub struct UniqueSequence {
     index: AtomicU32,
     offset: u32,
+    step: u32,
 }
 
 impl UniqueSequence {
@@ -27,12 +28,21 @@ impl UniqueSequence {
         Self {
             index: AtomicU32::new(permute(permute(index_seed).wrapping_add(0x682f_0161))),
             offset: permute(permute(offset_seed).wrapping_add(0x4679_0905)),
+            step: 1,
         }
+    }
+
+    /// Value `first` of the sequence, counted from 0, and every `step`th after it: so several
+    /// generators never draw the same.
+    #[must_use]
+    pub fn every(self, first: u32, step: u32) -> Self {
+        let index = self.index.into_inner().wrapping_add(first);
+        Self { index: AtomicU32::new(index), step, ..self }
     }
 
     /// The next value; no value comes twice in 2^32 calls, from whichever thread.
     pub fn draw(&self) -> u32 {
-        let index = self.index.fetch_add(1, Ordering::Relaxed);
+        let index = self.index.fetch_add(self.step, Ordering::Relaxed);
         permute(permute(index).wrapping_add(self.offset) ^ 0x5bf0_3635)
     }
 }

@@ -16,7 +16,7 @@ use crate::record::interval::Interval;
 use crate::record::interval::Merger;
 use crate::record::recorder::{Recorder, WindowCpu};
 use crate::record::run_record::{Fairness, LiveInterval, MeasuredCpu, RunRecord, Share, encoded};
-use crate::spec::RunSpec;
+use crate::spec::{Generator, RunSpec};
 use crate::time::clock::{Clock, ns};
 use crate::time::due_times::DueTimes;
 use crate::time::pauses::{PauseBarrier, Pauses};
@@ -127,7 +127,7 @@ fn record_of<R: Reactor>(
         reactor: R::NAME,
         threads: ends.len(),
         placements,
-        connections: spec.connections as usize,
+        connections: spec.own_connections() as usize,
         server_version: String::new(),
         transport: String::new(),
         distribution: spec.distribution,
@@ -220,7 +220,7 @@ fn work<R: Reactor>(
     }
     let reconnect = reconnect(spec, connections.len(), &mut sockets);
     // Threads that log in again were begun before this one is placed, which they would inherit.
-    let placed = placement::place(spec.placement, spec.connections, spec.is_scheduled());
+    let placed = placement::place(spec.placement, spec.own_connections(), spec.is_scheduled());
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, MAX_WAIT);
     let clock = start.wait();
@@ -288,7 +288,8 @@ fn pacing<'a>(
     queue: &'a SharedQueue,
 ) -> Pacing<'a> {
     if spec.rate_per_s > 0.0 {
-        let times = DueTimes::new(spec.arrival, spec.rate_per_s, spec.seed);
+        let Generator { number: own, of } = spec.generator;
+        let times = DueTimes::new(spec.arrival, spec.rate_per_s, spec.seed).every(own, of);
         Pacing::rate(times, queue, number == 0, connections.len(), timetable)
     } else if spec.think_time_ms[1] > 0.0 {
         let numbers = connections.iter().map(Connection::number);
@@ -344,7 +345,7 @@ fn tell(
     record: Option<Box<RawValue>>,
     on_interval: &mut dyn FnMut(&LiveInterval),
 ) {
-    let mut live = LiveInterval::of(interval, spec.connections as usize, &spec.percentiles);
+    let mut live = LiveInterval::of(interval, spec.own_connections() as usize, &spec.percentiles);
     live.record = record;
     on_interval(&live);
 }

@@ -7,13 +7,13 @@
 
 use crate::error::Failure;
 use crate::opening::limits;
-use crate::opening::{ConnectionRange, Opened, open_all, open_range};
+use crate::opening::{Opened, open_all, open_range};
 use crate::random::Random;
 use crate::script::{HandedOver, open_threads};
 use crate::spec::{RunSpec, ScriptSpec};
 use crate::system::unshare_file_table;
 use crate::worker::connection::Connection;
-use crate::workload::{Client, Workload};
+use crate::workload::{Client, ConnectionRange, Workload};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 
@@ -110,21 +110,21 @@ impl ConnectionSource {
 /// # Errors
 /// Those of opening connections.
 pub fn sources(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<ConnectionSource>, Failure> {
-    let tables = limits::file_tables_for(u64::from(spec.connections))
+    let tables = limits::file_tables_for(u64::from(spec.own_connections()))
         .map_err(|told| Failure::new("limits", told))?;
     if tables > 1 {
         let threads = threads(spec).max(tables as usize);
-        let step = u32::try_from(threads).expect("threads are counted in 32 bits");
-        return Ok((0..step)
-            .map(|first| ConnectionSource::OwnFileTable(ConnectionRange { first, step }))
+        let threads = u32::try_from(threads).expect("threads are counted in 32 bits");
+        return Ok((0..threads)
+            .map(|number| ConnectionSource::OwnFileTable(spec.own().part(number, threads)))
             .collect());
     }
     let mut sources: Vec<ThreadConnections> =
         (0..threads(spec)).map(|_| ThreadConnections::default()).collect();
     let count = sources.len();
     let opened = open_all(spec, stop)?;
-    for (number, one, random) in numbered(spec, ConnectionRange::ALL, opened) {
-        sources[number as usize % count].add(spec, number, one, random);
+    for (place, (number, one, random)) in numbered(spec, spec.own(), opened).enumerate() {
+        sources[place % count].add(spec, number, one, random);
     }
     Ok(sources.into_iter().map(ConnectionSource::Open).collect())
 }

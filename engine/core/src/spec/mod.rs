@@ -10,7 +10,7 @@ use crate::time::clock::ns;
 use crate::time::due_times::{RATE_PER_S_MAX, Spacing};
 use crate::time::pauses::PauseSpec;
 use crate::time::schedule::Timetable;
-use crate::workload::{self, Scripted, Workload, WorkloadSpec};
+use crate::workload::{self, ConnectionRange, Scripted, Workload, WorkloadSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt;
@@ -93,8 +93,11 @@ pub(crate) use server_spec;
 server_spec! {
     /// Everything one run needs to know.
     pub struct RunSpec {
-        /// Connections, each with one event in flight.
+        /// Connections, each with one event in flight; of all generators together.
         pub connections: u32,
+        /// Which of several generator processes this is.
+        #[serde(default)]
+        pub generator: Generator,
         /// Engine threads; 0 lets the engine choose.
         #[serde(default)]
         pub threads: u32,
@@ -255,12 +258,21 @@ impl RunSpec {
         if self.driver == Driver::Pgsql {
             check(!self.compression, "compression is MySQL's: PostgreSQL's protocol has none");
         }
+        check(self.can_be_shared(), "several generators share connections, and nothing else");
         if let IgnoredErrors::Word(word) = &self.ignore_errors {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
         mistakes.extend(self.tls.mistakes());
         mistakes.extend(self.standstill.iter().flat_map(PauseSpec::mistakes));
         mistakes
+    }
+
+    /// Whether each generator has a connection, and none counts on what another one does: a number
+    /// of events, threads of a script.
+    fn can_be_shared(&self) -> bool {
+        let Generator { number, of } = self.generator;
+        let is_split = self.events == 0 && self.script.is_none() && !self.dry_run;
+        number < of && of <= self.connections && (of == 1 || is_split)
     }
 
     /// The workload, ready to be run.
@@ -279,6 +291,7 @@ impl RunSpec {
             distribution: self.distribution,
             prepared: self.prepared,
             connections: self.connections,
+            own: self.own(),
         });
         match built {
             Ok(workload) if mistakes.is_empty() => Ok(workload),
@@ -294,6 +307,18 @@ impl RunSpec {
     #[must_use]
     pub fn connect_timeout(&self) -> Duration {
         Duration::from_nanos(ns(self.connect_timeout_s))
+    }
+
+    /// Which of the run's connections belong to this process.
+    #[must_use]
+    pub const fn own(&self) -> ConnectionRange {
+        ConnectionRange { first: self.generator.number, step: self.generator.of }
+    }
+
+    /// How many those are.
+    #[must_use]
+    pub const fn own_connections(&self) -> u32 {
+        self.own().count(self.connections)
     }
 
     /// The run's layout in time.
@@ -332,12 +357,30 @@ impl RunSpec {
         let chosen = match self.threads {
             // Each thread that waits for an event wakes up when it falls due.
             0 if self.rate_per_s > 0.0 => {
-                large.min((self.rate_per_s / RATE_OF_A_THREAD).ceil() as usize)
+                let own_per_s = self.rate_per_s / f64::from(self.generator.of);
+                large.min((own_per_s / RATE_OF_A_THREAD).ceil() as usize)
             }
             0 => large,
             threads => threads as usize,
         };
-        chosen.min(self.connections as usize)
+        chosen.min(self.own_connections() as usize)
+    }
+}
+
+/// One of several processes that together make the load that one would make: connections and due
+/// times are dealt out to them in turn.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Generator {
+    /// Counted from 0.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl Default for Generator {
+    fn default() -> Self {
+        Self { number: 0, of: 1 }
     }
 }
 
@@ -480,6 +523,17 @@ mod tests {
         let dealt: Vec<String> = (0..4).map(|number| list.of(number).to_string()).collect();
         assert_eq!(dealt, ["a:1", "/b", "c:3", "a:1"]);
         assert!(list.are_several());
+    }
+
+    #[test]
+    fn generators_have_each_connection_once_whatever_their_threads() {
+        let mut dealt: Vec<u32> = (0..3)
+            .flat_map(|number| (0..2).map(move |thread| (number, thread)))
+            .map(|(number, thread)| ConnectionRange::ALL.part(number, 3).part(thread, 2))
+            .flat_map(|range| (0..range.count(16)).map(move |place| range.number(place)))
+            .collect();
+        dealt.sort_unstable();
+        assert_eq!(dealt, (0..16).collect::<Vec<u32>>());
     }
 
     #[test]

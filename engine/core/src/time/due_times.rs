@@ -29,6 +29,10 @@ pub enum Spacing {
 pub struct DueTimes {
     spacing: Spacing,
     gap_ns: f64,
+    /// Events of the whole process so far, the one at hand among them.
+    drawn: u64,
+    /// From one of its events to the next that counts here.
+    step: u32,
     passed: u64,
     at_ns: f64,
     random: Random,
@@ -39,9 +43,17 @@ impl DueTimes {
     #[must_use]
     pub fn new(spacing: Spacing, rate_per_s: f64, seed: u64) -> Self {
         let random = Random::for_stream(seed, STREAM);
-        let mut times = Self { spacing, gap_ns: 1e9 / rate_per_s, passed: 0, at_ns: 0.0, random };
-        times.at_ns = times.next_ns();
+        let gap_ns = 1e9 / rate_per_s;
+        let mut times = Self { spacing, gap_ns, drawn: 0, step: 1, passed: 0, at_ns: 0.0, random };
+        times.draw();
         times
+    }
+
+    /// Event `first` of a process at its beginning, counted from 0, and every `step`th after it.
+    #[must_use]
+    pub fn every(mut self, first: u32, step: u32) -> Self {
+        (0..first).for_each(|_| self.draw());
+        Self { step, ..self }
     }
 
     /// How many events were due before the one at hand.
@@ -63,17 +75,18 @@ impl DueTimes {
     #[inline]
     pub fn advance(&mut self) {
         self.passed += 1;
-        self.at_ns = self.next_ns();
+        (0..self.step).for_each(|_| self.draw());
     }
 
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "2^52 events are more than any run has")]
-    fn next_ns(&mut self) -> f64 {
-        match self.spacing {
+    fn draw(&mut self) {
+        self.drawn += 1;
+        self.at_ns = match self.spacing {
             Spacing::Poisson => self.at_ns + self.exponential_gap_ns(),
             // Counted, not added up: equal gaps stay equal for days.
-            Spacing::Uniform => (self.passed + 1) as f64 * self.gap_ns,
-        }
+            Spacing::Uniform => self.drawn as f64 * self.gap_ns,
+        };
     }
 
     /// By inversion; 1 - U is never 0.
@@ -108,6 +121,17 @@ mod tests {
         let times = DueTimes::new(Spacing::Poisson, 500.0, 9);
         assert_eq!(first(times.clone(), 100), first(times.clone(), 100));
         assert_ne!(first(times, 100), first(DueTimes::new(Spacing::Poisson, 500.0, 10), 100));
+    }
+
+    #[test]
+    fn several_generators_share_one_process_without_a_rest() {
+        for spacing in [Spacing::Poisson, Spacing::Uniform] {
+            let whole = DueTimes::new(spacing, 700.0, 4);
+            let mut dealt: Vec<u64> =
+                (0..3).flat_map(|own| first(whole.clone().every(own, 3), 20)).collect();
+            dealt.sort_unstable();
+            assert_eq!(dealt, first(whole, 60));
+        }
     }
 
     proptest! {

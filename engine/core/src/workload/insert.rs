@@ -41,18 +41,19 @@ impl Insert {
             statements: (1..=options.tables).map(insert).collect(),
             tables: options.tables,
             k: spec.distribution.over(1, options.table_size),
-            ids: (!options.auto_inc).then(sequence_of_sysbench),
+            ids: (!options.auto_inc).then(|| sequence_of_sysbench(spec)),
             leaves_id_out,
         }
     }
 }
 
 /// The sequence starts at the same place in every process: sysbench seeds it from the C library
-/// before `--rand-seed` is heeded, after the four values of the main thread.
-pub(super) fn sequence_of_sysbench() -> UniqueSequence {
+/// before `--rand-seed` is heeded, after the four values of the main thread. Of several generators
+/// each has its part of it.
+pub(super) fn sequence_of_sysbench(spec: &WorkloadSpec) -> UniqueSequence {
     let mut libc_random = GlibcRandom::new(1);
     let _main_thread = Random::from_glibc(&mut libc_random);
-    UniqueSequence::from_glibc(&mut libc_random)
+    UniqueSequence::from_glibc(&mut libc_random).every(spec.own.first, spec.own.step)
 }
 
 impl Workload for Insert {

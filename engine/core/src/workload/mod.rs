@@ -108,6 +108,38 @@ impl Workload for Scripted {
     }
 }
 
+/// Some connections of a run: `first`, counted from 0, and every `step`th after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionRange {
+    /// The lowest number.
+    pub first: u32,
+    /// Distance from one to the next.
+    pub step: u32,
+}
+
+impl ConnectionRange {
+    /// All connections of a run.
+    pub const ALL: Self = Self { first: 0, step: 1 };
+
+    /// Part `number` of this range, which is dealt out to `of` in turn.
+    #[must_use]
+    pub const fn part(self, number: u32, of: u32) -> Self {
+        Self { first: self.first + number * self.step, step: self.step * of }
+    }
+
+    /// How many of the run's `connections` are in the range.
+    #[must_use]
+    pub const fn count(self, connections: u32) -> u32 {
+        connections.saturating_sub(self.first).div_ceil(self.step)
+    }
+
+    /// The number of the connection at a place in the range.
+    #[must_use]
+    pub const fn number(self, place: u32) -> u32 {
+        self.first + place * self.step
+    }
+}
+
 /// Which workload a run asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
@@ -123,6 +155,8 @@ pub struct WorkloadSpec {
     pub prepared: bool,
     /// How many connections share the work.
     pub connections: u32,
+    /// Which of them belong to this process.
+    pub own: ConnectionRange,
 }
 
 type Make = fn(&WorkloadSpec, &Options) -> Box<dyn Workload>;

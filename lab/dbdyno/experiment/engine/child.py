@@ -8,7 +8,8 @@ crash does not end the lab. It imports nothing of the lab. The protocol (its oth
             {"do": "slices", "spec": {"slices": […]}}              runs, one right after the other
             {"do": "script", "spec": {"script": {…}, "command": …}} a command of a Lua script
             then "stop", or the end of the file: stop and send the record
-    stdout  {"interval": {…}} | {"progress": {…}} …, then exactly one of
+            a run that is a part (`generators`) waits for "begin NS" on the monotonic clock
+    stdout  {"interval": {…}} | {"progress": {…}} | {"open": {}} …, then exactly one of
             {"record": {…}} | {"report": {…}} | {"error": {"kind": "refused" | "invalid", …}}
 """
 
@@ -20,6 +21,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TextIO
 
@@ -27,6 +29,7 @@ from dbdyno import _engine
 
 REQUESTS: Final = ("run", "slices", "script", "prepare", "cleanup")
 STOP: Final = "stop"
+BEGIN: Final = "begin"
 ERROR: Final = "error"
 FINAL: Final = frozenset({"record", "report", ERROR})
 """Kinds of messages after which there is no other."""
@@ -55,10 +58,10 @@ def serve(requests: TextIO, answers: TextIO) -> int:
         message = f"asked for {request['do']!r}, known are {', '.join(REQUESTS)}"
         send(ERROR, {"kind": "invalid", "message": message, "stage": "spec"})
         return 0
-    stop = _engine.Stop()
-    threading.Thread(target=_watch_for_stop, args=(requests, stop), daemon=True).start()
+    stop, begin = _engine.Stop(), Begin()
+    threading.Thread(target=_listen, args=(requests, stop, begin), daemon=True).start()
     try:
-        kind, answer = _do(request["do"], json.dumps(request["spec"]), send, stop)
+        kind, answer = _do(request["do"], request["spec"], send, stop, begin)
         send(kind, answer)
     except ValueError as error:
         send(ERROR, {"kind": "invalid", "message": str(error), "stage": "spec"})
@@ -67,23 +70,66 @@ def serve(requests: TextIO, answers: TextIO) -> int:
     return 0
 
 
+class Begin:
+    """The moment at which a part of a load is to begin, once it is told."""
+
+    def __init__(self) -> None:
+        self._told = threading.Event()
+        self._at_ns = 0
+
+    def at(self, monotonic_ns: int) -> None:
+        """Sets it; the past for at once."""
+        self._at_ns = monotonic_ns
+        self._told.set()
+
+    def wait(self) -> None:
+        """Returns at that moment."""
+        self._told.wait()
+        time.sleep(max(0, self._at_ns - time.monotonic_ns()) / 1e9)
+
+
 def _do(
-    what: str, spec: str, send: Callable[[str, object], None], stop: _engine.Stop
+    what: str,
+    spec: dict[str, Any],
+    send: Callable[[str, object], None],
+    stop: _engine.Stop,
+    begin: Begin,
 ) -> tuple[str, Any]:
     if what == "run":
-        record = _engine.run(spec, lambda text: send("interval", json.loads(text)), stop)
-        return "record", json.loads(record)
+        return _run(spec, send, stop, begin)
     if what == "slices":
-        specs = [json.dumps(one) for one in json.loads(spec)["slices"]]
-        records = [_engine.run(one, lambda text: None, stop) for one in specs]
-        return "report", {"records": [json.loads(one) for one in records]}
+        ended = [_run(one, lambda kind, value: None, stop, begin) for one in spec["slices"]]
+        failed = [one for one in ended if one[0] == ERROR]
+        return failed[0] if failed else ("report", {"records": [record for _, record in ended]})
     if what == "script":
-        return "report", _script(json.loads(spec))
+        return "report", _script(spec)
+    asked = json.dumps(spec)
     if what == "prepare":
-        report = _engine.prepare(spec, lambda text: send("progress", json.loads(text)), stop)
+        report = _engine.prepare(asked, lambda text: send("progress", json.loads(text)), stop)
         return "report", json.loads(report)
-    _engine.cleanup(spec, stop)
+    _engine.cleanup(asked, stop)
     return "report", {}
+
+
+def _run(
+    spec: dict[str, Any], send: Callable[[str, object], None], stop: _engine.Stop, begin: Begin
+) -> tuple[str, Any]:
+    """Drives a load, alone, with other generators, or as one of them."""
+    if "generators" in spec:
+        # Imported only here, as every trial begins with the start of a child.
+        from dbdyno.experiment.engine import generators  # noqa: PLC0415 - see above
+
+        return generators.run(spec, send, stop)
+
+    def tell(text: str) -> None:
+        interval = json.loads(text)
+        if "generator" in spec and not interval["at_s"]:
+            send("open", {})
+            begin.wait()
+        else:
+            send("interval", interval)
+
+    return "record", json.loads(_engine.run(json.dumps(spec), tell, stop))
 
 
 def _script(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,9 +158,12 @@ def failure_of(error: RuntimeError) -> Mapping[str, object]:
     return failure if isinstance(failure, dict) else {"message": str(error)}
 
 
-def _watch_for_stop(requests: TextIO, stop: _engine.Stop) -> None:
-    requests.readline()
+def _listen(requests: TextIO, stop: _engine.Stop, begin: Begin) -> None:
+    """Takes what is said after the request; anything but the moment to begin means to stop."""
+    while (line := requests.readline()).startswith(BEGIN):
+        begin.at(int(line.removeprefix(BEGIN)))
     stop.set()
+    begin.at(0)
 
 
 def _own_stdout() -> TextIO:

@@ -61,6 +61,7 @@ def engine_facts(record: Mapping[str, Any]) -> EngineFacts:
         version=record["engine_version"],
         reactor=record["reactor"],
         threads=record["threads"],
+        generators=record.get("generators", 1),
         cpu_s=record["measured"]["cpu_s"],
         cpu_share_max=record["measured"]["cpu_share_max"],
         distribution=_distribution(record["distribution"]),

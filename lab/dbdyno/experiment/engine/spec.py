@@ -46,6 +46,7 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
     return {
         **_what(plan, workload, trial, server),
         **_login(server),
+        **({"generators": generators} if (generators := plan.load.generators) > 1 else {}),
         "connections": trial.cell.threads,
         "threads": 0,
         "placement": plan.procedure.client_placement,

@@ -99,8 +99,8 @@ def imported_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
             check="imported-run",
             level=Level.DOUBTFUL,
             evidence=say(
-                "read from logs of another tool: the order of runs, the servers' settings and the"
-                " machine were not seen, so there are numbers and ratios and no verdict"
+                "read from what another tool recorded: the order of runs, the servers' settings"
+                " and the machine were not seen, so there are numbers and ratios and no verdict"
             ),
             advice=say("measure the same with `dbdyno compare` for a verdict"),
         )

@@ -25,6 +25,7 @@ from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE, change, found, what
 from dbdyno.report.parts import Column, Items, Paragraph, Table, table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
+from dbdyno.report.sections.method import generator_threads
 
 FORMAT: Final = 1
 ROWS_PLAIN_MAX: Final = 40
@@ -235,7 +236,7 @@ def _engines(measurements: Sequence[Measurement]) -> Text:
             "{version}, {reactor}, {threads}",
             version=m.engine.version,
             reactor=m.engine.reactor,
-            threads=count(m.engine.threads, "thread"),
+            threads=generator_threads(m.engine),
         )
         for m in measurements
         if m.intervals

@@ -13,7 +13,7 @@ from dbdyno.judge.wording import duration
 from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement import replication
-from dbdyno.measurement.measurement import Measurement, loads_of
+from dbdyno.measurement.measurement import EngineFacts, Measurement, loads_of
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
@@ -110,7 +110,7 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
             "dbdyno engine {version}, {reactor}, {threads}",
             version=m.engine.version,
             reactor=m.engine.reactor,
-            threads=count(m.engine.threads, "thread"),
+            threads=generator_threads(m.engine),
         )
         for m in measurements
     )
@@ -125,6 +125,15 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
         *_certified(measurements),
         *_loaded_anew(measurements),
     ]
+
+
+def generator_threads(engine: EngineFacts) -> Text:
+    """How many threads made the load, and in how many processes if there were several."""
+    threads = count(engine.threads, "thread")
+    if engine.generators == 1:
+        return threads
+    generators = count(engine.generators, "generator")
+    return say("{threads} of {generators}", threads=threads, generators=generators)
 
 
 def _placements(measurements: Sequence[Measurement]) -> list[Text]:
@@ -289,6 +298,7 @@ def asked_design(plan: Plan) -> list[Text]:
             rows=count(dataset.rows, "row"),
         ),
         *(_load(plan, load) for load in _loads(plan)),
+        *_generators(plan),
         _distribution(plan),
         say(
             "Each trial: {warmup} warm-up, which is recorded and not counted, then a window of "
@@ -333,6 +343,15 @@ def _load(plan: Plan, load: Text) -> Text:
     if plan.procedure.prepared_statements:
         return say("Load: {load}, prepared statements.", load=load)
     return say("Load: {load}, plain statements.", load=load)
+
+
+def _generators(plan: Plan) -> list[Text]:
+    said = say(
+        "{generators}, each a process with its part of the connections, began together; what "
+        "they saw is added up, and percentiles are those of all requests.",
+        generators=count(plan.load.generators, "generator"),
+    )
+    return [said] if plan.load.generators > 1 else []
 
 
 def _loads(plan: Plan) -> list[Text]:

@@ -110,7 +110,7 @@ impl Legacy {
             texts: texts.collect(),
             options: options.clone(),
             ids: spec.distribution.over(1, options.common.table_size),
-            new_ids: (!options.common.auto_inc).then(sequence_of_sysbench),
+            new_ids: (!options.common.auto_inc).then(|| sequence_of_sysbench(spec)),
             deleted: AtomicU64::new(0),
             statements,
         }

@@ -5,7 +5,7 @@ use dbdyno_core::random::{Distribution, Random};
 use dbdyno_core::session::link::{Link, LinkError};
 use dbdyno_core::session::tls::TlsSpec;
 use dbdyno_core::worker::connection::Connection;
-use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build};
+use dbdyno_core::workload::{Client, ConnectionRange, Workload, WorkloadSpec, build};
 use dbdyno_wire::mysql::compressed::FrameError;
 use dbdyno_wire::mysql::scanner::{Outcome, ScanError};
 use proptest::prelude::*;
@@ -103,6 +103,7 @@ fn point_selects() -> Box<dyn Workload> {
         distribution: Distribution::Uniform {},
         prepared: false,
         connections: 1,
+        own: ConnectionRange::ALL,
     })
     .expect("a workload")
 }

@@ -16,7 +16,7 @@ use dbdyno_core::worker::connection::Connection;
 use dbdyno_core::worker::{
     Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, ReconnectThreads, Worker, WorkerEnd,
 };
-use dbdyno_core::workload::{Client, WorkloadSpec, build};
+use dbdyno_core::workload::{Client, ConnectionRange, WorkloadSpec, build};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -44,6 +44,7 @@ fn load<R: Reactor>(
         distribution: Distribution::Uniform {},
         prepared: false,
         connections: connections as u32,
+        own: ConnectionRange::ALL,
     });
     let (stop, ignored) = (AtomicBool::new(false), IgnoredErrors::Codes(Vec::new()));
     let control = Control {

@@ -7,7 +7,7 @@
 use dbdyno_core::driver::Driver;
 use dbdyno_core::random::{Distribution, Random, Seeding};
 use dbdyno_core::workload::event::{Event, Reply, StatementKind};
-use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build, names};
+use dbdyno_core::workload::{Client, ConnectionRange, Workload, WorkloadSpec, build, names};
 use dbdyno_wire::mysql::command::Command;
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, Header};
 use dbdyno_wire::mysql::parameter;
@@ -22,6 +22,7 @@ pub fn spec(name: &str, options: Value, prepared: bool) -> WorkloadSpec {
         distribution: Distribution::default(),
         prepared,
         connections: 1,
+        own: ConnectionRange::ALL,
     }
 }
 

@@ -1,0 +1,218 @@
+"""Several generator processes that make one load, seen by the lab as one child.
+
+Each of them is a child as `child` has it, with its part of the connections and of the due times, so
+that together they draw what one would have drawn. They begin at one moment, and what they report is
+added up: counts, and the histograms of latencies, so that percentiles are those of all requests.
+Like the child this imports nothing of the lab.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from dbdyno import _engine
+
+COMMAND: Final = (sys.executable, "-m", "dbdyno.experiment.engine.child")
+HEAD_START_S: Final = 0.05
+"""From the word to begin until they begin; on a busy machine it takes some time to arrive."""
+POLL_S: Final = 0.1
+SUMMED: Final = (
+    "events",
+    "reads",
+    "writes",
+    "others",
+    "restarts",
+    "reconnects",
+    "arrivals",
+    "backlog",
+    "in_flight",
+    "bytes_received",
+    "bytes_sent",
+    "latency_ns_sum",
+)
+"""Counts of an interval that are added; the others are the least or the most, or by name."""
+
+Interval = Mapping[str, Any]
+Send = Callable[[str, object], None]
+Outcome = tuple[str, dict[str, Any]]
+
+
+def run(spec: Mapping[str, Any], send: Send, stop: _engine.Stop) -> Outcome:
+    """Runs the load of `spec` with as many processes as its `generators` says.
+
+    Args:
+        send: is told each interval of all of them together.
+    """
+    own = {name: value for name, value in spec.items() if name != "generators"}
+    count = spec["generators"]
+    arriving: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
+    children = [_begun(own, number, count, arriving) for number in range(count)]
+    try:
+        return _outcome(children, arriving, spec["percentiles"], send, stop)
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
+def _begun(
+    spec: Mapping[str, Any], number: int, count: int, arriving: queue.SimpleQueue[tuple[int, str]]
+) -> subprocess.Popen[str]:
+    """A child with its part of the load; its lines arrive with its number, an empty one last."""
+    threads = spec["threads"] and max(1, spec["threads"] // count)
+    child = subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+
+    def read() -> None:
+        assert child.stdout is not None
+        for line in child.stdout:
+            arriving.put((number, line))
+        arriving.put((number, ""))
+
+    threading.Thread(target=read, daemon=True).start()
+    part = {"generator": {"number": number, "of": count}, "threads": threads}
+    told = {"tell_begin": True, "tell_records": True}
+    _say(child, json.dumps({"do": "run", "spec": {**spec, **part, **told}}))
+    return child
+
+
+def _say(child: subprocess.Popen[str], line: str) -> None:
+    assert child.stdin is not None
+    with suppress(OSError):  # it died, which its last line says
+        child.stdin.write(line + "\n")
+        child.stdin.flush()
+
+
+def _outcome(
+    children: Sequence[subprocess.Popen[str]],
+    arriving: queue.SimpleQueue[tuple[int, str]],
+    percentiles: Sequence[float],
+    send: Send,
+    stop: _engine.Stop,
+) -> Outcome:
+    """Takes what they say until all have ended, or one cannot go on."""
+    waiting: list[deque[Interval]] = [deque() for _ in children]
+    records: dict[int, dict[str, Any]] = {}
+    are_open: set[int] = set()
+    is_stopped = False
+    while len(records) < len(children):
+        if stop.is_set() and not is_stopped:
+            is_stopped = True
+            for child in children:
+                _say(child, "stop")
+        with suppress(queue.Empty):
+            number, line = arriving.get(timeout=POLL_S)
+            if not line and number not in records:
+                message = f"generator {number + 1} of {len(children)} died"
+                return "error", {"kind": "refused", "message": message, "stage": "run"}
+            for kind, value in json.loads(line or "{}").items():
+                if kind == "error":
+                    return kind, value
+                if kind == "record":
+                    records[number] = value
+                elif kind == "open":
+                    are_open.add(number)
+                    if len(are_open) == len(children):
+                        begin_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
+                        for child in children:
+                            _say(child, f"begin {begin_ns}")
+                else:
+                    waiting[number].append(value["record"])
+            while any(waiting) and all(
+                told or number in records for number, told in enumerate(waiting)
+            ):
+                together = added([told.popleft() for told in waiting if told])
+                send("interval", told_of(together, percentiles))
+    return "record", merged([records[number] for number in sorted(records)])
+
+
+def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One record of those of all generators, as one generator would have left it.
+
+    Placements of threads follow each other. What only a persona prints (fairness between threads)
+    is left out.
+    """
+    slices: dict[tuple[float, str], list[Interval]] = {}
+    for record in records:
+        for interval in record["intervals"]:
+            slices.setdefault((interval["start_s"], interval["phase"]), []).append(interval)
+    first = records[0]
+    cpu = [record["measured"] for record in records]
+    failed = (record["failure"] for record in records if record.get("failure"))
+    return {
+        **{name: value for name, value in first.items() if name != "fairness"},
+        "generators": len(records),
+        "threads": sum(record["threads"] for record in records),
+        "connections": sum(record["connections"] for record in records),
+        "placements": [one for record in records for one in record["placements"]],
+        "unfinished": sum(record["unfinished"] for record in records),
+        "unserved": sum(record["unserved"] for record in records),
+        "intervals": [added(slices[key]) for key in sorted(slices)],
+        "measured": {
+            "cpu_s": sum(one["cpu_s"] for one in cpu),
+            "cpu_share_max": max(one["cpu_share_max"] for one in cpu),
+        },
+        "failure": next(failed, None),
+    }
+
+
+def added(intervals: Sequence[Interval]) -> dict[str, Any]:
+    """One interval of those that several generators saw at the same time."""
+    first = intervals[0]
+    errors: dict[str, int] = {}
+    for interval in intervals:
+        for code, times in interval["errors"].items():
+            errors[code] = errors.get(code, 0) + times
+    least_ns = [one["latency_ns_min"] for one in intervals if one["events"]]
+    names = sorted({name for one in intervals for name in one["histograms"]})
+    return {
+        "phase": first["phase"],
+        "start_s": first["start_s"],
+        "end_s": max(one["end_s"] for one in intervals),
+        **{name: sum(one[name] for one in intervals) for name in SUMMED},
+        "errors": errors,
+        "silence_ns_max": max(one["silence_ns_max"] for one in intervals),
+        "latency_ns_min": min(least_ns, default=0),
+        "latency_ns_max": max(one["latency_ns_max"] for one in intervals),
+        "histograms": {
+            name: base64.b64encode(_histogram(intervals, name).encode()).decode() for name in names
+        },
+    }
+
+
+def _histogram(intervals: Iterable[Interval], name: str) -> _engine.Histogram:
+    counts = _engine.Histogram()
+    for interval in intervals:
+        if name in interval["histograms"]:
+            counts.add(_engine.Histogram.decode(base64.b64decode(interval["histograms"][name])))
+    return counts
+
+
+def told_of(interval: Interval, percentiles: Sequence[float]) -> dict[str, Any]:
+    """What is told of an interval while the run goes on; as the engine tells its own."""
+    latencies = _histogram([interval], "event")
+    most_ns = interval["latency_ns_max"]
+    counts = ("events", "reads", "writes", "others", "reconnects", "backlog", "in_flight")
+    return {
+        "at_s": interval["end_s"],
+        "phase": interval["phase"],
+        "seconds": interval["end_s"] - interval["start_s"],
+        **{name: interval[name] for name in counts},
+        "queries": interval["reads"] + interval["writes"] + interval["others"],
+        "errors": sum(interval["errors"].values()),
+        "latency_ms": {
+            f"{percentile:g}": min(latencies.quantile(percentile / 100), most_ns) / 1e6
+            for percentile in percentiles
+        },
+    }

@@ -95,6 +95,14 @@ ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
             ),
         ),
         ("mysql://u@h/d?ssl-mode=DISABLED", EndpointReference("u", (("h", 3306),), "d")),
+        ("postgres://u@h/d", EndpointReference("u", (("h", 5432),), "d", driver="pgsql")),
+        (
+            "postgresql://u@a:1,b/d?sslmode=verify-full&sslrootcert=/ca.pem",
+            EndpointReference(
+                *("u", (("a", 1), ("b", 5432)), "d"),
+                *(Encryption("verify_identity", Path("/ca.pem")), "pgsql"),
+            ),
+        ),
     ],
 )
 def test_a_reference_says_who_where_and_what(reference, wanted):
@@ -122,7 +130,6 @@ def test_several_addresses_are_one_endpoint_with_others():
         ("mysql://bench@db1/a?ssl=1", "'ssl=1' is not what an endpoint takes"),
         ("mysql://bench@db1/a?ssl-mode=VERIFY_CA", "VERIFY_CA lacks ssl-ca"),
         ("mysql://bench@db1/a?ssl-mode=REQUIRED&ssl-ca=ca.pem", "from the root on"),
-        ("postgres://bench@db1/sbtest", "postgres:// is no endpoint that dbdyno can load"),
         ("mariadb://bench@db1/sbtest", "mariadb:// is no endpoint"),
     ],
 )
@@ -131,6 +138,22 @@ def test_a_mistake_is_reported_with_the_form(reference, message):
         open.check(reference)
     assert message in caught.value.message
     assert caught.value.wanted == "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?ssl-mode=MODE]"
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("postgres://db1/sbtest", "lacks a user"),
+        ("postgresql://bench:pw@db1/sbtest", "holds a password"),
+        ("postgresql://bench@db1/a?ssl-mode=REQUIRED", "is not what an endpoint takes"),
+        ("postgresql://bench@db1/a?sslmode=verify-full", "verify-full lacks sslrootcert"),
+    ],
+)
+def test_a_mistake_about_postgres_is_reported_with_its_form(reference, message):
+    with pytest.raises(UnknownSystemError, match=message) as caught:
+        open.check(reference)
+    assert caught.value.wanted.startswith("postgresql://USER@HOST[:PORT]")
+    assert "pw" not in str(caught.value)
 
 
 def test_a_password_is_refused_and_not_repeated():
@@ -156,6 +179,8 @@ def test_the_password_comes_from_the_named_variable_or_the_clients_own(monkeypat
     monkeypatch.setenv("DB1", "own")
     assert credentials(ONE, "DB1").password == "own"
     assert credentials(ONE, "").password == "common"
+    monkeypatch.setenv("PGPASSWORD", "of postgres")
+    assert credentials(parse("postgresql://u@h/d"), "").password == "of postgres"
     monkeypatch.delenv("MYSQL_PWD")
     assert credentials(ONE, "").password == ""
     with pytest.raises(UsageError, match="the password of bench is not there") as caught:

@@ -9,6 +9,7 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.foreign.endpoint import EndpointServer
+from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointServer
 from dbdyno.servers.mysql import client as mysql
 from dbdyno.servers.postgres import client as postgres
 from dbdyno.servers.postgres.client import PostgresClient
@@ -74,6 +75,23 @@ def test_a_rogue_postgres_gets_no_password_either(mode, monkeypatch):
     assert SECRET.encode() not in heard
     assert b"md5" not in heard
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", POSTGRES_MODES)
+def test_a_rogue_postgres_endpoint_gets_no_password_in_the_clear(mode, monkeypatch):
+    monkeypatch.setattr(postgres, "CONNECT_S_MAX", 2)
+    with rogue(POSTGRES_MODES[mode]) as (port, heard):
+        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", SECRET)
+        server = PostgresEndpointServer("theirs", place, who, "sbtest")
+        try:
+            with pytest.raises(ServerError) as caught:
+                server.login()
+        finally:
+            server.stop()
+    assert SECRET.encode() not in heard
+    assert SECRET not in str(caught.value)
+    if mode == "clear password":
+        assert "server requested a cleartext password" in str(caught.value)
 
 
 def test_a_postgres_that_stops_answering_is_given_up(monkeypatch):

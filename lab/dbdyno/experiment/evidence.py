@@ -25,7 +25,7 @@ from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import measured_of
-from dbdyno.experiment.engine.spec import PGSQL, driver_of, run_spec, script_spec, table_names
+from dbdyno.experiment.engine.spec import driver_of, run_spec, script_spec, table_names
 from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.experiment.watch.probe import probe_speed
 from dbdyno.measurement.disturbance import place_of
@@ -34,7 +34,7 @@ from dbdyno.measurement.parts import DoubledThreads, Probe, ThreadsSlice, TrialE
 from dbdyno.plan.controls import directory_of
 from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.servers import process, reference
-from dbdyno.servers.base import Instance, Server
+from dbdyno.servers.base import PGSQL, Instance, Server
 from dbdyno.stats.draw import draw
 
 

@@ -25,10 +25,10 @@ from dbdyno.plan.spelling import LISTED, MAPS, SECONDS
 LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
 Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
 
-ENDPOINT_SCHEME = "mysql://"
+ENDPOINT_SCHEMES = ("mysql://", "postgresql://", "postgres://")
+"""Each begins the reference of servers that somebody else runs."""
 IMPORTED_SCHEME = "imported:"
 """Before the label of a system that another tool measured; such a plan cannot be run."""
-"""Begins the reference of servers that somebody else runs."""
 TIMEOUT_S_MAX = 604_800
 """A week."""
 
@@ -43,7 +43,8 @@ def label_of(reference: str) -> str:
         name = reference.partition("#")[0].rstrip("/").rpartition("/")[2]
         text = re.sub(r"\.t(ar\.)?[gx]z$", "", name)
     elif "://" in reference.partition("@")[0]:
-        text = reference.rpartition("@")[2].removeprefix(ENDPOINT_SCHEME).partition("?")[0]
+        place = reference.rpartition("@")[2].partition("?")[0]
+        text = next((place.removeprefix(s) for s in ENDPOINT_SCHEMES if place.startswith(s)), place)
     else:
         text = reference.partition("@")[0]
     return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).lstrip("-._:+")[:64] or reference
@@ -96,7 +97,7 @@ class SystemPlan(FiniteNoun):
     @property
     def is_endpoint(self) -> bool:
         """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
-        return self.reference.strip().lower().startswith(ENDPOINT_SCHEME)
+        return self.reference.strip().lower().startswith(ENDPOINT_SCHEMES)
 
     @property
     def is_imported(self) -> bool:

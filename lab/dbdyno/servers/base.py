@@ -21,6 +21,9 @@ from dbdyno.plan.systems import TopologyPlan
 DATABASE: Final = "sbtest"
 LOAD_USER: Final = "dbdyno"
 
+MYSQL, PGSQL = "mysql", "pgsql"
+"""The engine's drivers, under sysbench's names."""
+
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.servers.base import Instance, ServerSpec
+from dbdyno.servers.base import PGSQL, Instance, ServerSpec
 from dbdyno.servers.foreign import container
 from dbdyno.servers.foreign.container_instance import ContainerInstance
 from dbdyno.servers.foreign.endpoint import EndpointInstance
+from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
 from dbdyno.servers.local import network
 from dbdyno.servers.mysql import settings as mysql_settings
 from dbdyno.servers.mysql import topology
@@ -162,7 +163,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
                 "it",
             )
         case EndpointReference() as asked:
-            return EndpointInstance(spec, asked, folder, report)
+            at_endpoint = PostgresEndpointInstance if asked.driver == PGSQL else EndpointInstance
+            return at_endpoint(spec, asked, folder, report)
         case ImageReference() as asked:
             return ContainerInstance(spec, asked, folder, report)
         case VersionReference(entry) as asked:

@@ -5,6 +5,7 @@
     tarball:https://example.com/server.tar.xz#sha256=… an archive
     container:IMAGE@sha256:…                           an image of docker or podman
     mysql://USER@HOST:PORT/DATABASE[?ssl-mode=MODE]    servers that somebody else runs
+    postgresql://USER@HOST:PORT/DATABASE[?sslmode=…]   the same of PostgreSQL
 
 Each names exactly one thing: "the newest 8.0", an address alone or an image's tag would be another
 server next month, and a stored result could no longer say what it measured. A reference is stored
@@ -18,14 +19,14 @@ import difflib
 import os
 import re
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import UnknownSystemError, UsageError
-from dbdyno.plan.systems import ENDPOINT_SCHEME
-from dbdyno.servers.base import Credentials, Encryption, Endpoint
+from dbdyno.plan.systems import ENDPOINT_SCHEMES
+from dbdyno.servers.base import MYSQL, PGSQL, Credentials, Encryption, Endpoint
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
 from dbdyno.servers.programs.given import TarballSource
 
@@ -33,11 +34,7 @@ FOLDER_SCHEME: Final = "path:"
 ARCHIVE_SCHEME: Final = "tarball:"
 ARCHIVE_FORM: Final = "tarball:https://example.com/server.tar.xz#sha256=<64 hexadecimal digits>"
 IMAGE_SCHEME: Final = "container:"
-ENDPOINT_FORM: Final = "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?ssl-mode=MODE]"
-SSL_MODES: Final = ("required", "verify_ca", "verify_identity")
-OTHER_PROTOCOLS: Final = ("postgres://", "postgresql://", "mariadb://", "tidb://")
-PORT: Final = 3306
-PASSWORD_VARIABLE: Final = "MYSQL_PWD"  # noqa: S105 - a variable's name
+OTHER_PROTOCOLS: Final = ("mariadb://", "tidb://")
 
 _IMAGE = re.compile(r"([a-z0-9][a-z0-9._/:-]*)@(sha256:[0-9a-f]{64})")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
@@ -77,6 +74,53 @@ class ImageReference:
 
 
 @dataclass(frozen=True)
+class EndpointProtocol:
+    """How an endpoint of a product is written: in the words of its own clients.
+
+    Attributes:
+        form: what a reference looks like.
+        password_variable: from which its clients take the password.
+        encryption, authorities: options for TLS, and for the file of authorities to trust.
+        modes: of `Encryption`, by what the option takes; `off` is what takes it away.
+    """
+
+    form: str
+    port: int
+    password_variable: str
+    encryption: str
+    authorities: str
+    modes: Mapping[str, str]
+    off: str
+
+
+PROTOCOLS: Final[Mapping[str, EndpointProtocol]] = {
+    MYSQL: EndpointProtocol(
+        form="mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?ssl-mode=MODE]",
+        port=3306,
+        password_variable="MYSQL_PWD",  # noqa: S106 - a variable's name
+        encryption="ssl-mode",
+        authorities="ssl-ca",
+        modes={mode.upper(): mode for mode in ("required", "verify_ca", "verify_identity")},
+        off="DISABLED",
+    ),
+    PGSQL: EndpointProtocol(
+        form="postgresql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=MODE]",
+        port=5432,
+        password_variable="PGPASSWORD",  # noqa: S106 - a variable's name
+        encryption="sslmode",
+        authorities="sslrootcert",
+        modes={
+            "require": "required",
+            "verify-ca": "verify_ca",
+            "verify-full": "verify_identity",
+        },
+        off="disable",
+    ),
+}
+"""By the engine's driver."""
+
+
+@dataclass(frozen=True)
 class EndpointReference:
     """Where such servers listen, who logs in, and which database holds the load's tables."""
 
@@ -84,6 +128,7 @@ class EndpointReference:
     addresses: tuple[tuple[str, int], ...]
     database: str
     encryption: Encryption | None = None
+    driver: str = MYSQL
 
     @property
     def endpoint(self) -> Endpoint:
@@ -119,7 +164,7 @@ def parse(text: str) -> Reference:
 
 def is_endpoint(text: str) -> bool:
     """Whether a reference names servers that somebody else runs, well written or not."""
-    return text.strip().lower().startswith((ENDPOINT_SCHEME, *OTHER_PROTOCOLS))
+    return text.strip().lower().startswith((*ENDPOINT_SCHEMES, *OTHER_PROTOCOLS))
 
 
 def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEntry:
@@ -160,7 +205,8 @@ def credentials(reference: EndpointReference, password_env: str) -> Credentials:
     """The user with the password from the environment; none where no variable has one.
 
     Args:
-        password_env: the variable to read; empty for MYSQL_PWD, if there is such a one.
+        password_env: the variable to read; empty for that of the product's own clients
+            (MYSQL_PWD, PGPASSWORD), if it is set.
 
     Raises:
         UsageError: the named variable is not set.
@@ -172,7 +218,8 @@ def credentials(reference: EndpointReference, password_env: str) -> Credentials:
             found="it is not set",
             hint=f"export {password_env} before the run",
         )
-    return Credentials(reference.user, os.environ.get(password_env or PASSWORD_VARIABLE, ""))
+    named = password_env or PROTOCOLS[reference.driver].password_variable
+    return Credentials(reference.user, os.environ.get(named, ""))
 
 
 def _folder(reference: str) -> FolderReference:
@@ -220,59 +267,68 @@ def _image(reference: str) -> ImageReference:
 
 
 def _endpoint(text: str) -> EndpointReference:
-    if not text.lower().startswith(ENDPOINT_SCHEME):
+    scheme, _, rest = text.partition("://")
+    if f"{scheme.lower()}://" not in ENDPOINT_SCHEMES:
         raise _no_endpoint(
-            f"{text.partition('://')[0]}:// is no endpoint that dbdyno can load",
+            f"{scheme}:// is no endpoint that dbdyno can load",
             "MariaDB and TiDB speak MySQL's protocol: write mysql://",
         )
-    login, _, place = text[len(ENDPOINT_SCHEME) :].rpartition("@")
+    driver = MYSQL if scheme.lower() == "mysql" else PGSQL
+    protocol = PROTOCOLS[driver]
+    login, _, place = rest.rpartition("@")
     hosts, _, rest = place.partition("/")
     database, _, query = rest.partition("?")
     user, colon, _ = login.partition(":")
     if colon:
         raise _no_endpoint(
             "an endpoint's reference holds a password",
-            f"leave it out: it is taken from password_env or {PASSWORD_VARIABLE}",
+            f"leave it out: it is taken from password_env or {protocol.password_variable}",
+            protocol,
         )
     if not _USER.fullmatch(user):
-        raise _no_endpoint("an endpoint's reference lacks a user, or has an odd one before the @")
+        lacks = "an endpoint's reference lacks a user, or has an odd one before the @"
+        raise _no_endpoint(lacks, None, protocol)
     if not _DATABASE.fullmatch(database):
-        raise _no_endpoint(
-            f"an endpoint's reference lacks a database, or has an odd one: {database!r}"
-        )
-    addresses = tuple(_address(part) for part in hosts.split(","))
-    return EndpointReference(user, addresses, database, _encryption(query))
+        lacks = f"an endpoint's reference lacks a database, or has an odd one: {database!r}"
+        raise _no_endpoint(lacks, None, protocol)
+    addresses = tuple(_address(part, protocol) for part in hosts.split(","))
+    return EndpointReference(user, addresses, database, _encryption(query, protocol), driver)
 
 
-def _encryption(query: str) -> Encryption | None:
-    """``ssl-mode=VERIFY_CA&ssl-ca=/ca.pem``, as MySQL's own clients call it."""
+def _encryption(query: str, protocol: EndpointProtocol) -> Encryption | None:
+    """``ssl-mode=VERIFY_CA&ssl-ca=/ca.pem``, or as the product's own clients call it."""
     asked = dict(part.partition("=")[::2] for part in query.split("&") if part)
-    mode = asked.pop("ssl-mode", "disabled").lower()
-    ca = asked.pop("ssl-ca", "")
-    if asked or mode not in (*SSL_MODES, "disabled"):
-        modes = ", ".join(mode.upper() for mode in SSL_MODES)
-        raise _no_endpoint(
-            f"{query!r} is not what an endpoint takes", f"ssl-mode takes {modes}; ssl-ca a file"
-        )
-    if mode == "disabled":
+    typed, ca = asked.pop(protocol.encryption, protocol.off), asked.pop(protocol.authorities, "")
+    known = {name.lower(): mode for name, mode in protocol.modes.items()}
+    mode = known.get(typed.lower())
+    if asked or (mode is None and typed.lower() != protocol.off.lower()):
+        modes = ", ".join(protocol.modes)
+        hint = f"{protocol.encryption} takes {modes}; {protocol.authorities} a file"
+        raise _no_endpoint(f"{query!r} is not what an endpoint takes", hint, protocol)
+    if mode is None:
         return None
     if ca and not Path(ca).is_absolute():
-        raise _no_endpoint(f"ssl-ca={ca} is not a file's path from the root on")
+        wrong = f"{protocol.authorities}={ca} is not a file's path from the root on"
+        raise _no_endpoint(wrong, None, protocol)
     if mode.startswith("verify") and not ca:
-        raise _no_endpoint(f"{mode.upper()} lacks ssl-ca, the file of authorities to trust")
+        lacks = f"{typed} lacks {protocol.authorities}, the file of authorities to trust"
+        raise _no_endpoint(lacks, None, protocol)
     return Encryption(mode, Path(ca) if ca else None)
 
 
-def _address(text: str) -> tuple[str, int]:
+def _address(text: str, protocol: EndpointProtocol) -> tuple[str, int]:
     match = _ADDRESS.fullmatch(text.strip())
-    port = int(match[2] or PORT) if match else 0
+    port = int(match[2] or protocol.port) if match else 0
     if match is None or not 0 < port < 65536:
-        raise _no_endpoint(f"{text!r} is no address of an endpoint", "write HOST or HOST:PORT")
+        wrong = f"{text!r} is no address of an endpoint"
+        raise _no_endpoint(wrong, "write HOST or HOST:PORT", protocol)
     return match[1].strip("[]"), port
 
 
-def _no_endpoint(message: str, hint: str | None = None) -> UnknownSystemError:
-    return UnknownSystemError(message, wanted=ENDPOINT_FORM, hint=hint)
+def _no_endpoint(
+    message: str, hint: str | None = None, protocol: EndpointProtocol = PROTOCOLS[MYSQL]
+) -> UnknownSystemError:
+    return UnknownSystemError(message, wanted=protocol.form, hint=hint)
 
 
 def _what_is_wrong(asked: str, reference: str, catalog: Sequence[CatalogEntry]) -> str:

@@ -69,8 +69,8 @@ def test_stopping_logs_out_of_all(server, clients):
 
 
 def test_counters_are_added_but_the_shortest_uptime_counts():
-    first = [("Questions", "3"), ("Uptime", "100"), ("Only_here", "1")]
-    assert added([first, [("Questions", "4"), ("Uptime", "7")]]) == {"Questions": 7, "Uptime": 7}
+    first = {"Questions": 3.0, "Uptime": 100.0, "Only_here": 1.0}
+    assert added([first, {"Questions": 4.0, "Uptime": 7.0}]) == {"Questions": 7, "Uptime": 7}
 
 
 REFERENCE = "mysql://bench@db1:4000,db2:4000/sbtest"
@@ -185,7 +185,7 @@ class Database:
         elif sql.startswith("INSERT INTO"):
             self.mark |= dict(re.findall(r"\('(\w+)', '(\w+)'\)", sql))
         else:
-            assert sql == f"SELECT name, value FROM `d`.{MARK}"
+            assert sql == f"SELECT name, value FROM `d`.`{MARK}`"
             return list(self.mark.items())
         return []
 

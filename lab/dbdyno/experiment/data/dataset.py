@@ -17,8 +17,6 @@ from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import EngineProcess, Message
 from dbdyno.experiment.engine.spec import (
-    MYSQL,
-    PGSQL,
     cleanup_spec,
     dataset_hash,
     driver_of,
@@ -31,7 +29,7 @@ from dbdyno.experiment.watch.proc import read_process
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
-from dbdyno.servers.base import Instance, Server
+from dbdyno.servers.base import MYSQL, PGSQL, Instance, Server
 
 WRITTEN_OUT_S: Final = 3600.0
 """A server may take long to write out a large buffer pool after loading."""

@@ -14,7 +14,8 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import axes, open
-from dbdyno.servers.base import Endpoint, Server
+from dbdyno.servers.base import MYSQL, PGSQL, Endpoint, Server
+from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointServer
 from dbdyno.servers.postgres.server import PostgresServer
 from dbdyno.servers.reference import is_endpoint
 
@@ -22,8 +23,6 @@ DRAIN_S: Final = 30.0
 """How long events in flight may take to come home after the window."""
 INTERVAL_S: Final = 1.0
 PREPARE_THREADS: Final = 4
-MYSQL, PGSQL = "mysql", "pgsql"
-"""The engine's drivers, under sysbench's names."""
 IGNORED_ERRORS: Final[dict[str, tuple[int | str, ...]]] = {
     MYSQL: (1213, 1020, 1205),
     PGSQL: ("40P01", "40001", "23505"),
@@ -229,7 +228,7 @@ def dataset_hash(plan: Plan) -> str:
 
 def driver_of(server: Server) -> str:
     """Which of the engine's drivers speaks to the server."""
-    return PGSQL if isinstance(server, PostgresServer) else MYSQL
+    return PGSQL if isinstance(server, PostgresServer | PostgresEndpointServer) else MYSQL
 
 
 def _login(server: Server) -> dict[str, Any]:

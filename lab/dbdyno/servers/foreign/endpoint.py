@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
@@ -24,12 +24,14 @@ from dbdyno.servers.base import (
     rows_of,
 )
 from dbdyno.servers.mysql.client import Client, numbers
-from dbdyno.servers.reference import PASSWORD_VARIABLE, EndpointReference, credentials
+from dbdyno.servers.reference import PROTOCOLS, EndpointReference, credentials
 
 NOT_OURS: Final = 0
 """The pid of a server that dbdyno did not start; no process has it."""
 LEAST: Final = frozenset({"Uptime", "Uptime_since_flush_status"})
 """Counters of which the smallest of all servers counts: one that was restarted shows."""
+REFUSED: Final = ("1045", "password authentication failed", "no password supplied")
+"""By which of a server's words it is known that it did not let the user in."""
 MARK: Final = "dbdyno_dataset"
 LOADING: Final = "loading"
 LOADED: Final = "loaded"
@@ -41,10 +43,22 @@ another table."""
 _TABLE = re.compile(r"sbtest[0-9]*")
 
 
+class Session(Answering, Protocol):
+    """dbdyno's own connection to one server."""
+
+    def try_login(self) -> bool:
+        """Whether a login works now; ServerError if the server refuses us for good."""
+
+    def close(self) -> None:
+        """Log out."""
+
+
 class EndpointServer:
     """Ready for logins when `EndpointInstance.start` hands it out."""
 
     pid = NOT_OURS
+    version_sql = "SELECT VERSION()"
+    settings_sql = "SHOW GLOBAL VARIABLES"
 
     def __init__(
         self, label: str, endpoint: Endpoint, credentials: Credentials, database: str
@@ -53,9 +67,13 @@ class EndpointServer:
         self.endpoint = endpoint
         self.credentials = credentials
         self.database = database
-        self._clients = [
-            Client(_named(label, place), place, credentials) for place in _places(endpoint)
-        ]
+        self._clients = [self._client(_named(label, place), place) for place in _places(endpoint)]
+
+    def _client(self, label: str, place: Endpoint) -> Session:
+        return Client(label, place, self.credentials)
+
+    def _numbers(self, client: Session) -> dict[str, float]:
+        return numbers(rows_of(client, "SHOW GLOBAL STATUS", 2))
 
     def login(self) -> None:
         """Every server answers and says the same version; ServerError if not."""
@@ -66,7 +84,7 @@ class EndpointServer:
                     wanted="a server that is up and can be reached from here",
                     hint="look at the address, the server and what stands between",
                 )
-        versions = [row_of(client, "SELECT VERSION()")[0] for client in self._clients]
+        versions = [row_of(client, self.version_sql)[0] for client in self._clients]
         if len(set(versions)) > 1:
             raise ServerError(
                 f"{self.label}: its servers are of different versions",
@@ -77,7 +95,7 @@ class EndpointServer:
 
     def version(self) -> str:
         """What the first server says of itself; ServerError if it is gone."""
-        return row_of(self._clients[0], "SELECT VERSION()")[0]
+        return row_of(self._clients[0], self.version_sql)[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The first server's answer to the load user, every value as text; ServerError if none."""
@@ -90,12 +108,12 @@ class EndpointServer:
 
     def settings(self) -> dict[str, str]:
         """Every effective global variable of the first server; ServerError if it is gone."""
-        shown = rows_of(self._clients[0], "SHOW GLOBAL VARIABLES", 2)
+        shown = rows_of(self._clients[0], self.settings_sql, 2)
         return {row[0].lower(): row[1] for row in shown}
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter, added up; ServerError if a server is gone."""
-        return added([rows_of(client, "SHOW GLOBAL STATUS", 2) for client in self._clients])
+        return added([self._numbers(client) for client in self._clients])
 
     def alive(self) -> bool:
         """Whether every server answers now."""
@@ -121,9 +139,8 @@ class EndpointServer:
             client.close()
 
 
-def added(answers: Sequence[Sequence[tuple[str, ...]]]) -> dict[str, float]:
-    """The sum of each numeric counter that all have; of uptimes the smallest."""
-    counters = [numbers(rows) for rows in answers]
+def added(counters: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The sum of each counter that all have; of uptimes the smallest."""
     shared = [name for name in counters[0] if all(name in each for each in counters)]
     return {
         name: (min if name in LEAST else sum)([each[name] for each in counters]) for name in shared
@@ -162,16 +179,20 @@ class EndpointInstance:
         self.spec = spec
         self.folder = folder
         self._report = report
-        self._server = EndpointServer(
-            spec.label,
-            asked.endpoint,
-            credentials(asked, spec.password_env),
-            asked.database,
-        )
-        self._dataset = EndpointDataset(
+        who = credentials(asked, spec.password_env)
+        self._server = self._server_of(asked, who)
+        self._dataset = self._dataset_of(asked)
+        self._password_variable = PROTOCOLS[asked.driver].password_variable
+        self._is_loading = False
+
+    def _server_of(self, asked: EndpointReference, who: Credentials) -> EndpointServer:
+        return EndpointServer(self.spec.label, asked.endpoint, who, asked.database)
+
+    def _dataset_of(self, asked: EndpointReference) -> EndpointDataset:
+        spec = self.spec
+        return EndpointDataset(
             self._server, asked.database, spec.dataset, has_scripts=spec.has_scripts
         )
-        self._is_loading = False
 
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
         """Log in; the first time without our rows there, get the database ready to take them.
@@ -235,9 +256,9 @@ class EndpointInstance:
         try:
             self._server.login()
         except ServerError as error:
-            if "1045" not in (error.found or ""):
+            if not any(words in (error.found or "") for words in REFUSED):
                 raise
-            named = self.spec.password_env or PASSWORD_VARIABLE
+            named = self.spec.password_env or self._password_variable
             raise ServerError(
                 error.message,
                 wanted=f"a login as {self._server.credentials.user}",
@@ -268,11 +289,16 @@ class EndpointDataset:
     has loaded, and the mark names those that they made.
     """
 
+    quote = "`"
+    schema = ""
+    """Of the tables; the database itself where that is what a schema is called."""
+
     def __init__(
         self, server: Answering, database: str, dataset: str, *, has_scripts: bool = False
     ) -> None:
         self._server = server
         self._database = database
+        self._schema = self.schema or database
         self._dataset = dataset
         self._has_scripts = has_scripts
 
@@ -282,9 +308,9 @@ class EndpointDataset:
         Raises:
             ServerError: the user may not, or there are tables that dbdyno did not load.
         """
-        wanted = f"SELECT 1 FROM information_schema.schemata WHERE schema_name = '{self._database}'"
+        wanted = f"SELECT 1 FROM information_schema.schemata WHERE schema_name = '{self._schema}'"
         if not self._server.ask(wanted):
-            self._server.ask(f"CREATE DATABASE `{self._database}`")
+            self._server.ask(f"CREATE DATABASE {self._quoted(self._schema)}")
         foreign = self._foreign()
         if foreign:
             raise ServerError(
@@ -346,22 +372,28 @@ class EndpointDataset:
         return count_of(
             self._server,
             "SELECT SUM(data_length + index_length) FROM information_schema.tables "
-            f"WHERE table_schema = '{self._database}'",
+            f"WHERE table_schema = '{self._schema}'",
         )
 
     def _tables(self) -> list[str]:
-        asked = f"FROM information_schema.tables WHERE table_schema = '{self._database}'"
+        asked = f"FROM information_schema.tables WHERE table_schema = '{self._schema}'"
         return [row[0] for row in rows_of(self._server, f"SELECT table_name {asked}", 1)]
 
     def _end(self, table: str) -> int:
-        return count_of(self._server, f"SELECT MAX(id) FROM `{self._database}`.`{table}`")
+        return count_of(self._server, f"SELECT MAX(id) FROM {self._placed(table)}")
+
+    def _placed(self, table: str) -> str:
+        return f"{self._quoted(self._schema)}.{self._quoted(table)}"
+
+    def _quoted(self, name: str) -> str:
+        return f"{self.quote}{name}{self.quote}"
 
     def _read(self) -> dict[str, str]:
-        sql = f"SELECT name, value FROM `{self._database}`.{MARK}"
+        sql = f"SELECT name, value FROM {self._placed(MARK)}"
         return {row[0]: row[1] for row in rows_of(self._server, sql, 2)}
 
     def _write(self, mark: dict[str, str]) -> None:
-        table = f"`{self._database}`.{MARK}"
+        table = self._placed(MARK)
         columns = "name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
         self._server.ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
         self._server.ask(f"DELETE FROM {table}")

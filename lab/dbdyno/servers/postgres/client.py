@@ -23,6 +23,13 @@ from dbdyno.servers.base import Credentials, Endpoint
 CONNECT_S_MAX: Final = 10
 ANSWER_S_MAX: Final = 60.0
 COMING_OR_GOING: Final = "the database system is"  # starting up, shutting down, in recovery mode
+REFUSED: Final = ("FATAL", "SSL", "authentication method requirement", "no password supplied")
+"""By which of libpq's words it is known that there is a server, and no login."""
+LIBPQ_MODES: Final = {
+    "required": "require",
+    "verify_ca": "verify-ca",
+    "verify_identity": "verify-full",
+}
 LOOK_S: Final = 0.1
 BEYOND_S: Final = 5.0
 """A server that does not keep the limit itself gets so much more."""
@@ -80,6 +87,8 @@ class PostgresClient:
     Args:
         database: the session's own, in which names without a schema are looked up.
         answer_s_max: how long the server works on one question before it gives up.
+        proofs: how a login may be proven, as libpq's require_auth has it; never by the password
+            itself. Empty for what a server of the lab's own wants.
     """
 
     def __init__(
@@ -89,8 +98,10 @@ class PostgresClient:
         who: Credentials,
         database: str,
         answer_s_max: float = ANSWER_S_MAX,
+        proofs: str = "",
     ) -> None:
         self.label = label
+        self._proofs = proofs
         self._endpoint = endpoint
         self._who = who
         self._database = database
@@ -104,7 +115,9 @@ class PostgresClient:
             try:
                 self._connected()
             except psycopg.OperationalError as error:
-                if "FATAL" not in str(error) or COMING_OR_GOING in str(error):
+                said = str(error)
+                is_refused = any(word in said for word in REFUSED)
+                if not is_refused or COMING_OR_GOING in said:
                     return False
                 raise self._failed("refused the login", error) from error
         return True
@@ -172,7 +185,7 @@ class PostgresClient:
 
     def _connected(self) -> _Session:
         if self._connection is None:
-            socket = self._endpoint.socket
+            socket, tls = self._endpoint.socket, self._endpoint.encryption
             self._connection = _Session.connect(
                 host=self._endpoint.host if socket is None else str(socket.parent),
                 port=self._endpoint.port,
@@ -182,9 +195,10 @@ class PostgresClient:
                 autocommit=True,
                 client_encoding="utf8",
                 connect_timeout=CONNECT_S_MAX,
-                sslmode="disable",
                 gssencmode="disable",
-                require_auth="scram-sha-256" if self._who.password else "none",
+                require_auth=self._proofs or ("scram-sha-256" if self._who.password else "none"),
+                sslmode=LIBPQ_MODES[tls.mode] if tls else "disable",
+                sslrootcert=str(tls.ca) if tls and tls.ca else None,
                 options=f"-c statement_timeout={round(self._answer_s_max * 1000)}",
                 application_name="dbdyno",
             )

@@ -1,0 +1,64 @@
+"""PostgreSQL that somebody else runs: what it is asked in other words than MySQL.
+
+Its tables are in the schema `public` of a database that must be there, as a session belongs to one
+database and cannot make another.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dbdyno.servers.base import Credentials, Endpoint, count_of
+from dbdyno.servers.foreign.endpoint import (
+    EndpointDataset,
+    EndpointInstance,
+    EndpointServer,
+    Session,
+)
+from dbdyno.servers.postgres.client import WHICH_VIEWS, PostgresClient, flattened, question
+from dbdyno.servers.reference import EndpointReference
+
+PROOFS: Final = "scram-sha-256,md5,none"
+"""Its owner may keep passwords as MD5, or trust whoever comes from here."""
+
+
+class PostgresEndpointServer(EndpointServer):
+    """Ready for logins when its instance's `start` hands it out."""
+
+    version_sql = "SHOW server_version"
+    settings_sql = "SHOW ALL"
+
+    def _client(self, label: str, place: Endpoint) -> Session:
+        return PostgresClient(label, place, self.credentials, self.database, proofs=PROOFS)
+
+    def _numbers(self, client: Session) -> dict[str, float]:
+        views = [row[0] for row in client.ask(WHICH_VIEWS)]
+        return flattened(client.ask(question(views, self.database)))
+
+
+class PostgresDataset(EndpointDataset):
+    """The load's tables in the schema that everybody may use."""
+
+    quote = '"'
+    schema = "public"
+
+    def data_bytes(self) -> int:
+        """What the tables and their indexes occupy at the server."""
+        return count_of(
+            self._server,
+            "SELECT SUM(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n"
+            f" ON n.oid = c.relnamespace WHERE n.nspname = '{self.schema}' AND c.relkind = 'r'",
+        )
+
+
+class PostgresEndpointInstance(EndpointInstance):
+    """An endpoint in the place of an instance."""
+
+    def _server_of(self, asked: EndpointReference, who: Credentials) -> EndpointServer:
+        return PostgresEndpointServer(self.spec.label, asked.endpoint, who, asked.database)
+
+    def _dataset_of(self, asked: EndpointReference) -> EndpointDataset:
+        spec = self.spec
+        return PostgresDataset(
+            self._server, asked.database, spec.dataset, has_scripts=spec.has_scripts
+        )

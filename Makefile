@@ -2,8 +2,8 @@
 #
 # Everything lives in .venv and target: nothing outside the project is touched, but for packages
 # that tools/requirements.sh installs with apt when it runs as root, and the servers' cache.
-# Set-up is quick the second time: packages are installed again when pyproject.toml changes, the
-# engine is built again when Rust changes.
+# Set-up is quick the second time: packages are installed again when tools/requirements.txt changes,
+# the engine is built again when Rust changes.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -20,7 +20,7 @@ ENGINE := lab/dbdyno/_engine.abi3.so
 RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup demo test quick check live bench docs clean requirements requirements-of-tests \
+.PHONY: help setup demo test quick check live bench docs clean lock requirements requirements-of-tests \
 	programs-of-tests
 
 help: ## print this list
@@ -63,6 +63,14 @@ clean: ## remove what was built; measurements in dbdyno-runs stay
 	rm -rf $(VENV) target $(ENGINE) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find lab tests benchmarks validation -name __pycache__ -type d -prune -exec rm -rf {} +
 
+lock: ## choose the newest packages that pyproject.toml allows, and note their digests
+	test -x target/lock/bin/uv || $(PYTHON) -m venv target/lock
+	target/lock/bin/pip install --quiet --disable-pip-version-check uv
+	{ echo "# Every package of set-up with its version and the digests of its files: written by \`make lock\`."; \
+		target/lock/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+			--generate-hashes --no-header --no-emit-index-url --quiet; } > tools/requirements.new
+	mv tools/requirements.new tools/requirements.txt
+
 requirements:
 	@tools/requirements.sh run "$(PYTHON)"
 
@@ -72,10 +80,9 @@ requirements-of-tests:
 programs-of-tests: | setup # here, since building is not what a test's time limit is for
 	@cargo build --release --quiet --locked --package dbdyno-core --examples
 
-$(PACKAGES): pyproject.toml tools/dependencies.py | requirements
+$(PACKAGES): tools/requirements.txt | requirements
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) tools/dependencies.py > $(VENV)/requirements.txt
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	touch $@
 
 $(ENGINE): $(PACKAGES) $(RUST) | requirements

@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from tests.live.conftest import LONGEST_FIRST
 from tools import stages
 
@@ -102,15 +103,16 @@ def test_a_failing_apt_is_said_with_its_command(bare: Path, tmp_path: Path) -> N
     assert "maven libaio1 libnuma1' failed, see above" in done.stderr
 
 
-def test_the_packages_are_those_of_the_project() -> None:
-    printed = subprocess.run(
-        [sys.executable, ROOT / "tools" / "dependencies.py"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
+def test_what_is_installed_is_what_the_project_asks_for_with_digests() -> None:
+    """`make lock` writes the file anew when this fails."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert printed == [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    locked = (ROOT / "tools" / "requirements.txt").read_text()
+    entries = re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)(.*(?:\n    --hash.*)*)", locked, re.M)
+    assert all("--hash=sha256:" in rest for _, _, rest in entries)
+    versions = {name.lower(): version for name, version, _ in entries}
+    for text in [*project["dependencies"], *project["optional-dependencies"]["dev"]]:
+        asked = Requirement(text)
+        assert asked.specifier.contains(versions[asked.name.lower().replace(".", "-")]), text
 
 
 def test_every_stage_of_the_tests_runs_whatever_failed_before(

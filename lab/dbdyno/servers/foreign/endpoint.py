@@ -43,7 +43,7 @@ another table."""
 _TABLE = re.compile(r"sbtest[0-9]*")
 
 
-class Session(Answering, Protocol):
+class EndpointSession(Answering, Protocol):
     """dbdyno's own connection to one server."""
 
     def try_login(self) -> bool:
@@ -69,10 +69,10 @@ class EndpointServer:
         self.database = database
         self._clients = [self._client(_named(label, place), place) for place in _places(endpoint)]
 
-    def _client(self, label: str, place: Endpoint) -> Session:
+    def _client(self, label: str, place: Endpoint) -> EndpointSession:
         return Client(label, place, self.credentials)
 
-    def _numbers(self, client: Session) -> dict[str, float]:
+    def _numbers(self, client: EndpointSession) -> dict[str, float]:
         return numbers(rows_of(client, "SHOW GLOBAL STATUS", 2))
 
     def login(self) -> None:

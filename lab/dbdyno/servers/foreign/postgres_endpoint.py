@@ -13,7 +13,7 @@ from dbdyno.servers.foreign.endpoint import (
     EndpointDataset,
     EndpointInstance,
     EndpointServer,
-    Session,
+    EndpointSession,
 )
 from dbdyno.servers.postgres.client import WHICH_VIEWS, PostgresClient, flattened, question
 from dbdyno.servers.reference import EndpointReference
@@ -28,10 +28,10 @@ class PostgresEndpointServer(EndpointServer):
     version_sql = "SHOW server_version"
     settings_sql = "SHOW ALL"
 
-    def _client(self, label: str, place: Endpoint) -> Session:
+    def _client(self, label: str, place: Endpoint) -> EndpointSession:
         return PostgresClient(label, place, self.credentials, self.database, proofs=PROOFS)
 
-    def _numbers(self, client: Session) -> dict[str, float]:
+    def _numbers(self, client: EndpointSession) -> dict[str, float]:
         views = [row[0] for row in client.ask(WHICH_VIEWS)]
         return flattened(client.ask(question(views, self.database)))
 

@@ -12,6 +12,7 @@ from dbdyno._engine import Histogram, IntervalLog
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from support.published_logs import HAMMERDB, OWN_CSV, PGBENCH, V04, V1
+from support.source import ROOT
 
 REPORT = """sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)
 Number of threads: {threads}
@@ -235,6 +236,18 @@ def test_a_table_is_a_run_of_the_systems_in_it(
     assert __main__.main(["history", *at]) == 0
     assert __main__.main(["export", "latest", "--csv", str(tmp_path / "csv"), *at]) == 0
     assert __main__.main(["audit", "--self", "latest", *at]) == 0
+
+
+def test_a_publication_is_imported_with_all_its_tables(tmp_path: Path) -> None:
+    published = ROOT / "examples" / "published" / "tidb-v3-vs-v2-2019.yaml"
+    workspace = tmp_path / "runs"
+    typed = ["import", str(published), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main(typed) == 0
+    run = api.load("latest", workspace)
+    assert len(run.plan.systems) == 2
+    assert len(run.plan.workloads) == 4
+    assert len(run.trials) == 2 * 4 * 6
+    assert run.plan.load.threads == (150, 300, 600, 900, 1200, 1500)
 
 
 def test_new_orders_of_hammerdb_are_its_transactions(tmp_path: Path) -> None:

@@ -154,6 +154,8 @@ def _compared_rows(plan: Plan) -> list[str]:
     ]
     if plan.distribution.name != "uniform":
         rows += _row("rows drawn", plan.distribution.name)
+    if plan.load.generators > 1:
+        rows += _row("generators", f"{plan.load.generators} processes make the load together")
     network = plan.network
     if network.client_ms or network.replica_ms:
         added = {"to the load": network.client_ms, "to replicas": network.replica_ms}

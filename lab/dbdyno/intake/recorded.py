@@ -16,11 +16,12 @@ from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 from dbdyno._engine import Histogram
-from dbdyno.audit.publication import PublishedTable
+from dbdyno.audit.publication import PublishedTable, publication_of
 from dbdyno.errors import UsageError
 from dbdyno.intake import columns
 from dbdyno.intake.grids import grids_in
 from dbdyno.intake.other_logs import LoggedRow, rows_in
+from dbdyno.intake.read import YAML_SUFFIXES
 from dbdyno.intake.sysbench_log import LoggedRun, runs_in
 from dbdyno.measurement.measurement import EVENT
 from dbdyno.measurement.parts import Interval, Phase
@@ -80,13 +81,12 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
     Raises:
         UsageError: something that cannot be read, in a text of a known kind; with its line.
     """
-    begins = text.lstrip()
-    if begins.startswith("{"):
-        return [_document(text, source)]
-    if begins.startswith(OWN_HLOG):
-        return [_hlog(text, source)]
-    if begins.startswith(OWN_CSV):
-        return [_seconds_of_csv(text, source)]
+    if source.endswith(YAML_SUFFIXES):
+        return [one for table in publication_of(text, source).tables for one in _rows(table)]
+    own = (("{", _document), (OWN_HLOG, _hlog), (OWN_CSV, _seconds_of_csv))
+    for sign, read in own:
+        if text.lstrip().startswith(sign):
+            return [read(text, source)]
     if runs := runs_in(text, source):
         return [_sysbench(run) for run in runs]
     if rows := rows_in(text, source):

@@ -108,6 +108,17 @@ def test_a_stop_gives_the_record_so_far():
     assert total(final.value, "events") > 0
 
 
+def test_one_that_cannot_go_on_ends_the_others_too():
+    """The server goes away under all of them: the first to notice says why."""
+    server = _engine.Reference("fixed", SERVICE_S)
+    with EngineProcess("run", spec(server, 2, window_s=60)) as engine:
+        engine.message()
+        del server
+        record = engine.answer()
+    assert record["failure"]["code"] in (2006, 2013)
+    assert total(record, "events") > 0
+
+
 def test_a_refused_login_is_told_as_by_one():
     server = _engine.Reference("fixed", SERVICE_S)
     asked = {**spec(server, 2), "password": "wrong"}

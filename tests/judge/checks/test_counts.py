@@ -52,6 +52,15 @@ def test_errors_void_above_a_thousandth_of_all_statements(failed, expected):
         assert f"1213: {failed}" in found.evidence
 
 
+@pytest.mark.parametrize(("again", "expected"), [(2000, Level.NOTE), (1700, Level.VOID)])
+def test_deadlocks_that_were_tried_again_are_no_failures(again, expected):
+    made = making.measurement(errors={"1213": 2000}, restarts=again)
+    found = counts.errors(made, PLAN)
+    assert level(found) is expected
+    failed = 2000 if again == 2000 else 300
+    assert f"{failed} of 202000 statements failed" in found.evidence
+
+
 @pytest.mark.parametrize(
     ("off", "void"),
     [(0.0, False), (0.009, False), (-0.009, False), (0.02, True), (-0.02, True), (-0.5, True)],

@@ -87,6 +87,11 @@ def _begun(
     return child
 
 
+def _say_to_all(children: Iterable[subprocess.Popen[str]], line: str) -> None:
+    for child in children:
+        _say(child, line)
+
+
 def _say(child: subprocess.Popen[str], line: str) -> None:
     assert child.stdin is not None
     with suppress(OSError):  # it died, which its last line says
@@ -107,10 +112,10 @@ def _outcome(
     are_open: set[int] = set()
     is_stopped = False
     while len(records) < len(children):
-        if stop.is_set() and not is_stopped:
+        is_broken = any(record["failure"] for record in records.values())
+        if (is_broken or stop.is_set()) and not is_stopped:
             is_stopped = True
-            for child in children:
-                _say(child, "stop")
+            _say_to_all(children, "stop")
         with suppress(queue.Empty):
             number, line = arriving.get(timeout=POLL_S)
             if not line and number not in records:
@@ -125,8 +130,7 @@ def _outcome(
                     are_open.add(number)
                     if len(are_open) == len(children):
                         begin_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
-                        for child in children:
-                            _say(child, f"begin {begin_ns}")
+                        _say_to_all(children, f"begin {begin_ns}")
                 else:
                     waiting[number].append(value["record"])
             while any(waiting) and all(

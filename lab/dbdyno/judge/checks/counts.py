@@ -35,24 +35,30 @@ STATUS_SKEW_S: Final = 0.5
 
 
 def errors(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void above the limit, a note below it: failed statements as a share of all statements."""
+    """Void above the limit, else a note: failed statements as a share of all statements.
+
+    Those after which the event was tried again count for the note alone: that is the system's way
+    to work under contention, the rate counts what succeeded, and `retries` doubts it.
+    """
     by_code = measurement.errors
     if measurement.events == 0:  # a result, and the server's way to say that it stood still
         by_code.pop(LOCK_WAIT_TIMEOUT, None)
     failed = sum(by_code.values())
     if failed == 0:
         return None
-    share = failed / (failed + measurement.queries)
+    for_good = max(0, failed - sum(one.restarts for one in measurement.measured))
+    is_void = for_good > ERROR_SHARE_MAX * (failed + measurement.queries)
+    share = (for_good if is_void else failed) / (failed + measurement.queries)
     codes = [
         say("{code}: {times}", code=code, times=times) for code, times in sorted(by_code.items())
     ]
     return on_trial(
         measurement,
         "errors",
-        Level.VOID if share > ERROR_SHARE_MAX else Level.NOTE,
+        Level.VOID if is_void else Level.NOTE,
         say(
             "{failed} of {all} statements failed, {share:.3%} (limit {limit:.1%}); by code {codes}",
-            failed=failed,
+            failed=for_good if is_void else failed,
             all=failed + measurement.queries,
             share=share,
             limit=ERROR_SHARE_MAX,

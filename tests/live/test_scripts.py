@@ -302,6 +302,26 @@ def test_a_lost_connection_is_opened_again_if_that_is_ignored(shell: Shell, thre
     ), ended.stdout
 
 
+@pytest.mark.parametrize("connections", [1, 2])
+def test_an_answer_that_no_script_can_take_ends_the_run(shell: Shell, connections: int) -> None:
+    """Whether the loop has the connection (one) or the script waits by itself (two)."""
+    script = """
+        function thread_init()
+          others = {}
+          for _ = 2, tonumber(os.getenv("CONNECTIONS")) do
+            table.insert(others, sysbench.sql.driver():connect())
+          end
+          con = sysbench.sql.driver():connect()
+        end
+        function event()
+          con:query("SELECT REPEAT('x', 1000000) FROM information_schema.collations LIMIT 90")
+        end
+    """
+    script = script.replace('tonumber(os.getenv("CONNECTIONS"))', str(connections))
+    ended = shell("script.lua --events=1 --time=20 run", script, status=1)
+    assert "an answer of more than 64 MiB" in ended.stdout + ended.stderr
+
+
 def test_a_text_of_several_statements_has_several_results(shell: Shell) -> None:
     script = """
       function event()

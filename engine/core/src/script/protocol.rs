@@ -10,9 +10,6 @@ use dbdyno_wire::mysql::scanner::Summary;
 use dbdyno_wire::postgres::message;
 use std::io::Write as _;
 
-/// Bytes that are kept of one answer.
-const REPLY_LENGTH_MAX: usize = 256 << 20;
-
 /// A session of a script, whichever protocol it speaks.
 pub(super) enum ScriptSession {
     Mysql(Session),
@@ -35,12 +32,8 @@ impl ScriptSession {
         kept: &mut Vec<u8>,
     ) -> Result<(Summary, u32), Refusal> {
         match self {
-            Self::Mysql(session) => {
-                session.exchange_keeping(request, reply.into(), kept, REPLY_LENGTH_MAX)
-            }
-            Self::Pgsql(session) => {
-                session.exchange_keeping(request, kept, REPLY_LENGTH_MAX).map(|done| (done, 0))
-            }
+            Self::Mysql(session) => session.exchange_keeping(request, reply.into(), kept),
+            Self::Pgsql(session) => session.exchange_keeping(request, kept).map(|done| (done, 0)),
         }
     }
 

@@ -200,6 +200,24 @@ pub enum LinkError {
     /// The reply of PostgreSQL.
     #[error(transparent)]
     Pgsql(#[from] postgres::scanner::ScanError),
+    /// An answer whose rows a script reads.
+    #[error("an answer of more than {} MiB, which a script cannot take", KEPT_LENGTH_MAX >> 20)]
+    TooLong,
+}
+
+/// Bytes that are kept of one answer for a script.
+const KEPT_LENGTH_MAX: usize = 64 << 20;
+
+/// Keeps more bytes of an answer for a script that reads its rows.
+///
+/// # Errors
+/// When it is longer than any script should fetch at once.
+pub(crate) fn keep(kept: &mut Vec<u8>, more: &[u8]) -> Result<(), LinkError> {
+    if kept.len() + more.len() > KEPT_LENGTH_MAX {
+        return Err(LinkError::TooLong);
+    }
+    kept.extend_from_slice(more);
+    Ok(())
 }
 
 impl From<rustls::Error> for LinkError {

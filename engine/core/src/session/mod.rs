@@ -37,7 +37,7 @@ use self::socket::Socket;
 use self::stream::{Stream, WatchedSocket};
 use self::timeouts::Clock;
 pub use self::timeouts::Timeouts;
-use crate::session::link::Link;
+use crate::session::link::{Link, keep};
 
 /// How long a server may take to accept a session, when nothing else is asked for.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -230,7 +230,6 @@ impl Session {
         request: &[u8],
         shape: ReplyShape,
         kept: &mut Vec<u8>,
-        most: usize,
     ) -> Result<(Summary, u32), Refusal> {
         let lost = |problem: Problem| match problem {
             Problem::Server(error) => Refusal::Server(error),
@@ -244,8 +243,8 @@ impl Session {
             if length == 0 {
                 return Err(lost(Problem::closed()));
             }
-            if shape == ReplyShape::Text && kept.len() < most {
-                kept.extend_from_slice(&buffer[..length]);
+            if shape == ReplyShape::Text {
+                keep(kept, &buffer[..length]).map_err(|error| Refusal::Lost(error.to_string()))?;
             }
             match self.scanner.feed(&buffer[..length]).map_err(|error| lost(error.into()))? {
                 Some(Outcome::Done(summary)) => return Ok((summary, self.scanner.statement_id())),

@@ -19,7 +19,7 @@ use super::timeouts::Clock;
 use super::{
     Endpoint, Login, READ_LENGTH, ROWS_LENGTH_MAX, Refusal, SessionError, Timeouts, Transport,
 };
-use crate::session::link::Link;
+use crate::session::link::{Link, keep};
 use crate::session::tls::{TlsMode, TlsProblem};
 
 /// Messages of a login: some for the password, one for each setting that the server tells.
@@ -133,7 +133,6 @@ impl PostgresSession {
         &mut self,
         request: &[u8],
         kept: &mut Vec<u8>,
-        most: usize,
     ) -> Result<Summary, Refusal> {
         let lost = |problem: Problem| Refusal::Lost(problem.to_string());
         self.stream.request(request).map_err(|error| lost(error.into()))?;
@@ -145,9 +144,7 @@ impl PostgresSession {
             if length == 0 {
                 return Err(lost(Problem::closed()));
             }
-            if kept.len() < most {
-                kept.extend_from_slice(&buffer[..length]);
-            }
+            keep(kept, &buffer[..length]).map_err(|error| Refusal::Lost(error.to_string()))?;
             let fed = scanner.feed(&buffer[..length]);
             if let Some(outcome) = fed.map_err(|error| Refusal::Lost(error.to_string()))? {
                 return match told(outcome) {

@@ -9,7 +9,7 @@ use crate::opening::Opened;
 use crate::record::run_record::Share;
 use crate::script::{Happened, Next, Reaction, ScriptThread};
 use crate::session::Endpoint;
-use crate::session::link::{Link, LinkError};
+use crate::session::link::{Link, LinkError, keep};
 use crate::session::replies::Replies;
 use crate::time::clock::Clock;
 use crate::workload::event::{Event, Reply, StatementKind, Step};
@@ -329,7 +329,7 @@ fn feed_through(
     let mut outcome = None;
     link.decode(bytes, &mut |piece| {
         if let Some(kept) = &mut kept {
-            kept.extend_from_slice(piece);
+            keep(kept, piece)?;
         }
         if let Some(reached) = replies.feed(piece)? {
             outcome = Some(reached);

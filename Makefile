@@ -17,7 +17,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGES := $(VENV)/.packages
 ENGINE := lab/dbdyno/_engine.abi3.so
-RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name Cargo.toml)
+RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name '*.lua' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .PHONY: help setup demo test quick check live bench docs clean lock requirements requirements-of-tests \

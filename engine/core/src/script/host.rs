@@ -4,7 +4,9 @@ use super::database::{Caller, Connections};
 use super::log::Log;
 use super::task::{Task, length};
 use crate::random::{Distribution, Random, Sampler, UniqueSequence};
+use corosensei::Yielder;
 use std::ffi::c_void;
+use std::ptr;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,13 +64,16 @@ pub(super) struct Host {
     api: Api,
     draws: Draws,
     counters: [i64; COUNTERS],
+    /// To whoever let the script's thread go on; null outside of it.
+    pub(super) way_back: *const Yielder<(), ()>,
 }
 
 impl Host {
     pub(super) fn new(draws: Draws, connections: Connections, log: Arc<Log>) -> Box<Self> {
         let caller =
             Caller { task: Task::new(), connections, log, clock: None, happened: Vec::new() };
-        Box::new(Self { caller, api: Api::new(), draws, counters: [0; COUNTERS] })
+        let (api, counters) = (Api::new(), [0; COUNTERS]);
+        Box::new(Self { caller, api, draws, counters, way_back: ptr::null() })
     }
 
     /// The addresses that prelude.lua takes.
@@ -96,11 +101,12 @@ struct Api {
     counted: extern "C" fn(*mut Host, u32) -> u64,
     log: extern "C" fn(*mut Host, u32, *const u8, u64),
     disconnect: extern "C" fn(*mut Host, u32),
+    wait: extern "C" fn(*mut Host),
 }
 
 impl Api {
     fn new() -> Self {
-        Self { serve, draw, word, real, fill, count, counted, log, disconnect }
+        Self { serve, draw, word, real, fill, count, counted, log, disconnect, wait }
     }
 }
 
@@ -159,4 +165,15 @@ extern "C" fn disconnect(at: *mut Host, number: u32) {
         caller.task.looped = 0;
     }
     caller.connections.close(number);
+}
+
+/// Rests until the script's thread is let go on.
+extern "C" fn wait(at: *mut Host) {
+    // SAFETY: as for `host`, but for that no reference may be held while the script rests. The way back
+    // is that of the stack which calls this: nothing else runs the thread's script.
+    unsafe {
+        if let Some(yielder) = (*at).way_back.as_ref() {
+            yielder.suspend(());
+        }
+    }
 }

@@ -1,7 +1,7 @@
-//! Lua scripts in sysbench's language: each thread of a script is a coroutine in a LuaJIT state of its own.
+//! Lua scripts in sysbench's language: each thread of a script has a LuaJIT state and a stack of its own.
 //!
-//! A thread that has one connection gives it to the engine's loop: a query yields, the loop sends it with
-//! those of hundreds of other threads, and resumes the coroutine with the answer. Whatever else a script
+//! A thread that has one connection gives it to the engine's loop: a query rests, the loop sends it with
+//! those of hundreds of other threads, and goes on with the answer. Whatever else a script
 //! does (several connections, a connection for each event, commands such as `prepare`) is served by
 //! blocking sessions, one thread of the system for each of the script's, as sysbench does it.
 //!
@@ -12,6 +12,7 @@ mod host;
 mod log;
 mod protocol;
 mod results;
+mod stack;
 mod state;
 mod task;
 mod thread;

@@ -1,11 +1,12 @@
 //! A LuaJIT state with sysbench's API in it: what a script is loaded into, once for each thread.
 //!
-//! LuaJIT is used through its C interface and not through a wrapper's values, because a thread is resumed
-//! for every statement: a resume here is one call, and carries nothing.
+//! LuaJIT is used through its C interface and not through a wrapper's values, because a thread goes on for
+//! every statement: that is a change of stacks here (`stack`), and carries nothing.
 
 use super::database::{Connections, Database};
 use super::host::{Draws, Host};
 use super::log::Log;
+use super::stack::{CameBack, Thread};
 use crate::random::{Distribution, Random, UniqueSequence};
 use crate::spec::ScriptSpec;
 use mlua_sys as lua;
@@ -385,11 +386,14 @@ impl State {
         }
     }
 
-    /// A coroutine that lives as the script's thread, before its first instruction.
-    pub(super) fn coroutine(&mut self, thread: u32) -> Coroutine {
+    /// The script's thread, before its first instruction.
+    ///
+    /// # Errors
+    /// When there is no memory for its stack.
+    pub(super) fn thread(&mut self, number: u32) -> std::io::Result<Thread> {
         let raw = self.raw;
-        // SAFETY: the state is open. The coroutine stays in the registry as long as the state.
-        unsafe {
+        // SAFETY: the state is open. The Lua thread stays in the registry as long as the state.
+        let own = unsafe {
             lua::lua_settop(raw, 0);
             let own = lua::lua_newthread(raw);
             lua::lua_setfield(raw, lua::LUA_REGISTRYINDEX, THREAD.as_ptr());
@@ -397,48 +401,18 @@ impl State {
             lua::lua_getfield(raw, -1, c"thread_main".as_ptr());
             lua::lua_xmove(raw, own, 1);
             lua::lua_settop(raw, 0);
-            lua::lua_pushnumber(own, f64::from(thread));
-            Coroutine { raw: own, arguments: 1 }
-        }
-    }
-}
-
-/// A script's thread between two of its requests. Its state must be alive.
-pub(super) struct Coroutine {
-    raw: *mut lua::lua_State,
-    arguments: c_int,
-}
-
-// SAFETY: as for `State`, which it lives in.
-unsafe impl Send for Coroutine {}
-
-/// Why a coroutine came back.
-pub(super) enum CameBack {
-    /// It asks for something.
-    Asks,
-    /// Its function has returned.
-    Ended,
-    /// It raised something.
-    Raised(String),
-}
-
-impl Coroutine {
-    /// Goes on until the script asks for something, ends or raises.
-    #[inline]
-    pub(super) fn resume(&mut self) -> CameBack {
-        let arguments = std::mem::take(&mut self.arguments);
-        // SAFETY: the state is alive and nobody else runs it; what a yield leaves on the stack is taken
-        // off.
-        unsafe {
-            match lua::lua_resume_(self.raw, arguments) {
-                lua::LUA_YIELD => {
-                    lua::lua_settop(self.raw, 0);
-                    CameBack::Asks
-                }
+            lua::lua_pushnumber(own, f64::from(number));
+            own
+        };
+        // SAFETY: as above; on this stack alone the Lua thread runs.
+        let main = move || unsafe {
+            match lua::lua_pcall(own, 1, 0, 0) {
                 lua::LUA_OK => CameBack::Ended,
-                _ => CameBack::Raised(take_error(self.raw)),
+                _ => CameBack::Raised(take_error(own)),
             }
-        }
+        };
+        // SAFETY: `ScriptThread` closes the state before it frees the stack.
+        unsafe { Thread::new(&raw mut *self.host, main) }
     }
 }
 

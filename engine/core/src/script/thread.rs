@@ -2,8 +2,9 @@
 //! asks for the next thing, until its event is over.
 
 use super::database::{self, HandedOver};
+use super::stack::{CameBack, Thread};
 use super::state::Common;
-use super::state::{CameBack, Coroutine, State};
+use super::state::State;
 use super::task::{Happened, Op};
 use super::{common, failure, ready};
 use crate::error::Failure;
@@ -59,9 +60,9 @@ pub(crate) enum Reaction<'a> {
 
 /// A thread of a script and its connection, if the loop has it.
 pub(crate) struct ScriptThread {
-    // Dropped first: it lives in the state.
-    coroutine: Coroutine,
+    // Closed before the stack is freed on which its Lua thread rests.
     state: State,
+    thread: Thread,
     /// The connection that the loop has.
     looped: Option<u32>,
     /// Whether it waits for an event, and not to be told that it is ready.
@@ -80,10 +81,11 @@ impl ScriptThread {
     /// Loads the script and runs `thread_init`.
     fn begin(common: &Common, number: u32, random: Random) -> Result<Self, Failure> {
         let mut state = ready(common, number, random)?;
-        let coroutine = state.coroutine(number);
+        let thread =
+            state.thread(number).map_err(|error| failure(&format!("no stack: {error}")))?;
         let mut thread = Self {
-            coroutine,
             state,
+            thread,
             looped: None,
             awaits_event: false,
             has_ended: false,
@@ -196,7 +198,7 @@ impl ScriptThread {
 
     /// Goes on until the script asks for something.
     fn resume(&mut self) -> Next {
-        match self.coroutine.resume() {
+        match self.thread.resume() {
             CameBack::Asks => {}
             CameBack::Ended => {
                 self.has_ended = true;

@@ -1,9 +1,9 @@
 -- The ground that the other chunks stand on: the structures shared with the engine, and how a script
 -- asks the engine for something.
 --
--- A request is written into `task`. A connection that the engine's loop drives is asked by a yield, so
--- that thousands of scripts share one thread; any other connection is served at once, by a blocking
--- call. `host` collects what the chunks share; scripts never see it.
+-- A request is written into `task`. Where the engine's loop drives a connection, the script waits and
+-- others run, so that thousands of scripts share one thread; any other connection is served at once, by
+-- a blocking call. `host` collects what the chunks share; scripts never see it.
 
 local ffi = require("ffi")
 local task_address, api_address, first_row, host = ...
@@ -107,6 +107,7 @@ typedef struct dbdyno_api {
   uint64_t (*counted)(dbdyno_task *, uint32_t counter);
   void (*log)(dbdyno_task *, uint32_t level, const char *text, uint64_t length);
   void (*disconnect)(dbdyno_task *, uint32_t connection);
+  void (*wait)(dbdyno_task *);
 } dbdyno_api;
 ]]
 
@@ -125,7 +126,8 @@ host.START_EVENT, host.STOP_EVENT, host.NEXT_RESULT = 11, 12, 13
 host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
 
 -- A function that is kept is called without making an object of its address each time.
-for _, name in ipairs({ "serve", "draw", "word", "real", "fill", "count", "counted", "disconnect" }) do
+for _, name in ipairs({ "serve", "draw", "word", "real", "fill", "count", "counted", "disconnect",
+  "wait" }) do
   host[name] = api[name]
 end
 local serve, write_line = host.serve, api.log
@@ -134,39 +136,12 @@ function host.log(level, text)
   write_line(task, level, text, #text)
 end
 
--- Scripts may have coroutines of their own. A request made inside one has to reach the engine, not the
--- script's own `resume`: it is passed on, and the coroutine goes on with the answer.
-local REQUEST = {}
-local raw_resume, raw_yield, raw_create = coroutine.resume, coroutine.yield, coroutine.create
+-- Gives the engine's thread away until there is an answer: the whole stack rests, so this is a call like
+-- any other, compiled with what surrounds it, and coroutines of the script's own may make it too.
+local wait = host.wait
 
 function host.yield()
-  raw_yield(REQUEST)
-end
-
-local function pass_on(co, ok, first, ...)
-  if ok and first == REQUEST then
-    raw_yield(REQUEST)
-    return pass_on(co, raw_resume(co))
-  end
-  return ok, first, ...
-end
-
-function coroutine.resume(co, ...)
-  return pass_on(co, raw_resume(co, ...))
-end
-
-local function unwrapped(ok, first, ...)
-  if not ok then
-    error(first, 0)
-  end
-  return first, ...
-end
-
-function coroutine.wrap(body)
-  local co = raw_create(body)
-  return function(...)
-    return unwrapped(pass_on(co, raw_resume(co, ...)))
-  end
+  wait(task)
 end
 
 -- Asks for `op`; true when it was done.
@@ -174,7 +149,7 @@ function host.ask(op, connection)
   task.op = op
   task.connection = connection
   if connection.number == task.looped and task.looped ~= 0 then
-    raw_yield(REQUEST)
+    wait(task)
   else
     serve(task)
   end
@@ -188,7 +163,7 @@ function host.execute(statement)
   task.op = EXECUTE
   task.statement = statement
   if statement.on == task.looped then
-    raw_yield(REQUEST)
+    wait(task)
   else
     serve(task)
   end

@@ -136,7 +136,7 @@ ffi.C = setmetatable({
   return real_c[name]
 end })
 
--- A thread: what the engine runs as a coroutine. sysbench looks `event` up anew for each event.
+-- A thread: what the engine runs on a stack of its own. sysbench looks `event` up anew for each event.
 
 local RESTART_EVENT = sysbench.error.RESTART_EVENT
 
@@ -144,40 +144,37 @@ local function restarts(raised)
   return type(raised) == "table" and raised.errcode == RESTART_EVENT
 end
 
--- Runs one event until it succeeds. Gives what it returned, and false when the run was over first.
-local function run_event(thread)
-  while true do
+-- Whether the event that raised this is to begin again; raises it anew if that is not wanted.
+local function begins_again(raised)
+  if not restarts(raised) then
+    error(raised, 0)
+  end
+  if sysbench.hooks.before_restart_event then
+    sysbench.hooks.before_restart_event(raised)
+  end
+  task.op = host.RESTART
+  host.yield()
+  return task.goes_on ~= 0
+end
+
+-- One loop without another in it, which LuaJIT would not compile as one.
+local function run_events(thread)
+  local goes_on = more_events()
+  while goes_on do
     local ok, returned = pcall(event, thread)
     if ok then
-      return returned, true
-    end
-    if not restarts(returned) then
-      error(returned, 0)
-    end
-    if sysbench.hooks.before_restart_event then
-      sysbench.hooks.before_restart_event(returned)
-    end
-    task.op = host.RESTART
-    host.yield()
-    if task.goes_on == 0 then
-      return nil, false
-    end
-  end
-end
-
-local function run_events(thread)
-  while more_events() do
-    local returned, is_done = run_event(thread)
-    if returned ~= nil and returned ~= false then
-      return
-    end
-    if is_done then
+      if returned ~= nil and returned ~= false then
+        return
+      end
       task.completed = 1
+      goes_on = more_events()
+    else
+      goes_on = begins_again(returned) or more_events()
     end
   end
 end
 
--- What the engine runs as a coroutine. It waits once when the thread is ready, then for each event.
+-- What the engine runs on a stack of its own. It waits once when the thread is ready, then for each event.
 function host.thread_main(thread)
   if thread_init then
     thread_init(thread)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -196,8 +197,10 @@ def test_help_lists_the_options_by_name(shell: Shell) -> None:
 COMMANDS = """
 function one() print("one", sysbench.tid, sysbench.opt.threads) end
 function no() return false end
+function many() for i = 1, 500 do print("thread", sysbench.tid, nil) end end
 sysbench.cmdline.commands = {
   one = { one }, all = { one, sysbench.cmdline.PARALLEL_COMMAND }, no = { no },
+  many = { many, sysbench.cmdline.PARALLEL_COMMAND },
 }
 """
 
@@ -208,6 +211,8 @@ def test_commands_of_a_script(shell: Shell) -> None:
     every = shell("--threads=2 script.lua all")
     assert after_banner(every).splitlines()[:2] == ["Initializing worker threads...", ""]
     assert sorted(after_banner(every).splitlines()[2:]) == ["one\t0\t2", "one\t1\t2"]
+    many = Counter(after_banner(shell("--threads=4 script.lua many")).splitlines()[2:])
+    assert many == {f"thread\t{thread}\tnil": 500 for thread in range(4)}  # no line in pieces
     assert shell("script.lua no").returncode == 1
     unknown = shell("script.lua other")
     assert (unknown.returncode, unknown.stderr) == (1, "Unknown command: other\n")

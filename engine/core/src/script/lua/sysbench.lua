@@ -13,6 +13,16 @@ sysbench = {
 }
 _G.ffi = ffi
 
+-- A line is one write, so that threads that print at once do not mix their pieces.
+local stdout = io.stdout
+function print(...)
+  local pieces = { ... }
+  for place = 1, select("#", ...) do
+    pieces[place] = tostring(pieces[place])
+  end
+  stdout:write(table.concat(pieces, "\t") .. "\n")
+end
+
 -- Random numbers. The engine keeps the generator; one draw here is one of sysbench's.
 
 local UNIFORM, DEFAULT, GAUSSIAN, SPECIAL, PARETO, ZIPFIAN, UNIQUE = 0, 1, 2, 3, 4, 5, 6

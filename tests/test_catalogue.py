@@ -33,6 +33,7 @@ NAMES = {
 NO_SENTENCES = {
     "ClaimedCell.doubts",
     *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
+    "OnMachine.machine",
     *("VerdictLook.sign", "VerdictLook.background", "VerdictLook.line"),
 }
 """Fields that hold what is copied, drawn or looked up elsewhere: a chart, a colour, a check."""

@@ -15,6 +15,7 @@ STATUS = {
     "ServerError": 1,
     "LoadError": 1,
     "CellError": 1,
+    "LostError": 1,
     "StoreError": 1,
     "BundleError": 1,
     "Interrupted": 1,

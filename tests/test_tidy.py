@@ -18,11 +18,12 @@ from support.source import LAB, ROOT, named
 # below it. ARCHITECTURE.md shows the same table.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "serve api export experiment intake audit report store servers judge sysbench plan "
-    "measurement stats language files errors _engine",
+    "cli": "fleet serve api export experiment intake audit report store servers judge sysbench "
+    "plan measurement stats language files errors _engine",
     "serve": "store report judge plan measurement language files errors",
     "api": "export report store judge plan measurement language errors",
     "export": "report measurement files errors",
+    "fleet": "experiment servers store plan measurement files errors _engine",
     "experiment": "servers store plan measurement stats files errors _engine",
     "intake": "audit plan measurement errors _engine",
     "audit": "judge plan measurement language errors",
@@ -76,9 +77,11 @@ LINES_OF_A_SMALL_FILE = 120
 SMALL_WITH_ONE_IMPORTER = {
     "audit.audit": "the door of the audit",
     "cli.bundle": "one file a command",
+    "cli.fleet": "one file a command",
     "cli.importing": "one file a command",
     "cli.serve": "one file a command",
     "cli.workload": "one file a command",
+    "fleet.fleet": "the door of the fleet",
     "judge.multiplier_table": "written by validation/multipliers.py",
     "plan.risks": "what a stranger's plan may do here is a security boundary",
     "report.charts.charts": "the list of charts, which grows by rows",

@@ -7,7 +7,8 @@
     ├── ProvisionError                exit 1   a server could not be downloaded or made ready
     ├── ServerError                   exit 1   a server did not start, take its settings or answer
     ├── LoadError                     exit 1   the engine could not load or drive a server
-    │   └── CellError                          this cell cannot be run there; another may
+    │   ├── CellError                          this cell cannot be run there; another may
+    │   └── LostError                          another machine was lost; the trial is tried again
     ├── StoreError                    exit 1   the workspace cannot be read or written
     │   └── BundleError                        a file is damaged, altered, or no bundle
     ├── Interrupted                   exit 1   the user stopped it; what was measured is kept
@@ -112,6 +113,10 @@ class LoadError(DbdynoError):
 
 class CellError(LoadError):
     """This load cannot be run on this server, now or later; another load may."""
+
+
+class LostError(LoadError):
+    """A machine that took part in a trial was lost, or can no longer be trusted."""
 
 
 class StoreError(DbdynoError):

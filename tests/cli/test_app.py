@@ -187,7 +187,7 @@ def test_the_command_line_is_stored_as_it_was_typed(
 ) -> None:
     seen: list[str] = []
 
-    def begin(plan: object, workspace: Path, command: str, options: object) -> None:
+    def begin(plan: object, workspace: Path, command: str, *others: object) -> None:
         seen.append(command)
 
     typed = ["compare", making.A, making.B, "--set", "a b=c", "--workspace", str(tmp_path)]

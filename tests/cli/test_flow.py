@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +15,11 @@ from dbdyno.cli import flow
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
 from dbdyno.experiment import certify, order, runner
-from dbdyno.experiment.context import Progress
+from dbdyno.experiment.context import Makers, Progress
 from dbdyno.experiment.watch import environment
 from dbdyno.language.catalogues import Language
 from dbdyno.measurement.certificate import CertificateFacts, KnownAnswer
+from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.plan import ChosenDesign, DesignPlan, Plan, TrialPlan
 from dbdyno.report.formats.stdout import Output
 from dbdyno.store.reading import StoredRun
@@ -57,6 +60,7 @@ def made_bench(
         run: StoredRun,
         folder: Path,
         progress: Progress,
+        makers: Makers,
         retry: bool = False,
         enough: runner.Enough | None = None,
     ) -> None:
@@ -370,3 +374,29 @@ def test_a_run_that_is_not_complete_enters_the_ledger_when_it_is(
     flow.resume("latest", workspace, PLAIN)
     with Store.open(workspace) as store:
         assert len(store.controls()) == 2
+
+
+def test_a_fleet_takes_an_address_and_a_plan_that_wants_it(workspace: Path) -> None:
+    plan = making.plan()
+    with pytest.raises(UsageError, match="many machines") as error:
+        flow.begin(plan, workspace, "dbdyno run", PLAIN, "auto")
+    assert "--fleet auto" in str(error.value)
+    wanted = plan.model_copy(update={"fleet": FleetPlan(generators=2)})
+    with pytest.raises(UsageError, match="many machines"):
+        flow.begin(wanted, workspace, "dbdyno run", PLAIN)
+    assert runs(workspace) == []
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_ray_is_imported_only_for_a_fleet(tmp_path: Path) -> None:
+    code = "import sys, dbdyno.cli.app; print('ray' in sys.modules)"
+    assert python(code).stdout == "False\n"
+    words = ["compare", making.A, making.B, "--fleet", "auto", "--workspace", str(tmp_path)]
+    begin = f"from dbdyno.__main__ import main; sys.exit(main({words}))"
+    without = python(f"import sys; sys.modules['ray'] = None; {begin}")
+    assert without.returncode == 2
+    assert "pip install 'dbdyno[fleet]'" in without.stderr

@@ -4,6 +4,7 @@ import pytest
 from tests.experiment.test_runner import after, created, small, start
 
 from dbdyno.errors import Interrupted
+from dbdyno.experiment import arm
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement import disturbance
 from dbdyno.measurement.disturbance import Disturbance, current
@@ -122,3 +123,23 @@ def test_a_repeat_is_ended_before_it_is_asked_whether_there_is_enough(store, mon
     stored = start(store, plan, enough=enough)
     assert asked == [2, 6]
     assert len(keys_of(store, stored)) == 6
+
+
+def test_a_trial_that_lost_a_machine_is_measured_again_on_all_systems(store, monkeypatch):
+    plan, progress = small(threads=(8,), blocks=2), Progress()
+    planned = [trial.key for trial in trials_of(plan, "")]
+    real = arm.run_trial
+
+    def losing(plan, trial, *others):
+        found = real(plan, trial, *others)
+        if trial.key != planned[0]:
+            return found
+        return found.model_copy(update={"failure": "a machine was lost", "lost": True})
+
+    monkeypatch.setattr(arm, "run_trial", losing)
+    stored = start(store, plan, progress=progress)
+    again = [f"{key}/again=1" for key in planned[:2]]
+    assert keys_of(store, stored) == [*planned[:2], *again, *planned[2:]]
+    told = "block 1: a machine was lost; measured again on all systems: oltp_read_write/threads=8"
+    assert told in progress.stages
+    assert evidence.completion(store, stored.run_id) == (4, 4, True)

@@ -6,10 +6,14 @@ while the other had nothing left to do, so the longest begin first.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from types import ModuleType
 from typing import Final
 
 import pytest
+
+from support import ray_cluster
+from support.ray_cluster import Nodes
 
 LONGEST_FIRST: Final = (
     "test_main_job",
@@ -18,6 +22,7 @@ LONGEST_FIRST: Final = (
     "test_benchmarks",
     "test_sysbench",
     "test_topology",
+    "test_fleet",
     "test_transport",
     "test_servers",
     "test_sources",
@@ -59,3 +64,18 @@ def pytest_runtest_setup() -> Generator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None]:
     return (yield from _told_apart())
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    with ray_cluster.started("db", "load", "load") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def remote(nodes: Nodes) -> Iterator[ModuleType]:
+    """The module of generators, on the cluster; imported only here, as Ray takes seconds."""
+    from dbdyno.fleet import cluster, generators
+
+    with cluster.connected(nodes.address):
+        yield generators

@@ -28,9 +28,10 @@ from dbdyno.cli import (
     servers,
     workload,
 )
+from dbdyno.cli import fleet as fleet_command
 from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
-from dbdyno.cli.plan import in_budget, plan_app, read_file
+from dbdyno.cli.plan import in_budget, plan_app, read_file, with_generators
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast
 from dbdyno.language.catalogues import Language, catalogue, of_environment
@@ -52,6 +53,7 @@ app.add_typer(servers.app, name="servers")
 app.add_typer(runs.app, name="runs")
 app.add_typer(plan_app, name="plan")
 app.add_typer(workload.app, name="workload")
+app.add_typer(fleet_command.app, name="fleet")
 
 
 def command_line(language: Language | None = None) -> TyperGroup:
@@ -106,6 +108,8 @@ def compare(
     restart: options.Restart = "block",
     prepared: options.Prepared = True,
     distribution: options.Distribution = "uniform",
+    fleet: options.Fleet = "",
+    generators: options.Generators = None,
     resume: options.ResumeRun = None,
     retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
@@ -115,7 +119,7 @@ def compare(
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        flow.resume(resume, workspace, ReportOptions(output, lang), retry=retry)
+        flow.resume(resume, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
         return
     typed = CompareOptions(
         systems=tuple(systems or ()),
@@ -139,9 +143,10 @@ def compare(
         restart=restart,
         prepared=prepared,
         distribution=distribution,
+        generators=generators or ("1" if fleet else None),
     )
     plan = read(typed, known_workloads(), check)
-    flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang))
+    flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang), fleet)
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -172,32 +177,35 @@ def run(
     budget: options.Budget = None,
     resume: options.ResumePlan = False,
     retry: options.Retry = False,
+    fleet: options.Fleet = "",
+    generators: options.Generators = None,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
     """Run a plan file."""
-    asked = read_file(plan, scale, budget)
+    asked = with_generators(read_file(plan, scale, budget), generators, fleet)
     fitted = forecast.fitted(asked)
     if fit := in_budget(asked, fitted):
         sys.stderr.write(f"{fit}\n")
     if resume:
-        flow.resume_plan(fitted, workspace, ReportOptions(output, lang), retry=retry)
+        flow.resume_plan(fitted, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
     else:
-        flow.begin(fitted, workspace, _command_line(), ReportOptions(output, lang))
+        flow.begin(fitted, workspace, _command_line(), ReportOptions(output, lang), fleet)
 
 
 @app.command()
 def more(
     run_id: options.RunId,
     time: options.Added = TIME,
+    fleet: options.Fleet = "",
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
     """Add time to a run that was begun with a time."""
     time_s = options.time_of("--time", time)
-    flow.more(run_id, time_s, workspace, ReportOptions(output, lang))
+    flow.more(run_id, time_s, workspace, ReportOptions(output, lang), fleet)
 
 
 @app.command()

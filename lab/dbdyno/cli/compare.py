@@ -42,6 +42,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "distribution": ("distribution", "name"),
     "restart": ("procedure", "restart"),
     "prepared": ("procedure", "prepared_statements"),
+    "generators": ("fleet", "generators"),
     "seed": ("seed",),
 }
 """Which key of the plan an option sets."""
@@ -85,6 +86,7 @@ class CompareOptions:
     connections: str = str(LoadPlan().connections)
     slo: str = ""
     disturbance_max: str = "10%"
+    generators: str | None = None
 
 
 def read(

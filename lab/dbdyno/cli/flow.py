@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -18,6 +20,7 @@ from dbdyno import api
 from dbdyno.cli.progress import watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, forecast, order, runner
+from dbdyno.experiment.context import Makers
 from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import Judgement, enough
 from dbdyno.judge.verdict import is_open
@@ -43,31 +46,83 @@ class ReportOptions(NamedTuple):
     language: Language = Language.EN
 
 
-def begin(plan: Plan, workspace: Path, command: str, options: ReportOptions) -> str:
+class _Machines(NamedTuple):
+    """What makes servers and load for a run, here or on a cluster.
+
+    Attributes:
+        environment: what is told of the machines of a cluster.
+        release: gives them back; nothing can be measured from then on.
+    """
+
+    makers: Makers
+    environment: dict[str, str]
+    release: Callable[[], None]
+
+
+@contextmanager
+def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
+    """The machines of a run, which are given back at the end of the block at the latest.
+
+    Raises:
+        UsageError: an address without a plan for it, or a plan without an address.
+        LoadError: the cluster cannot carry the plan.
+    """
+    if not address and not plan.fleet.is_wanted:
+        yield _Machines(Makers(), {}, lambda: None)
+        return
+    if not address or not plan.fleet.is_wanted:
+        raise UsageError(
+            "a run on many machines takes a cluster, and a plan that says what for",
+            wanted="--fleet ADDRESS, and --generators N or fleet: in the plan",
+            found=f"--fleet {address}" if address else "fleet: in the plan",
+            hint="docs/how-to/fleet.md",
+        )
+    # Imported only here: Ray takes seconds to import, and is not installed everywhere.
+    from dbdyno.fleet import fleet  # noqa: PLC0415 - see above
+
+    with ExitStack() as stack:
+        found = stack.enter_context(fleet.machines(plan, address))
+        for named, about in found.environment.items():
+            _note(f"{named}: {about}")
+        yield _Machines(found.makers, found.environment, stack.close)
+
+
+def begin(
+    plan: Plan, workspace: Path, command: str, options: ReportOptions, fleet: str = ""
+) -> str:
     """Carries out a new run of a plan; returns the run's id.
 
     Args:
         command: the command line, which is stored with the run.
+        fleet: address of a cluster, if the plan wants one.
     """
-    with Store.open(workspace) as store:
+    with Store.open(workspace) as store, _machines(plan, fleet) as machines:
         planned = len(order.trials_of(begun(foreseen(plan)), ""))
-        run = store.create_run(plan, command, environment.describe(workspace), planned)
-        _run(store, run, workspace, options)
+        here = environment.describe(workspace)
+        run = store.create_run(plan, command, {**here, **machines.environment}, planned)
+        _run(store, run, workspace, options, machines)
     return run.run_id
 
 
-def resume(run_id: str, workspace: Path, options: ReportOptions, *, retry: bool = False) -> None:
+def resume(
+    run_id: str, workspace: Path, options: ReportOptions, *, retry: bool = False, fleet: str = ""
+) -> None:
     """Goes on with a stored run.
 
     Args:
         run_id: its id, or `latest`.
         retry: cells that could not be run are tried again.
+        fleet: as of `begin`; another cluster will do.
     """
     with opened(workspace) as store:
-        _run(store, find(store, run_id), workspace, options, retry=retry)
+        run = find(store, run_id)
+        with _machines(run.plan, fleet) as machines:
+            _run(store, run, workspace, options, machines, retry=retry)
 
 
-def more(run_id: str, time_s: float, workspace: Path, options: ReportOptions) -> None:
+def more(
+    run_id: str, time_s: float, workspace: Path, options: ReportOptions, fleet: str = ""
+) -> None:
     """Adds time to a run that was begun with a time, and goes on with it.
 
     Where every cell was decided already, the added blocks are all run: a narrower interval is what
@@ -96,12 +151,14 @@ def more(run_id: str, time_s: float, workspace: Path, options: ReportOptions) ->
         blocks = store.blocks_begun(run.run_id) + further
         wider = {"blocks": blocks, "additions": design.additions + 1}
         decided = enough(store.measurements(run.run_id), run.plan)
-        store.choose(run.run_id, design.model_copy(update=wider))
-        _run(store, store.run(run.run_id), workspace, options, all_blocks=decided)
+        with _machines(run.plan, fleet) as machines:
+            store.choose(run.run_id, design.model_copy(update=wider))
+            wider_run = store.run(run.run_id)
+            _run(store, wider_run, workspace, options, machines, all_blocks=decided)
 
 
 def resume_plan(
-    plan: Plan, workspace: Path, options: ReportOptions, *, retry: bool = False
+    plan: Plan, workspace: Path, options: ReportOptions, *, retry: bool = False, fleet: str = ""
 ) -> None:
     """Goes on with the newest unfinished run of the very same plan.
 
@@ -117,7 +174,8 @@ def resume_plan(
             if run.plan.hash() != plan.hash():
                 continue
             if not evidence.completion(store, run.run_id, impossible=not retry).complete:
-                _run(store, run, workspace, options, retry=retry)
+                with _machines(run.plan, fleet) as machines:
+                    _run(store, run, workspace, options, machines, retry=retry)
                 return
     raise UsageError(
         "there is nothing to resume",
@@ -137,6 +195,7 @@ def _run(
     run: StoredRun,
     workspace: Path,
     options: ReportOptions,
+    machines: _Machines,
     *,
     retry: bool = False,
     all_blocks: bool = False,
@@ -144,6 +203,7 @@ def _run(
     """Measures the trials that the run still lacks, then judges and reports all that are stored.
 
     Args:
+        machines: released when all is measured.
         all_blocks: none is left out because what was measured before it decides.
 
     Raises:
@@ -163,7 +223,11 @@ def _run(
             " this run will be void: dbdyno certify tries it again, in a minute"
         )
     sufficient = None if all_blocks else _enough(store, run)
-    ended_by = _measure(store, run, workspace, sufficient, retry=retry, language=options.language)
+    makers, language = machines.makers, options.language
+    try:
+        ended_by = _measure(store, run, workspace, makers, sufficient, retry, language)
+    finally:
+        machines.release()
     if ended_by is None or store.done(run.run_id):
         judgement = _report(of_stored(store, run, workspace), options)
     if ended_by is None:
@@ -178,8 +242,8 @@ def _measure(
     store: Store,
     run: StoredRun,
     workspace: Path,
+    makers: Makers,
     sufficient: runner.Enough | None,
-    *,
     retry: bool,
     language: Language,
 ) -> DbdynoError | KeyboardInterrupt | None:
@@ -193,7 +257,7 @@ def _measure(
         blocks = design.blocks if design.time_s is None or design.chosen else 0
         console = Console(stderr=True)
         with watched(console, workspace / run.run_id, blocks, language) as seen:
-            runner.run(run.plan, store, run, workspace, seen, retry=retry, enough=sufficient)
+            runner.run(run.plan, store, run, workspace, seen, makers, retry, sufficient)
     except StoreError:
         raise
     except (KeyboardInterrupt, DbdynoError) as error:

@@ -37,7 +37,7 @@ TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
 WORKSPACE: Final = Path("dbdyno-runs")
-ALLOWED_WITH_RESUME: Final = frozenset({"resume", "retry", "workspace", "output", "lang"})
+ALLOWED_WITH_RESUME: Final = frozenset({"resume", "retry", "workspace", "output", "lang", "fleet"})
 """Options of `compare` that --resume may be given with: they change no plan."""
 
 
@@ -199,6 +199,19 @@ ResumeRun = Annotated[
 Retry = Annotated[
     bool,
     typer.Option("--retry", help="With --resume: try cells again that could not be run."),
+]
+
+Fleet = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Ray cluster that carries what the plan's fleet: or --generators asks for, such as"
+        " 10.0.0.1:6379, or auto (docs/how-to/fleet.md).",
+    ),
+]
+Generators = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="With --fleet: so many machines make the load together."),
 ]
 
 # What every command of runs has.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import typer
+from pydantic import ValidationError
 
 from dbdyno.cli import options
 from dbdyno.errors import UsageError
@@ -72,6 +73,28 @@ def read_file(path: Path, scale: str, time: str | None) -> Plan:
     budget_s = options.time_of("--budget", time)
     design = plan.design.model_copy(update={"budget_s": budget_s})
     return plan.model_copy(update={"design": design})
+
+
+def with_generators(plan: Plan, typed: str | None, fleet: str) -> Plan:
+    """The plan with as many generators apart as the command line asks for.
+
+    Args:
+        typed: of --generators.
+        fleet: address of a cluster; without a number, and with nothing in the plan that wants it,
+            each generator of the plan has a machine there.
+
+    Raises:
+        UsageError: the rest of the plan cannot have so many.
+    """
+    if typed is None and (not fleet or plan.fleet.is_wanted):
+        return plan
+    asked = plan.model_dump(mode="json")
+    asked.setdefault("fleet", {})["generators"] = typed or plan.load.generators
+    try:
+        return Plan.model_validate(asked)
+    except ValidationError as error:
+        found = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
+        raise UsageError(f"--generators {typed} does not suit the plan", found=found) from None
 
 
 def described(plan: Plan) -> str:
@@ -154,8 +177,9 @@ def _compared_rows(plan: Plan) -> list[str]:
     ]
     if plan.distribution.name != "uniform":
         rows += _row("rows drawn", plan.distribution.name)
-    if plan.load.generators > 1:
+    if plan.load.generators > 1 and not plan.fleet.generators:
         rows += _row("generators", f"{plan.load.generators} processes make the load together")
+    rows += _fleet(plan)
     network = plan.network
     if network.client_ms or network.replica_ms:
         added = {"to the load": network.client_ms, "to replicas": network.replica_ms}
@@ -168,6 +192,33 @@ def _compared_rows(plan: Plan) -> list[str]:
         labels = (one.labels for one in comparisons(plan))
         rows += _row("compared", *(f"{arm} against {below}" for below, arm in labels))
     return rows
+
+
+def _fleet(plan: Plan) -> list[str]:
+    """Which machines make the load and hold the servers."""
+    fleet, place, rows = plan.fleet, plan.fleet.place, []
+    if fleet.generators:
+        where = f" labelled {place.generators}" if place.generators else ""
+        machines = count(fleet.generators, "machine")
+        rows += [f"{machines}{where} for the load, one generator each"]
+    if fleet.has_hosts:
+        where = f" labelled {place.primary}" if place.primary else ""
+        each = "each of all machines" if fleet.spread else "one machine"
+        does = "runs whole blocks" if fleet.spread else "runs the servers"
+        rows += [f"{each}{where} {does}"]
+    return _row("fleet", *rows)
+
+
+def _node_hours(plan: Plan, seconds: float) -> list[str]:
+    """What a run costs of a cluster: blocks on more machines take less time and as much work."""
+    fleet = plan.fleet
+    if not fleet.is_wanted:
+        return []
+    machines = fleet.generators + 1
+    words = f"about {machines * seconds / 3600:.1f} node hours"
+    if fleet.spread:
+        words += "; spread over m machines in an m-th of the time, with one more loading on each"
+    return _row("cost", words)
 
 
 def _workload(workload: WorkloadPlan) -> str:
@@ -231,6 +282,7 @@ def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
             f"about {duration(forecast.seconds_expected(fitted))}{' at most' if most else ''}, "
             "downloads not counted",
         ),
+        *_node_hours(plan, forecast.seconds_expected(fitted)),
         *_row("disk", f"about {bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]

@@ -113,7 +113,12 @@ class _Arm:
             self._give_up()
             return self._void(trial, DIED + (server.last_words() or "none"), impossible=False)
         measured = run_trial(
-            context.plan, trial, server, self._on_interval(trial), context.makers.command
+            context.plan,
+            trial,
+            server,
+            self._on_interval(trial),
+            context.makers.command,
+            context.makers.engine,
         )
         evidence = TrialEvidence(probe=self.probe)
         if measured.failure or not measured.server.status:  # it answered nobody
@@ -193,7 +198,12 @@ class _Arm:
             return None
         with self.steps.timed("warm up until steady"):
             return run_until_steady(
-                context.plan, trial, server, self._on_interval(trial), context.makers.command
+                context.plan,
+                trial,
+                server,
+                self._on_interval(trial),
+                context.makers.command,
+                context.makers.engine,
             )
 
     def _void(self, trial: Trial, why: str, *, impossible: bool) -> Measurement:

@@ -5,7 +5,7 @@ Tests pass fake makers instead of real processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +13,14 @@ from typing import Any, Protocol
 
 from dbdyno.experiment import certify
 from dbdyno.experiment.engine import ceiling
-from dbdyno.experiment.engine.process import COMMAND
+from dbdyno.experiment.engine.process import COMMAND, Engine, EngineProcess
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import open
 from dbdyno.servers.base import Instance, ServerSpec
+from dbdyno.servers.process import LOOPBACK
 from dbdyno.store.store import Store
 
 
@@ -46,14 +47,46 @@ OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
 Ceiling = Callable[[Plan, Trial], float | None]
 
 
+class Blocks(Protocol):
+    """The blocks that are left, for whoever runs them."""
+
+    def next(self, running: Collection[int] = ()) -> list[Trial]:
+        """The trials of the next block; none if there is none, or not while those are running."""
+
+    def owe_again(self, block: int) -> None:
+        """Puts what has to be measured again of a block that has ended back before what is left."""
+
+    def anew(self, block: int) -> list[Trial]:
+        """All of a block again, as it was begun on a machine that is gone; it is left from now."""
+
+    def owes_pilot(self) -> bool:
+        """Whether rates have to be found before the first block; takes those that are stored."""
+
+
+class BlockRunner(Protocol):
+    """Other machines on which blocks are run."""
+
+    def run(self, context: RunContext, run_id: str, blocks: Blocks) -> None:
+        """Has all blocks run, and stores each trial as it ends."""
+
+
 @dataclass(frozen=True)
 class Makers:
-    """How instances are opened, the engine's child is started, and what is known of it."""
+    """How instances are opened, the engine's child is started, and what is known of it.
+
+    Attributes:
+        command: starts the engine's child; engine: begins a load.
+        hosts: run the blocks in place of this machine.
+        address: on which servers listen.
+    """
 
     open_instance: OpenInstance = field(default_factory=lambda: open.instance)
     command: tuple[str, ...] = COMMAND
     ceiling: Ceiling = ceiling.measure
     certificate: Callable[[], CertificateFacts] = certify.known
+    engine: Callable[..., Engine] = EngineProcess
+    hosts: BlockRunner | None = None
+    address: str = LOOPBACK
 
 
 @dataclass

@@ -231,6 +231,7 @@ def try_doubled_threads(
     if (
         trial.control
         or trial.system != context.plan.systems[0].label
+        or context.plan.fleet.generators  # they have machines of their own
         or _is_used_on(context, trial)
     ):
         return ()

@@ -17,10 +17,10 @@ from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.engine import record
 from dbdyno.experiment.engine.child import FINAL
-from dbdyno.experiment.engine.process import COMMAND, EngineProcess, set_affinity
+from dbdyno.experiment.engine.process import COMMAND, Engine, EngineProcess, set_affinity
 from dbdyno.experiment.engine.spec import DRAIN_S, run_spec
 from dbdyno.experiment.settle import PURGE, SETTLE, purge_binary_logs, settle
-from dbdyno.experiment.trial import PATIENCE_S, OnInterval
+from dbdyno.experiment.trial import PATIENCE_S, OnInterval, OpenEngine
 from dbdyno.measurement.measurement import Trial
 from dbdyno.measurement.parts import Step, WarmUp
 from dbdyno.plan.plan import Plan
@@ -176,6 +176,7 @@ def run_until_steady(
     server: Server,
     on_interval: OnInterval,
     command: Sequence[str] = COMMAND,
+    engine_of: OpenEngine = EngineProcess,
 ) -> WarmUp:
     """Drives the trial's load until it is steady, for the plan's `warmup_cap_s` at most.
 
@@ -192,7 +193,7 @@ def run_until_steady(
     }
     rates: list[float] = []
     there = (*process.inside(server.endpoint.namespace), *command)
-    with EngineProcess(
+    with engine_of(
         "run", spec, system=trial.system, cores=plan.procedure.pin, command=there
     ) as engine:
         broken = _listen(engine, cap_s, rates, on_interval)
@@ -207,9 +208,7 @@ def is_look(seconds: int) -> bool:
     return seconds >= FIRST_LOOK_S and (seconds - FIRST_LOOK_S) % EVERY_S == 0
 
 
-def _listen(
-    engine: EngineProcess, cap_s: float, rates: list[float], on_interval: OnInterval
-) -> str:
+def _listen(engine: Engine, cap_s: float, rates: list[float], on_interval: OnInterval) -> str:
     """Collects the rates of whole seconds; why the load broke off, or an empty text."""
     ends = time.monotonic() + cap_s + DRAIN_S + PATIENCE_S
     while (left_s := ends - time.monotonic()) > 0:

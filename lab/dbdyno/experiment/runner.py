@@ -6,7 +6,7 @@ it, servers and children are ended first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from dbdyno.files import locked
 from dbdyno.measurement.disturbance import (
     current,
     disturbed,
+    lost,
     owed_again,
     place_of,
     repeats,
@@ -122,31 +123,62 @@ class _Blocks:
 
     def __iter__(self) -> Iterator[list[Trial]]:
         """One after the other; of one that was disturbed, these loads come again at once."""
+        while trials := self.next():
+            yield trials
+            self.owe_again(trials[0].block)
+
+    def next(self, running: Collection[int] = ()) -> list[Trial]:
+        """As `Blocks.next`; the design of a run with a time waits for the first blocks."""
         context = self._context
-        while context.left and not self.decided():
-            block = context.left[0].block
-            if block >= FIRST_BLOCKS:
-                _choose(context, self._run_id)
-            yield [trial for trial in context.left if trial.block == block]
-            self.owe_again(block)
+        waiting = [trial for trial in context.left if trial.block not in running]
+        if not waiting or self.decided(running):
+            return []
+        if waiting[0].block >= FIRST_BLOCKS:
+            if min(running, default=FIRST_BLOCKS) < FIRST_BLOCKS and _may_choose(context.plan):
+                return []
+            _choose(context, self._run_id)
+            waiting = [trial for trial in context.left if trial.block not in running]
+        return [trial for trial in waiting if trial.block == waiting[0].block]
+
+    def anew(self, block: int) -> list[Trial]:
+        """As `Blocks.anew`."""
+        context = self._context
+        times = context.store.repeats(self._run_id)
+        planned = [t for t in trials_of(foreseen(context.plan), self._run_id) if t.block == block]
+        again = [_again(trial, times.get(place_of(trial), -1) + 1) for trial in planned]
+        others = [trial for trial in context.left if trial.block != block]
+        context.total += len(again) + len(others) - len(context.left)
+        context.left[:] = [*again, *others]
+        return again
+
+    def owes_pilot(self) -> bool:
+        """As `Blocks.owes_pilot`."""
+        context = self._context
+        plan = resolved(context.plan, context.store.pilots(self._run_id))
+        _take_rates(context, plan, self._run_id)
+        return plan.load.needs_pilot and not plan.load.pilot
 
     def owe_again(self, block: int) -> None:
         """Puts what was disturbed in a complete block back before what is left, and tells so."""
         context, design = self._context, self._context.plan.design
-        if design.disturbance_max is None or block < 0:
+        if block < 0 or any(trial.block == block for trial in context.left):
             return
         stored = current(context.store.block(self._run_id, block))
-        found = [(m.trial, seen) for m in stored if (seen := disturbed(m, design.disturbance_max))]
-        if not found or any(trial.block == block for trial in context.left):
+        limit = design.disturbance_max
+        found = [(m.trial, seen) for m in stored if (seen := disturbed(m, limit))]
+        gone = [m.failure for m in lost(stored)]
+        if not found and not gone:
             return
-        trial, seen = max(found, key=lambda one: one[1].share)
         every = context.store.measurements(self._run_id)
-        all_owed = owed_again(every, design.blocks, design.disturbance_max)
+        all_owed = owed_again(every, design.blocks, limit)
         owed = [place for place in all_owed if place.block == block]
-        told = (
-            f"block {block + 1} was disturbed: others had {seen.share:.1%} of the host's CPU beside"
-            f" {trial.arm} (limit {design.disturbance_max * 100:g} %)"
-        )
+        told = f"block {block + 1}: {gone[0]}" if gone else ""
+        if found:
+            trial, seen = max(found, key=lambda one: one[1].share)
+            told = (
+                f"block {block + 1} was disturbed: others had {seen.share:.1%} of the host's CPU"
+                f" beside {trial.arm} (limit {(limit or 0) * 100:g} %)"
+            )
         if not owed:
             context.progress.stage(f"{told}; its repeats are used, its trial is void")
             return
@@ -157,20 +189,23 @@ class _Blocks:
         context.left[:0] = again
         context.total += len(again)
 
-    def decided(self) -> bool:
+    def decided(self, running: Collection[int] = ()) -> bool:
         """Whether nothing is left but whole blocks, and those before them were enough.
 
-        A block that was begun is ended: its trials are owed by the plan.
+        A block that was begun is ended: its trials are owed by the plan. Of those that are running
+        elsewhere nothing is looked at, as half a block would be.
         """
         context = self._context
-        next_block = context.left[0].block if context.left else 0
+        waiting = [trial for trial in context.left if trial.block not in running]
+        next_block = waiting[0].block if waiting else 0
         if next_block == 0 or self._enough is None:
             return False
         planned = trials_of(foreseen(context.plan), self._run_id)
         whole = sum(trial.block == next_block for trial in planned)
-        is_begun = sum(trial.block == next_block for trial in context.left) < whole
-        is_begun = is_begun or context.left[0].repeat > 0
-        if is_begun or not self._enough(context.store.measurements(self._run_id)):
+        is_begun = sum(trial.block == next_block for trial in waiting) < whole
+        stored = context.store.measurements(self._run_id)
+        ended = [m for m in stored if m.trial.block not in running]
+        if is_begun or waiting[0].repeat > 0 or not self._enough(ended):
             return False
         most = context.plan.design.blocks
         context.progress.stage(f"decided after {next_block} of at most {most} blocks")
@@ -183,17 +218,51 @@ def _again(trial: Trial, repeat: int) -> Trial:
 
 
 def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None:
-    with _loads(context, run_id) as loads:
+    blocks = _Blocks(context, run_id, enough)
+    if context.makers.hosts is not None:
+        context.makers.hosts.run(context, run_id, blocks)
+        return
+    with machine(context, run_id) as here:
         if context.left:
-            loads.turn_to(context.left[0].block)
-            if wants_dataset_bytes(context.plan):
-                baseline = loads.instances[context.plan.systems[0].label]
-                context.dataset_bytes = baseline.data_bytes()
-            _take_rates(context, run_pilot(context, run_id, loads.instances), run_id)
-        for trials in _Blocks(context, run_id, enough):
-            loads.turn_to(trials[0].block)
-            for arm in arms(trials):
-                run_arm(context, loads.instances[_directory(arm[0])], arm)
+            _take_rates(context, here.find_rates(), run_id)
+        for trials in blocks:
+            here.run(trials)
+
+
+class Machine:
+    """A machine on which a run's systems are open, so that blocks can be run on it."""
+
+    def __init__(self, context: RunContext, run_id: str, loads: Loads) -> None:
+        self._context, self._run_id, self._loads = context, run_id, loads
+
+    def find_rates(self) -> Plan:
+        """The plan with the rates that its pilot finds, if it needs one; as `run_pilot`."""
+        self._turn_to(self._context.left[0].block)
+        return run_pilot(self._context, self._run_id, self._loads.instances)
+
+    def run(self, trials: Sequence[Trial]) -> None:
+        """Runs trials of one block; `left` of the context holds them.
+
+        Raises:
+            KeyboardInterrupt, LoadError, ServerError: as `run_arm`.
+        """
+        self._turn_to(trials[0].block)
+        for arm in arms(trials):
+            run_arm(self._context, self._loads.instances[_directory(arm[0])], arm)
+
+    def _turn_to(self, block: int) -> None:
+        context = self._context
+        self._loads.turn_to(block)
+        if context.dataset_bytes is None and wants_dataset_bytes(context.plan):
+            baseline = self._loads.instances[context.plan.systems[0].label]
+            context.dataset_bytes = baseline.data_bytes()
+
+
+@contextmanager
+def machine(context: RunContext, run_id: str) -> Iterator[Machine]:
+    """This machine with the systems open that the context's trials need, and closed at the end."""
+    with _loads(context, run_id) as loads:
+        yield Machine(context, run_id, loads)
 
 
 def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
@@ -204,10 +273,14 @@ def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
     context.plan, context.left, context.total = plan, trials, len(trials)
 
 
+def _may_choose(plan: Plan) -> bool:
+    return plan.design.time_s is not None and plan.design.chosen is None
+
+
 def _choose(context: RunContext, run_id: str) -> None:
     """After its first blocks a run with a time chooses the design of the others, once."""
     plan = context.plan
-    if plan.design.time_s is None or plan.design.chosen is not None:
+    if not _may_choose(plan):
         return
     first = [m for m in context.store.measurements(run_id) if m.trial.block < FIRST_BLOCKS]
     design = chosen(plan, current(first), context.forecast.loads_s)
@@ -267,6 +340,7 @@ def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool
             dataset=dataset_hash(context.plan),
             network=context.plan.network,
             has_scripts=any(one.script is not None for one in context.plan.workloads),
+            address=context.makers.address,
         )
         pool = Pool(context, run_id, system, folder, open_in)
         try:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from dbdyno.errors import LoadError
+from dbdyno.errors import LoadError, LostError
 from dbdyno.experiment.engine.child import FINAL
-from dbdyno.experiment.engine.process import COMMAND, EngineProcess, Message
+from dbdyno.experiment.engine.process import COMMAND, Engine, EngineProcess, Message
 from dbdyno.experiment.engine.record import (
     describe,
     engine_facts,
@@ -45,6 +45,8 @@ LAST_READING_S: Final = 0.5
 LAST_WORDS_MAX: Final = 2000
 
 OnInterval = Callable[[Mapping[str, Any]], None]
+OpenEngine = Callable[..., Engine]
+"""Begins a load; takes what `EngineProcess` does."""
 
 
 @dataclass
@@ -55,6 +57,7 @@ class _EngineReport:
     record: dict[str, Any] | None = None
     failure: str | None = None
     waiting: dict[str, int] = field(default_factory=dict)
+    is_lost: bool = False
 
     @property
     def is_silent(self) -> bool:
@@ -69,6 +72,7 @@ def run_trial(
     server: Server,
     on_interval: OnInterval,
     command: Sequence[str] = COMMAND,
+    engine_of: OpenEngine = EngineProcess,
 ) -> Measurement:
     """Runs one trial; `failure` of the result says if and why it did not end as planned.
 
@@ -82,7 +86,7 @@ def run_trial(
     counters = WindowCounters(server, plan.trial.warmup_s, plan.trial.window_s)
     with (
         StatusWatch(server) as each_second,
-        EngineProcess(
+        engine_of(
             "run",
             run_spec(plan, trial, server),
             system=trial.system,
@@ -113,7 +117,7 @@ def run_trial(
 def _drive(
     plan: Plan,
     server: Server,
-    engine: EngineProcess,
+    engine: Engine,
     counters: WindowCounters,
     on_interval: OnInterval,
 ) -> _EngineReport:
@@ -132,7 +136,8 @@ def _drive(
         _close_soon(counters)
         return seen
     except LoadError as error:
-        if not seen.intervals and _lives(server):
+        seen.is_lost = isinstance(error, LostError)
+        if not seen.is_lost and not seen.intervals and _lives(server):
             raise
         seen.failure = f"{error.message}: {error.found}"
     if not server.alive() or (seen.failure and not _lives(server)):
@@ -150,7 +155,7 @@ def _close_soon(counters: WindowCounters) -> None:
 def _collect(
     plan: Plan,
     server: Server,
-    engine: EngineProcess,
+    engine: Engine,
     counters: WindowCounters,
     seen: _EngineReport,
     on_interval: OnInterval,
@@ -189,7 +194,7 @@ def _take(message: Message, seen: _EngineReport) -> bool:
     return False
 
 
-def _stop(engine: EngineProcess, seen: _EngineReport) -> None:
+def _stop(engine: Engine, seen: _EngineReport) -> None:
     messages, final = engine.drain()
     for message in [*messages, *([final] if final else [])]:
         _take(message, seen)
@@ -244,4 +249,5 @@ def _measurement(
         watch=samples,
         status_seconds=status_seconds,
         failure=seen.failure,
+        lost=seen.is_lost,
     )

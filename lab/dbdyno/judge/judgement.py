@@ -19,6 +19,7 @@ from dbdyno.judge.beside.accounting import Accounting, accountings
 from dbdyno.judge.beside.claims import JudgedClaim, judged_claims
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
+from dbdyno.judge.beside.machines import MachineSpread, machine_spreads
 from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, outliers
 from dbdyno.judge.beside.scalability import PeakRatio, Scalability, peak_ratios, scalability
 from dbdyno.judge.beside.stability import CountPair, Stability, counts, stability
@@ -70,6 +71,7 @@ class Judgement(Noun):
             systems, where both peak.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
         outliers, bad_restarts: what lies apart; it stays in all numbers.
+        machines: how the comparison differs between machines, where blocks ran on several.
         claims: what the publication that the plan follows says of its results.
         controls: outcomes of the run's control trials, which are in ratios of throughput too.
         ledger: the same counted over all complete runs of the workspace.
@@ -90,6 +92,7 @@ class Judgement(Noun):
     stability_counts: tuple[CountPair, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     bad_restarts: tuple[BadRestarts, ...] = ()
+    machines: tuple[MachineSpread, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()
     controls: tuple[ControlOutcome, ...] = ()
     ledger: Ledger = Ledger()
@@ -155,6 +158,9 @@ def judge(
         stability_counts=tuple(one for pair in against for one in counts(even, *pair)),
         outliers=tuple(outliers(sound, design.margin, metric)),
         bad_restarts=tuple(bad_restarts(sound, design.margin, metric, per_cell=per_cell)),
+        machines=tuple(
+            one for family in families for one in machine_spreads(family.pairs, family.verdicts)
+        ),
         claims=judged_claims(pairs, judged, audited.findings, plan),
         controls=checked.outcomes,
         ledger=ledger,

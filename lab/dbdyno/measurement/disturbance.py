@@ -184,15 +184,27 @@ def current(measurements: Iterable[Measurement]) -> list[Measurement]:
     return [m for m in every if m.trial.repeat == latest[place_of(m.trial)]]
 
 
+def lost(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """Those of the last repeats that lost a machine, and were not made good when resumed."""
+    every = current(measurements)
+    sound = {m.trial.key for m in every if m.failure is None}
+    return [m for m in every if m.lost and m.trial.key not in sound]
+
+
 def owed_again(
     measurements: Iterable[Measurement], blocks: int, limit: float | None
 ) -> list[BlockLoad]:
-    """What is to be measured again by what is stored of a run, the first block's first."""
+    """What is to be measured again by what is stored of a run, the first block's first.
+
+    That is where others disturbed a trial, and where a machine that took part was lost.
+    """
     every = list(measurements)
     latest = repeats(every)
     left = repeats_max(blocks, len({place.load for place in latest})) - sum(latest.values())
     found = {
-        place_of(m.trial) for m in current(every) if m.trial.block >= 0 and disturbed(m, limit)
+        place_of(m.trial)
+        for m in [*lost(every), *(m for m in current(every) if disturbed(m, limit))]
+        if m.trial.block >= 0
     }
     owed = sorted(place for place in found if latest[place] < REPEATS_OF_PLACE)
     return owed[: max(0, left)]

@@ -137,6 +137,25 @@ class ThreadPlacement(Noun):
     refused: str = ""
 
 
+class GeneratorFacts(Noun):
+    """One generator that had a machine of its own.
+
+    Attributes:
+        machine: its number in the run, from 1.
+        cpu_s, cpu_share_max: as of `EngineFacts`, of this one.
+        clock_ms: how far its clock may have been from the others' when they began.
+        clock_change_ms: by how much more or less it was ahead after the trial than before.
+    """
+
+    machine: int
+    connections: int
+    threads: int
+    cpu_s: float
+    cpu_share_max: float
+    clock_ms: float
+    clock_change_ms: float
+
+
 class EngineFacts(Noun):
     """What drove the load, and how hard it had to work.
 
@@ -144,6 +163,7 @@ class EngineFacts(Noun):
         threads: of all generators.
         generators: processes that made the load together.
         placements: of each engine thread; empty in runs of a dbdyno that did not tell.
+        apart: each generator that had a machine of its own.
         cpu_s: user + system seconds of the whole generator process within the measured window.
         cpu_share_max: the busiest engine thread's CPU seconds per second of the window (0 to 1).
     """
@@ -157,6 +177,7 @@ class EngineFacts(Noun):
     prepared_statements: bool
     generators: Annotated[int, Field(ge=1, exclude_if=lambda count: count == 1)] = 1
     placements: Annotated[tuple[ThreadPlacement, ...], IF_KNOWN] = ()
+    apart: Annotated[tuple[GeneratorFacts, ...], IF_KNOWN] = ()
 
 
 class ServerFacts(Noun):
@@ -208,6 +229,8 @@ class Measurement(Noun):
         evidence: what was found out around it, for the checks.
         certificate: what that of the machine said of the generator; None where nobody looked.
         reported: metrics as another tool printed them, which count in place of the intervals'.
+        machine: name of the machine of a fleet that ran it; empty for the one that began the run.
+        lost: whether it failed because a machine was lost; then its load is measured again.
     """
 
     trial: Trial
@@ -228,6 +251,8 @@ class Measurement(Noun):
     evidence: TrialEvidence = TrialEvidence()
     certificate: Annotated[CertificateFacts | None, IF_KNOWN] = None
     reported: Annotated[dict[str, float], IF_KNOWN] = {}
+    machine: Annotated[str, IF_KNOWN] = ""
+    lost: Annotated[bool, IF_KNOWN] = False
 
     @property
     def measured(self) -> tuple[Interval, ...]:

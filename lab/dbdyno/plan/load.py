@@ -144,14 +144,18 @@ class LoadPlan(FiniteNoun):
 
     @model_validator(mode="after")
     def _generators_have_connections(self) -> LoadPlan:
-        fewest = min([*self.threads, *([self.connections] if self.is_open else [])], default=1)
-        if self.generators > fewest:
+        if self.generators > self.connections_min:
             raise PydanticCustomError(
                 "generators",
                 f"each generator needs a connection: {self.generators} generators, but a level of"
-                f" {fewest}",
+                f" {self.connections_min}",
             )
         return self
+
+    @property
+    def connections_min(self) -> int:
+        """The connections of the lowest level."""
+        return min([*self.threads, *([self.connections] if self.is_open else [])], default=1)
 
     @property
     def is_open(self) -> bool:

@@ -18,6 +18,7 @@ from dbdyno import _engine
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, TABLE, Metric
 from dbdyno.measurement.parts import IF_KNOWN, FiniteNoun
+from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
 from dbdyno.plan.settings import SettingsPlan, SettingValue, axes, setting_names
 from dbdyno.plan.spelling import (
@@ -343,6 +344,7 @@ class Plan(FiniteNoun):
         trial, design, procedure: how long, how often and how it is measured.
         distribution: which rows are touched.
         network: what is added to each round trip.
+        fleet: what is wanted of a cluster of machines.
         published: the experiment that this follows.
         scale: which of the plan file's scales this is; empty for the plan as it stands there.
         seed: of the order of trials and of the requests.
@@ -374,6 +376,7 @@ class Plan(FiniteNoun):
         Field(exclude_if=lambda value: value is None),
     ] = ()
     network: NetworkPlan = NetworkPlan()
+    fleet: Annotated[FleetPlan, Field(exclude_if=lambda value: value == FleetPlan())] = FleetPlan()
     published: PublishedPlan | None = None
     scale: str = ""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
@@ -437,13 +440,14 @@ class Plan(FiniteNoun):
         return self
 
     @model_validator(mode="after")
-    def _scripts_have_one_generator(self) -> Plan:
+    def _generators_can_share_the_load(self) -> Plan:
         scripts = [one.label for one in self.workloads if one.script is not None]
         if scripts and self.load.generators > 1:
             raise ValueError(
                 f"load: generators: a script's threads share one process; leave it out for"
                 f" {', '.join(scripts)}"
             )
+        self.fleet.check(self.load, self.network != NetworkPlan(), scripts)
         return self
 
     @model_validator(mode="after")

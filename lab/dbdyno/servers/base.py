@@ -17,6 +17,7 @@ from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
+from dbdyno.servers.process import LOOPBACK
 
 DATABASE: Final = "sbtest"
 LOAD_USER: Final = "dbdyno"
@@ -86,6 +87,8 @@ class ServerSpec:
         network: delays between the load, the server and its replicas.
         after_start: SQL that follows each start of a run.
         has_scripts: whether the load makes tables of names that only its scripts know.
+        address: on which a server that is started listens; loopback unless the load comes from
+            other machines.
     """
 
     label: str
@@ -97,6 +100,7 @@ class ServerSpec:
     network: NetworkPlan = field(default_factory=NetworkPlan)
     after_start: tuple[str, ...] = ()
     has_scripts: bool = False
+    address: str = LOOPBACK
 
 
 def unique_settings(pairs: Iterable[tuple[str, str, str]]) -> dict[str, str]:

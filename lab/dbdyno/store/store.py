@@ -87,16 +87,20 @@ class Store:
             environment=dict(environment),
             trials_planned=trials_planned,
         )
-        asked = text_of(plan)
+        self.begin(run)
+        return run
+
+    def begin(self, run: StoredRun) -> None:
+        """Stores a run under the id that it has: a part of it is measured here for another lab."""
         row = {
             "run_id": run.run_id,
             "created_at": run.created_at,
-            "plan_hash": plan.hash(),
-            "plan": asked,
-            "command": command,
+            "plan_hash": run.plan.hash(),
+            "plan": text_of(run.plan),
+            "command": run.command,
             "dbdyno_version": run.dbdyno_version,
             "environment": json.dumps(run.environment, sort_keys=True),
-            "trials_planned": trials_planned,
+            "trials_planned": run.trials_planned,
         }
         with self._transaction() as connection:
             connection.execute(
@@ -104,7 +108,6 @@ class Store:
                 row,
             )
             database.begin_chain(connection, run.run_id)
-        return run
 
     def run(self, run_id: str) -> StoredRun:
         """The run of that id; no other one is looked at.

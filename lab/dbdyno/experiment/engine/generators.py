@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dbdyno import _engine
 
@@ -47,79 +47,119 @@ Send = Callable[[str, object], None]
 Outcome = tuple[str, dict[str, Any]]
 
 
-def run(spec: Mapping[str, Any], send: Send, stop: _engine.Stop) -> Outcome:
+class Part(Protocol):
+    """One of several generators: a child of this machine, or of another."""
+
+    def begin(self, monotonic_ns: int) -> None:
+        """Lets it begin at that moment of this process's monotonic clock."""
+
+    def say(self, line: str) -> None:
+        """Says that to the child; nothing happens if it died."""
+
+
+class Stop(Protocol):
+    """Whether the load is to be stopped."""
+
+    def is_set(self) -> bool:
+        """True from then on."""
+
+
+def run(spec: Mapping[str, Any], send: Send, stop: Stop) -> Outcome:
     """Runs the load of `spec` with as many processes as its `generators` says.
 
     Args:
         send: is told each interval of all of them together.
     """
-    own = {name: value for name, value in spec.items() if name != "generators"}
     count = spec["generators"]
-    arriving: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
-    children = [_begun(own, number, count, arriving) for number in range(count)]
+    arriving: Arriving = queue.SimpleQueue()
+    children = [
+        _Child(request_of(spec, number, count), number, arriving) for number in range(count)
+    ]
     try:
-        return _outcome(children, arriving, spec["percentiles"], send, stop)
+        ended = together(children, arriving, spec["percentiles"], send, stop)
     finally:
         for child in children:
-            child.kill()
-            child.wait()
+            child.end()
+    return ended if isinstance(ended, tuple) else ("record", merged(ended))
 
 
-def _begun(
-    spec: Mapping[str, Any], number: int, count: int, arriving: queue.SimpleQueue[tuple[int, str]]
-) -> subprocess.Popen[str]:
-    """A child with its part of the load; its lines arrive with its number, an empty one last."""
+def request_of(spec: Mapping[str, Any], number: int, count: int) -> str:
+    """What a child is asked: its part of the load, from number 0 on."""
+    own = {name: value for name, value in spec.items() if name != "generators"}
     threads = spec["threads"] and max(1, spec["threads"] // count)
-    child = subprocess.Popen(
-        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    )
-
-    def read() -> None:
-        assert child.stdout is not None
-        for line in child.stdout:
-            arriving.put((number, line))
-        arriving.put((number, ""))
-
-    threading.Thread(target=read, daemon=True).start()
     part = {"generator": {"number": number, "of": count}, "threads": threads}
     told = {"tell_begin": True, "tell_records": True}
-    _say(child, json.dumps({"do": "run", "spec": {**spec, **part, **told}}))
-    return child
+    return json.dumps({"do": "run", "spec": {**own, **part, **told}})
 
 
-def _say_to_all(children: Iterable[subprocess.Popen[str]], line: str) -> None:
-    for child in children:
-        _say(child, line)
+Arriving = queue.SimpleQueue[tuple[int, str]]
+"""Lines of the children, each with its child's number; an empty one when it has ended."""
 
 
-def _say(child: subprocess.Popen[str], line: str) -> None:
-    assert child.stdin is not None
-    with suppress(OSError):  # it died, which its last line says
-        child.stdin.write(line + "\n")
-        child.stdin.flush()
+class _Child:
+    """A generator of this machine."""
+
+    def __init__(self, request: str, number: int, arriving: Arriving) -> None:
+        self._process = subprocess.Popen(
+            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+        def read() -> None:
+            assert self._process.stdout is not None
+            for line in self._process.stdout:
+                arriving.put((number, line))
+            arriving.put((number, ""))
+
+        threading.Thread(target=read, daemon=True).start()
+        self.say(request)
+
+    def begin(self, monotonic_ns: int) -> None:
+        """As `Part.begin`; all processes of a machine have one clock."""
+        self.say(f"begin {monotonic_ns}")
+
+    def say(self, line: str) -> None:
+        """As `Part.say`."""
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it died, which its last line says
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def end(self) -> None:
+        """Kills it if it still runs."""
+        self._process.kill()
+        self._process.wait()
 
 
-def _outcome(
-    children: Sequence[subprocess.Popen[str]],
-    arriving: queue.SimpleQueue[tuple[int, str]],
+def together(
+    parts: Sequence[Part],
+    arriving: Arriving,
     percentiles: Sequence[float],
     send: Send,
-    stop: _engine.Stop,
-) -> Outcome:
-    """Takes what they say until all have ended, or one cannot go on."""
-    waiting: list[deque[Interval]] = [deque() for _ in children]
+    stop: Stop,
+    head_start_s: float = HEAD_START_S,
+) -> list[dict[str, Any]] | Outcome:
+    """Takes what they say until all have ended, or one cannot go on.
+
+    Args:
+        head_start_s: from the word to begin until they begin.
+
+    Returns:
+        Their records in their order, or the error that ended them all.
+    """
+    waiting: list[deque[Interval]] = [deque() for _ in parts]
     records: dict[int, dict[str, Any]] = {}
     are_open: set[int] = set()
     is_stopped = False
-    while len(records) < len(children):
+    while len(records) < len(parts):
         is_broken = any(record["failure"] for record in records.values())
         if (is_broken or stop.is_set()) and not is_stopped:
             is_stopped = True
-            _say_to_all(children, "stop")
+            for part in parts:
+                part.say("stop")
         with suppress(queue.Empty):
             number, line = arriving.get(timeout=POLL_S)
             if not line and number not in records:
-                message = f"generator {number + 1} of {len(children)} died"
+                message = f"generator {number + 1} of {len(parts)} died"
                 return "error", {"kind": "refused", "message": message, "stage": "run"}
             for kind, value in json.loads(line or "{}").items():
                 if kind == "error":
@@ -128,17 +168,18 @@ def _outcome(
                     records[number] = value
                 elif kind == "open":
                     are_open.add(number)
-                    if len(are_open) == len(children):
-                        begin_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
-                        _say_to_all(children, f"begin {begin_ns}")
+                    if len(are_open) == len(parts):
+                        begin_ns = time.monotonic_ns() + round(head_start_s * 1e9)
+                        for part in parts:
+                            part.begin(begin_ns)
                 else:
                     waiting[number].append(value["record"])
             while any(waiting) and all(
                 told or number in records for number, told in enumerate(waiting)
             ):
-                together = added([told.popleft() for told in waiting if told])
-                send("interval", told_of(together, percentiles))
-    return "record", merged([records[number] for number in sorted(records)])
+                added_up = added([told.popleft() for told in waiting if told])
+                send("interval", told_of(added_up, percentiles))
+    return [records[number] for number in sorted(records)]
 
 
 def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -40,8 +41,67 @@ class Message(NamedTuple):
     value: dict[str, Any]
 
 
-class EngineProcess:
-    """A running child; a context manager that kills it at the end if it still runs."""
+class Engine(ABC):
+    """What drives one load; a context manager that ends it if it still runs.
+
+    Attributes:
+        pid: the process of this machine that does; 0 where others do.
+    """
+
+    pid: int
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def message(self, timeout_s: float | None = None) -> Message | None:
+        """The next message; None when none came within `timeout_s`.
+
+        The final message (record or report) is given again if asked again.
+
+        Raises:
+            LoadError: the engine sent an error, or died.
+        """
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Asks it to stop; its final message follows soon."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends it for certain and waits for it; does nothing the second time."""
+
+    def answer(self) -> dict[str, Any]:
+        """The value of the final message, whatever comes before it; LoadError as `message`."""
+        while True:
+            message = self.message()
+            if message is not None and message.kind in FINAL:
+                return message.value
+
+    def drain(self, grace_s: float = STOP_GRACE_S) -> tuple[list[Message], Message | None]:
+        """Stops it; the messages it still sent, and its record if that came in time.
+
+        Takes little more than `grace_s`; one that is still busy then is killed.
+        """
+        self.stop()
+        messages: list[Message] = []
+        ends = time.monotonic() + grace_s
+        with suppress(LoadError):
+            while (left := ends - time.monotonic()) > 0:
+                message = self.message(left)
+                if message is not None and message.kind in FINAL:
+                    return messages, message
+                if message is not None:
+                    messages.append(message)
+        self.close()
+        return messages, None
+
+
+class EngineProcess(Engine):
+    """The engine in a child process of the lab."""
 
     def __init__(
         self,
@@ -66,6 +126,7 @@ class EngineProcess:
         self._system = system
         self._ended: Message | None = None
         self._process = _start(command)
+        self.pid = self._process.pid
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors: deque[str] = deque(maxlen=LAST_LINES)
         self._readers = [
@@ -81,25 +142,8 @@ class EngineProcess:
             self.close()
             raise
 
-    @property
-    def pid(self) -> int:
-        """The child's process id."""
-        return self._process.pid
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def message(self, timeout_s: float | None = None) -> Message | None:
-        """The next message; None when none came within `timeout_s`.
-
-        The final message (record or report) is given again if asked again.
-
-        Raises:
-            LoadError: the child sent an error, or died.
-        """
+        """As `Engine.message`."""
         if self._ended is not None:
             return self._ended
         try:
@@ -110,37 +154,12 @@ class EngineProcess:
             raise self._death()
         return self._parsed(line)
 
-    def answer(self) -> dict[str, Any]:
-        """The value of the final message, whatever comes before it; LoadError as `message`."""
-        while True:
-            message = self.message()
-            if message is not None and message.kind in FINAL:
-                return message.value
-
     def stop(self) -> None:
-        """Asks the child to stop; its final message follows soon."""
+        """As `Engine.stop`."""
         self._send(STOP)
 
-    def drain(self, grace_s: float = STOP_GRACE_S) -> tuple[list[Message], Message | None]:
-        """Stops the child; the messages it still sent, and its record if that came in time.
-
-        Takes little more than `grace_s`; a child that is still busy then is killed.
-        """
-        self.stop()
-        messages: list[Message] = []
-        ends = time.monotonic() + grace_s
-        with suppress(LoadError):
-            while (left := ends - time.monotonic()) > 0:
-                message = self.message(left)
-                if message is not None and message.kind in FINAL:
-                    return messages, message
-                if message is not None:
-                    messages.append(message)
-        self.close()
-        return messages, None
-
     def close(self) -> None:
-        """Ends the child for certain and waits for it; does nothing the second time."""
+        """As `Engine.close`."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()

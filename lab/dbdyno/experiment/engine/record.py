@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dbdyno import _engine
-from dbdyno.errors import CellError, LoadError
-from dbdyno.measurement.measurement import EngineFacts, ThreadPlacement
+from dbdyno.errors import CellError, LoadError, LostError
+from dbdyno.measurement.measurement import EngineFacts, GeneratorFacts, ThreadPlacement
 from dbdyno.measurement.parts import Interval, Phase
 
 UNKNOWN_CODE: Final = "unknown"
+LOST: Final = "lost"
+"""Kind of an error that is not the load's: a generator on another machine is gone."""
 
 
 def intervals_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:
@@ -67,6 +69,7 @@ def engine_facts(record: Mapping[str, Any]) -> EngineFacts:
         distribution=_distribution(record["distribution"]),
         prepared_statements=record["prepared"],
         placements=tuple(ThreadPlacement(**one) for one in record["placements"]),
+        apart=tuple(GeneratorFacts(**one) for one in record.get("apart", ())),
     )
 
 
@@ -150,6 +153,12 @@ def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
     stage = STAGES.get(str(error.get("stage")), "")
     described = describe(error)
     of_system = f"{system}: " if system else ""
+    if error.get("kind") == LOST:
+        return LostError(
+            f"{of_system}a machine of the fleet was lost",
+            found=described,
+            hint="the trial is void and is tried again; to see the machines: dbdyno fleet check",
+        )
     if error.get("kind") == "invalid":
         return CellError(
             f"{of_system}the engine refuses the load that was asked for",

@@ -69,6 +69,13 @@ def environment(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) 
         seen = dict.fromkeys(m.server.allocator for m in measurements if m.trial.system == label)
         if allocators := [found(allocator) for allocator in seen if allocator]:
             rows.append((say("memory allocator of {system}", system=label), listed(allocators)))
+    if apart := [one for m in measurements for one in m.engine.apart]:
+        kept = say(
+            "known to ±{within:.1f} ms or better, changed by {changed:.1f} ms at most in a trial",
+            within=max(one.clock_ms for one in apart),
+            changed=max(abs(one.clock_change_ms) for one in apart),
+        )
+        rows.append((say("clocks of the generators' machines"), kept))
     features = table(
         say("Where it ran"),
         rows,

@@ -1,4 +1,4 @@
-"""Sections on what a mean hides: scalability, stability from second to second, outlying runs.
+"""Sections on what a mean hides: scalability, stability over time, outlying runs, machines.
 
 What happened in each run is in the charts of its seconds and in report.json: a mean of runs would
 hide the one that stalled.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final
 
+from dbdyno.judge.beside.machines import MachineSpread
 from dbdyno.judge.beside.outliers import BadRestarts, Outlier
 from dbdyno.judge.beside.scalability import PeakRatio, Scalability
 from dbdyno.judge.beside.stability import DIPS, STALLS, CountPair, Stability
@@ -257,4 +258,60 @@ def _restarts(one: BadRestarts) -> Text:
         bad=one.bad,
         restarts=one.restarts,
         share=percentage(one.share_max),
+    )
+
+
+def from_run_to_run(judgement: Judgement) -> tuple[Section, ...]:
+    """Stability, outlying runs, machines."""
+    return stability(judgement), outliers(judgement), machines(judgement)
+
+
+# Machines: whether the comparison is the same on each of those that ran blocks.
+
+MACHINES = say("Machines")
+MACHINES_EXPLAINED = say(
+    "Each block ran whole on one of several machines. The verdicts hold for these machines; what"
+    " another one like them would show is told by how much these differ, with one number for each."
+)
+
+
+def machines(judgement: Judgement) -> Section:
+    """The comparisons by machine; empty where all blocks ran on one."""
+    if not judgement.machines:
+        return Section(MACHINES, ())
+    rows = table(
+        say("Throughput ratio by machine"),
+        [(spread, one) for spread in judgement.machines for one in spread.machines],
+        (say("Cell"), lambda row: row[0].cell.title),
+        (say("System"), lambda row: row[0].system),
+        (say("Machine"), lambda row: row[1].machine),
+        (numeric(say("Blocks")), lambda row: str(row[1].blocks)),
+        (numeric(say("Difference")), lambda row: change(row[1].ratio)),
+    )
+    told = tuple(_another_machine(one) for one in judgement.machines)
+    return Section(MACHINES, (Paragraph(MACHINES_EXPLAINED), Items(told), rows))
+
+
+def _another_machine(one: MachineSpread) -> Text:
+    named = {
+        "cell": one.cell.title,
+        "system": one.system,
+        "baseline": one.baseline,
+        "count": len(one.machines),
+        "ratio": change(one.ratio),
+        "low": change(one.low),
+        "high": change(one.high),
+    }
+    if one.differ is False:
+        return say(
+            "{cell}: {system} against {baseline}: the {count} machines differ no more than their"
+            " blocks do; on another one like them {ratio} [{low}, {high}].",
+            **named,
+        )
+    return say(
+        "{cell}: {system} against {baseline}: the {count} machines differ by {between} (standard"
+        " deviation) beyond what their blocks do; on another one like them {ratio}"
+        " [{low}, {high}].",
+        between=percentage(math.expm1(one.between)),
+        **named,
     )

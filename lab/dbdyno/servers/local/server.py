@@ -416,18 +416,22 @@ class StartedInstance(OwnInstance[Started]):
                 self._lay_pristine()
 
     def start(
-        self, settings: Mapping[str, SettingValue] | None = None, place: Place = HERE
+        self, settings: Mapping[str, SettingValue] | None = None, place: Place | None = None
     ) -> Started:
-        """Start it at `place`, with `settings` of this start alone laid over the instance's.
+        """Start it, with `settings` of this start alone laid over the instance's.
 
         It begins with the snapshot, or with fresh data if there is none.
+
+        Args:
+            place: where it listens; unless given, at the address of its spec.
 
         Raises:
             UsageError: a setting cannot be given to a data directory that exists, or is the lab's.
             ServerError: it runs already, did not start, or its settings are not in force then.
         """
         self._must_be_stopped("started")
-        site = replace(self._site, asked=self._asked_with(settings or {}), place=place)
+        site = replace(self._site, asked=self._asked_with(settings or {}))
+        site = replace(site, place=place or Place(self.spec.address))
         with self._files.os_errors("started on"):
             if not self._files.data.is_dir():
                 self.restore() if self.has_snapshot() else self._lay_pristine()

@@ -44,7 +44,7 @@ from dbdyno.servers.mysql.replication import (
     plugins_of,
 )
 from dbdyno.servers.mysql.settings import is_local, normalise
-from dbdyno.servers.process import HERE, Place
+from dbdyno.servers.process import Place
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
 
@@ -181,7 +181,7 @@ class TopologyInstance:
 
     def _places(self) -> tuple[Path | None, tuple[Place, ...]]:
         if self._network is None:
-            return None, (HERE,) * (1 + len(self._replicas))
+            return None, (Place(self.spec.address),) * (1 + len(self._replicas))
         return self._network.client.namespace, self._network.members
 
     def _keys(

@@ -161,11 +161,11 @@ def start(site: Site, port: int) -> PostgresServer:
     printed_log(site.work).unlink(missing_ok=True)
     name = f".s.PGSQL.{port}"
     socket = socket_place(site.label, site.work, name, site.user, commas=False)
-    endpoint = Endpoint(LOOPBACK, port, socket)
+    endpoint = Endpoint(site.place.address, port, socket)
     load = Credentials.fresh(LOAD_USER)
     data = site.work / "data"
-    where = settings.places_of(site.work, socket.parent, port)
-    private(site.work / "pg_hba.conf", login_rules(load.user), site.user)
+    where = settings.places_of(site.work, socket.parent, port, endpoint.host)
+    private(site.work / "pg_hba.conf", login_rules(load.user, endpoint.host), site.user)
     private(site.work / "pg_ident.conf", f"{MAP} {_own_name(site)} {ADMIN.user}\n", site.user)
     configuration = settings.render({**site.asked, **where})
     private(data / "postgresql.auto.conf", configuration, site.user)
@@ -176,12 +176,17 @@ def start(site: Site, port: int) -> PostgresServer:
     return server
 
 
-def login_rules(load_user: str) -> str:
-    """The text of a ``pg_hba.conf``: the administrator by the socket, the load with a password."""
+def login_rules(load_user: str, address: str = LOOPBACK) -> str:
+    """The text of a ``pg_hba.conf``: the administrator by the socket, the load with a password.
+
+    Args:
+        address: on which it listens; the load comes from this machine if that is loopback.
+    """
+    anybody = f"{LOOPBACK}/32" if address == LOOPBACK else "all"
     rules = (
         ("local", "all", ADMIN.user, "peer", f"map={MAP}"),
         ("local", "all", load_user, "scram-sha-256"),
-        ("host", "all", load_user, f"{LOOPBACK}/32", "scram-sha-256"),
+        ("host", "all", load_user, anybody, "scram-sha-256"),
     )
     return "".join(" ".join(rule) + "\n" for rule in rules)
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue, each_value, on_or_off
 from dbdyno.servers.base import refuse_owned, unique_settings
+from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.programs.catalog import CatalogEntry
 
 COMMON: Final[Mapping[str, str]] = {
@@ -125,10 +126,12 @@ def _segment_megabytes(text: str) -> int:
     return megabytes
 
 
-def places_of(work: Path, socket_folder: Path, port: int) -> dict[str, str]:
+def places_of(
+    work: Path, socket_folder: Path, port: int, address: str = LOOPBACK
+) -> dict[str, str]:
     """The settings that say where an instance's files are; they belong to the lab."""
     return {
-        "listen_addresses": "127.0.0.1",
+        "listen_addresses": address,
         "port": str(port),
         "unix_socket_directories": _quoted_item(str(socket_folder)),
         "unix_socket_permissions": "0700",

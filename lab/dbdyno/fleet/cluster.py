@@ -1,0 +1,219 @@
+"""A Ray cluster as a run sees it: its nodes by label, and whether all have the same dbdyno.
+
+Ray starts and ends processes on the nodes and carries what is said between them; nothing else is
+asked of it. A node is meant by its label `dbdyno` (``ray start --labels dbdyno=db``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import ray
+
+import dbdyno
+from dbdyno import _engine
+from dbdyno.errors import LoadError
+from dbdyno.experiment.watch import environment
+from dbdyno.plan.fleet import LABEL
+
+PLACE_S: Final = 20.0
+"""How long Ray may take to find nodes that have room; a machine that was lost may come back."""
+PATIENCE_S: Final = 60.0
+"""How long a node may take to start a process of ours."""
+ANSWER_S: Final = 10.0
+"""After so long without an answer a machine is lost."""
+PINGS: Final = 20
+SHOWN: Final = ("cpu", "cores", "memory", "kernel", "virtualisation")
+"""What a report says of each node."""
+
+
+class Node(NamedTuple):
+    """A node of the cluster.
+
+    Attributes:
+        node_id: Ray's, which changes when the node is started again.
+        role: its label `dbdyno`; empty for none.
+    """
+
+    node_id: str
+    address: str
+    role: str
+    cpus: float
+
+
+class Installed(NamedTuple):
+    """What a node would run, which is to be equal on all of them.
+
+    Attributes:
+        lab, engine: SHA-256 of dbdyno's Python files, and of the engine's library.
+    """
+
+    dbdyno: str
+    lab: str
+    engine: str
+    python: str
+    ray: str
+
+
+@contextmanager
+def connected(address: str) -> Iterator[None]:
+    """The cluster at that address, for the length of the block.
+
+    Meanwhile nothing can be printed: Ray tells there at length what happens to nodes.
+
+    Args:
+        address: of its head (``10.0.0.1:6379``), or ``auto`` for the one this machine is part of.
+
+    Raises:
+        LoadError: nobody answers there.
+    """
+    host = address.rpartition(":")[0]
+    own: dict[str, Any] = {"_node_ip_address": host} if host.startswith("127.") else {}
+    try:
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            configure_logging=False,
+            namespace="dbdyno",
+            **own,
+        )
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise LoadError(
+            f"no cluster answers at {address}",
+            wanted="a cluster that this machine is a node of",
+            found=str(error).partition("\n")[0],
+            hint="begin one with ray start --head, and name its address, or auto",
+        ) from error
+    try:
+        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+            yield
+    finally:
+        ray.shutdown()
+
+
+def nodes() -> list[Node]:
+    """The nodes that live, by address and label."""
+    found = [
+        Node(
+            one["NodeID"],
+            one["NodeManagerAddress"],
+            (one.get("Labels") or {}).get(LABEL, ""),
+            one["Resources"].get("CPU", 0.0),
+        )
+        for one in ray.nodes()  # type: ignore[no-untyped-call]
+        if one["Alive"]
+    ]
+    return sorted(found, key=lambda node: (node.role, node.address, node.node_id))
+
+
+def with_role(role: str) -> list[Node]:
+    """The nodes of that label that can run something; all of those for an empty one.
+
+    Raises:
+        LoadError: there is none.
+    """
+    there = [node for node in nodes() if node.cpus >= 1]
+    meant = [node for node in there if role in {"", node.role}]
+    if not meant:
+        raise LoadError(
+            f"the cluster has no node with the label {LABEL}={role}",
+            found=in_words(there),
+            hint=f"give it when the node is started: ray start --labels {LABEL}={role}",
+        )
+    return meant
+
+
+def in_words(there: Sequence[Node]) -> str:
+    """The nodes with their labels, for a message."""
+    named = (f"{node.address} ({node.role or 'no label'})" for node in there)
+    return ", ".join(named) or "no node with a free CPU"
+
+
+@cache
+def installed() -> Installed:
+    """What is installed where this is called."""
+    folder = Path(dbdyno.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return Installed(
+        dbdyno=dbdyno.__version__,
+        lab=digest.hexdigest()[:16],
+        engine=hashlib.sha256(Path(_engine.__file__).read_bytes()).hexdigest()[:16],
+        python=platform.python_version(),
+        ray=ray.__version__,
+    )
+
+
+def check_equal(where: str, there: Installed) -> None:
+    """LoadError if a node would run anything else than this machine."""
+    here = installed()
+    differ = [name for name in here._fields if getattr(here, name) != getattr(there, name)]
+    if differ:
+        raise LoadError(
+            f"{where} has another installation than the machine where the run was begun",
+            wanted=", ".join(f"{name} {getattr(here, name)}" for name in differ),
+            found=", ".join(f"{name} {getattr(there, name)}" for name in differ),
+            hint="install one version on all nodes; nothing was begun",
+        )
+
+
+def in_short(about: dict[str, str]) -> str:
+    """What a report says of a node, from its environment."""
+    return ", ".join(about[name] for name in SHOWN if name in about)
+
+
+def described() -> dict[str, str]:
+    """The environment where this is called."""
+    return environment.describe()
+
+
+def node_facts() -> tuple[Installed, dict[str, str]]:
+    """What is installed where this is called, and on which machine."""
+    return installed(), described()
+
+
+def on(node: Node) -> Any:  # noqa: ANN401 - Ray's own type differs from version to version
+    """Ray's words for: on that node, or not at all."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
+
+    return NodeAffinitySchedulingStrategy(node_id=node.node_id, soft=False)
+
+
+class Clock(NamedTuple):
+    """A node's monotonic clock as seen from here.
+
+    Attributes:
+        ahead_ns: what it shows when this one shows nothing.
+        within_ns: how far from the truth that may be: half the fastest way there and back.
+    """
+
+    ahead_ns: int
+    within_ns: int
+
+
+def read_clock(ask_ns: Callable[[], int]) -> Clock:
+    """How far a node's clock is ahead of this one's, by the fastest of several questions."""
+    readings = []
+    for _ in range(PINGS):
+        asked_ns = time.monotonic_ns()
+        there_ns = ask_ns()
+        within_ns = (time.monotonic_ns() - asked_ns) // 2
+        readings.append(Clock(there_ns - asked_ns - within_ns, within_ns))
+    return min(readings, key=lambda one: one.within_ns)
+
+
+def reason(error: BaseException) -> str:
+    """Ray's words on one line, without its traces."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]

@@ -1,0 +1,55 @@
+"""A run's machines: the makers that take the place of this machine's, for as long as it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+import ray
+
+from dbdyno.experiment.context import Makers
+from dbdyno.fleet import cluster
+from dbdyno.fleet.generators import Generators
+from dbdyno.fleet.hosts import Hosts, makers_of
+from dbdyno.plan.plan import Plan
+
+
+class Fleet(NamedTuple):
+    """What a run needs of its machines.
+
+    Attributes:
+        environment: what a report says of each.
+    """
+
+    makers: Makers
+    environment: dict[str, str]
+
+
+@contextmanager
+def machines(plan: Plan, address: str) -> Iterator[Fleet]:
+    """Connects, and starts what the plan wants; all of it ends with the block.
+
+    Raises:
+        LoadError: there is no cluster, it has too few nodes, or one has another installation.
+    """
+    wanted = plan.fleet
+    with ExitStack() as stack:
+        stack.enter_context(cluster.connected(address))
+        if wanted.has_hosts:
+            hosts = Hosts(wanted.place.primary, None if wanted.spread else 1)
+            stack.callback(hosts.close)
+            yield Fleet(replace(Makers(), hosts=hosts), hosts.environment())
+            return
+        generators = Generators(wanted.generators, wanted.place.generators, _of_servers(plan))
+        stack.callback(generators.close)
+        yield Fleet(makers_of(generators), generators.environment())
+
+
+def _of_servers(plan: Plan) -> list[cluster.Node]:
+    """The node of this machine, if servers run on it."""
+    if all(system.is_endpoint for system in plan.systems):
+        return []
+    own = ray.get_runtime_context().get_node_id()
+    return [node for node in cluster.nodes() if node.node_id == own]

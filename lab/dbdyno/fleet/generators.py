@@ -1,0 +1,460 @@
+"""Generators on machines of their own, which together are one engine for a trial.
+
+Each is the ordinary child (`experiment.engine.child`) on its node, started by an actor of Ray that
+passes lines on; what they say is added up as that of several children of one machine is. They begin
+at one moment: how far each node's clock is from this one's is measured before the load, and again
+after it. Whatever is lost meanwhile (a process, a node, an answer, a clock) makes the trial void
+with `LostError`, and the next trial gets generators anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from dbdyno.errors import LoadError
+from dbdyno.experiment import certify
+from dbdyno.experiment.engine import ceiling, record
+from dbdyno.experiment.engine.generators import Arriving, merged, request_of, together
+from dbdyno.experiment.engine.process import COMMAND, Engine, Message
+from dbdyno.fleet import cluster
+from dbdyno.fleet.cluster import ANSWER_S, PATIENCE_S, PLACE_S, Clock, Installed, Node
+from dbdyno.measurement.certificate import CertificateFacts
+from dbdyno.measurement.measurement import Trial
+from dbdyno.plan.fleet import LABEL
+from dbdyno.plan.plan import Plan
+
+HEAD_START_S: Final = 0.25
+"""From the word to begin until they begin; the word goes over a network."""
+POLL_S: Final = 0.5
+CLOCK_MS_MAX: Final = 20.0
+"""A begin that may be further apart than that is none; the network stalls, or a node does."""
+CLOCK_CHANGE_MS_MAX: Final = 5.0
+"""Beyond what the readings leave open: a clock that did not keep time counts wrong seconds."""
+FEW_S: Final = 5.0
+"""How long the cluster may have fewer nodes than there are generators, as one may come back."""
+NODE_ID: Final = "ray.io/node-id"
+"""The label that Ray gives each node itself."""
+
+
+class GeneratorNode(NamedTuple):
+    """A generator's node.
+
+    Attributes:
+        cores: that a generator may use.
+        certificate: what the machine's says.
+    """
+
+    installed: Installed
+    environment: dict[str, str]
+    cores: int
+    certificate: CertificateFacts
+
+
+class Generator:
+    """The actor on a generator's node: runs one child at a time and passes its lines on."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[str] | None = None
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def facts(self) -> GeneratorNode:
+        """What this node is."""
+        cores = len(os.sched_getaffinity(0))
+        return GeneratorNode(*cluster.node_facts(), cores, certify.known())
+
+    def clock_ns(self) -> int:
+        """This node's monotonic clock."""
+        return time.monotonic_ns()
+
+    def ceiling(self, plan: Plan, trial: Trial) -> float | None:
+        """What a generator reaches here on a server that answers at once, in events a second."""
+        return ceiling.measure(plan, trial)
+
+    def start(self, request: str) -> None:
+        """Starts a child and gives it its request, with the password; ends the one before."""
+        self.end()
+        self._child = child = subprocess.Popen(
+            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+        lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._lines = lines
+
+        def read() -> None:
+            assert child.stdout is not None
+            for line in child.stdout:
+                lines.put(line)
+            lines.put("")
+
+        threading.Thread(target=read, daemon=True).start()
+        self.say(request)
+
+    def lines(self, timeout_s: float) -> list[str]:
+        """The lines since the last call, as soon as there is one; an empty one is the end."""
+        found: list[str] = []
+        with suppress(queue.Empty):
+            found.append(self._lines.get(timeout=timeout_s))
+            while True:
+                found.append(self._lines.get_nowait())
+        return found
+
+    def say(self, line: str) -> None:
+        """Says that to the child."""
+        if self._child is None or self._child.stdin is None:
+            return
+        with suppress(OSError):  # it died, which its last line says
+            self._child.stdin.write(line + "\n")
+            self._child.stdin.flush()
+
+    def end(self) -> None:
+        """Kills the child if it still runs."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+
+
+class Remote:
+    """One generator, seen from here; a `Part`.
+
+    Attributes:
+        number: from 0.
+        node: where it is.
+    """
+
+    def __init__(self, actor: Any, number: int, count: int) -> None:  # noqa: ANN401 - Ray's proxy
+        self._actor, self.number, self._count = actor, number, count
+        self._clock = Clock(0, 0)
+        self.node: GeneratorNode = self._asked(actor.facts.remote(), PATIENCE_S)
+
+    @property
+    def name(self) -> str:
+        """As messages have it."""
+        return f"generator {self.number + 1} of {self._count}"
+
+    def lives(self) -> bool:
+        """Whether it answers at all."""
+        try:
+            self._asked(self._actor.clock_ns.remote())
+        except LoadError:
+            return False
+        return True
+
+    def read_clock(self) -> Clock:
+        """How far its clock is from this one's, by the fastest of several questions.
+
+        Raises:
+            LoadError: it does not answer.
+        """
+        return cluster.read_clock(lambda: self._asked(self._actor.clock_ns.remote()))
+
+    def ceiling(self, plan: Plan, trial: Trial) -> float | None:
+        """As `Generator.ceiling`; None too if it is lost, which the load will say."""
+        try:
+            reached: float | None = self._asked(self._actor.ceiling.remote(plan, trial), PATIENCE_S)
+        except LoadError:
+            return None
+        return reached
+
+    def start(self, request: str, clock: Clock, arriving: Arriving) -> None:
+        """Starts its child, whose lines arrive from now on."""
+        self._clock = clock
+        self._asked(self._actor.start.remote(request), PATIENCE_S)
+        threading.Thread(target=self._read, args=(arriving,), daemon=True).start()
+
+    def begin(self, monotonic_ns: int) -> None:
+        """As `Part.begin`: told in its own clock."""
+        self.say(f"begin {monotonic_ns + self._clock.ahead_ns}")
+
+    def say(self, line: str) -> None:
+        """As `Part.say`."""
+        with suppress(RayError):  # it is lost, which whoever reads its lines says
+            self._actor.say.remote(line)
+
+    def end(self) -> None:
+        """Ends its child."""
+        with suppress(RayError):
+            self._actor.end.remote()
+
+    def kill(self) -> None:
+        """Ends the actor, and its child with it."""
+        with suppress(RayError):
+            ray.kill(self._actor)
+
+    def _read(self, arriving: Arriving) -> None:
+        while True:
+            try:
+                lines = self._asked(self._actor.lines.remote(POLL_S))
+            except LoadError as error:
+                arriving.put((self.number, _lost(error.found or error.message)))
+                return
+            for line in lines:
+                if not line:
+                    arriving.put((self.number, _lost(f"{self.name}: its process ended")))
+                    return
+                arriving.put((self.number, line))
+                if '"interval"' not in line[:12] and '"open"' not in line[:12]:
+                    return
+
+    def _asked(self, answer: Any, timeout_s: float = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
+        try:
+            return ray.get(answer, timeout=timeout_s)
+        except GetTimeoutError:
+            found = f"{self.name} did not answer for {timeout_s:.0f} s"
+        except RayError as error:
+            found = f"{self.name}: {cluster.reason(error)}"
+        raise LoadError("a generator on another machine cannot be used", found=found)
+
+
+def _lost(message: str) -> str:
+    return json.dumps({"error": {"kind": record.LOST, "message": message}})
+
+
+class Generators:
+    """Generators on nodes of their own, started when they are needed first.
+
+    Args:
+        count: how many; each on another node.
+        role: label of their nodes; empty for any.
+        away: nodes that they are kept away from, as servers are there.
+    """
+
+    def __init__(self, count: int, role: str = "", away: Sequence[Node] = ()) -> None:
+        self.count, self._role = count, role
+        self._wanted = {LABEL: role} if role else {}
+        if away:
+            self._wanted[NODE_ID] = f"!in({','.join(node.node_id for node in away)})"
+        self._group: PlacementGroup | None = None
+        self._remotes: list[Remote] = []
+        self._nodes: list[GeneratorNode] = []
+
+    def there(self) -> list[Remote]:
+        """All of them, living; those that are lost are placed anew.
+
+        Raises:
+            LoadError: there are not as many nodes, or one has another installation.
+        """
+        if self._remotes and all(one.lives() for one in self._remotes):
+            return self._remotes
+        self.close()
+        self._group = group = placement_group(
+            [{"CPU": 1.0}] * self.count,
+            strategy="STRICT_SPREAD",
+            bundle_label_selector=[self._wanted] * self.count if self._wanted else None,
+        )
+        if not self._is_placed(group):
+            self.close()
+            labelled = f" with the label {LABEL}={self._role}" if self._role else ""
+            raise LoadError(
+                "the cluster has too few nodes for the generators",
+                wanted=f"{self.count} nodes{labelled} beside the servers', each with a free CPU",
+                found=cluster.in_words(cluster.nodes()),
+                hint="start more nodes, or ask for fewer generators",
+            )
+        make = ray.remote(Generator)
+        actors = [
+            make.options(
+                num_cpus=1,
+                max_concurrency=4,
+                scheduling_strategy=PlacementGroupSchedulingStrategy(
+                    placement_group=group, placement_group_bundle_index=number
+                ),
+            ).remote()
+            for number in range(self.count)
+        ]
+        self._remotes = [Remote(one, number, self.count) for number, one in enumerate(actors)]
+        for remote in self._remotes:
+            cluster.check_equal(remote.name, remote.node.installed)
+        self._nodes = [remote.node for remote in self._remotes]
+        return self._remotes
+
+    def _is_placed(self, group: PlacementGroup) -> bool:
+        """Whether Ray finds nodes in time; where there are too few, it is given less of it."""
+        began_s = time.monotonic()
+        while (waited_s := time.monotonic() - began_s) < PLACE_S:
+            if group.wait(1):
+                return True
+            there = [node for node in cluster.nodes() if node.cpus >= 1]
+            meant = [node for node in there if self._role in {"", node.role}]
+            if len(meant) < self.count and waited_s > FEW_S:
+                return False
+        return False
+
+    def close(self) -> None:
+        """Ends them all."""
+        for remote in self._remotes:
+            remote.kill()
+        self._remotes = []
+        if self._group is not None:
+            with suppress(RayError):
+                remove_placement_group(self._group)
+            self._group = None
+
+    def environment(self) -> dict[str, str]:
+        """What a report says of their machines."""
+        return {
+            f"generator {remote.number + 1}": cluster.in_short(remote.node.environment)
+            for remote in self.there()
+        }
+
+    def engine(
+        self,
+        do: str,
+        spec: Mapping[str, Any],
+        *,
+        system: str = "",
+        cores: Sequence[int] = (),
+        command: Sequence[str] = COMMAND,
+    ) -> Engine:
+        """One load of all of them, in place of an `EngineProcess`."""
+        del cores, command  # of this machine
+        return FleetEngine(self, do, spec, system)
+
+    def ceiling(self, plan: Plan, trial: Trial) -> float | None:
+        """What all reach together, by the slowest of them; as `ceiling.measure`."""
+        reached = [one.ceiling(plan, trial) for one in self.there()]
+        known = [rate for rate in reached if rate is not None]
+        return self.count * min(known) if len(known) == self.count else None
+
+    def certificate(self) -> CertificateFacts:
+        """The worst of the certificates of those placed last, with what all reach together.
+
+        A failed one is worse than a missing one, and that than the slowest machine's.
+        """
+        every = [node.certificate for node in self._nodes or [one.node for one in self.there()]]
+        worst = min(
+            every,
+            key=lambda one: (not one.failed, bool(one.digest), not one.changed, one.queries_per_s),
+        )
+        return worst.model_copy(update={"queries_per_s": worst.queries_per_s * self.count})
+
+
+class FleetEngine(Engine):
+    """One load that all generators make, from their common begin to their added-up record."""
+
+    pid = 0
+
+    def __init__(
+        self, generators: Generators, do: str, spec: Mapping[str, Any], system: str = ""
+    ) -> None:
+        """Begins it in a thread; raises LoadError if there are no generators to do it."""
+        if "socket" in spec["endpoint"]:
+            raise LoadError(
+                f"{system}: the server listens on a socket of its own machine only",
+                wanted="a port, as the generators are on other machines",
+                hint="leave skip_networking out, or generators in the plan's fleet",
+            )
+        self._do, self._system = do, system
+        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._ended: Message | None = None
+        self._stop = threading.Event()
+        self._remotes = generators.there()
+        self._thread = threading.Thread(target=self._run, args=(spec,), daemon=True)
+        self._thread.start()
+
+    def message(self, timeout_s: float | None = None) -> Message | None:
+        """As `Engine.message`."""
+        if self._ended is not None:
+            return self._ended
+        try:
+            message = self._messages.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        if message.kind == "error":
+            raise record.refused(message.value, self._do, self._system)
+        if message.kind == "record":
+            self._ended = message
+        return message
+
+    def stop(self) -> None:
+        """As `Engine.stop`."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """As `Engine.close`."""
+        self._stop.set()
+        for remote in self._remotes:
+            remote.end()
+        self._thread.join(ANSWER_S)
+
+    def _run(self, spec: Mapping[str, Any]) -> None:
+        try:
+            self._messages.put(self._driven(spec))
+        except (LoadError, RayError) as error:
+            found = error.found if isinstance(error, LoadError) else cluster.reason(error)
+            self._messages.put(Message("error", {"kind": record.LOST, "message": found}))
+
+    def _driven(self, spec: Mapping[str, Any]) -> Message:
+        """The load from the first question for the time to the record, or why there is none."""
+        count, arriving = len(self._remotes), Arriving()
+        before = [one.read_clock() for one in self._remotes]
+        if late := fault_of(before):
+            return late
+        for remote, clock in zip(self._remotes, before, strict=True):
+            own = {**spec, "threads": spec["threads"] or remote.node.cores * count}
+            remote.start(request_of(own, remote.number, count), clock, arriving)
+        ended = together(
+            self._remotes, arriving, spec["percentiles"], self._tell, self._stop, HEAD_START_S
+        )
+        if isinstance(ended, tuple):
+            return Message(*ended)
+        after = [one.read_clock() for one in self._remotes]
+        return change_of(before, after) or Message("record", _record(ended, before, after))
+
+    def _tell(self, kind: str, value: Any) -> None:  # noqa: ANN401 - an interval of the engine
+        self._messages.put(Message(kind, value))
+
+
+def fault_of(clocks: Sequence[Clock]) -> Message | None:
+    """The error if the clocks are not known well enough to begin together."""
+    for number, clock in enumerate(clocks):
+        if clock.within_ns > CLOCK_MS_MAX * 1e6:
+            found = (
+                f"generator {number + 1} of {len(clocks)} answers so late that its clock is known"
+                f" to ±{clock.within_ns / 1e6:.1f} ms only (limit {CLOCK_MS_MAX:g} ms)"
+            )
+            return Message("error", {"kind": record.LOST, "message": found})
+    return None
+
+
+def change_of(before: Sequence[Clock], after: Sequence[Clock]) -> Message | None:
+    """The error if a clock did not keep time with this one's during the load."""
+    for number, (first, last) in enumerate(zip(before, after, strict=True)):
+        change_ns = abs(last.ahead_ns - first.ahead_ns)
+        unknown_ns = first.within_ns + last.within_ns
+        if change_ns > unknown_ns + CLOCK_CHANGE_MS_MAX * 1e6:
+            found = (
+                f"the clock of generator {number + 1} of {len(before)} changed by"
+                f" {change_ns / 1e6:.1f} ms during the trial (limit {CLOCK_CHANGE_MS_MAX:g} ms)"
+            )
+            return Message("error", {"kind": record.LOST, "message": found})
+    return None
+
+
+def _record(
+    records: Sequence[Mapping[str, Any]], before: Sequence[Clock], after: Sequence[Clock]
+) -> dict[str, Any]:
+    apart = [
+        {
+            "machine": number,
+            "connections": one["connections"],
+            "threads": one["threads"],
+            "cpu_s": one["measured"]["cpu_s"],
+            "cpu_share_max": one["measured"]["cpu_share_max"],
+            "clock_ms": first.within_ns / 1e6,
+            "clock_change_ms": (last.ahead_ns - first.ahead_ns) / 1e6,
+        }
+        for number, (one, first, last) in enumerate(zip(records, before, after, strict=True), 1)
+    ]
+    return {**merged(records), "apart": apart}

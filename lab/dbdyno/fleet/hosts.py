@@ -1,0 +1,419 @@
+"""Blocks on other machines: each runs whole on one of several hosts, several at a time.
+
+A host runs the lab's own code on its node: it fetches programs, loads rows and runs the trials of a
+block as a lab alone would, in a folder of its cache. What it measures is sent here at once and
+stored here only. A host that is lost (its process, its node, its answers) takes the block that it
+was running with it: the trial is stored as void, and the whole block is measured again, on one
+machine, as what is compared in it has to be.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+from ray.util.queue import Empty, Queue
+
+from dbdyno.errors import DbdynoError, LoadError, LostError, StoreError
+from dbdyno.experiment.arm import never_begun
+from dbdyno.experiment.context import Blocks, Makers, RunContext
+from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.runner import Machine, machine
+from dbdyno.files import locked
+from dbdyno.fleet import cluster
+from dbdyno.fleet.cluster import PATIENCE_S, Installed, Node
+from dbdyno.fleet.generators import Generators
+from dbdyno.measurement.disturbance import current
+from dbdyno.measurement.measurement import Measurement, Trial
+from dbdyno.plan.pilot import NO_BLOCK
+from dbdyno.plan.plan import Plan
+from dbdyno.servers.programs.places import make_cache_folder
+from dbdyno.store.reading import StoredRun
+from dbdyno.store.store import Store
+
+ALIVE_EVERY_S: Final = 2.0
+SILENT_S: Final = 30.0
+"""A host that says nothing for so long is lost."""
+TAKE_S: Final = 0.2
+SLOTS: Final = 64
+LOSSES_MAX: Final = 3
+"""After so many losses of one block the run ends; it can be resumed with other machines."""
+
+
+class HostFacts(NamedTuple):
+    """A host as it describes itself; `name` is kept with the data that it has loaded."""
+
+    name: str
+    installed: Installed
+    environment: dict[str, str]
+
+
+class Event(NamedTuple):
+    """What a host tells: `alive`, `stage`, `begin`, `interval` or `end`."""
+
+    host: str
+    kind: str
+    trial: Trial | None = None
+    value: Any = None
+
+
+class Host:
+    """The actor on a host. Its calls come one at a time, in the main thread of its process, which
+    is where servers have to be started from: they end with the thread that did.
+
+    Args:
+        away: nodes of all hosts, where no generator is placed.
+    """
+
+    def __init__(self, events: Queue, away: Sequence[Node]) -> None:
+        self._events, self._away = events, away
+        self._stack = ExitStack()
+        self._folder, self.name = self._slot()
+        self._context: RunContext | None = None
+        self._machine: Machine | None = None
+        threading.Thread(target=self._tell_alive, daemon=True).start()
+
+    def facts(self) -> HostFacts:
+        """Who this is."""
+        return HostFacts(self.name, *cluster.node_facts())
+
+    def run_block(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> None:
+        """Runs these trials of one block; what they saw is told as each ends.
+
+        Args:
+            plan: the run's, with what it has found and chosen by now.
+        """
+        self._opened(run, plan, trials).run(trials)
+
+    def find_rates(
+        self, run: StoredRun, plan: Plan, trials: Sequence[Trial], pilots: Sequence[Measurement]
+    ) -> None:
+        """Runs what the plan's pilot still lacks."""
+        here = self._opened(run, plan, trials)
+        assert self._context is not None
+        for pilot in pilots:
+            self._context.store.append(pilot)
+        here.find_rates()
+
+    def close(self) -> None:
+        """Ends what is open."""
+        self._stack.close()
+
+    def _opened(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> Machine:
+        if self._context is None or self._machine is None:
+            parts = self._stack.enter_context(tempfile.TemporaryDirectory(dir=self._folder))
+            store = self._stack.enter_context(Store.open(Path(parts)))
+            store.begin(run)
+            self._context = RunContext(
+                plan,
+                store,
+                self._folder,
+                Sender(self._events, self.name),
+                self._makers(plan),
+                Forecast(plan),
+                list(trials),
+                len(trials),
+            )
+            self._machine = self._stack.enter_context(machine(self._context, run.run_id))
+        self._context.plan = plan
+        self._context.left[:] = trials
+        return self._machine
+
+    def _makers(self, plan: Plan) -> Makers:
+        wanted = plan.fleet
+        if not wanted.generators:
+            return Makers()
+        generators = Generators(wanted.generators, wanted.place.generators, self._away)
+        self._stack.callback(generators.close)
+        return makers_of(generators)
+
+    def _slot(self) -> tuple[Path, str]:
+        """A folder of this machine's cache that no other host uses, and its name."""
+        for number in range(1, SLOTS + 1):
+            folder = make_cache_folder("fleet", str(number))
+            with suppress(StoreError):
+                self._stack.enter_context(locked(folder / "host.lock", f"host {number}"))
+                named = folder / "name"
+                if not named.exists():
+                    named.write_text(secrets.token_hex(2))
+                return folder, named.read_text()
+        raise LoadError(f"{SLOTS} hosts are at work on this machine", hint="end some of them")
+
+    def _tell_alive(self) -> None:
+        with suppress(RayError):
+            while True:
+                self._events.put(Event(self.name, "alive"))
+                time.sleep(ALIVE_EVERY_S)
+
+
+def makers_of(generators: Generators) -> Makers:
+    """The makers of a lab whose generators have machines of their own.
+
+    Servers listen on this node's address, by which those machines know it.
+    """
+    return Makers(
+        engine=generators.engine,
+        ceiling=generators.ceiling,
+        certificate=generators.certificate,
+        address=ray.util.get_node_ip_address(),  # type: ignore[no-untyped-call]
+    )
+
+
+class Sender:
+    """A host's `Progress`: sends it on."""
+
+    def __init__(self, events: Queue, host: str) -> None:
+        self._events, self._host = events, host
+
+    def stage(self, text: str) -> None:
+        """What is being done."""
+        self._events.put(Event(self._host, "stage", value=text))
+
+    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+        """Which trial begins; how many there are is known where the run was begun."""
+        self._events.put(Event(self._host, "begin", trial))
+
+    def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
+        """The current speed."""
+        self._events.put(Event(self._host, "interval", trial, dict(interval)))
+
+    def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
+        """The measurement."""
+        self._events.put(Event(self._host, "end", trial, measurement))
+
+
+@dataclass
+class _Running:
+    """A host that is known here.
+
+    Attributes:
+        work: Ray's promise of the block that it runs; None while it has none.
+        trial: the one that was begun and has not ended.
+    """
+
+    node: Node
+    actor: Any
+    facts: HostFacts
+    work: Any = None
+    block: int = NO_BLOCK
+    trial: Trial | None = None
+    heard_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+
+class Hosts:
+    """The hosts of a run, started before it begins and ended with it.
+
+    Args:
+        role: label of their nodes; empty for any.
+        count: how many at most; None for all there are.
+        host: the class of the actors; another one in tests.
+    """
+
+    def __init__(
+        self, role: str, count: int | None = None, host: Callable[..., object] = Host
+    ) -> None:
+        self._host = host
+        self._role, there = role, len(cluster.with_role(role))
+        self._count = min(count or there, there)
+        self._events = Queue(actor_options={"num_cpus": 0})
+        self._hosts: list[_Running] = []
+        self._losses: dict[int, int] = {}
+        self._fill()
+
+    def environment(self) -> dict[str, str]:
+        """What a report says of their machines."""
+        return {f"machine {h.name}": cluster.in_short(h.facts.environment) for h in self._hosts}
+
+    def close(self) -> None:
+        """Ends them with all that they have started."""
+        for host in self._hosts:
+            with suppress(RayError, GetTimeoutError):
+                if host.work is None:
+                    ray.get(host.actor.close.remote(), timeout=PATIENCE_S)
+            with suppress(RayError):
+                ray.kill(host.actor)
+        self._hosts = []
+        self._events.shutdown(force=True)
+
+    def run(self, context: RunContext, run_id: str, blocks: Blocks) -> None:
+        """As `BlockRunner.run`.
+
+        Raises:
+            LostError: no host is left, or a block lost its machine again and again.
+            LoadError, ServerError: nothing can be run; so too on a machine alone.
+        """
+        if blocks.owes_pilot():
+            host, pilots = self._hosts[0], context.store.pilots(run_id)
+            host.work = host.actor.find_rates.remote(
+                context.store.run(run_id), context.plan, context.left, pilots
+            )
+            self._wait(context, blocks)
+            if blocks.owes_pilot():
+                raise LostError("the machine that ran the pilot was lost", hint="resume the run")
+        while True:
+            self._fill()
+            while idle := [host for host in self._hosts if host.work is None]:
+                running = [host.block for host in self._hosts if host.work is not None]
+                if not self._give(context, run_id, blocks, idle, running):
+                    break
+            if all(host.work is None for host in self._hosts):
+                return
+            self._wait(context, blocks)
+
+    def _fill(self) -> None:
+        """Starts hosts on nodes that have none, until there are as many as wanted."""
+        taken = {host.node.node_id for host in self._hosts}
+        every = cluster.with_role(self._role)
+        missing = [node for node in every if node.node_id not in taken]
+        for node in missing[: max(0, self._count - len(self._hosts))]:
+            make: Any = ray.remote(self._host)
+            placed = make.options(num_cpus=1, scheduling_strategy=cluster.on(node))
+            actor = placed.remote(self._events, every[: self._count])
+            try:
+                facts = ray.get(actor.facts.remote(), timeout=PATIENCE_S)
+            except RayTaskError as error:
+                raise _cause(error) from error
+            except (RayError, GetTimeoutError):
+                ray.kill(actor)
+                continue
+            cluster.check_equal(f"machine {facts.name} ({node.address})", facts.installed)
+            self._hosts.append(_Running(node, actor, facts))
+        if not self._hosts:
+            raise LostError(
+                "no machine is left to run blocks on",
+                found=cluster.in_words(cluster.nodes()),
+                hint="start nodes, then resume the run; nothing stored is measured again",
+            )
+
+    def _give(
+        self,
+        context: RunContext,
+        run_id: str,
+        blocks: Blocks,
+        idle: Sequence[_Running],
+        running: Collection[int],
+    ) -> bool:
+        """Gives the next block to a host; whether there was one."""
+        trials = blocks.next(running)
+        if not trials:
+            return False
+        block = trials[0].block
+        machines = {m.machine for m in current(context.store.block(run_id, block))}
+        host = next((one for one in idle if one.name in machines), idle[0])
+        if machines - {host.name}:
+            context.progress.stage(
+                f"block {block + 1} was begun on another machine; all of it is measured again"
+            )
+            trials = blocks.anew(block)
+        host.block, host.heard_s = block, time.monotonic()
+        run = context.store.run(run_id)
+        host.work = host.actor.run_block.remote(run, context.plan, trials)
+        return True
+
+    def _wait(self, context: RunContext, blocks: Blocks) -> None:
+        """Stores what hosts tell until one of them has done its block, or was lost."""
+        while True:
+            self._take(context)
+            for host in [host for host in self._hosts if host.work is not None]:
+                ready, _ = ray.wait([host.work], timeout=0)
+                silent_s = time.monotonic() - host.heard_s
+                if ready:
+                    self._take(context)
+                    self._ended(context, host, blocks)
+                    return
+                if silent_s > SILENT_S:
+                    self._lose(context, host, f"it said nothing for {SILENT_S:.0f} s", blocks)
+                    return
+
+    def _ended(self, context: RunContext, host: _Running, blocks: Blocks) -> None:
+        try:
+            ray.get(host.work)
+        except RayTaskError as error:
+            raise _cause(error) from error
+        except RayError as error:
+            self._lose(context, host, type(error).__name__, blocks)
+            return
+        host.work, host.trial = None, None
+        if host.block != NO_BLOCK:
+            blocks.owe_again(host.block)
+
+    def _lose(self, context: RunContext, host: _Running, why: str, blocks: Blocks) -> None:
+        """Takes a host out; its trial is stored as void, its block is left again."""
+        self._hosts.remove(host)
+        with suppress(RayError):
+            ray.kill(host.actor)
+        context.progress.stage(f"machine {host.name} was lost: {why}")
+        if host.trial is not None:
+            void = never_begun(
+                context.plan, host.trial, f"machine {host.name} was lost: {why}", impossible=False
+            )
+            context.store.append(void.model_copy(update={"machine": host.name, "lost": True}))
+        if host.block == NO_BLOCK:
+            return
+        self._losses[host.block] = self._losses.get(host.block, 0) + 1
+        if self._losses[host.block] >= LOSSES_MAX:
+            raise LostError(
+                f"block {host.block + 1} lost its machine {LOSSES_MAX} times",
+                found=why,
+                hint="look at the machines, then resume the run: it goes on with those there are",
+            )
+        if any(one.block == host.block for one in context.left):
+            blocks.anew(host.block)
+
+    def _take(self, context: RunContext) -> None:
+        """Stores and shows what the hosts have told, waiting a little for the first of it."""
+        by_name = {host.name: host for host in self._hosts}
+        wait_s: float | None = TAKE_S
+        while True:
+            try:
+                event = self._events.get(block=wait_s is not None, timeout=wait_s)
+            except Empty:
+                return
+            wait_s = None
+            if (host := by_name.get(event.host)) is not None:
+                host.heard_s = time.monotonic()
+                self._tell(context, host, event)
+
+    def _tell(self, context: RunContext, host: _Running, event: Event) -> None:
+        left_s = context.forecast.seconds_left(context.left) / len(self._hosts)
+        alone = sum(one.work is not None for one in self._hosts) == 1
+        if event.kind == "stage":
+            context.progress.stage(event.value if alone else f"{host.name}: {event.value}")
+        elif event.trial is None:
+            return
+        elif event.kind == "begin":
+            host.trial = event.trial
+            context.progress.begin(event.trial, context.number(), context.total, left_s)
+        elif event.kind == "interval" and alone:
+            context.progress.interval(event.trial, event.value, left_s)
+        elif event.kind == "end":
+            measurement = event.value.model_copy(update={"machine": host.name})
+            context.store.append(measurement)
+            host.trial = None
+            if event.trial in context.left:  # those of a pilot never were
+                context.left.remove(event.trial)
+            context.progress.end(event.trial, measurement, left_s)
+
+
+def _cause(error: RayTaskError) -> DbdynoError:
+    """The error that ended a host's work, as it was raised there."""
+    if isinstance(error.cause, DbdynoError):
+        return error.cause
+    return LoadError(
+        "a machine of the fleet could not go on",
+        found=cluster.reason(error),
+        hint="report this with the log of that node",
+    )

@@ -1,0 +1,66 @@
+"""What a plan wants of a cluster is checked with the rest of it, and changes no other plan."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from dbdyno.cli.plan import described, with_generators
+from dbdyno.errors import UsageError
+from dbdyno.plan.plan import Plan
+
+ASKED = {
+    "systems": ["mysql:5.7.22", "mysql:8.0.15"],
+    "workloads": ["oltp_read_only"],
+    "load": {"threads": [8]},
+}
+
+
+def plan(**parts) -> Plan:
+    return Plan.model_validate({**ASKED, **parts})
+
+
+def test_a_plan_without_a_fleet_is_stored_as_ever():
+    assert "fleet" not in plan().model_dump(mode="json")
+    assert plan(fleet={}).hash() == plan().hash()
+    assert plan(fleet={"generators": 2}).hash() != plan().hash()
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"fleet": {"generators": 9}}, "9 generators, but a level of 8"),
+        ({"fleet": {"generators": 2}, "network": {"client_ms": 1}}, "delays of the network"),
+        (
+            {"fleet": {"generators": 2}, "load": {"threads": [8], "generators": 3}},
+            "leave the latter",
+        ),
+        ({"fleet": {"place": {"primary": "db", "replicas": "far"}}}, "on their primary's machine"),
+        ({"fleet": {"place": {"primary": "a b"}}}, "should match pattern"),
+        ({"fleet": {"spread": "trials"}}, "'blocks'"),
+    ],
+)
+def test_mistakes_are_told(parts, words):
+    with pytest.raises(ValidationError, match=words):
+        plan(**parts)
+
+
+def test_generators_of_the_command_line():
+    several = plan(load={"threads": [8], "generators": 3})
+    assert with_generators(several, None, "") is several
+    assert with_generators(several, None, "auto").fleet.generators == 3
+    assert with_generators(plan(), "4", "auto").fleet.generators == 4
+    wanted = plan(fleet={"spread": "blocks"})
+    assert with_generators(wanted, None, "auto") is wanted
+    with pytest.raises(UsageError, match="does not suit the plan"):
+        with_generators(plan(), "9", "auto")
+
+
+def test_plan_show_tells_machines_and_node_hours():
+    shown = described(
+        plan(fleet={"generators": 3, "place": {"primary": "db", "generators": "load"}})
+    )
+    assert "3 machines labelled load for the load, one generator each" in shown
+    assert "one machine labelled db runs the servers" in shown
+    assert "node hours" in shown
+    assert "node hours" not in described(plan())

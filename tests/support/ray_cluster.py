@@ -1,0 +1,125 @@
+"""A Ray cluster of three nodes on this machine, on a loopback address of its own.
+
+`ray.cluster_utils` starts it in a process that ends with the test (`python -m support.ray_cluster`
+with the tests' folder in the path), which takes lines: ``kill NUMBER`` ends a node at once, as a
+power cut would; ``add LABEL`` starts another. Ray takes 127.0.0.1 for the machine's own address, so
+the nodes are on 127.0.0.2.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dbdyno._engine import Reference
+
+ADDRESS = "127.0.0.2"
+TESTS = Path(__file__).parents[1]
+
+
+class Nodes:
+    """The cluster from outside."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process, self.pid = process, process.pid
+        self.address = self._answer()
+        self.session = Path(self._answer())
+
+    def kill(self, number: int) -> None:
+        """Ends a node, from 0, with all that runs on it."""
+        self._say(f"kill {number}")
+
+    def add(self, label: str) -> None:
+        """Starts another node."""
+        self._say(f"add {label}")
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        assert self._answer() == "done"
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline():
+            if line.startswith("= "):
+                return line[2:].strip()
+        raise AssertionError("the cluster ended")
+
+
+@contextmanager
+def started(*labels: str) -> Iterator[Nodes]:
+    """A cluster with a node of each label; the first is its head."""
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "support.ray_cluster", *labels],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, "RAY_USAGE_STATS_ENABLED": "0"},
+    )
+    with process:
+        try:
+            yield Nodes(process)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def load_of(server: Reference, **others: Any) -> dict[str, Any]:
+    """A load of eight connections on a server of known truth, as the engine is asked for it."""
+    user, password, database = server.login
+    return {
+        "endpoint": {"host": "127.0.0.1", "port": server.port},
+        **{"user": user, "password": password, "database": database},
+        "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 100}},
+        **{"connections": 8, "threads": 0, "warmup_s": 0.5, "window_s": 2.0},
+        **{"interval_s": 1.0, "seed": 3, "seeding": "streams", "percentiles": [50, 95, 99]},
+        "check_limits": False,  # a query that is no event
+        **others,
+    }
+
+
+def serve(labels: Sequence[str]) -> None:
+    """Runs the cluster until stdin ends."""
+    from ray.cluster_utils import Cluster
+
+    common = {"num_cpus": 2, "node_ip_address": ADDRESS, "object_store_memory": 80 * 2**20}
+    head = {**common, "labels": {"dbdyno": labels[0]}, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    nodes = [cluster.head_node]
+
+    def add(label: str) -> None:
+        nodes.append(cluster.add_node(**common, labels={"dbdyno": label}))
+
+    for label in labels[1:]:
+        add(label)
+    _tell(cluster.address)
+    _tell(cluster.head_node.get_session_dir_path())
+    for line in sys.stdin:
+        do, what = line.split()
+        if do == "kill":
+            cluster.remove_node(nodes[int(what)], allow_graceful=False)
+        else:
+            add(what)
+        _tell("done")
+    cluster.shutdown()
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"= {text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1:])

@@ -20,7 +20,7 @@ ENGINE := lab/dbdyno/_engine.abi3.so
 RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name '*.lua' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup demo test quick check live bench docs clean lock requirements requirements-of-tests \
+.PHONY: help setup demo test quick check live bench docs clean lock release requirements requirements-of-tests \
 	programs-of-tests
 
 help: ## print this list
@@ -34,7 +34,7 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 		--tables 4 --table-size 50000 --time 5m
 
 test: requirements-of-tests setup programs-of-tests ## set-up, then every test; a failure hides no later one
-	@DBDYNO_SEEDS=10000 $(PY) tools/stages.py cargo quick live alone
+	@DBDYNO_SEEDS=10000 DBDYNO_RUN_SEEDS=1000 $(PY) tools/stages.py cargo quick live alone
 
 quick: requirements-of-tests setup ## every test that needs no server
 	@$(PY) tools/stages.py cargo quick
@@ -70,6 +70,11 @@ lock: ## choose the newest packages that pyproject.toml allows, and note their d
 		target/lock/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
 			--generate-hashes --no-header --no-emit-index-url --quiet; } > tools/requirements.new
 	mv tools/requirements.new tools/requirements.txt
+
+release: setup ## the wheel, built twice and compared, with its lists of parts, in target/release-files
+	test -x target/lock/bin/cyclonedx-py || { $(PYTHON) -m venv target/lock && \
+		target/lock/bin/pip install --quiet --disable-pip-version-check uv cyclonedx-bom; }
+	$(PY) tools/release.py target/release-files
 
 requirements:
 	@tools/requirements.sh run "$(PYTHON)"

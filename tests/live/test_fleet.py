@@ -209,6 +209,18 @@ def published(server: Server) -> Plan:
     return plan.model_copy(update=parts)
 
 
+def test_another_installation_on_a_node_is_refused_before_anything_begins(
+    remote: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = remote.cluster.installed()._replace(engine="of another build")
+    monkeypatch.setattr(remote.cluster, "installed", lambda: other)
+    generators = remote.Generators(2, "load")
+    with pytest.raises(LoadError, match="generator 1 of 2 has another installation") as error:
+        generators.there()
+    assert error.value.wanted == "engine of another build"
+    generators.close()
+
+
 # Whole runs, each with another process or node killed.
 
 PLAN = f"""

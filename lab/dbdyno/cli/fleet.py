@@ -31,7 +31,7 @@ def root() -> None:
 
 @app.command()
 def check(
-    address: Address,
+    address: Address = "auto",
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:

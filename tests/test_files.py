@@ -44,6 +44,17 @@ def test_a_file_is_replaced_at_the_end_of_the_block_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_a_dead_process_left_beside_it_is_removed_and_what_a_live_one_writes_stays(tmp_path):
+    path = tmp_path / "report[1].html"
+    (tmp_path / ".report[1].html.abcd_123").write_text("half a page")
+    (tmp_path / ".report[1].html.bak").write_text("somebody's")
+    with replaced(path) as first:
+        write(path, "second")
+        first.write_text("first")
+    assert path.read_text() == "first"
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".report[1].html.bak", path.name]
+
+
 def test_a_private_file_is_closed_and_never_written_through_a_link(tmp_path):
     (tmp_path / "precious").write_text("kept")
     (tmp_path / "x.conf").symlink_to(tmp_path / "precious")

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from glob import escape
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -22,6 +23,9 @@ from dbdyno.errors import StoreError
 
 PROBE_S_MAX: Final = 0.1
 """How long `is_locked` may hold a lock while it looks whether somebody holds it."""
+
+TEMPORARY: Final = 8
+"""Characters that tempfile adds to a name."""
 
 
 class Owner(Protocol):
@@ -41,11 +45,14 @@ def replaced(path: Path) -> Iterator[Path]:
     """A new file beside `path` for the block to write, which takes the place of `path` at its end.
 
     A reader sees the old file or the new one, never half of it; if the block fails, the old one
-    stays. OSError as the file system says.
+    stays. What a process left that died meanwhile is removed: nobody holds its lock any more.
+    OSError as the file system says.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    new = Path(name)
+    prefix = f".{path.name}."
+    for left in path.parent.glob(f"{escape(prefix)}{'?' * TEMPORARY}"):
+        with suppress(OSError):
+            _remove_unless_locked(left)
+    handle, new = _temporary(path.parent, prefix)
     try:
         yield new
         new.chmod(0o644)
@@ -54,6 +61,28 @@ def replaced(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             new.unlink()
         raise
+    finally:
+        os.close(handle)
+
+
+def _temporary(folder: Path, prefix: str) -> tuple[int, Path]:
+    """A new file under a lock that ends with its descriptor."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=folder, prefix=prefix)
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # somebody took it for one that was left
+
+
+def _remove_unless_locked(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    finally:
+        os.close(handle)
 
 
 def private(path: Path, text: str, owner: Owner | None = None) -> Path:

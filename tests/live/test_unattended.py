@@ -1,4 +1,7 @@
-"""A run that nobody looks after: killed at each of its steps, it leaves nothing and is resumed."""
+"""A run that nobody looks after: killed at each of its steps, it leaves nothing and is resumed.
+
+So too where the file system fails it; every one of its calls is tried in `tests/test_faults.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support import lab_process
+from support import faults, lab_process
 from support.lab_process import (
     GONE_S,
     feed,
@@ -36,20 +40,35 @@ design: {{blocks: 2, disturbance_max: null}}
 """
 TRIALS = 8
 UNDER_LOAD = "the load itself"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The n-th call on a file whose name holds `point` goes wrong, as `support/faults.c` says."""
+
+    point: str
+    number: int
+    kind: str
+
+
 STEPS = (
     "a: loading table",
-    "a: copying the dataset aside",
-    "a: keeping a copy",
+    Fault("/snapshot/data/ibdata1", 4, "torn"),
+    Fault("/snapshot/snapshot.json", 3, "full"),
     "b: keeping a copy",
     "how fast the load is without a server",
-    "restoring the dataset",
+    Fault("/server/data/ibdata1", 4, "eio"),
     "starting the server",
-    "TPS",
+    Fault("write dbdyno.sqlite-wal", 3, "torn"),
     UNDER_LOAD,
     "stopping the server",
+    Fault("write dbdyno.sqlite-wal", 2, "eio"),
     "TPS",
 )
-"""Words of the progress at which the lab is killed, each time in the run that was killed before."""
+"""What befalls the lab, each time in the run that was ended before.
+
+It is killed at words of its progress, or ends by a fault.
+"""
 
 
 @pytest.fixture
@@ -62,13 +81,13 @@ def test_kills_at_every_step_leave_nothing_lose_nothing_and_repeat_nothing(works
     plan = workspace.parent / "plan.yaml"
     plan.write_text(PLAN)
     kept: list[dict[str, Any]] = []
+    shim = faults.shim(workspace.parent)
     for number, step in enumerate(STEPS):
-        with started(workspace, "run", str(plan), *["--resume"][: min(number, 1)]) as lab:
-            if step == UNDER_LOAD:
-                until(under_load_of_run(workspace, number + 1), "the load")
-            else:
-                read_until(lab, step)
-            os.kill(lab.pid, signal.SIGKILL)
+        typed = ("run", str(plan), *["--resume"][: min(number, 1)])
+        if isinstance(step, Fault):
+            ended_by(step, shim, workspace, typed)
+        else:
+            killed_at(step, workspace, typed, number)
         until(lambda: processes_of(workspace) == [], f"all gone after a kill at {step}", GONE_S)
         rows = stored(workspace)
         assert rows[: len(kept)] == kept, "a stored trial was lost"
@@ -82,6 +101,31 @@ def test_kills_at_every_step_leave_nothing_lose_nothing_and_repeat_nothing(works
     assert len({(row["run_id"], row["trial_key"]) for row in rows}) == TRIALS
     assert len({row["run_id"] for row in rows}) == 1
     assert processes_of(workspace) == []
+
+
+def killed_at(step: str, workspace: Path, typed: tuple[str, ...], number: int) -> None:
+    with started(workspace, *typed) as lab:
+        if step == UNDER_LOAD:
+            until(under_load_of_run(workspace, number + 1), "the load")
+        else:
+            read_until(lab, step)
+        os.kill(lab.pid, signal.SIGKILL)
+
+
+def ended_by(step: Fault, shim: Path, workspace: Path, typed: tuple[str, ...]) -> None:
+    environment = {
+        "LD_PRELOAD": str(shim),
+        "DBDYNO_FAULT": f"{step.point}:{step.number}:{step.kind}",
+        "DBDYNO_FAULT_FOLDER": str(workspace),
+    }
+    with started(workspace, *typed, environment=environment) as lab:
+        _, said = lab.communicate(timeout=120)
+    if step.kind == "torn":
+        assert lab.returncode == -signal.SIGKILL, said
+    else:
+        assert lab.returncode == 1, said
+        assert "Traceback" not in said
+        assert "dbdyno: " in said
 
 
 def under_load_of_run(workspace: Path, number: int) -> Callable[[], bool]:

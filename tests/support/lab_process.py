@@ -32,14 +32,17 @@ def workspace() -> Iterator[Path]:
 
 
 @contextmanager
-def started(workspace: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The lab at work; killed at the end if it still is."""
+def started(
+    workspace: Path, *arguments: str, environment: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """The lab at work, with more in its environment; killed at the end if it still is."""
     process = subprocess.Popen(
         [DBDYNO, *arguments, "--workspace", str(workspace)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        env={**os.environ, **(environment or {})},
     )
     with process:
         try:

@@ -262,6 +262,12 @@ def _measure(
         raise
     except (KeyboardInterrupt, DbdynoError) as error:
         return error
+    except OSError as error:
+        return LoadError(
+            "the run needs a file that the system refuses",
+            found=str(error),
+            hint="check the free space and the health of that disk, and the owner of the folder",
+        )
     return None
 
 

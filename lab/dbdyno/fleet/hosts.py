@@ -252,9 +252,20 @@ class Hosts:
         """As `BlockRunner.run`.
 
         Raises:
-            LostError: no host is left, or a block lost its machine again and again.
+            LostError: no host is left, a block lost its machine again and again, or the cluster
+                itself is gone.
             LoadError, ServerError: nothing can be run; so too on a machine alone.
         """
+        try:
+            self._run(context, run_id, blocks)
+        except RayError as error:
+            raise LostError(
+                "the cluster cannot be reached any more",
+                found=cluster.reason(error),
+                hint="start it again, then resume the run; nothing stored is measured again",
+            ) from error
+
+    def _run(self, context: RunContext, run_id: str, blocks: Blocks) -> None:
         if blocks.owes_pilot():
             host, pilots = self._hosts[0], context.store.pilots(run_id)
             host.work = host.actor.find_rates.remote(

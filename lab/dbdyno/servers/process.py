@@ -108,7 +108,7 @@ def spawn(
             return subprocess.Popen(
                 [*inside(place.namespace), *launcher(user), *command],
                 cwd=folder,
-                env=_environment(folder, libraries),
+                env=environment(folder, libraries),
                 stdin=read,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
@@ -134,7 +134,13 @@ def passed() -> tuple[int, ...]:
     return (watcher.running().fileno(),)
 
 
-def _environment(folder: Path, libraries: Path | None) -> dict[str, str]:
+def environment(folder: Path, libraries: Path | None = None) -> dict[str, str]:
+    """All that a server finds in its environment.
+
+    Args:
+        folder: its home.
+        libraries: as of `spawn`.
+    """
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     if libraries is not None:
         paths = [str(libraries), *filter(None, [kept.get(LIBRARY_PATH)])]

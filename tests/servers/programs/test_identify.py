@@ -97,6 +97,17 @@ def test_a_program_that_does_not_answer_is_given_up(tmp_path, ourselves, monkeyp
         ask(program(tmp_path, "exec sleep 30"))
 
 
+def test_a_program_that_is_asked_learns_nothing_of_the_labs_environment(
+    tmp_path, ourselves, monkeypatch
+):
+    monkeypatch.setenv("MYSQL_PWD", "hunter2")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/lib/of/its/own")
+    said = identify.said_by(program(tmp_path, "exec env"), "ASKED=for this").stdout
+    assert "ASKED=for this" in said
+    assert "LD_LIBRARY_PATH=/lib/of/its/own" in said
+    assert "hunter2" not in said
+
+
 def test_a_program_is_looked_for_in_the_usual_folders_and_must_be_executable(tmp_path):
     assert program_in(tmp_path) is None
     made = program(tmp_path, "")

@@ -21,11 +21,14 @@ from typing import Final
 from dbdyno.errors import DbdynoError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import dataset, disk
+from dbdyno.files import replaced
 from dbdyno.plan.plan import LOADS_SHARE
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Instance
 
 RECORD: Final = "load.json"
+OPEN: Final = "open"
+"""A file of a pool that names the load which a lab works on; left by a lab that died."""
 RUNS_MAX: Final = 3
 """So many runs may rest on one load; the next begins with a new one."""
 
@@ -58,7 +61,8 @@ class Load:
         self.runs[run_id] = block
         about = {"name": self.name, "seconds": self.seconds, "runs": self.runs}
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / RECORD).write_text(json.dumps(about))
+        with replaced(self.folder / RECORD) as new:
+            new.write_text(json.dumps(about))
 
 
 class Pool:
@@ -99,6 +103,7 @@ class Pool:
         chosen = self._chosen(kept, block, anew) or Load(self._place(kept, count))
         if self._instance is None or self.load is None or chosen.folder != self.load.folder:
             self.close()
+            self._clear_left(chosen.folder)
             self._instance = self._open_in(chosen.folder)
         self.load, self._opened_s = chosen, time.monotonic() - began
         return self._instance
@@ -131,8 +136,20 @@ class Pool:
             return
         try:
             instance.close()
-        except DbdynoError as error:  # the run's own outcome counts, not this
-            self._context.progress.stage(f"{self.system.label}: {error.message}")
+            (self._folder / OPEN).unlink(missing_ok=True)
+        except (DbdynoError, OSError) as error:  # the run's own outcome counts, not this
+            self._context.progress.stage(f"{self.system.label}: {getattr(error, 'message', error)}")
+
+    def _clear_left(self, chosen: Path) -> None:
+        """Clears what a lab that died has left of another load than the one that is opened now."""
+        mark = self._folder / OPEN
+        left = self._folder / mark.read_text() if mark.is_file() else chosen
+        if left != chosen and left.is_dir():
+            instance = self._open_in(left)
+            instance.close() if Load.recorded(left).name else instance.discard()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with replaced(mark) as new:
+            new.write_text(chosen.name)
 
     def _kept(self) -> list[Load]:
         """The loads of the pool, the oldest first."""

@@ -117,8 +117,11 @@ class InstanceFiles:
             compare(self.label, self.data, self._copy / FILE)
 
     def clear(self) -> None:
-        """Remove the running server's folder; the snapshot stays."""
-        shutil.rmtree(self.work, ignore_errors=True)
+        """Remove the running server's folder; the snapshot stays. ServerError if it cannot be."""
+        with self.os_errors("removed"):
+            shutil.rmtree(self.work, ignore_errors=True)  # as much of it as can be
+            if self.work.exists():
+                shutil.rmtree(self.work)
 
     def discard(self) -> None:
         """Remove the snapshot with all else in the folder."""

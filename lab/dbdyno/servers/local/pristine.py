@@ -63,6 +63,7 @@ def kept(
     place = root / f"{entry.folder_name}-{digest[:12]}"
     try:
         with locked(root / f"{place.name}.lock", entry.reference, wait=report):
+            provision.clear_left(place)
             if not (place / MARKER).is_file():
                 report(f"{entry.reference}: initialising a data directory")
                 shutil.rmtree(place, ignore_errors=True)

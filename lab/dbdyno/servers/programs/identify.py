@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,12 +62,34 @@ def ask(program: Path) -> ProgramIdentity:
     Raises:
         ProvisionError: it does not run here, or does not say what dbdyno understands.
     """
+    done = said_by(program)
+    found = understood(done.stdout)
+    if found is None:
+        raise ProvisionError(
+            f"{program} does not say that it is a server dbdyno can run",
+            wanted="the words of MySQL, MariaDB or PostgreSQL to --version",
+            found=_end_of(done.stdout + done.stderr) or f"nothing (exit {done.returncode})",
+            hint="see docs/reference/servers.md for other servers, as endpoints",
+        )
+    return found
+
+
+def said_by(program: Path, *variables: str) -> subprocess.CompletedProcess[str]:
+    """What a program says to ``--version``, run as the user that servers run as.
+
+    Args:
+        variables: ``NAME=VALUE``, set for the program alone.
+
+    Raises:
+        ProvisionError: it does not end in time.
+    """
+    setting = [shutil.which("env") or "/usr/bin/env", *variables] if variables else []
     launcher = process.launcher(process.server_user())
     try:
-        done = subprocess.run(
-            [*launcher, str(program), "--version"],
+        return subprocess.run(
+            [*launcher, *setting, str(program), "--version"],
             cwd="/",
-            env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "")},
+            env=process.environment(Path("/")),
             capture_output=True,
             text=True,
             errors="replace",
@@ -79,15 +102,6 @@ def ask(program: Path) -> ProgramIdentity:
             f"{program} --version did not end within {ANSWER_S_MAX} s",
             hint="is it a database server?",
         ) from error
-    found = understood(done.stdout)
-    if found is None:
-        raise ProvisionError(
-            f"{program} does not say that it is a server dbdyno can run",
-            wanted="the words of MySQL, MariaDB or PostgreSQL to --version",
-            found=_end_of(done.stdout + done.stderr) or f"nothing (exit {done.returncode})",
-            hint="see docs/reference/servers.md for other servers, as endpoints",
-        )
-    return found
 
 
 def understood(words: str) -> ProgramIdentity | None:

@@ -12,10 +12,10 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ from dbdyno.servers.programs.given import FolderSource, GivenPrograms
 from dbdyno.servers.programs.sources import Source, Tool, client, digest_of
 
 RECORD: Final = "dbdyno.json"
+MAKING: Final = ".{}-making-"
 Obtainable = CatalogEntry | GivenPrograms
 
 
@@ -74,6 +75,7 @@ def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) ->
     home = servers / entry.folder_name
     try:
         with locked(servers / f"{entry.folder_name}.lock", entry.reference, wait=report):
+            clear_left(home)
             if not _is_whole(entry, home):
                 _fetch_and_unpack(entry, source, home, report)
     except (OSError, StoreError) as error:
@@ -87,15 +89,15 @@ def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) ->
 
 @contextmanager
 def fresh_folder(place: Path) -> Iterator[Path]:
-    """A folder beside `place` to make it in, removed at the end; those of dead labs go first.
-
-    Only for the holder of the lock of `place`.
-    """
-    prefix = f".{place.name}-making-"
-    for left in place.parent.glob(f"{prefix}*"):
-        shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=place.parent) as made:
+    """A folder beside `place` to make it in, removed at the end."""
+    with tempfile.TemporaryDirectory(prefix=MAKING.format(place.name), dir=place.parent) as made:
         yield Path(made)
+
+
+def clear_left(place: Path) -> None:
+    """Removes what labs that died left of making `place`; only for the holder of its lock."""
+    for left in place.parent.glob(f"{MAKING.format(escape(place.name))}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _fetch_and_unpack(
@@ -191,16 +193,10 @@ def check_program(program: Path, entry: Obtainable) -> None:
     """The unpacked program finds all its libraries, its own private ones included.
 
     Raises:
-        ProvisionError: the loader says "not found" for some.
+        ProvisionError: the loader says "not found" for some, or does not end.
     """
     # As ldd does it, but by the program's own loader, which may be another than this machine's.
-    done = subprocess.run(
-        [str(program), "--version"],
-        env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = identify.said_by(program, "LD_TRACE_LOADED_OBJECTS=1")
     said = (done.stdout + done.stderr).splitlines()
     lost = [line.split()[0] for line in said if "=> not found" in line]
     if lost:

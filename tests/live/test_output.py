@@ -201,8 +201,10 @@ def test_what_is_written_for_machines_can_be_imported(
     rate = number(r"transactions: +\d+ +\(([\d.]+) per sec", done.stdout)
     mean_ms = number(r"avg: +([\d.]+)", done.stdout)
     assert made.failure is None
-    # Interval lines end with the last whole second; events of the drain are in the totals alone.
-    assert made.events == pytest.approx(events, rel=0.05 if kind == "csv" else 0.01)
+    # Interval lines end with the last whole second: of the drain, the totals alone know the events
+    # and the time, which is long where a statement waits.
+    tolerance, expected = (0.05, events / 2) if kind == "csv" else (0.01, rate)
+    assert made.events == pytest.approx(events, rel=tolerance)
     assert 20 * made.events <= made.queries <= 22 * made.events  # some are tried again
-    assert made.value(PRIMARY) == pytest.approx(rate, rel=0.05 if kind == "csv" else 0.01)
+    assert made.value(PRIMARY) == pytest.approx(expected, rel=tolerance)
     assert made.value(BY_NAME["latency_ms_avg"]) == pytest.approx(mean_ms, rel=0.05)

@@ -123,9 +123,13 @@ def test_what_a_version_cannot_have_is_refused_before_anything_is_made(folder):
     assert not (folder / "system").exists()
 
 
+TIMEOUT_S = 1
+"""A replica beside other tests may be silent for some tenths of that."""
+
+
 def plan(kind: str, replicas: int, delay: NetworkPlan | None = None) -> Plan:
     asked = TopologyPlan.model_validate(
-        {"replicas": replicas, "replication": kind, "timeout_s": 0.2}
+        {"replicas": replicas, "replication": kind, "timeout_s": TIMEOUT_S}
     )
     settings = {"innodb_log_file_size": "48M"}
     system = SystemPlan(label="both", reference=MARIADB, settings=settings, topology=asked)
@@ -134,7 +138,7 @@ def plan(kind: str, replicas: int, delay: NetworkPlan | None = None) -> Plan:
         workloads=(WorkloadPlan(name="oltp_write_only"),),
         dataset=DatasetPlan(tables=1, rows=1000),
         load=LoadPlan(threads=(4,)),
-        trial=TrialPlan(warmup_s=1, window_s=2),
+        trial=TrialPlan(warmup_s=1, window_s=2 + TIMEOUT_S),
         design=DesignPlan(blocks=2 if kind == "semisync" else 1, disturbance_max=1.0),
         network=delay or NetworkPlan(),
     )
@@ -178,7 +182,7 @@ def test_a_fall_back_to_asynchronous_makes_the_trial_void_and_the_others_stand(f
     void = {(f.check, f.trial) for f in judge(run.measured, asked).findings if f.level == "void"}
     assert ("commits-not-waited", alone.trial.key) in void
     assert ("replicas-missing", alone.trial.key) in void
-    assert sound.trial.key not in {trial for _, trial in void}
+    assert [check for check, trial in void if trial == sound.trial.key] == []
 
 
 def test_load_primary_and_replica_work_in_networks_of_their_own(folder, monkeypatch):

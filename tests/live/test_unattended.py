@@ -1,6 +1,6 @@
 """A run that nobody looks after: killed at each of its steps, it leaves nothing and is resumed.
 
-So too where the file system fails it; every one of its calls is tried in `tests/test_faults.py`.
+So too where the file system fails it: `tests/experiment/test_faults.py` tries each of its calls.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ import pytest
 from support import faults
 
 SHARE = os.environ.get("DBDYNO_FAULTS", "points")
+TESTS = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")
 HOURS_S = 4 * 3600
 
@@ -29,7 +30,7 @@ def test_no_fault_loses_or_leaves_anything(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         done = subprocess.run(
             [sys.executable, "-m", "support.faults", folder, SHARE],
-            env={**os.environ, "LD_PRELOAD": str(shim), "PYTHONPATH": str(Path(__file__).parent)},
+            env={**os.environ, "LD_PRELOAD": str(shim), "PYTHONPATH": str(TESTS)},
             capture_output=True,
             text=True,
             check=False,

@@ -165,6 +165,34 @@ def _copied_row(publication: Publication, dice: random.Random) -> Publication:
     )
 
 
+def _moved_digits(publication: Publication, dice: random.Random) -> Publication:
+    """A system's throughput is another's, moved by whole thousands of the last place."""
+    first, second = list(publication.systems)[:2]
+    tables = list(publication.tables)
+    for place, table in enumerate(tables):
+        if table.system == second:
+            other = next(t for t in tables if t.system == first and t.at == table.at)
+            columns = [other.values["tps"], table.values["tps"], table.values["latency_ms_avg"]]
+            moved = [_moved(*row) for row in zip(*columns, strict=True)]
+            tables[place] = _changed(
+                table.model_copy(
+                    update={"values": {k: v for k, v in table.values.items() if k != "qps"}}
+                ),
+                tps=tuple(tps for tps, _ in moved),
+                latency_ms_avg=tuple(mean for _, mean in moved),
+            )
+    return publication.model_copy(update={"tables": tuple(tables), "claims": ()})
+
+
+def _moved(other: Printed, own: Printed, mean: Printed) -> tuple[Printed, Printed]:
+    """A throughput with another's last digits, and the mean that goes with it."""
+    places = max(other.decimals, own.decimals)
+    digits, its = (round(one.value * 10**places) for one in (own, other))
+    tps = (digits // 1000 * 1000 + 1000 + its % 1000) / 10**places
+    ms = mean.value * own.value / tps
+    return Printed(text=f"{tps:.{places}f}"), Printed(text=f"{ms:.{mean.decimals}f}")
+
+
 def _mistyped_latency(publication: Publication, dice: random.Random) -> Publication:
     """Two digits of a mean change places, or its point moves."""
     place = dice.randrange(len(publication.tables))
@@ -270,6 +298,7 @@ def _times(number: Printed, factor: float) -> Printed:
 FAULTS: Final[Mapping[str, Callable[[Publication, random.Random], Publication]]] = {
     "a column scaled by 1.1": _scaled_column,
     "a row copied into another table": _copied_row,
+    "throughput moved by whole thousands": _moved_digits,
     "a latency mistyped": _mistyped_latency,
     "a mean of selected cells": _selected_mean,
     "a cherry-picked comparator": _cherry_picked,
@@ -307,7 +336,8 @@ def served(dice: random.Random) -> Publication:
             ]
             logs.append(Path(folder) / f"{system}.log")
             logs[-1].write_text("".join(texts))
-        return read(logs)
+        (publication,) = read(logs)
+        return publication
 
 
 def rates(honest_count: int, planted_count: int) -> dict[str, float]:

@@ -47,7 +47,7 @@ WORDS: Final = {"ties": (Word.BETTER, Word.WORSE), "planted": (Word.WORSE,), "de
 """Whose number is told: wrong words of equal systems, and what is true of the others."""
 DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
 DEMO: Final = ("mysql:5.7.22", "mysql:8.0.15")
-ASKED: Final = ("what", "time", "system", "threads", "rows", "settings")
+ASKED: Final = ("what", "time", "system", "workload", "threads", "rows", "settings")
 """Options that runs must share to be counted together."""
 BLOCKS: Final = {"blocks": 3, "controls": False}
 TRIAL: Final = {"warmup_s": 4, "window_s": 10}
@@ -78,6 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=6, help="with those that were kept")
     parser.add_argument("--time", type=duration_s, default=120.0, help="of each run, such as 2m")
     parser.add_argument("--system", default="mysql:8.0.15")
+    parser.add_argument("--workload", default="oltp_read_write")
     parser.add_argument("--threads", default="1,8")
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
@@ -155,7 +156,7 @@ def _plan(options: argparse.Namespace, seed: int, **parts: dict[str, Any]) -> Pl
     return Plan.model_validate(
         {
             "systems": systems,
-            "workloads": ["oltp_read_write"],
+            "workloads": [options.workload],
             "dataset": {"tables": 4, "rows": options.rows},
             "load": {"threads": options.threads.split(",")},
             "seed": seed,

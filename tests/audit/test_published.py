@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from dbdyno.audit.audit import audit
 from dbdyno.audit.publication import publication_of
 from dbdyno.cli.audit import AuditResult
 from dbdyno.language.catalogues import Language
@@ -22,7 +21,7 @@ GOLDEN = ROOT / "tests" / "golden" / "audits"
 def test_the_audit_is_as_agreed(name: str, language: Language) -> None:
     path = ROOT / "examples" / "published" / f"{name}.yaml"
     publication = publication_of(path.read_text(), path.name)
-    text = render(AuditResult(publication, audit(publication)), Output.MARKDOWN, language)
+    text = render(AuditResult.of([publication]), Output.MARKDOWN, language)
     golden = GOLDEN / f"{name}-{language.value}.md"
     if os.environ.get("DBDYNO_RENEW_GOLDEN"):
         golden.write_text(text)

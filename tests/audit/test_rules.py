@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno.audit.audit import audit
+from dbdyno.audit.audit import audit, between
 from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.publication import Publication, publication_of
 from dbdyno.audit.rules.cells import is_on_grid
@@ -102,6 +102,25 @@ def test_other_options_in_all_rows_are_a_note() -> None:
     assert sentence.startswith("a transaction of oltp_read_write has 18 statements here and 20")
 
 
+def test_statements_of_an_unknown_workload_are_what_most_rows_agree_on() -> None:
+    ladder = {"workload": "mixed", "threads": [50, 100, 200, 500, 1000]}
+    values = {"qps": ["30000.0", "42857.1", "54545.5", "60000.0", "60606.1"]}
+    values["latency_ms_avg"] = ["10.00", "14.00", "22.00", "50.00", "99.00"]
+    asked = publication(table(**ladder, values=values))
+    assert words(asked, "statements") == [
+        ("note", "a transaction of mixed seems to have 6 statements")
+    ]
+    assert found(asked, "concurrency") == []
+    values["latency_ms_avg"][3] = "75.00"
+    (entry,) = found(publication(table(**ladder, values=values)), "concurrency")
+    assert (entry.severity, entry.place) == (Severity.CONTRADICTION, "A, mixed, 500 threads")
+    ladder["workload"] = "oltp_read_write"  # its name is known, its options are others
+    (entry,) = found(publication(table(**ladder, values=values)), "concurrency")
+    assert entry.severity is Severity.CONTRADICTION
+    values["latency_ms_avg"] = ["10.00", "11.00", "22.00", "35.00", "99.00"]
+    assert words(publication(table(**ladder, values=values)), "statements") == []
+
+
 # Percentiles.
 
 
@@ -161,6 +180,49 @@ def test_a_row_that_stands_twice_was_not_measured_twice() -> None:
     assert words(publication(one, single), "copies") == []
 
 
+def test_digits_that_agree_in_many_cells_were_not_measured() -> None:
+    ladder = [8, 16, 32, 64, 128]
+    one = {"qps": ["21537", "33861", "45112", "52907", "61344"]}
+    one["latency_ms_avg"] = ["3.71", "4.72", "7.09", "12.09", "20.86"]
+    other = {"qps": ["22537", "34861", "40218", "51907", "57345"]}  # three by whole thousands
+    other["latency_ms_avg"] = ["4.71", "4.59", "8.02", "12.33", "22.86"]  # two by whole ms
+
+    def of(values: dict[str, list[str]]) -> Publication:
+        tables = [table("A", threads=ladder, values=one), table("B", threads=ladder, values=values)]
+        return publication(*tables)
+
+    ((severity, sentence),) = words(of(other), "digits")
+    assert severity == "over-claim"
+    assert sentence.startswith("5 of 10 numbers of A and B differ by whole thousands")
+    others = {**other, "qps": ["22539", "34861", "40218", "51903", "57345"]}
+    assert words(of(others), "digits") == [], "three in ten come by chance now and then"
+    rounded = {"qps": ["22000", "34000", "40000", "51000", "57000"], "latency_ms_avg": ["4.00"] * 5}
+    asked = publication(
+        table("A", threads=ladder, values={"qps": ["21000", "33000", "45000", "52000", "61000"]}),
+        table("B", threads=ladder, values=rounded),
+    )
+    assert words(asked, "digits") == [], "rounded further than they show"
+
+
+def test_publications_are_held_against_each_other() -> None:
+    rows = {"tps": ["512.33", "498.01"]}
+    first = publication(
+        table("MySQL", values=rows), table("A", values={"tps": ["600.11", "700.22"]}),
+        title="first", systems={"MySQL": "5.6", "A": "1"},
+    )  # fmt: skip
+
+    def beside(version: str, values: dict[str, list[str]]) -> list[tuple[str, str, str]]:
+        own = table("B", values={"tps": ["611.13", "711.31"]})
+        systems = {"MySQL": version, "B": "2"}
+        second = publication(table("MySQL", values=values), own, title="second", systems=systems)
+        entries = between([first, second]).entries
+        return [(one.severity.value, one.rule, one.place) for one in entries]
+
+    assert beside("5.7", rows) == [("contradiction", "copies", "first; second")]
+    assert beside("5.6", rows) == [("note", "copies", "first; second")]
+    assert beside("5.6", {"tps": ["522.37", "508.02"]}) == []
+
+
 # Claims.
 
 
@@ -201,6 +263,7 @@ def test_a_number_of_one_load_level_is_no_average() -> None:
         ("A is faster than B", ["over-claim"]),
         ("B is far below A whether small or large", ["contradiction", "over-claim"]),
         ("无论并发多少，A 都高于 B", ["contradiction"]),
+        ("A 的平均响应时间低于 B", ["note"]),
         ("A is a database", ["note"]),
     ],
 )
@@ -212,6 +275,26 @@ def test_words_are_held_against_every_cell(text: str, severities: list[str]) -> 
     entries = [*found(publication(*tables, claims=[{"text": text}]), "words")]
     entries += found(publication(*tables, claims=[{"text": text}]), "claims")
     assert [one.severity.value for one in entries] == severities
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("A is 25 % to 100 % faster than B", "confirmed"),
+        ("A is 20-30 % faster than B", "contradiction"),
+        ("A is 50 % to 100 % faster than B", "over-claim"),  # their sums are 1.6 to 1
+        ("With 8 threads A is 25 % faster than B", "confirmed"),
+        ("With 8 threads A is 100 % faster than B", "over-claim"),  # that is another cell
+        ("With 64 threads A is 25 % faster than B", None),  # and that is none
+    ],
+)
+def test_shares_are_looked_for_where_a_sentence_says(text: str, severity: str | None) -> None:
+    tables = [
+        table("A", values={"tps": ["100.0", "180.0"]}),
+        table("B", values={"tps": ["80.0", "90.0"]}),
+    ]
+    entries = found(publication(*tables, claims=[{"text": text}]), "headline")
+    assert [one.severity.value for one in entries] == ([severity] if severity else [])
 
 
 def test_a_sentence_that_all_cells_bear_out_is_confirmed() -> None:
@@ -276,6 +359,15 @@ def test_falls_and_crossovers_are_told() -> None:
         ({"environment": {"memory_gb": "8"}}, "buffer_pool_gb is larger than the machine's memory"),
         (
             {"dataset": {"tables": "10", "rows_per_table": "1000000", "size_gb": "100"}},
+            "the dataset's size does not fit its rows",
+        ),
+        ({"environment": {"round_trip_ms": "5"}}, "a latency is below the round trip"),
+        (
+            {"environment": {"memory_gb": "24"}, "settings": {"innodb_buffer_pool_size": "32G"}},
+            "innodb_buffer_pool_size is larger than the machine's memory",
+        ),
+        (
+            {"dataset": {"rows_per_table": "2180000", "gb_per_table": "5.2"}},
             "the dataset's size does not fit its rows",
         ),
         ({"environment": {"network_ms": "1", "memory_gb": "64"}}, None),

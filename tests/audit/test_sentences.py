@@ -120,11 +120,21 @@ def test_a_condition_without_cells_is_told(text: str, conditional: bool) -> None
         ("A 性能是 B 的 2 倍", 1.5, 2.5),
         ("A 比 B 性能提升了 12%", 1.115, 1.125),
         ("A's latency is 20 % lower than that of B", 0.795, 0.805),
+        ("A is 10-30 % faster than B", 1.095, 1.305),
+        ("A is 10 % to 30 % slower than B", 0.695, 0.905),
+        ("A 比 B 提升 10%～30%", 1.095, 1.305),
+        ("A reaches between 70 and 80 percent of B", 0.695, 0.805),
+        ("A is better than B by 1/4", 1.1875, 1.3125),
+        ("A 比 B 慢约三分之一", 0.6337, 0.7003),
+        ("A reaches two thirds of B", 0.6337, 0.7003),
+        ("A reaches half of B", 0.475, 0.525),
+        ("A is twice as fast as B", 1.5, 2.5),
     ],
 )
 def test_ratios(text: str, low: float, high: float) -> None:
     (ratio,) = meaning(text, LABELS, cells()).ratios
-    assert (ratio.low, ratio.high) == pytest.approx((low, high))
+    assert (ratio.low, ratio.high) == pytest.approx((low, high), abs=2e-3)
+    assert ratio.is_range == ("10" in text or "70 and" in text)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,25 @@ def test_a_run_of_ones_own_passes(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "unsafe design" not in said
 
 
+def test_publications_are_audited_one_by_one_and_against_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [tmp_path / "first.md", tmp_path / "second.md"]
+    for page, system in zip(pages, ("A", "B"), strict=True):
+        head = f"| threads | MySQL TPS | {system} TPS |\n| --- | --- | --- |\n"
+        page.write_text(f"{head}| 8 | 512.33 | 600.{len(system)}1 |\n| 16 | 498.01 | 702.13 |\n")
+    asked = [*map(str, pages), "--html", str(tmp_path / "audit.html")]
+    assert __main__.main(["audit", *asked]) == 0
+    said = capsys.readouterr().out
+    assert said.index("first.md\n4 cells") < said.index("second.md\n4 cells")
+    assert "Between these publications\n8 cells looked at: contradiction 1, note 1" in said
+    assert "Audit of first.md, second.md" in (tmp_path / "audit.html").read_text()
+    assert __main__.main(["audit", *map(str, pages), "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [one["title"] for one in document["audited"]] == ["first.md", "second.md"]
+    assert len(document["between"]["entries"]) == 2
+
+
 @pytest.mark.parametrize("arguments", [[], [EXAMPLE, "--self", "latest"]])
 def test_one_thing_is_audited(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["audit", *arguments]) == 2

@@ -40,7 +40,7 @@ def test_a_report_that_is_not_whole_is_refused_with_its_line() -> None:
 def test_a_log_is_a_table_for_each_workload(tmp_path: Path) -> None:
     path = tmp_path / "postgres-16.log"
     path.write_text(PGBENCH + OLDER)
-    publication = read([path])
+    (publication,) = read([path])
     assert [(t.system, t.workload, t.threads) for t in publication.tables] == [
         ("postgres-16", "TPC-B (sort of)", (8,)),
         ("postgres-16", "select only", (16,)),

@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno.audit.audit import audit
 from dbdyno.errors import UsageError
-from dbdyno.intake.prose import sentences
+from dbdyno.intake.prose import facts_in, sentences
 from dbdyno.intake.read import read
 from support.published_logs import PAGE
 
@@ -21,12 +21,12 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 
 def entries(path: Path) -> list[tuple[str, str, str]]:
-    ledger = audit(read([path]))
+    ledger = audit(*read([path]))
     return [(one.severity.value, one.rule, one.place) for one in ledger.entries]
 
 
 def test_a_page_of_markdown_is_held_against_itself(tmp_path: Path) -> None:
-    publication = read([written(tmp_path, "page.md", PAGE)])
+    (publication,) = read([written(tmp_path, "page.md", PAGE)])
     assert [(t.system, t.workload, t.threads) for t in publication.tables] == [
         ("Postern", "oltp_read_write", (16, 64)),
         ("Mistral", "oltp_read_write", (16, 64)),
@@ -69,6 +69,45 @@ def test_what_a_page_discloses_is_not_called_missing(tmp_path: Path) -> None:
     assert "missing" not in rules
     (tmp_path / "page.md").write_text(table)
     assert ("unsafe design", "missing", "") in entries(tmp_path / "page.md")
+
+
+SET_UP = """
+服务器：24 核，内存 128GB，网络平均延迟 0.80 ms。数据：10 张表，每张表 218 万行，单表 5.2 GB。
+
+```
+sysbench --oltp-tables-count=10 --oltp-table-size=2180000 --num-threads=50 prepare
+innodb_buffer_pool_size = 30GB
+```
+"""
+
+
+def test_facts_of_the_set_up_are_read_where_they_are_plain() -> None:
+    facts = facts_in(SET_UP)
+    assert facts.dataset == {"tables": 10, "rows_per_table": 2_180_000, "gb_per_table": 5.2}
+    assert facts.environment == {"memory_gb": "128", "round_trip_ms": "0.8"}
+    assert facts.settings == {"innodb_buffer_pool_size": "30GB"}
+    english = "<p>Two hosts with 64 GB of memory, sysbench 1.0.17, 1.5 million rows per table.</p>"
+    facts = facts_in(english)
+    assert facts.environment == {"memory_gb": "64"}
+    assert facts.dataset == {"rows_per_table": 1_500_000}
+    assert facts.tool == "sysbench 1.0.17"
+    two = facts_in("Memory: 64 GB. The client's memory: 16 GB. sysbench 0.5, sysbench 1.0.20")
+    assert (two.environment, two.tool) == ({}, ""), "which of them is meant is not plain"
+
+
+def test_pages_are_one_publication_unless_they_compare_others(tmp_path: Path) -> None:
+    def page(name: str, systems: str, workload: str, rate: str) -> Path:
+        first, second = systems.split()
+        head = f"## {workload}\n\n| threads | {first} QPS | {second} QPS |\n| --- | --- | --- |\n"
+        return written(tmp_path, name, f"{head}| 8 | {rate} | 90.1 |\n")
+
+    reads = page("reads.md", "MySQL A", "point select", "100.5")
+    writes = page("writes.md", "MySQL A", "write only", "50.5")
+    again = page("again.md", "MySQL A", "point select", "101.5")
+    other = page("other.md", "MySQL B", "point select", "102.5")
+    found = read([reads, other, writes, again])
+    assert [one.title for one in found] == ["reads.md, writes.md", "other.md", "again.md"]
+    assert [len(one.tables) for one in found] == [4, 2, 2]
 
 
 def test_a_page_without_results_is_refused(tmp_path: Path) -> None:

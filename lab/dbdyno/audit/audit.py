@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Final
 
 from dbdyno.audit.ledger import AuditLedger, ledger_of
 from dbdyno.audit.publication import LATENCY, QPS, TPS, Printed, Publication, PublishedTable
-from dbdyno.audit.rules import cells, claims, design
+from dbdyno.audit.rules import cells, claims, copies, design
 from dbdyno.judge.judgement import Judgement
 from dbdyno.plan.plan import Plan
 
@@ -18,10 +20,21 @@ def audit(publication: Publication) -> AuditLedger:
     every = publication.cells()
     entries = (
         *cells.check(publication, every),
+        *copies.check(publication, every),
         *claims.check(publication, every),
         *design.check(publication, every),
     )
     return ledger_of(entries, len(every))
+
+
+def between(publications: Sequence[Publication]) -> AuditLedger:
+    """Holds publications against each other: numbers that cannot have been measured for both."""
+    entries = (
+        entry.model_copy(update={"place": f"{first.title}; {second.title}"})
+        for first, second in combinations(publications, 2)
+        for entry in copies.between(first, second)
+    )
+    return ledger_of(entries, sum(len(one.cells()) for one in publications))
 
 
 def of_run(plan: Plan, judgement: Judgement) -> Publication:

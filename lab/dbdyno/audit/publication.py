@@ -170,8 +170,9 @@ class Publication(FiniteNoun):
 
     Attributes:
         systems: versions by label, in the order of the source.
-        dataset: `tables`, `rows_per_table`, `size_gb`.
-        environment: what is said of machine and network, such as `memory_gb`, `network_ms`.
+        dataset: `tables`, `rows_per_table`, `size_gb` of all or `gb_per_table`.
+        environment: what is said of machine and network, such as `memory_gb`, `network_ms` between
+            client and server, or `round_trip_ms` of a network that may lie elsewhere.
         settings: of the servers, as printed.
         changes: columns of its tables that compare two others.
         disclosed: what it tells of its method, by the names of `design.DISCLOSURES`.

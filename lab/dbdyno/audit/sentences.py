@@ -19,7 +19,7 @@ MORE: Final = (
 )
 GOOD: Final = (
     r"\b(?:faster|better|ahead|outperform(?:s|ed|ing)?|beats?|wins|improve(?:s|d|ments?)?|gains?"
-    r"|superior)\b|优于|快于|更快|领先|强于|好于|提升|提高|改善|快了"
+    r"|superior)\b|优于|快于|更快|领先|强于|好于|提升|提高|改善|快了|快约"
 )
 LESS: Final = (
     r"\b(?:below|lower|less|fewer|reduce[sd]?|reduction|decrease[sd]?)\b"
@@ -27,7 +27,7 @@ LESS: Final = (
 )
 BAD: Final = (
     r"\b(?:slower|worse|behind|loses|inferior|degrad(?:es|ed|ation))\b"
-    r"|不如|落后|慢于|更慢|弱于|差于|损失"
+    r"|不如|落后|慢于|更慢|弱于|差于|损失|慢了|慢约"
 )
 NEEDS_ANOTHER: Final = re.compile(
     r"\b(?:higher|lower|faster|slower|better|worse|outperforms?|improve[sd]?|superior|inferior"
@@ -54,14 +54,19 @@ CONDITION: Final = re.compile(
 )
 ALWAYS: Final = re.compile(
     r"\b(?:always|never|whether|no matter|regardless|every|all|any|each|throughout)\b"
-    r"|始终|总是|无论|不管|不论|任何|全部|所有|均|都",
+    r"|始终|总是|无论|不管|不论|任何|全部|所有|(?<!平)均|都",
     re.IGNORECASE,
 )
 MOSTLY: Final = re.compile(
     r"\b(?:most(?:ly)?|generally|usually|often|typically|majority)\b|多数|大多|一般|通常|基本",
     re.IGNORECASE,
 )
-AVERAGE: Final = re.compile(r"\b(?:averag\w*|mean|overall|total)\b|平均|总体|整体", re.IGNORECASE)
+AVERAGE: Final = re.compile(
+    r"\b(?:averag\w*|mean)\b(?!\s+(?:latenc|lat\b|response|rt\b))|\b(?:overall|total)\b"
+    r"|平均(?!响应|延迟|时延|耗时)|总体|整体",
+    re.IGNORECASE,
+)
+"""Not where it names the metric: mean latency."""
 SOMEWHERE: Final = re.compile(
     r"\b(?:up to|at best|at most|as much as|highest|maximum|max|peaks?|can be|some|sometimes)\b"
     r"|最高|最大|最多|峰值|有时|部分",
@@ -93,6 +98,8 @@ WORKLOADS: Final = {
     "read_only": r"read[ _-]only|只读",
     "write_only": r"write[ _-]only|只写|纯写",
     "insert": r"\binserts?\b|插入",
+    "select": r"(?<!point[ _-])\bselects?\b|纯读|读(?:性能|测试|场景)",
+    "update": r"(?<![ _-])\bupdates?\b(?![ _-](?:non|index))|(?<!索引)更新",
 }
 LEVEL: Final = r"\d+(?:\s*(?:,|and|or|to|-|–|、|/|至|到|和|~)\s*\d+)*"
 LEVEL_UNIT: Final = r"(?:threads?|connections?|clients?|users|concurren\w*|个?并发|个?线程|个?连接)"
@@ -108,12 +115,33 @@ OF_LATENCY: Final = re.compile(
 PERCENTILE: Final = re.compile(
     r"(?<![\d.])(95|99(?:\.9)?)\s*(?:th|%|％|分位|线)|\bp(999?|95)\b", re.IGNORECASE
 )
+UNIT: Final = r"(?:%|％|percent|x\b|×|times|倍)"
 SHARE: Final = re.compile(
     rf"(?P<before>(?:{BEYOND}|{ABOUT}|up to|最高|at most)?\s*(?:by |达|了)?\s*)"
+    rf"(?:(?P<first>\d+(?:\.\d+)?)\s*{UNIT}?\s*(?:-|–|—|~|～|to|到|至|and)\s*)?"
     r"(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<percent>%|％|percent)|(?P<times>x\b|×|times|倍))"
     r"(?P<after>\s*(?:以上|左右)?\s*(?:of|的)?)",
     re.IGNORECASE,
 )
+"""One share, or the two ends of a range: "20-30 %"."""
+IN_WORDS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), said)
+    for pattern, said in (
+        (
+            r"(?<![\d/.])1\s?/\s?([2-5])(?![\d/.])|(?:one|a)[- ](half|third|quarter|fifth)\b",
+            "{0:.1f}%",
+        ),
+        (r"([二三四五])分之一", "{0:.1f}%"),
+        (r"(?<![\d/.])2\s?/\s?(3)(?![\d/.])|two[- ](thirds)\b|(三)分之二", "{1:.1f}%"),
+        (r"\b(?:only )?half (?:of|as|the)\b|一半", "50% of "),
+        (r"\btwice\b|两倍", "2x "),
+    )
+)
+"""Shares that are written as words; they are taken for about so much."""
+PARTS: Final = {
+    **{"2": 2, "3": 3, "4": 4, "5": 5, "二": 2, "三": 3, "四": 4, "五": 5},
+    **{"half": 2, "third": 3, "quarter": 4, "fifth": 5, "thirds": 3},
+}
 
 
 class Extent(Enum):
@@ -132,11 +160,13 @@ class SaidRatio(NamedTuple):
     Attributes:
         text: how it stands there.
         low, high: between which it lies with rounding; one of them unbounded for "over 30 %".
+        is_range: every cell lies between them.
     """
 
     text: str
     low: float
     high: float
+    is_range: bool = False
 
 
 class Meaning(NamedTuple):
@@ -169,7 +199,7 @@ def meaning(
         labels: of all systems.
         named: the subject, then the other, where that is known.
     """
-    every = list(labels)
+    every, text = list(labels), _in_numbers(text)
     subject, other = named[:2] if len(named) > 1 else _systems(text, every)
     rest, scoped, kept = _scope(text, cells)
     metrics = _metrics(rest)
@@ -191,6 +221,18 @@ def meaning(
         cells=tuple(kept),
         ratios=tuple(r for one in shares if (r := _ratio(one, direction)) and not denied),
     )
+
+
+def _in_numbers(text: str) -> str:
+    """The text with shares that are written as words in numbers."""
+    for pattern, said in IN_WORDS:
+
+        def number(match: re.Match[str], said: str = said) -> str:
+            parts = PARTS[next(filter(None, match.groups())).lower()] if match.groups() else 2
+            return " about " + said.format(100 / parts, 200 / parts)
+
+        text = pattern.sub(number, text)
+    return text
 
 
 def mentioned(text: str, labels: Iterable[str]) -> list[tuple[int, str]]:
@@ -334,21 +376,22 @@ def _shares(text: str) -> tuple[str, list[re.Match[str]]]:
 
 def _ratio(match: re.Match[str], direction: int) -> SaidRatio | None:
     """A share as a ratio of subject to other; None if it may mean several things."""
-    number, decimals = float(match["number"]), len(match["number"].partition(".")[2])
-    half = 0.5 * 10.0**-decimals
+    ends = [end for end in (match["first"], match["number"]) if end]
+    half = 0.5 * 10.0 ** -max(len(end.partition(".")[2]) for end in ends)
     is_of = re.search(r"of$|的$", match["after"]) is not None
+    values = [float(end) for end in ends]
     if match["percent"]:
         if not is_of and direction == 0:
             return None
-        value = number / 100 if is_of else 1 + direction * number / 100
+        values = [value / 100 if is_of else 1 + direction * value / 100 for value in values]
         half /= 100
-    else:
-        value = number
-    if value <= 0:
+    if min(values) <= 0:
         return None
     if re.search(ABOUT, match[0], re.IGNORECASE):
-        half = max(half, ABOUT_SHARE * value)
-    low, high = value - half, value + half
+        half = max(half, ABOUT_SHARE * max(values))
+    low, high = min(values) - half, max(values) + half
+    if len(values) > 1:
+        return SaidRatio(match[0].strip(), low, high, is_range=True)
     if re.search(BEYOND, match[0], re.IGNORECASE):
         further_down = direction < 0 and not is_of
         low, high = (0.0, high) if further_down else (low, float("inf"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 from dbdyno import api
-from dbdyno.audit.audit import audit, of_run
+from dbdyno.audit.audit import audit, between, of_run
 from dbdyno.audit.ledger import AuditLedger, LedgerEntry, Severity
 from dbdyno.audit.publication import Publication, PublishedTable
 from dbdyno.cli import options
@@ -40,6 +40,7 @@ LOOKS: Final = {
     Severity.CONFIRMED: "better",
 }
 """How a page colours each weight: as the verdict or finding of a report that is like it."""
+BETWEEN: Final = say("Between these publications")
 
 
 def command(
@@ -60,10 +61,10 @@ def command(
         )
     if own_run is not None:
         run = api.load(own_run, workspace)
-        publication = of_run(run.plan, run.judgement)
+        publications: tuple[Publication, ...] = (of_run(run.plan, run.judgement),)
     else:
-        publication = read(files or [], mapping)
-    result = AuditResult(publication, audit(publication))
+        publications = read(files or [], mapping)
+    result = AuditResult.of(publications)
     sys.stdout.write(render(result, output, lang))
     if page is not None:
         story = translated(result.story(), lang)
@@ -72,75 +73,111 @@ def command(
         (sys.stdout if output is Output.PLAIN else sys.stderr).write(f"\n{said}\n")
 
 
-@dataclass(frozen=True)
-class AuditResult(Result):
-    """The ledger of one publication."""
+class AuditedPublication(NamedTuple):
+    """A publication and what was found in it."""
 
     publication: Publication
     ledger: AuditLedger
 
+
+@dataclass(frozen=True)
+class AuditResult(Result):
+    """The ledger of each publication, and the one between them if there are several."""
+
+    audited: tuple[AuditedPublication, ...]
+    between: AuditLedger | None
+
+    @classmethod
+    def of(cls, publications: Sequence[Publication]) -> Self:
+        """Audits them, and holds several against each other."""
+        audited = tuple(AuditedPublication(one, audit(one)) for one in publications)
+        return cls(audited, between(publications) if len(audited) > 1 else None)
+
+    def _ledgers(self) -> Iterator[tuple[Text, AuditLedger]]:
+        for one in self.audited:
+            yield name(one.publication.title), one.ledger
+        if self.between is not None:
+            yield BETWEEN, self.between
+
     def plain(self, language: Language) -> Iterator[Text]:
         """How many of each weight, then the entries."""
-        yield name(self.publication.title)
-        yield self._sum()
-        for entry in self.ledger.entries:
-            yield name("")
-            yield _heading(entry)
-            yield say("  {sentence}", sentence=entry.arithmetic)
-            if entry.place:
-                yield say("  at: {place}", place=entry.place)
+        for number, (title, ledger) in enumerate(self._ledgers()):
+            yield from [name("")] if number else []
+            yield title
+            yield _sum(ledger)
+            for entry in ledger.entries:
+                yield name("")
+                yield _heading(entry)
+                yield say("  {sentence}", sentence=entry.arithmetic)
+                if entry.place:
+                    yield say("  at: {place}", place=entry.place)
 
     def markdown(self) -> Iterator[Paragraph | Items]:
         """The same, an item each."""
-        yield Paragraph(name(self.publication.title), strong=True)
-        yield Paragraph(self._sum())
-        yield Items(
-            tuple(
-                listed(
-                    [_heading(one), one.arithmetic, *([name(one.place)] if one.place else [])], "; "
+        for title, ledger in self._ledgers():
+            yield Paragraph(title, strong=True)
+            yield Paragraph(_sum(ledger))
+            yield Items(
+                tuple(
+                    listed(
+                        [_heading(one), one.arithmetic, *([name(one.place)] if one.place else [])],
+                        "; ",
+                    )
+                    for one in ledger.entries
                 )
-                for one in self.ledger.entries
             )
-        )
 
     def document(self) -> dict[str, Any]:
-        """Every entry, and the publication as it was read."""
-        return {
-            "title": self.publication.title,
-            **self.ledger.model_dump(mode="json"),
-            "publication": self.publication.model_dump(mode="json"),
-        }
+        """Every entry, and the publications as they were read; of a single one its own fields."""
+        audited = [
+            {
+                "title": one.publication.title,
+                **one.ledger.model_dump(mode="json"),
+                "publication": one.publication.model_dump(mode="json"),
+            }
+            for one in self.audited
+        ]
+        if self.between is None:
+            return audited[0]
+        return {"audited": audited, "between": self.between.model_dump(mode="json")}
 
     def story(self) -> Story:
-        """A page: the entries by weight, then every table as it was read."""
-        weights = (
-            Section(
-                capital(weight.said),
-                (Entries(tuple(map(_entry, entries))),),
-                folded=weight in (Severity.NOTE, Severity.CONFIRMED),
-            )
-            for weight in Severity
-            if (entries := [one for one in self.ledger.entries if one.severity is weight])
-        )
-        tables = tuple(map(_as_read, self.publication.tables))
+        """A page: of each publication the entries by weight, then its tables as they were read."""
+        sections: list[Section] = []
+        for title, ledger in self._ledgers():
+            sections += [
+                Section(
+                    capital(weight.said)
+                    if len(self.audited) == 1
+                    else say("{title}: {weight}", title=title, weight=weight.said),
+                    (Entries(tuple(map(_entry, entries))),),
+                    folded=weight in (Severity.NOTE, Severity.CONFIRMED),
+                )
+                for weight in Severity
+                if (entries := [one for one in ledger.entries if one.severity is weight])
+            ]
+        tables = tuple(_as_read(one) for a in self.audited for one in a.publication.tables)
+        titles = listed(one.publication.title for one in self.audited)
         return Story(
-            title=say("Audit of {title}", title=self.publication.title),
-            byline=name(self.publication.source),
-            conclusion=(self._sum(),),
-            sections=(*weights, Section(say("Tables as they were read"), tables, folded=True)),
+            title=say("Audit of {title}", title=titles),
+            byline=listed(one.publication.source for one in self.audited if one.publication.source),
+            conclusion=tuple(_sum(ledger) for _, ledger in self._ledgers()),
+            sections=(*sections, Section(say("Tables as they were read"), tables, folded=True)),
         )
 
-    def _sum(self) -> Text:
-        found = [(one, self.ledger.count(one)) for one in Severity]
-        return say(
-            "{cells} looked at: {found}",
-            cells=count(self.ledger.cells, "cell"),
-            found=listed(
-                say("{severity} {times}", severity=one.said, times=times)
-                for one, times in found
-                if times
-            ),
+
+def _sum(ledger: AuditLedger) -> Text:
+    found = [(one, ledger.count(one)) for one in Severity]
+    return say(
+        "{cells} looked at: {found}",
+        cells=count(ledger.cells, "cell"),
+        found=listed(
+            say("{severity} {times}", severity=one.said, times=times)
+            for one, times in found
+            if times
         )
+        or say("nothing"),
+    )
 
 
 def _entry(one: LedgerEntry) -> Entry:

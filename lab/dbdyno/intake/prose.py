@@ -1,8 +1,9 @@
-"""The sentences of a page outside its tables: those that claim something, and what they disclose.
+"""A page outside its tables: what its sentences claim, what they disclose, and facts of the set-up.
 
 A sentence is a claim if it puts one system of the tables before another, names a ratio of two, or a
 throughput of one. What a page says of its method (repeats, warm-up, …) is found by its words; a
-word that stands there for another reason only makes an audit milder.
+word that stands there for another reason only makes an audit milder. Facts (memory, rows, sizes,
+settings) count only if the page gives one value for each.
 """
 
 from __future__ import annotations
@@ -37,6 +38,50 @@ DISCLOSED: Final[Mapping[str, str]] = {
     r"|双\s*[1一]",
     "rate": r"\bopen[ -]loop\b|arrival rate|--rate[= ][1-9]",
 }
+SIZE: Final = r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>[GT])i?B?(?![A-Za-z])"
+ROWS: Final = (
+    r"(?P<value>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>万|亿|million|M(?![A-Za-z])|k(?![A-Za-z]))?"
+)
+EACH: Final = r"(?:(?:each|every|per|one) table|每张?(?:数据)?表|单表|一张表)"
+FACTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "tables": (r"--(?:oltp[-_])?tables(?:[-_]count)?[= ](?P<value>\d+)",),
+    "rows_per_table": (
+        r"--(?:oltp[-_])?table[-_]size[= ](?P<value>\d+)",
+        rf"{EACH}[^\d.。;；]{{0,20}}{ROWS}\s*(?:rows|records|行|条)",
+        rf"{ROWS}\s*(?:rows|records|行|条)\s*(?:per|in each|in every|a) table",
+    ),
+    "gb_per_table": (
+        rf"{EACH}[^。;；\n]{{0,30}}?(?<![\d.]){SIZE}",
+        rf"{SIZE} (?:per|for each|a) table",
+    ),
+    "memory_gb": (
+        rf"(?:\b(?:memory|RAM)\b|内存)[^\d.。;；]{{0,12}}{SIZE}",
+        rf"{SIZE}\s*(?:of\s+)?(?:(?:DDR\d\s+)?\b(?:memory|RAM)\b|内存)",
+    ),
+    "round_trip_ms": (
+        r"(?:\bping\b|\bRTT\b|round[ -]trip|network(?:'s)? (?:mean |average )?(?:latency|delay)"
+        r"|网络(?:平均)?(?:延迟|时延|延时))[^\d.。;；]{0,20}(?P<value>\d+(?:\.\d+)?)\s*(?:ms|毫秒)",
+        r"(?P<value>\d+(?:\.\d+)?)\s*(?:ms|毫秒) (?:\w+ )?(?:network|LAN) (?:latency|delay)",
+    ),
+}
+"""What says a fact; where a first pattern finds one the later ones are not tried."""
+OF_DATASET: Final = frozenset(("tables", "rows_per_table", "gb_per_table"))
+FACTORS: Final = {"万": 1e4, "亿": 1e8, "million": 1e6, "m": 1e6, "k": 1e3, "g": 1.0, "t": 1024.0}
+SETTING: Final = re.compile(
+    r"\b(innodb_buffer_pool_size|sync_binlog|innodb_flush_log_at_trx_commit|shared_buffers"
+    r"|synchronous_commit)\b\s*(?:=|:|：|为|is|of)\s*['\"]?(\w+)",
+    re.IGNORECASE,
+)
+TOOL: Final = re.compile(r"\bsysbench\s*(?:version\s*)?v?([01]\.\d+(?:\.\d+)?)", re.IGNORECASE)
+
+
+class Facts(NamedTuple):
+    """What a page says of its set-up: as the fields of `Publication`."""
+
+    dataset: dict[str, float]
+    environment: dict[str, str]
+    settings: dict[str, str]
+    tool: str
 
 
 class Sentence(NamedTuple):
@@ -77,6 +122,32 @@ def disclosed_in(text: str) -> dict[str, str]:
     """What a page tells of its method: for each of `DISCLOSED` the words that say so."""
     found = ((name, re.search(words, text, re.IGNORECASE)) for name, words in DISCLOSED.items())
     return {name: match[0] for name, match in found if match}
+
+
+def facts_in(text: str) -> Facts:
+    """The facts of which a page gives one value; those of which it gives several are left out."""
+    bare = re.sub(r"<[^>]{0,500}>", " ", text)
+    found: dict[str, float] = {}
+    for name, patterns in FACTS.items():
+        matches = ([*re.finditer(one, bare, re.IGNORECASE)] for one in patterns)
+        values = set(map(_value, next(filter(None, matches), [])))
+        if len(values) == 1:
+            found[name] = values.pop()
+    settings: dict[str, set[str]] = {}
+    for match in SETTING.finditer(bare):
+        settings.setdefault(match[1].lower(), set()).add(match[2])
+    tools = {match[1] for match in TOOL.finditer(bare)}
+    return Facts(
+        dataset={name: value for name, value in found.items() if name in OF_DATASET},
+        environment={n: f"{value:g}" for n, value in found.items() if n not in OF_DATASET},
+        settings={name: values.pop() for name, values in settings.items() if len(values) == 1},
+        tool=f"sysbench {tools.pop()}" if len(tools) == 1 else "",
+    )
+
+
+def _value(match: re.Match[str]) -> float:
+    unit = match.groupdict().get("unit") or ""
+    return float(match["value"].replace(",", "")) * FACTORS.get(unit.lower(), 1.0)
 
 
 def _of_lines(text: str) -> Iterator[tuple[str, int]]:

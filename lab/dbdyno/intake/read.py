@@ -12,7 +12,7 @@ from dbdyno.errors import UsageError
 from dbdyno.intake.columns import Mapping, is_heading, published
 from dbdyno.intake.grids import grids_in
 from dbdyno.intake.other_logs import LoggedRow, rows_in
-from dbdyno.intake.prose import claims_in, disclosed_in, sentences
+from dbdyno.intake.prose import claims_in, disclosed_in, facts_in, sentences
 from dbdyno.intake.sysbench_log import LoggedRun, runs_in
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
@@ -24,39 +24,67 @@ MARKS: Final = (
 )
 
 
-def read(paths: Sequence[Path], mapping: Path | None = None) -> Publication:
-    """What the files say together.
+def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publication, ...]:
+    """What the files say: one publication as a rule.
+
+    Each YAML file is one. Logs, and pages whose tables have one system, are parts of one. Pages
+    that compare systems are parts of one too, unless they compare others, or print other numbers
+    for the same cells.
 
     Args:
-        paths: a publication as YAML; pages with tables; logs of sysbench, one system a file.
+        paths: publications as YAML; pages with tables; logs of sysbench, one system a file.
         mapping: a YAML file that says what columns mean.
 
     Raises:
         UsageError: a file that cannot be read, or holds nothing; with its line.
     """
     said = mapping_of(mapping) if mapping else Mapping()
-    whole = [path for path in paths if path.suffix in YAML_SUFFIXES]
-    if len(whole) > 1:
-        raise UsageError(
-            "one publication is audited at a time",
-            found=", ".join(map(str, whole)),
-            hint="audit them one after the other",
-        )
-    pages = [_page(path, said) for path in paths if path not in whole]
-    parts = {
-        "tables": tuple(table for page in pages for table in page.tables),
-        "changes": tuple(change for page in pages for change in page.changes),
-        "unread": tuple(text for page in pages for text in page.unread),
-    }
-    if whole:
-        first = publication_of(text_of(whole[0]), str(whole[0]))
-        return first.model_copy(update={**parts, "tables": (*first.tables, *parts["tables"])})
-    return Publication(
-        title=", ".join(path.name for path in paths),
-        workload=said.workload,
-        claims=tuple(claim for page in pages for claim in page.claims),
-        disclosed={name: text for page in pages for name, text in page.disclosed.items()},
-        **parts,
+    whole = [
+        publication_of(text_of(path), str(path)) for path in paths if path.suffix in YAML_SUFFIXES
+    ]
+    pages = [_page(path, said) for path in paths if path.suffix not in YAML_SUFFIXES]
+    if len(whole) == 1:
+        return (_joined([whole[0], *pages]),)
+    groups: list[list[Publication]] = []
+    for page in pages:
+        fitting = (group for group in groups if _is_part_of(page, _joined(group)))
+        if group := next(fitting, None):
+            group.append(page)
+        else:
+            groups.append([page])
+    return (*whole, *map(_joined, groups))
+
+
+def _is_part_of(page: Publication, known: Publication) -> bool:
+    """Whether two pages belong to one publication."""
+    own, theirs = ({table.system for table in one.tables} for one in (page, known))
+    if len(own) > 1 and len(theirs) > 1 and own != theirs:
+        return False
+    cells = {(cell.system, cell.key): cell for cell in known.cells()}
+    return not any(
+        before.values[metric].value != number.value
+        for cell in page.cells()
+        if (before := cells.get((cell.system, cell.key)))
+        for metric, number in cell.values.items()
+        if metric in before.values
+    )
+
+
+def _joined(parts: Sequence[Publication]) -> Publication:
+    """Several files of one publication; what the first of them says of the set-up holds."""
+    return parts[0].model_copy(
+        update={
+            "title": ", ".join(dict.fromkeys(one.title for one in parts if one.title)),
+            "tool": next((one.tool for one in parts if one.tool), ""),
+            **{
+                name: tuple(value for one in parts for value in getattr(one, name))
+                for name in ("tables", "changes", "unread", "claims")
+            },
+            **{
+                name: {k: v for one in reversed(parts) for k, v in getattr(one, name).items()}
+                for name in ("disclosed", "dataset", "environment", "settings")
+            },
+        }
     )
 
 
@@ -69,9 +97,9 @@ def _page(path: Path, mapping: Mapping) -> Publication:
     """What one file says: a log's runs, or a page's tables with the sentences around them."""
     text = text_of(path)
     if runs := [run for run in runs_in(text, str(path)) if run.has_report]:
-        return Publication(tables=(_of_runs(runs, path, mapping),))
+        return Publication(title=path.name, tables=(_of_runs(runs, path, mapping),))
     if rows := rows_in(text, str(path)):
-        return Publication(tables=tuple(_of_rows(rows, path, mapping)))
+        return Publication(title=path.name, tables=tuple(_of_rows(rows, path, mapping)))
     tables, changes, unread = [], [], []
     for grid in grids_in(text, str(path), is_heading):
         found = published(grid, mapping, str(path))
@@ -86,11 +114,15 @@ def _page(path: Path, mapping: Mapping) -> Publication:
             found="; ".join(unread) or None,
             hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
         )
+    facts = facts_in(text)
     page = Publication(
+        title=path.name,
+        workload=mapping.workload,
         tables=tuple(tables),
         changes=tuple(changes),
         unread=tuple(unread),
         disclosed=disclosed_in(text),
+        **facts._asdict(),
     )
     labels = [table.system for table in tables]
     claims = tuple(claims_in(sentences(text), labels, page.cells()))

@@ -2,21 +2,20 @@
 
 concurrency    throughput × mean latency is the number of requests in flight (Little 1961), and a
                closed loop of N connections never has more
-statements     queries over transactions is what one transaction of the workload sends
+statements     queries over transactions is what one transaction of the workload sends; where only
+               queries are printed and the workload is none that is known, queries × mean latency
+               says it, if most rows agree on one whole number
 percentiles    they rise; a share 1 - q of requests takes at least as long as the q-th, so it is
                at most mean / (1 - q) (Markov), and a closed loop's mean is at most its
                connections over its throughput; sysbench 1.0 and later print them on a grid
-copies         throughput of four digits and more repeats by chance in one pair of rows of ten
-               thousand: a row that stands twice, or whose last digits do, was copied or made of
-               the other. Percentiles lie on a grid and say nothing here
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
@@ -27,9 +26,8 @@ from dbdyno.audit.publication import (
     Printed,
     Publication,
     PublishedCell,
-    PublishedTable,
 )
-from dbdyno.language.words import Said, listed, say
+from dbdyno.language.words import Said, say
 
 ABOVE: Final = 1.005
 """Requests in flight as a share of connections, beyond what rounding allows."""
@@ -47,31 +45,95 @@ GRID_STEP: Final = math.log(1e8) / 1023
 """sysbench 1.0: 1024 sizes from 0.001 to 100,000 ms, each larger by one factor."""
 GRID_TOOL: Final = re.compile(r"sysbench[^0-9]*1\.[01]")
 OFF_GRID_MIN: Final = 3
-DIGITS_MIN: Final = 4
-"""Fewer digits repeat by chance."""
-TAIL: Final = 3
-SAME_MIN: Final = 2
-CHANCE: Final = 1e-6
+STATEMENTS_MAX: Final = 60
+"""Of a transaction of an unknown workload: more cannot be told from one another by rounding."""
+AGREE_SHARE: Final = 0.8
+AGREE_MIN: Final = 4
+"""Rows, and their share, that must agree on the statements of an unknown workload."""
+OTHER_SHARE: Final = 0.6
+"""Of the statements of a known workload, above which the client may be why fewer are in flight."""
+FAR_ABOVE: Final = 1.25
+"""A row is that far from statements that others agree on; less may be how they were inferred."""
 
 
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
-    """All rules on every cell, then those that look at all cells."""
+    """All rules on every cell."""
     closed = not publication.disclosed.get("rate")
+    each = _statements_by_workload(cells, closed=closed)
     if closed:
-        yield from _concurrency(cells)
+        yield from _concurrency(cells, each)
+    known = {workload: one for workload, one in each.items() if not one.rows}
     for cell in cells:
-        yield from _percentiles(cell, closed=closed)
+        yield from _percentiles(cell, known, closed=closed)
     yield from _statements(cells)
     if GRID_TOOL.search(publication.tool):
         yield from _grid(cells)
-    yield from _copies(publication.tables)
 
 
-def _concurrency(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+class _Each(NamedTuple):
+    """Statements of a workload's transaction, and in how many of how many rows they were seen.
+
+    Both are 0 where sysbench's workload is known.
+    """
+
+    statements: int
+    rows: int = 0
+    of: int = 0
+
+
+def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> Mapping[str, _Each]:
+    """What is known of each workload, or what most rows with queries and a mean agree on.
+
+    So a workload whose name is known may have other options, with far fewer statements: a little
+    less in flight is the client's doing.
+    """
+    found: dict[str, _Each] = {}
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        known = statements_of(workload)
+        if known is not None:
+            found[workload] = _Each(known)
+        in_flight = [
+            (qps.low * mean.low / 1e3 / cell.threads, qps.high * mean.high / 1e3 / cell.threads)
+            for cell in cells
+            if cell.workload == workload
+            and cell.threads > 0
+            and TPS not in cell.values
+            and (qps := cell.values.get(QPS))
+            and (mean := cell.values.get(MEAN))
+        ]
+        agree = {
+            count: sum(low <= ABOVE * count and high >= BELOW * count for low, high in in_flight)
+            for count in range(1, STATEMENTS_MAX + 1)
+        }
+        count = max(agree, key=lambda one: agree[one])
+        is_other = known is None or count <= OTHER_SHARE * known
+        if closed and is_other and agree[count] >= max(AGREE_MIN, AGREE_SHARE * len(in_flight)):
+            found[workload] = _Each(count, agree[count], len(in_flight))
+    return found
+
+
+def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Iterator[LedgerEntry]:
     """More in flight than there are connections; less; and one cell that alone has far less."""
-    seen = [(cell, found) for cell in cells if (found := _in_flight(cell))]
+    seen = [(cell, found) for cell in cells if (found := _in_flight(cell, each))]
+    for workload, one in each.items():
+        if one.rows and one.statements > 1:
+            yield LedgerEntry(
+                severity=Severity.NOTE,
+                rule="statements",
+                sentence=say(
+                    "a transaction of {workload} seems to have {count} statements",
+                    workload=workload or "?",
+                    count=one.statements,
+                ),
+                arithmetic=say(
+                    "queries × mean latency over connections, in {rows} of {of} rows",
+                    rows=one.rows,
+                    of=one.of,
+                ),
+            )
     for cell, flight in seen:
-        if flight.low > ABOVE:
+        inferred = bool(each.get(cell.workload, _Each(0)).rows)
+        if flight.low > (FAR_ABOVE if inferred else ABOVE):
             severity, sentence = (
                 Severity.CONTRADICTION,
                 say(
@@ -113,18 +175,18 @@ def _concurrency(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
 class _InFlight(NamedTuple):
     """Requests in flight as a share of the connections, and the least and most by rounding."""
 
+    tps: float
     share: float
     low: float
     high: float
 
     def arithmetic(self, cell: PublishedCell) -> Said:
         """How it follows from what was printed."""
-        tps, mean = _transactions(cell), cell.values[MEAN]
-        threads = cell.threads
+        mean, threads = cell.values[MEAN], cell.threads
         return say(
             "{tps:.6g}/s × {mean} ms = {in_flight:.4g} in flight, {least:.4g} to {most:.4g} with"
             " rounding",
-            tps=tps[0] if tps else 0.0,
+            tps=self.tps,
             mean=mean.text,
             in_flight=self.share * threads,
             least=self.low * threads,
@@ -132,12 +194,12 @@ class _InFlight(NamedTuple):
         )
 
 
-def _in_flight(cell: PublishedCell) -> _InFlight | None:
-    rate, mean = _transactions(cell), cell.values.get(MEAN)
+def _in_flight(cell: PublishedCell, each: Mapping[str, _Each]) -> _InFlight | None:
+    rate, mean = _transactions(cell, each), cell.values.get(MEAN)
     if rate is None or mean is None or cell.threads <= 0:
         return None
     shares = zip(rate, (mean.value, mean.low, mean.high), strict=True)
-    return _InFlight(*(tps * ms / 1e3 / cell.threads for tps, ms in shares))
+    return _InFlight(rate[0], *(tps * ms / 1e3 / cell.threads for tps, ms in shares))
 
 
 def _is_alone(
@@ -149,14 +211,16 @@ def _is_alone(
     return flight.high < ALONE and len(usual) >= ALONE_AMONG and len(usual) >= len(others) - 1
 
 
-def _transactions(cell: PublishedCell) -> tuple[float, float, float] | None:
+def _transactions(
+    cell: PublishedCell, each: Mapping[str, _Each]
+) -> tuple[float, float, float] | None:
     """Transactions a second with what rounding allows: as printed, or from queries."""
     if (tps := cell.values.get(TPS)) is not None:
         return tps.value, tps.low, tps.high
-    qps, each = cell.values.get(QPS), statements_of(cell.workload)
-    if qps is None or each is None:
+    qps, known = cell.values.get(QPS), each.get(cell.workload)
+    if qps is None or known is None:
         return None
-    return qps.value / each, qps.low / each, qps.high / each
+    return qps.value / known.statements, qps.low / known.statements, qps.high / known.statements
 
 
 def statements_of(workload: str) -> int | None:
@@ -222,7 +286,9 @@ def _is_near(known: int, low: float, high: float) -> bool:
     return low <= known * (1 + STATEMENTS_OFF) and high >= known * (1 - STATEMENTS_OFF)
 
 
-def _percentiles(cell: PublishedCell, *, closed: bool) -> Iterator[LedgerEntry]:
+def _percentiles(
+    cell: PublishedCell, each: Mapping[str, _Each], *, closed: bool
+) -> Iterator[LedgerEntry]:
     known = cell.quantiles()
     rising = [("min", cell.values.get("latency_ms_min")), *((m, n) for _, m, n in known)]
     rising.append(("max", cell.values.get("latency_ms_max")))
@@ -234,7 +300,7 @@ def _percentiles(cell: PublishedCell, *, closed: bool) -> Iterator[LedgerEntry]:
                 say("{less} is above {more}", less=less, more=more),
                 say("{small} ms > {large} ms", small=small.text, large=large.text),
             )
-    mean = _mean(cell, closed=closed)
+    mean = _mean(cell, each, closed=closed)
     if mean is None:
         return
     low_ms, high_ms, said = mean
@@ -264,14 +330,16 @@ def _percentiles(cell: PublishedCell, *, closed: bool) -> Iterator[LedgerEntry]:
             )
 
 
-def _mean(cell: PublishedCell, *, closed: bool) -> tuple[float, float, str] | None:
+def _mean(
+    cell: PublishedCell, each: Mapping[str, _Each], *, closed: bool
+) -> tuple[float, float, str] | None:
     """The least and most that mean latency may be, ms, and where that comes from.
 
     Where none was printed, a closed loop's is at most its connections over its throughput.
     """
     if mean := cell.values.get(MEAN):
         return mean.low, mean.high, f"{mean.text} ms"
-    rate = _transactions(cell)
+    rate = _transactions(cell, each)
     if closed and rate is not None and rate[1] > 0:
         most_ms = 1e3 * cell.threads / rate[1]
         return 0.0, most_ms, f"{cell.threads} / {rate[0]:.6g} = {most_ms:.4g} ms"
@@ -318,84 +386,3 @@ def is_on_grid(number: Printed) -> bool:
         number.low - 1e-9 <= GRID_LEAST_MS * math.exp(k * GRID_STEP) <= number.high + 1e-9
         for k in (near - 1, near, near + 1)
     )
-
-
-# Copies.
-
-
-def _copies(tables: tuple[PublishedTable, ...]) -> Iterator[LedgerEntry]:
-    """Rows of tables, pair by pair; the same cells printed twice are one measurement."""
-    rows = [
-        (table, metric, values)
-        for table in tables
-        for metric, values in table.values.items()
-        if metric in (TPS, QPS)
-    ]
-    for (one, metric, first), (other, other_metric, second) in combinations(rows, 2):
-        if metric != other_metric or _is_one_measurement(one, other):
-            continue
-        same = [a for a, b in zip(first, second, strict=False) if _is_same(a, b)]
-        if len(same) >= SAME_MIN:
-            yield LedgerEntry(
-                severity=Severity.CONTRADICTION,
-                rule="copies",
-                sentence=say(
-                    "{count} numbers of two different measurements are the same to the last digit:"
-                    " {first} and {second}",
-                    count=len(same),
-                    first=_title(one),
-                    second=_title(other),
-                ),
-                arithmetic=say(
-                    "{metric}: {values}", metric=metric, values=listed(v.text for v in same)
-                ),
-            )
-            continue
-        tails = [_same_tail(a, b) for a, b in zip(first, second, strict=False)]
-        if sum(tails) >= 2 and _chance(sum(tails), len(tails)) < CHANCE:
-            yield LedgerEntry(
-                severity=Severity.NOTE,
-                rule="copies",
-                sentence=say(
-                    "{count} numbers of two different measurements end with the same three digits:"
-                    " {first} and {second}",
-                    count=sum(tails),
-                    first=_title(one),
-                    second=_title(other),
-                ),
-                arithmetic=say("by chance in one of {chance:.0e}", chance=1 / CHANCE),
-            )
-
-
-def _title(table: PublishedTable) -> str:
-    parts = (table.system, table.workload, *(f"{k} {v}" for k, v in table.at.items()))
-    return ", ".join(part for part in parts if part)
-
-
-def _digits(number: Printed) -> str:
-    return number.text.replace(".", "").lstrip("0+-")
-
-
-def _is_same(one: Printed, other: Printed) -> bool:
-    return one.value == other.value and len(_digits(one)) >= DIGITS_MIN
-
-
-def _same_tail(one: Printed, other: Printed) -> bool:
-    """Whether numbers of equal precision end alike, though they are not the same."""
-    if one.decimals != other.decimals or one.value == other.value:
-        return False
-    first, second = _digits(one), _digits(other)
-    return min(len(first), len(second)) > TAIL + 1 and first[-TAIL:] == second[-TAIL:]
-
-
-def _chance(alike: int, count: int) -> float:
-    """At most: so many pairs of `count` that agree in three digits by chance."""
-    share = 10.0**-TAIL
-    ways = 1.0
-    for place in range(alike):
-        ways *= (count - place) / (place + 1)
-    return ways * share**alike
-
-
-def _is_one_measurement(one: PublishedTable, other: PublishedTable) -> bool:
-    return (one.system, one.workload, one.at) == (other.system, other.workload, other.at)

@@ -122,11 +122,12 @@ def _numbers(
     if claim.values or said.conditional:
         return
     for ratio in said.ratios:
-        wanted = Wanted("it", ratio.text, ratio.low, ratio.high)
-        if said.extent is Extent.SOMEWHERE or ratio.low == 0 or ratio.high == float("inf"):
+        wanted = Wanted(said.subject, ratio.text, ratio.low, ratio.high)
+        is_bound = ratio.is_range or ratio.low == 0 or ratio.high == float("inf")
+        if said.extent is Extent.SOMEWHERE or is_bound:
             yield from _bounded(claim, said, wanted)
-        else:
-            yield _recomputed(claim, said, wanted, list(said.cells))
+        elif pairs(list(said.cells), said.subject, said.other):
+            yield _recomputed(claim, said, wanted, list(said.cells), elsewhere=cells)
 
 
 def _mean_of_others(claim: AuditedClaim, about: str, number: Printed) -> LedgerEntry | None:
@@ -165,13 +166,30 @@ def _is_about(about: str, cell: PublishedCell) -> bool:
 
 
 def _recomputed(
-    claim: AuditedClaim, said: Meaning, wanted: Wanted, cells: list[PublishedCell]
+    claim: AuditedClaim,
+    said: Meaning,
+    wanted: Wanted,
+    cells: list[PublishedCell],
+    elsewhere: Sequence[PublishedCell] = (),
 ) -> LedgerEntry:
-    """The subset of the tables, and the comparator, of which a ratio is true."""
+    """The subset of the tables, and the comparator, of which a ratio is true.
+
+    Args:
+        elsewhere: cells that the sentence may mean beside those that it seems to name.
+    """
     every = list(_ratios(cells, said.subject, said.metrics))
     close = [one for one in every if wanted.agrees(one.value)]
     whole = next((one for one in every if one.against == said.other), None)
     shown = {"about": wanted.about, "number": wanted.printed}
+    others = () if close else _ratios(list(elsewhere), said.subject, said.metrics)
+    for found in others:
+        if wanted.agrees(found.value):
+            return _headline(
+                claim,
+                Severity.OVER_CLAIM,
+                say("{about}: {number} is what other cells give than it names", **shown),
+                say("{told}; {whole}", told=found.told, whole=_beside(whole)),
+            )
     if not close:
         return _headline(
             claim,

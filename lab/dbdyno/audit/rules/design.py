@@ -23,6 +23,7 @@ DROP: Final = 0.03
 """Less is what one run differs by from the next."""
 SHOWN: Final = 3
 MEMORY: Final = re.compile(r"buffer_pool|cache|memory|内存")
+CACHES: Final = re.compile(r"innodb[_-]buffer[_-]pool[_-]size|shared_buffers")
 ROW_BYTES: Final = (150, 400)
 """A row of sysbench with its index takes 190 to 300 bytes in InnoDB."""
 GIB: Final = 1024**3
@@ -170,48 +171,84 @@ def _crossovers(publication: Publication, cells: list[PublishedCell]) -> Iterato
 
 
 def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
-    about, data = publication.environment, publication.dataset
-    network_ms = _number(about.get("network_ms"))
+    about = publication.environment
+    yield from _round_trips(
+        cells,
+        _number(about.get("network_ms")),
+        Severity.CONTRADICTION,
+        say("a latency is below one round trip of the stated network"),
+    )
+    yield from _round_trips(
+        cells,
+        _number(about.get("round_trip_ms")),
+        Severity.OVER_CLAIM,
+        say(
+            "a latency is below the round trip that the page names, which cannot be with client "
+            "and server at its ends"
+        ),
+    )
+    memory_gb = _number(about.get("memory_gb"))
+    axes = dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name))
+    sizes = {
+        axis: max((size for one in cells if (size := _number(one.at.get(axis)))), default=0.0)
+        for axis in axes
+    }
+    sizes |= {
+        name: size
+        for name, value in publication.settings.items()
+        if CACHES.fullmatch(name) and (size := _gigabytes(value))
+    }
+    for name, size in sizes.items():
+        if memory_gb and size > memory_gb:
+            yield LedgerEntry(
+                severity=Severity.CONTRADICTION,
+                rule="physics",
+                sentence=say("{axis} is larger than the machine's memory", axis=name),
+                arithmetic=say("{size:g} GB > {memory:g} GB", size=size, memory=memory_gb),
+            )
+    yield from _bytes_of_rows(publication.dataset)
+
+
+def _round_trips(
+    cells: list[PublishedCell], network_ms: float | None, severity: Severity, sentence: Said
+) -> Iterator[LedgerEntry]:
+    """Latencies below what a packet takes there and back."""
     for cell in cells if network_ms else ():
         times = [n for m, n in cell.values.items() if m.startswith("latency_ms_")]
         fastest = min(times, key=lambda one: one.high, default=None)
         if network_ms and fastest and fastest.high < network_ms:
             yield LedgerEntry(
-                severity=Severity.CONTRADICTION,
+                severity=severity,
                 rule="physics",
-                sentence=say("a latency is below one round trip of the stated network"),
+                sentence=sentence,
                 arithmetic=say(
                     "{latency} ms < {network:g} ms", latency=fastest.text, network=network_ms
                 ),
                 place=cell.title,
             )
-    memory_gb = _number(about.get("memory_gb"))
-    for axis in dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name)):
-        sizes = [_number(cell.at.get(axis)) for cell in cells]
-        most = max((size for size in sizes if size), default=0.0)
-        if memory_gb and most > memory_gb:
-            yield LedgerEntry(
-                severity=Severity.CONTRADICTION,
-                rule="physics",
-                sentence=say("{axis} is larger than the machine's memory", axis=axis),
-                arithmetic=say("{size:g} GB > {memory:g} GB", size=most, memory=memory_gb),
-            )
-    rows = data.get("tables", 0) * data.get("rows_per_table", 0)
-    if rows and (size_gb := data.get("size_gb")):
-        each = size_gb * GIB / rows
-        if not ROW_BYTES[0] <= each <= ROW_BYTES[1]:
-            yield LedgerEntry(
-                severity=Severity.OVER_CLAIM,
-                rule="physics",
-                sentence=say("the dataset's size does not fit its rows"),
-                arithmetic=say(
-                    "{size:g} GB / {rows:.3g} rows = {each:.0f} bytes each; a row of sysbench takes"
-                    " 190 to 300",
-                    size=size_gb,
-                    rows=rows,
-                    each=each,
-                ),
-            )
+
+
+def _bytes_of_rows(data: Mapping[str, float]) -> Iterator[LedgerEntry]:
+    """The size of all tables, or of one, against its rows."""
+    rows, each_gb = data.get("rows_per_table", 0), data.get("gb_per_table")
+    size_gb = data.get("size_gb") if each_gb is None else each_gb
+    rows *= data.get("tables", 0) if each_gb is None else 1
+    if not rows or not size_gb:
+        return
+    each = size_gb * GIB / rows
+    if not ROW_BYTES[0] <= each <= ROW_BYTES[1]:
+        yield LedgerEntry(
+            severity=Severity.OVER_CLAIM,
+            rule="physics",
+            sentence=say("the dataset's size does not fit its rows"),
+            arithmetic=say(
+                "{size:g} GB / {rows:.3g} rows = {each:.0f} bytes each; a row of sysbench takes"
+                " 190 to 300",
+                size=size_gb,
+                rows=rows,
+                each=each,
+            ),
+        )
 
 
 def _settings(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:

@@ -1,0 +1,249 @@
+"""Numbers of two measurements that are alike by more than chance.
+
+copies     throughput of four digits and more repeats by chance in one pair of rows of ten
+           thousand: a row that stands twice, or whose last digits do, was copied or made of the
+           other. Percentiles lie on a grid and say nothing here
+digits     the last three digits of two systems' throughputs in one cell agree by chance in one of
+           a thousand, what follows the point of two mean latencies in one of a hundred or fewer:
+           their differences are then whole thousands of a unit, or whole milliseconds. Over all
+           cells of two systems that is counted
+
+Both are asked within a publication, and between publications that are audited together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final
+
+from dbdyno.audit.ledger import LedgerEntry, Severity
+from dbdyno.audit.publication import (
+    MEAN,
+    QPS,
+    TPS,
+    Printed,
+    Publication,
+    PublishedCell,
+    PublishedTable,
+    pairs,
+)
+from dbdyno.language.words import Said, listed, say
+
+DIGITS_MIN: Final = 4
+"""Fewer digits repeat by chance."""
+TAIL: Final = 3
+SAME_MIN: Final = 2
+ALIKE_MIN: Final = 3
+"""Cells whose digits agree, below which nothing is said of two systems."""
+CHANCE: Final = 1e-6
+SHOWN: Final = 4
+
+
+def check(publication: Publication, cells: Sequence[PublishedCell]) -> Iterator[LedgerEntry]:
+    """Rows that stand twice, and systems whose digits agree, within one publication."""
+    alike = set()
+    if not publication.disclosed.get("rate"):
+        for first, second in combinations(dict.fromkeys(cell.system for cell in cells), 2):
+            if entry := _digits_of(cells, first, second):
+                alike.add(frozenset((first, second)))
+                yield entry
+    rows = _rows_of(publication)
+    for one, other in combinations(rows, 2):
+        if not _is_one_measurement(one[0], other[0]):
+            beside = frozenset((one[0].system, other[0].system))
+            yield from _copied(one, other, say_tails=beside not in alike)
+
+
+def between(first: Publication, second: Publication) -> Iterator[LedgerEntry]:
+    """The same of two publications; their systems need other labels where they are not the same.
+
+    A row that stands in both for one system of one version was measured once and printed twice.
+    """
+    for one in _rows_of(first):
+        for other in _rows_of(second):
+            system = one[0].system
+            same = other[0].system == system and first.systems.get(system) == (
+                second.systems.get(system)
+            )
+            if same and _is_one_measurement(one[0], other[0]):
+                yield from _printed_twice(one, other)
+            else:
+                yield from _copied(one, other, say_tails=False)
+    ours, theirs = "%s (1)", "%s (2)"
+    cells = [
+        cell.model_copy(update={"system": name % cell.system})
+        for name, of in ((ours, first), (theirs, second))
+        for cell in of.cells()
+    ]
+    for system in dict.fromkeys(table.system for table in first.tables):
+        for other_system in dict.fromkeys(table.system for table in second.tables):
+            if entry := _digits_of(cells, ours % system, theirs % other_system):
+                yield entry
+
+
+_Row = tuple[PublishedTable, str, tuple[Printed, ...]]
+
+
+def _rows_of(publication: Publication) -> list[_Row]:
+    """Each throughput's row of each table, with the workload that holds for all."""
+    return [
+        (table.model_copy(update={"workload": table.workload or publication.workload}), m, values)
+        for table in publication.tables
+        for m, values in table.values.items()
+        if m in (TPS, QPS)
+    ]
+
+
+def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEntry]:
+    """Two rows of one metric; the same cells printed twice are one measurement."""
+    (one, metric, values), (other, other_metric, others) = first, second
+    if metric != other_metric:
+        return
+    same = [a for a, b in zip(values, others, strict=False) if _is_same(a, b)]
+    if len(same) >= SAME_MIN:
+        yield LedgerEntry(
+            severity=Severity.CONTRADICTION,
+            rule="copies",
+            sentence=say(
+                "{count} numbers of two different measurements are the same to the last digit:"
+                " {first} and {second}",
+                count=len(same),
+                first=_title(one),
+                second=_title(other),
+            ),
+            arithmetic=say(
+                "{metric}: {values}", metric=metric, values=listed(v.text for v in same)
+            ),
+        )
+        return
+    tails = [_same_tail(a, b) for a, b in zip(values, others, strict=False)]
+    chance = chance_of([10.0**-TAIL] * len(tails), sum(tails))
+    if say_tails and sum(tails) >= SAME_MIN and chance < CHANCE:
+        yield LedgerEntry(
+            severity=Severity.NOTE,
+            rule="copies",
+            sentence=say(
+                "{count} numbers of two different measurements end with the same three digits:"
+                " {first} and {second}",
+                count=sum(tails),
+                first=_title(one),
+                second=_title(other),
+            ),
+            arithmetic=say("by chance in one of {chance:.0e}", chance=1 / CHANCE),
+        )
+
+
+def _printed_twice(first: _Row, second: _Row) -> Iterator[LedgerEntry]:
+    (one, metric, values), (_, other_metric, others) = first, second
+    same = [a for a, b in zip(values, others, strict=False) if _is_same(a, b)]
+    if metric == other_metric and len(same) >= SAME_MIN:
+        yield LedgerEntry(
+            severity=Severity.NOTE,
+            rule="copies",
+            sentence=say(
+                "{system} has the same numbers in both publications: it was measured once, not"
+                " beside each of the others",
+                system=_title(one),
+            ),
+            arithmetic=say(
+                "{metric}: {values}", metric=metric, values=listed(v.text for v in same)
+            ),
+        )
+
+
+def _digits_of(cells: Sequence[PublishedCell], first: str, second: str) -> LedgerEntry | None:
+    """Whether the digits of two systems agree in more cells than chance gives."""
+    chances: list[float] = []
+    alike: list[Said] = []
+    for one, other in pairs(list(cells), first, second):
+        for metric, number, its in _comparable(one, other):
+            if metric == MEAN:
+                chances.append(10.0**-number.decimals)
+                is_alike = _same_fraction(number, its)
+            else:
+                chances.append(10.0**-TAIL)
+                is_alike = _same_tail(number, its)
+            if is_alike:
+                alike.append(say("{one} and {other}", one=number.text, other=its.text))
+    chance = chance_of(chances, len(alike))
+    if len(alike) < ALIKE_MIN or chance >= CHANCE:
+        return None
+    return LedgerEntry(
+        severity=Severity.OVER_CLAIM,
+        rule="digits",
+        sentence=say(
+            "{alike} of {count} numbers of {first} and {second} differ by whole thousands of their"
+            " last place or by whole milliseconds: they were not measured independently",
+            alike=len(alike),
+            count=len(chances),
+            first=first,
+            second=second,
+        ),
+        arithmetic=say(
+            "{pairs}; chance gives so many in one of {times:.0e} publications",
+            pairs=listed(alike[:SHOWN], "; "),
+            times=1 / max(chance, 1e-12),
+        ),
+    )
+
+
+def _comparable(one: PublishedCell, other: PublishedCell) -> Iterator[tuple[str, Printed, Printed]]:
+    """Numbers that are independent of each other: transactions or else queries, and the mean."""
+    rates = [m for m in (TPS, QPS) if m in one.values and m in other.values]
+    for metric in rates[:1]:
+        number, its = one.values[metric], other.values[metric]
+        if min(len(_digits(number)), len(_digits(its))) > TAIL + 1 and not _round(number, its):
+            yield metric, number, its
+    if MEAN in one.values and MEAN in other.values:
+        number, its = one.values[MEAN], other.values[MEAN]
+        if number.decimals == its.decimals >= 2 and not _round(number, its):
+            yield MEAN, number, its
+
+
+def _round(one: Printed, other: Printed) -> bool:
+    """Whether both end with a zero, as numbers do that were rounded further than they show."""
+    return _digits(one).endswith("0") and _digits(other).endswith("0")
+
+
+def chance_of(chances: Sequence[float], alike: int) -> float:
+    """How often so many or more of independent events happen together, each with its chance."""
+    so_many = [1.0]
+    for chance in chances:
+        stays = [*((1 - chance) * one for one in so_many), 0.0]
+        grows = [0.0, *(chance * one for one in so_many)]
+        so_many = [a + b for a, b in zip(stays, grows, strict=True)]
+    return sum(so_many[alike:])
+
+
+def _title(table: PublishedTable) -> str:
+    parts = (table.system, table.workload, *(f"{k} {v}" for k, v in table.at.items()))
+    return ", ".join(part for part in parts if part)
+
+
+def _digits(number: Printed) -> str:
+    return (number.text + "0" * number.dropped).replace(".", "").lstrip("0+-")
+
+
+def _is_same(one: Printed, other: Printed) -> bool:
+    return one.value == other.value and len(_digits(one)) >= DIGITS_MIN
+
+
+def _same_tail(one: Printed, other: Printed) -> bool:
+    """Whether numbers of equal precision end alike, though they are not the same."""
+    if one.decimals != other.decimals or one.value == other.value or _round(one, other):
+        return False
+    first, second = _digits(one), _digits(other)
+    return min(len(first), len(second)) > TAIL + 1 and first[-TAIL:] == second[-TAIL:]
+
+
+def _same_fraction(one: Printed, other: Printed) -> bool:
+    """Whether times of equal precision differ by whole milliseconds, though not by none."""
+    if one.value == other.value:
+        return False
+    places = one.decimals
+    return _digits(one)[-places:].zfill(places) == _digits(other)[-places:].zfill(places)
+
+
+def _is_one_measurement(one: PublishedTable, other: PublishedTable) -> bool:
+    return (one.system, one.workload, one.at) == (other.system, other.workload, other.at)

@@ -3,7 +3,8 @@
     .venv/bin/python -m validation.power widths --runs 6           # about 45 minutes
     .venv/bin/python -m validation.power ties --runs 40 --time 2m     # about two hours
     .venv/bin/python -m validation.power planted --runs 10 --time 10m
-    .venv/bin/python -m validation.power demo --runs 10 --time 5m     # about one hour
+    .venv/bin/python -m validation.power demo --runs 10 --time 5m \
+        --workload oltp_write_only --threads 8,32                       # about one hour
 
 `widths` measures one system against itself, by turns in three blocks of 4 s of warm-up and 10 s of
 window, and with a time as long as those took; it compares the half widths of the intervals. `ties`

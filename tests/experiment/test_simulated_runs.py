@@ -48,7 +48,8 @@ def test_nothing_is_lost_and_nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> 
             labs += counts["lab"]
     del happened["lab"]
     sys.stdout.write(f"{SEEDS} runs, {labs} labs, lost or doubled: 0; {dict(happened)}\n")
-    assert len(happened) == 12 or SEEDS < 100, "every kind of misfortune came"
+    # The rarest of them comes once in some 200 runs.
+    assert len(happened) == 12 or SEEDS < 1000, "every kind of misfortune came"
 
 
 def lived_through(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:

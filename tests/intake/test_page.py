@@ -91,6 +91,8 @@ def test_facts_of_the_set_up_are_read_where_they_are_plain() -> None:
     assert facts.environment == {"memory_gb": "64"}
     assert facts.dataset == {"rows_per_table": 1_500_000}
     assert facts.tool == "sysbench 1.0.17"
+    hostile = "1" * 100_000 + " " * 100_000 + "\n \n" * 50_000 + "<" * 10_000
+    assert facts_in(hostile).dataset == {}, "and soon"
     two = facts_in("Memory: 64 GB. The client's memory: 16 GB. sysbench 0.5, sysbench 1.0.20")
     assert (two.environment, two.tool) == ({}, ""), "which of them is meant is not plain"
 

@@ -38,9 +38,10 @@ DISCLOSED: Final[Mapping[str, str]] = {
     r"|双\s*[1一]",
     "rate": r"\bopen[ -]loop\b|arrival rate|--rate[= ][1-9]",
 }
-SIZE: Final = r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>[GT])i?B?(?![A-Za-z])"
+SIZE: Final = r"(?<![\d.])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?P<unit>[GT])i?B?(?![A-Za-z])"
 ROWS: Final = (
-    r"(?P<value>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>万|亿|million|M(?![A-Za-z])|k(?![A-Za-z]))?"
+    r"(?<![\d,.])(?P<value>\d[\d,]{0,14}(?:\.\d{1,6})?)\s*"
+    r"(?P<unit>万|亿|million|M(?![A-Za-z])|k(?![A-Za-z]))?"
 )
 EACH: Final = r"(?:(?:each|every|per|one) table|每张?(?:数据)?表|单表|一张表)"
 FACTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -61,7 +62,8 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "round_trip_ms": (
         r"(?:\bping\b|\bRTT\b|round[ -]trip|network(?:'s)? (?:mean |average )?(?:latency|delay)"
         r"|网络(?:平均)?(?:延迟|时延|延时))[^\d.。;；]{0,20}(?P<value>\d+(?:\.\d+)?)\s*(?:ms|毫秒)",
-        r"(?P<value>\d+(?:\.\d+)?)\s*(?:ms|毫秒) (?:\w+ )?(?:network|LAN) (?:latency|delay)",
+        r"(?<![\d.])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?:ms|毫秒) "
+        r"(?:\w+ )?(?:network|LAN) (?:latency|delay)",
     ),
 }
 """What says a fact; where a first pattern finds one the later ones are not tried."""
@@ -126,7 +128,8 @@ def disclosed_in(text: str) -> dict[str, str]:
 
 def facts_in(text: str) -> Facts:
     """The facts of which a page gives one value; those of which it gives several are left out."""
-    bare = re.sub(r"<[^>]{0,500}>", " ", text)
+    lines = (" ".join(line.split()) for line in re.sub(r"<[^>]{0,500}>", " ", text).splitlines())
+    bare = "\n".join(filter(None, lines))  # long white space would take patterns long
     found: dict[str, float] = {}
     for name, patterns in FACTS.items():
         matches = ([*re.finditer(one, bare, re.IGNORECASE)] for one in patterns)

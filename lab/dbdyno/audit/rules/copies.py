@@ -100,8 +100,7 @@ def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEnt
     (one, metric, values), (other, other_metric, others) = first, second
     if metric != other_metric:
         return
-    same = [a for a, b in zip(values, others, strict=False) if _is_same(a, b)]
-    if len(same) >= SAME_MIN:
+    if same := _same_numbers(first, second):
         yield LedgerEntry(
             severity=Severity.CONTRADICTION,
             rule="copies",
@@ -112,9 +111,7 @@ def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEnt
                 first=_title(one),
                 second=_title(other),
             ),
-            arithmetic=say(
-                "{metric}: {values}", metric=metric, values=listed(v.text for v in same)
-            ),
+            arithmetic=_told(first[1], same),
         )
         return
     tails = [_same_tail(a, b) for a, b in zip(values, others, strict=False)]
@@ -134,21 +131,28 @@ def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEnt
         )
 
 
-def _printed_twice(first: _Row, second: _Row) -> Iterator[LedgerEntry]:
-    (one, metric, values), (_, other_metric, others) = first, second
+def _same_numbers(first: _Row, second: _Row) -> list[Printed]:
+    """Numbers that two rows of one metric share to the last digit; none if chance may be why."""
+    (_, metric, values), (_, other_metric, others) = first, second
     same = [a for a, b in zip(values, others, strict=False) if _is_same(a, b)]
-    if metric == other_metric and len(same) >= SAME_MIN:
+    return same if metric == other_metric and len(same) >= SAME_MIN else []
+
+
+def _told(metric: str, numbers: Sequence[Printed]) -> Said:
+    return say("{metric}: {values}", metric=metric, values=listed(v.text for v in numbers))
+
+
+def _printed_twice(first: _Row, second: _Row) -> Iterator[LedgerEntry]:
+    if same := _same_numbers(first, second):
         yield LedgerEntry(
             severity=Severity.NOTE,
             rule="copies",
             sentence=say(
                 "{system} has the same numbers in both publications: it was measured once, not"
                 " beside each of the others",
-                system=_title(one),
+                system=_title(first[0]),
             ),
-            arithmetic=say(
-                "{metric}: {values}", metric=metric, values=listed(v.text for v in same)
-            ),
+            arithmetic=_told(first[1], same),
         )
 
 

@@ -302,6 +302,38 @@ def test_a_lost_connection_is_opened_again_if_that_is_ignored(shell: Shell, thre
     ), ended.stdout
 
 
+def test_a_connection_that_is_closed_while_its_script_sleeps(shell: Shell) -> None:
+    script = """
+      ffi.cdef"int usleep(unsigned int);"
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event()
+        con:query("SET SESSION wait_timeout = 1")
+        ffi.C.usleep(2500000)
+        con:query("SELECT 1")
+      end
+    """
+    line = "script.lua --threads=2 --time=4 run"
+    ended = shell(line.replace("run", "--mysql-ignore-errors=2013 run"), script)
+    found = re.search(r"reconnects: +([0-9]+)", ended.stdout)
+    assert found, ended.stdout
+    assert int(found[1]) >= 2, ended.stdout
+    fatal = shell(line, status=1)
+    assert "2013" in fatal.stdout, fatal.stdout
+
+
+def test_a_statement_longer_than_a_packet(shell: Shell) -> None:
+    script = """
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event()
+        local text = string.rep("x", 17 * 1024 * 1024)
+        print(con:query_row("SELECT LENGTH('" .. text .. "')"))
+        print(con:query_row("SELECT 2"))
+      end
+    """
+    ended = shell("script.lua --verbosity=1 --events=1 --time=60 run", script)
+    assert ended.stdout.splitlines() == [str(17 * 1024 * 1024), "2"]
+
+
 @pytest.mark.parametrize("connections", [1, 2])
 def test_an_answer_that_no_script_can_take_ends_the_run(shell: Shell, connections: int) -> None:
     """Whether the loop has the connection (one) or the script waits by itself (two)."""

@@ -324,6 +324,46 @@ def test_a_thread_can_have_a_loop_of_its_own(shell: Shell) -> None:
     assert plain.stdout == "ran\n", plain
 
 
+def test_a_loop_of_ones_own_waits_in_the_queue_of_the_rate(shell: Shell) -> None:
+    script = """
+      ffi.cdef[[bool sb_more_events(int); void sb_event_start(int); void sb_event_stop(int);
+                int usleep(unsigned int);]]
+      function thread_run(id)
+        while ffi.C.sb_more_events(id) do
+          ffi.C.sb_event_start(id)
+          ffi.C.usleep(100000)
+          ffi.C.sb_event_stop(id)
+        end
+      end
+      function event() end
+    """
+    ended = shell("script.lua --rate=20 --time=3 run", script)
+    longest = re.search(r"max: +([0-9.]+)", ended.stdout)
+    assert longest, ended
+    # Twice as many are due as can be done: the last ones have waited for more than a second.
+    assert float(longest[1]) > 1000, ended
+
+
+def test_an_interrupt_of_init_ends_the_run(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "slow.lua").write_text(
+        "ffi.cdef'int usleep(unsigned int);' function event() end function init()\n"
+        "print('in init'); io.stdout:flush(); for _ = 1, 600 do ffi.C.usleep(50000) end end"
+    )
+    lab = str(Path(servers_open.__file__).parents[2])
+    with subprocess.Popen(
+        [sys.executable, "-c", ENTRY, "slow.lua", "--time=1", "run"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": lab},
+    ) as process:
+        assert process.stdout is not None
+        assert any(line == "in init\n" for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 128 + signal.SIGINT
+        assert "Threads started!" not in process.stdout.read()
+
+
 def test_luajit_can_be_switched_off(shell: Shell) -> None:
     script = "print('JIT', jit.status() and 'on' or 'off')"
     for typed, status in (("--luajit-cmd", "on"), ("--luajit-cmd=off", "off")):
@@ -363,9 +403,9 @@ def test_a_server_that_is_not_there_is_told_as_sysbench_does(shell: Shell) -> No
 
 
 @contextmanager
-def reference() -> Iterator[str]:
-    """A server that answers every statement after a millisecond, as options."""
-    server = _engine.Reference("fixed", 0.001)
+def reference(service_s: float = 0.001) -> Iterator[str]:
+    """A server that answers every statement after so long, as options."""
+    server = _engine.Reference("fixed", service_s)
     user, password, database = server.login
     yield (
         f"--mysql-host=127.0.0.1 --mysql-port={server.port} --mysql-user={user}"
@@ -405,6 +445,77 @@ def test_scripts_that_sleep_hold_no_others_up(shell: Shell) -> None:
     assert found, ended
     # One engine thread that slept itself would come to 10.
     assert int(found[1]) > 160, ended
+
+
+RENEWED = """
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+  con:disconnect()
+  assert(not pcall(con.query, con, "SELECT 1"))
+  con = sysbench.sql.driver():connect()
+  con:query("SELECT 1")
+  con:disconnect()
+  con:reconnect()
+end
+"""
+
+
+def test_scripts_that_connect_in_their_events_hold_no_others_up(shell: Shell) -> None:
+    with reference(0.05) as server:
+        ended = shell(f"script.lua {server} --verbosity=3 --threads=16 --time=1 run", RENEWED)
+    found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
+    assert found, ended
+    # One after the other they would make 20.
+    assert int(found[1]) > 60, ended
+
+
+def test_a_second_connection_in_an_event_is_refused_where_it_would_hold_all_up(
+    shell: Shell,
+) -> None:
+    script = """
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event() con2 = sysbench.sql.driver():connect() end
+    """
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=2 --time=1 run", script)
+    assert ended.returncode == 1, ended
+    assert "disconnect the first before, or open both in thread_init" in ended.stdout, ended
+
+
+STALE = """
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+  local stmt = con:prepare("SELECT ?")
+  local param = stmt:bind_create(sysbench.sql.type.INT)
+  print(select(2, pcall(stmt.bind_param, stmt, param, nil)))
+  stmt:bind_param(param)
+  stmt:execute()
+  con:reconnect()
+  print(select(2, pcall(stmt.execute, stmt)))
+  stmt:close()
+  print(select(2, pcall(stmt.execute, stmt)))
+  print(select(2, pcall(stmt.bind_param, stmt, param)))
+  for _ = 1, 50 do con:disconnect(); con = sysbench.sql.driver():connect() end
+  print(con.number)
+end
+"""
+
+
+@pytest.mark.parametrize("connections", [1, 2])
+def test_handles_that_lead_nowhere_are_refused(shell: Shell, connections: int) -> None:
+    """Whether the loop has the connection (one) or the script waits by itself (two)."""
+    script = STALE
+    if connections == 2:
+        first = "con = sysbench.sql.driver():connect()"
+        script = STALE.replace(first, f"other = {first[6:]}; {first}", 1)
+    script = script.replace("for _ = 1, 50 do", "for _ = 1, 50 do collectgarbage()")
+    with reference() as server:
+        ended = shell(f"script.lua {server} --verbosity=1 --events=1 run", script)
+    told = [line for line in ended.stdout.splitlines() if not line.startswith("ALERT")]
+    assert told[:1] == ["parameter 2 is nil: bind_create() makes one"], ended
+    assert told[1:3] == ["SQL API error"] * 2, ended
+    assert told[3:4] == ["attempt to use an already closed statement"], ended
+    assert 1 <= int(told[4]) <= 6, ended
 
 
 def test_a_script_that_leaks_ends_with_an_error(shell: Shell) -> None:

@@ -382,22 +382,26 @@ class Request(NamedTuple):
             return self._legacy().reconnects_every()
         return whole(self.own, "reconnect")
 
+    def _password(self, option: str, variable: str) -> str:
+        """As typed, an empty one too; else that of the client's own environment variable."""
+        if self.values.was_typed(option):
+            return self.values.text(option)
+        return os.environ.get(variable, "")
+
     def _login(self) -> dict[str, Any]:
         if self.driver() == PGSQL:
-            password = self.values.text("pgsql-password")
             return {
                 "driver": PGSQL,
                 "endpoint": self.address().endpoint,
                 "user": self.values.text("pgsql-user"),
-                "password": password or os.environ.get(POSTGRES_PASSWORD_VARIABLE, ""),
+                "password": self._password("pgsql-password", POSTGRES_PASSWORD_VARIABLE),
                 "database": self.values.text("pgsql-db"),
                 **postgres_transport(self.values),
             }
-        password = self.values.text("mysql-password") or os.environ.get(PASSWORD_VARIABLE, "")
         return {
             "endpoint": self.address().endpoint,
             "user": self.values.text("mysql-user"),
-            "password": password,
+            "password": self._password("mysql-password", PASSWORD_VARIABLE),
             "database": self.values.text("mysql-db"),
             **transport(self.values).fields,
         }

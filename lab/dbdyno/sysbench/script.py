@@ -316,8 +316,8 @@ class _Commands(NamedTuple):
     def _run(self) -> int:
         if not (self.script.defines("event") or self.script.defines("thread_run")):
             raise fatal(f"cannot find the event() function in {self.typed}")
-        if self.script.defines("init"):
-            self.script.call("init")
+        if self.script.defines("init") and (ended := self.script.call("init")):
+            return ended
         general = self.request.general
         intervals = general.output.report_interval_s > 0
         hooks = self.script.hooks(general.threads, intervals=intervals)

@@ -138,7 +138,10 @@ pub fn of_script(
     script: &ScriptSpec,
     stop: &AtomicBool,
 ) -> Result<Vec<ThreadConnections>, Failure> {
-    limits::raise_open_files_limit(u64::from(spec.connections))
+    // A script that the loop cannot drive has two files beside each connection, and may open more of those.
+    let connections = u64::from(spec.connections);
+    limits::raise_open_files_limit(4 * connections)
+        .or_else(|_| limits::raise_open_files_limit(connections))
         .map_err(|told| Failure::new("limits", told))?;
     let seeding = (spec.seeding, spec.seed);
     let opened = open_threads(script, spec.connections, seeding, stop)?;

@@ -3,27 +3,23 @@
 //! A connection is served here, by a blocking session, unless it was handed to the engine's loop, which
 //! sends the same packets and fills in the same answers.
 
+use super::connections::{Connections, Open, Prepared, place};
 use super::log::Log;
 use super::protocol::{self, ScriptSession};
-use super::results::{ResultSpan, next_row, packet, results_in, results_in_postgres};
+use super::results::{ResultSpan, results_in, results_in_postgres};
 use super::task::{Happened, Happening, Op, SqlConnection, Task};
 use crate::driver::Driver;
 use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure};
 use crate::record::recorder::Answer;
-use crate::session::link::Link;
-use crate::session::{Endpoint, PostgresSession, Refusal, Session, Timeouts, Transport};
-use crate::spec::DatabaseSpec;
+use crate::session::{Endpoint, Refusal};
 use crate::time::clock::Clock;
 use crate::workload::event::Reply;
 use dbdyno_wire::mysql::command;
-use dbdyno_wire::mysql::result_set;
 use dbdyno_wire::mysql::scanner::{ServerError, Summary};
-use dbdyno_wire::postgres::message;
 use std::collections::VecDeque;
 use std::ffi::CString;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -36,41 +32,11 @@ const NO_SUCH_NAME: &str = "failed to lookup address information";
 /// Delay between two attempts to reconnect.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
+/// What `phase` of a task says while events run.
+const EVENTS: u32 = 1;
+
 const IGNORABLE: u32 = 1;
 const FATAL: u32 = 2;
-
-/// Opens the connections of all threads of a script, in turn to each server.
-pub(super) struct Database {
-    pub(super) spec: DatabaseSpec,
-    transport: Transport,
-    timeouts: Timeouts,
-    next: AtomicU32,
-    /// The run is over: nobody waits for a server that went away.
-    pub(super) is_over: Arc<AtomicBool>,
-}
-
-impl Database {
-    /// # Errors
-    /// A certificate or key that cannot be used.
-    pub(super) fn new(spec: DatabaseSpec) -> Result<Self, Failure> {
-        let transport = spec.transport()?;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let login = Timeouts::of_login(Duration::from_secs_f64(spec.connect_timeout_s));
-        let timeouts = Timeouts { given_up: Arc::clone(&is_over), ..login };
-        Ok(Self { spec, transport, timeouts, next: AtomicU32::new(0), is_over })
-    }
-
-    fn open(&self, endpoint: &Endpoint) -> Result<ScriptSession, Failure> {
-        let (login, transport, timeouts) = (self.spec.login(), &self.transport, &self.timeouts);
-        match self.spec.driver {
-            Driver::Mysql => Session::connect_script(endpoint, &login, transport, timeouts)
-                .map(ScriptSession::Mysql),
-            Driver::Pgsql => PostgresSession::connect(endpoint, &login, transport, timeouts)
-                .map(ScriptSession::Pgsql),
-        }
-        .map_err(|error| error.into_failure("connect", ""))
-    }
-}
 
 /// A script's thread as one that asks. The task stands first: its address is also this one's.
 #[repr(C)]
@@ -88,125 +54,6 @@ impl Caller {
     /// Nanoseconds of the run's clock; 0 before the run.
     fn now_ns(&self) -> u64 {
         self.clock.map_or(0, |clock| clock.now_ns())
-    }
-}
-
-/// A connection of the script.
-struct Open {
-    endpoint: Endpoint,
-    /// None in a dry run, when it is closed, and when the loop has it.
-    session: Option<ScriptSession>,
-    statements: Vec<Prepared>,
-    /// The packets of the last answer; rows are read from here.
-    reply: Vec<u8>,
-    /// Where the next row begins in it, and its number.
-    row: (usize, u32),
-    /// The result that the script reads, and those behind it.
-    result: ResultSpan,
-    more: VecDeque<ResultSpan>,
-    deprecate_eof: bool,
-    sql_state: CString,
-    message: CString,
-}
-
-/// A statement that was prepared, or is sent as text.
-struct Prepared {
-    sql: Vec<u8>,
-    /// The server's number; None for text.
-    id: Option<u32>,
-}
-
-/// A session that leaves for the engine's loop.
-pub(crate) struct HandedOver {
-    pub(crate) socket: OwnedFd,
-    pub(crate) link: Link,
-    pub(crate) driver: Driver,
-    pub(crate) deprecate_eof: bool,
-    pub(crate) server_version: String,
-}
-
-/// All connections of one thread of a script, by number.
-pub(super) struct Connections {
-    pub(super) database: Arc<Database>,
-    open: Vec<Open>,
-    /// Packets without an answer, which leave with the loop's next request.
-    unanswered: Vec<u8>,
-    request: Vec<u8>,
-}
-
-impl Connections {
-    pub(super) fn new(database: Arc<Database>) -> Self {
-        Self { database, open: Vec::new(), unanswered: Vec::new(), request: Vec::new() }
-    }
-
-    /// The only connection, if there is one and no other is open: it can be driven by the loop.
-    pub(super) fn only(&self) -> Option<u32> {
-        let mut live = (1..).zip(&self.open).filter(|(_, one)| one.session.is_some());
-        match (live.next(), live.next()) {
-            (Some((number, _)), None) => Some(number),
-            _ => None,
-        }
-    }
-
-    /// Takes the session of connection `number` out.
-    pub(super) fn hand_over(&mut self, number: u32) -> Option<HandedOver> {
-        let open = self.open.get_mut(place(number))?;
-        let session = open.session.take()?;
-        let (driver, deprecate_eof) = (self.database.spec.driver, session.deprecate_eof());
-        let (version, (socket, link)) = match session {
-            ScriptSession::Mysql(it) => (it.server_version().to_owned(), it.into_stream()),
-            ScriptSession::Pgsql(it) => (it.server_version().to_owned(), it.into_stream()),
-        };
-        Some(HandedOver { socket, link, driver, deprecate_eof, server_version: version })
-    }
-
-    /// Where the answers of connection `number` are kept.
-    pub(super) fn reply(&mut self, number: u32) -> &mut Vec<u8> {
-        let open = &mut self.open[place(number)];
-        &mut open.reply
-    }
-
-    /// The session in the place of connection `number` ends its result sets so.
-    pub(super) fn renewed(&mut self, number: u32, deprecate_eof: bool) {
-        let open = &mut self.open[place(number)];
-        open.deprecate_eof = deprecate_eof;
-        self.unanswered.clear();
-    }
-
-    /// Closes connection `number`.
-    pub(super) fn close(&mut self, number: u32) {
-        if let Some(session) = self.open.get_mut(place(number)).and_then(|one| one.session.take()) {
-            session.quit();
-        }
-    }
-
-    /// The values of row `index` of the last answer; rows come in their order.
-    pub(super) fn row(&mut self, number: u32, index: u32) -> Option<Vec<Option<&[u8]>>> {
-        let driver = self.database.spec.driver;
-        let open = self.open.get_mut(place(number))?;
-        if driver == Driver::Pgsql {
-            let start = if index == 0 { open.result.start } else { open.row.0 };
-            let (payload, next) = next_row(&open.reply, start)?;
-            open.row = (next, index + 1);
-            return message::row(payload);
-        }
-        if index == 0 {
-            open.row = (open.first_row()?, 0);
-        }
-        let (payload, next) = packet(&open.reply, open.row.0)?;
-        open.row = (next, index + 1);
-        result_set::parse_text_row(payload, open.result.columns).ok()
-    }
-}
-
-impl Open {
-    /// Where the rows of the answer begin: behind the number of columns and their definitions.
-    fn first_row(&self) -> Option<usize> {
-        let mut at = self.result.start;
-        for _ in 0..=self.result.columns + usize::from(!self.deprecate_eof) {
-            at = packet(&self.reply, at)?.1;
-        }
-        Some(at)
     }
 }
 
@@ -244,12 +91,13 @@ pub(super) fn connection(host: &Caller) -> &'static mut SqlConnection {
     }
 }
 
-/// Where connection `number`, counted from 1, is in a list.
-const fn place(number: u32) -> usize {
-    number as usize - 1
-}
-
 fn connect(host: &mut Caller) -> bool {
+    if host.task.looped != 0 && host.task.phase == EVENTS {
+        // Served here, it would keep all other threads waiting.
+        host.log.line(0, "an event cannot open a second connection where each thread has one:");
+        host.log.line(0, "disconnect the first before, or open both in thread_init");
+        return false;
+    }
     let database = Arc::clone(&host.connections.database);
     let turn = database.next.fetch_add(1, Ordering::Relaxed);
     let endpoint = database.spec.endpoint.of(turn);
@@ -268,9 +116,7 @@ fn connect(host: &mut Caller) -> bool {
             }
         }
     };
-    let number = host.connections.open.len() + 1;
-    connection(host).number = u32::try_from(number).expect("connections are counted in 32 bits");
-    host.connections.open.push(Open {
+    let opened = Open {
         endpoint,
         session,
         statements: Vec::new(),
@@ -281,7 +127,18 @@ fn connect(host: &mut Caller) -> bool {
         deprecate_eof,
         sql_state: CString::default(),
         message: CString::default(),
-    });
+    };
+    let Connections { open, free, .. } = &mut host.connections;
+    let number = if let Some(number) = free.pop() {
+        open[place(number)] = opened;
+        number
+    } else {
+        open.push(opened);
+        u32::try_from(open.len()).expect("connections are counted in 32 bits")
+    };
+    let asked = connection(host);
+    asked.number = number;
+    asked.session += 1;
     true
 }
 
@@ -308,6 +165,9 @@ fn tell_unreachable(host: &Caller, endpoint: &Endpoint, failure: &Failure) {
 
 fn reconnect(host: &mut Caller) -> bool {
     let number = connection(host).number;
+    if number == 0 {
+        return connect(host); // it has given its place in the loop to another
+    }
     if host.connections.database.spec.dry_run {
         return true;
     }
@@ -328,6 +188,7 @@ fn reconnect(host: &mut Caller) -> bool {
 fn reopened(host: &mut Caller, number: u32, session: ScriptSession) {
     let now_ns = host.now_ns();
     host.connections.renewed(number, session.deprecate_eof());
+    connection(host).session += 1;
     host.connections.open[place(number)].session = Some(session);
     let what = Happening::Reconnected;
     host.happened.push(Happened { asked_ns: now_ns, done_ns: now_ns, what });

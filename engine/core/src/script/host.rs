@@ -1,6 +1,7 @@
 //! The functions that scripts reach through `ffi`: random numbers, counters, the log, and a way to be served.
 
-use super::database::{Caller, Connections};
+use super::connections::Connections;
+use super::database::Caller;
 use super::log::Log;
 use super::task::{Task, length};
 use crate::random::{Distribution, Random, Sampler, UniqueSequence};
@@ -101,12 +102,13 @@ struct Api {
     counted: extern "C" fn(*mut Host, u32) -> u64,
     log: extern "C" fn(*mut Host, u32, *const u8, u64),
     disconnect: extern "C" fn(*mut Host, u32),
+    forget: extern "C" fn(*mut Host, u32),
     wait: extern "C" fn(*mut Host),
 }
 
 impl Api {
     fn new() -> Self {
-        Self { serve, draw, word, real, fill, count, counted, log, disconnect, wait }
+        Self { serve, draw, word, real, fill, count, counted, log, disconnect, forget, wait }
     }
 }
 
@@ -161,10 +163,23 @@ extern "C" fn log(at: *mut Host, level: u32, text: *const u8, bytes: u64) {
 
 extern "C" fn disconnect(at: *mut Host, number: u32) {
     let caller = &mut host(at).caller;
+    if number == 0 {
+        return;
+    }
     if caller.task.looped == number {
-        caller.task.looped = 0;
+        // The loop closes its session when another one takes its place.
+        (caller.task.looped, caller.task.parted) = (0, number);
     }
     caller.connections.close(number);
+}
+
+/// Closes a connection that no handle of the script leads to any more; its number is free.
+extern "C" fn forget(at: *mut Host, number: u32) {
+    disconnect(at, number);
+    let caller = &mut host(at).caller;
+    if number != 0 && number != caller.task.parted {
+        caller.connections.forget(number);
+    }
 }
 
 /// Rests until the script's thread is let go on.

@@ -7,6 +7,7 @@
 //!
 //! A script is a program with the user's rights: it can open files and run other programs.
 
+mod connections;
 mod database;
 mod host;
 mod log;
@@ -17,7 +18,7 @@ mod state;
 mod task;
 mod thread;
 
-pub(crate) use database::HandedOver;
+pub(crate) use connections::HandedOver;
 pub use host::uses_database;
 pub(crate) use task::{Happened, Happening};
 pub(crate) use thread::{Next, Reaction, ScriptThread, open_threads};
@@ -25,7 +26,7 @@ pub(crate) use thread::{Next, Reaction, ScriptThread, open_threads};
 use crate::error::Failure;
 use crate::random::{GlibcRandom, Random, UniqueSequence};
 use crate::spec::ScriptSpec;
-use database::Database;
+use connections::Database;
 use log::Log;
 use serde_json::{Map, Value};
 use state::{Common, State};

@@ -3,7 +3,7 @@
 //! LuaJIT is used through its C interface and not through a wrapper's values, because a thread goes on for
 //! every statement: that is a change of stacks here (`stack`), and carries nothing.
 
-use super::database::{Connections, Database};
+use super::connections::{Connections, Database};
 use super::host::{Draws, Host};
 use super::log::Log;
 use super::stack::{CameBack, Thread};

@@ -71,6 +71,8 @@ pub(super) struct Task {
     pub(super) statement_id: u32,
     /// Results of the last text that are not taken yet.
     pub(super) more_results: u32,
+    /// The number of a connection that the loop had and the script has closed; 0 for none.
+    pub(super) parted: u32,
 }
 
 impl Task {
@@ -93,6 +95,7 @@ impl Task {
             columns: 0,
             statement_id: 0,
             more_results: 0,
+            parted: 0,
         }
     }
 
@@ -121,9 +124,11 @@ pub(super) struct SqlConnection {
     pub(super) sql_errmsg: *const c_char,
     driver: *mut c_void,
     pub(super) result: *mut SqlResult,
-    /// From 1.
+    /// From 1; 0 for none.
     pub(super) number: u32,
     is_open: u32,
+    /// Counts its sessions; statements that an earlier one has prepared cannot be executed.
+    pub(super) session: u32,
 }
 
 /// The result of a connection's last answer, as the script sees it.
@@ -144,6 +149,7 @@ pub(super) struct SqlStatement {
     pub(super) id: u32,
     number: u32,
     bound: u32,
+    session: u32,
     binds: *const *const SqlParam,
 }
 

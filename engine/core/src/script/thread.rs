@@ -1,7 +1,8 @@
 //! One thread of a script, as the engine's loop drives it: it asks for something, is told the answer, and
 //! asks for the next thing, until its event is over.
 
-use super::database::{self, HandedOver};
+use super::connections::HandedOver;
+use super::database;
 use super::stack::{CameBack, Thread};
 use super::state::Common;
 use super::state::State;
@@ -165,7 +166,10 @@ impl ScriptThread {
             Reaction::Renewed { was_lost, deprecate_eof } => {
                 let number = self.looped.unwrap_or_default();
                 host.connections.renewed(number, *deprecate_eof);
-                host.task.failed = 0;
+                (host.task.failed, host.task.looped, host.task.parted) = (0, number, 0);
+                let asked = database::connection(host);
+                asked.number = number;
+                asked.session += 1;
                 if *was_lost {
                     let message = "Lost connection to the server during query".to_owned();
                     database::refused(host, &database::lost(message));
@@ -224,14 +228,14 @@ impl ScriptThread {
             Some(Op::Restart) => Next::Restarts,
             Some(Op::StartEvent) => Next::Starts,
             Some(Op::StopEvent) => Next::Completes,
-            Some(Op::Reconnect) => Next::Reconnects,
+            Some(Op::Connect | Op::Reconnect) => Next::Reconnects,
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "a negative time is none, and a longer one than centuries is cut"
             )]
             Some(Op::Sleep) => Next::Sleeps((task.number.max(0.0) * 1e3) as u64),
-            Some(Op::Connect | Op::Close | Op::NextResult) | None => {
+            Some(Op::Close | Op::NextResult) | None => {
                 Next::Fails(failure("the script asked for what cannot be waited for"))
             }
         }

@@ -80,8 +80,8 @@ impl Session {
     fn send_while_heard(&mut self) -> Result<(), Problem> {
         let bytes = self.stream.link.more(&self.request);
         match write_while_unheard(&mut self.stream.socket, bytes) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(self.interruption()),
+            Ok(written) if written == bytes.len() => Ok(()),
+            Ok(_) => Err(self.interruption()),
             Err(error) => {
                 match self.stream.socket.socket.is_readable().map(|_| self.interruption()) {
                     Ok(why @ Problem::Server(_)) => Err(why),
@@ -105,17 +105,17 @@ impl Session {
     }
 }
 
-/// Writes all of `bytes`; false when there is something to read before that.
-pub(super) fn write_while_unheard(socket: &mut WatchedSocket, bytes: &[u8]) -> io::Result<bool> {
+/// Writes `bytes` until there is something to read; gives how many were written.
+pub(super) fn write_while_unheard(socket: &mut WatchedSocket, bytes: &[u8]) -> io::Result<usize> {
     let mut written = 0;
     while written < bytes.len() {
         if socket.socket.is_readable()? {
-            return Ok(false);
+            break;
         }
         written += socket.write_now(&bytes[written..])?;
         if written < bytes.len() {
             socket.wait_for_either()?;
         }
     }
-    Ok(true)
+    Ok(written)
 }

@@ -225,11 +225,9 @@ impl PostgresSession {
         let (mut rows, mut left) = (Vec::new(), ROWS_LENGTH_MAX);
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         loop {
-            let kind = self.read_message()?;
-            left = left.checked_sub(HEADER_LENGTH + self.payload.len()).ok_or(Problem::Endless)?;
-            match kind {
+            match self.read_within(&mut left)? {
                 b'D' => {
-                    let row = message::row(&self.payload).ok_or(Problem::Message(kind))?;
+                    let row = message::row(&self.payload).ok_or(Problem::Message(b'D'))?;
                     rows.push(row.into_iter().map(|value| value.map(text)).collect());
                 }
                 b'E' => return Err(self.refusal()),
@@ -242,12 +240,12 @@ impl PostgresSession {
 
     /// The error whose payload was read; what follows it up to the end of the reply is skipped.
     fn refusal(&mut self) -> Problem {
-        let error = ServerError::parse(&self.payload);
+        let (error, mut left) = (ServerError::parse(&self.payload), ROWS_LENGTH_MAX);
         while !error.is_fatal() {
-            match self.read_message() {
+            match self.read_within(&mut left) {
                 Ok(b'Z') => break,
                 Ok(_) => {}
-                Err(broken) => return broken.into(),
+                Err(problem) => return problem,
             }
         }
         Problem::Postgres(error)
@@ -255,8 +253,9 @@ impl PostgresSession {
 
     fn send_rows(&mut self, next: &mut dyn FnMut(&mut Vec<u8>) -> u64) -> Result<(), Problem> {
         self.stream.request(&self.request)?;
+        let mut left = ROWS_LENGTH_MAX;
         loop {
-            match self.read_message()? {
+            match self.read_within(&mut left)? {
                 b'G' => break,
                 b'E' => return Err(self.refusal()),
                 b'N' | b'S' | b'A' => {}
@@ -272,15 +271,15 @@ impl PostgresSession {
             if part == 0 {
                 break;
             }
-            self.send_while_heard()?;
+            self.send_while_heard(&mut left)?;
             sent += part;
         }
         self.request.clear();
         message::copy_done(&mut self.request);
-        self.send_while_heard()?;
+        self.send_while_heard(&mut left)?;
         let mut taken = 0;
         loop {
-            match self.read_message()? {
+            match self.read_within(&mut left)? {
                 b'C' => taken = copied(&self.payload),
                 b'E' => return Err(self.refusal()),
                 b'Z' if taken == sent => return Ok(()),
@@ -291,19 +290,29 @@ impl PostgresSession {
         }
     }
 
-    /// Sends on, unless the server says something in the middle, which is an error.
-    fn send_while_heard(&mut self) -> Result<(), Problem> {
+    /// Sends on, unless the server refuses in the middle; its notices are for nobody.
+    fn send_while_heard(&mut self, left: &mut usize) -> Result<(), Problem> {
         let bytes = self.stream.link.more(&self.request);
-        if write_while_unheard(&mut self.stream.socket, bytes)? {
-            return Ok(());
-        }
-        loop {
-            match self.read_message()? {
+        let written = write_while_unheard(&mut self.stream.socket, bytes)?;
+        let mut unsent = bytes[written..].to_vec();
+        while !unsent.is_empty() {
+            match self.read_within(left)? {
                 b'E' => return Err(self.refusal()),
                 b'N' | b'S' | b'A' => {}
                 other => return Err(Problem::Message(other)),
             }
+            let written = write_while_unheard(&mut self.stream.socket, &unsent)?;
+            unsent.drain(..written);
         }
+        Ok(())
+    }
+
+    /// The next message, whose bytes are taken from what a reply may have `left`.
+    fn read_within(&mut self, left: &mut usize) -> Result<u8, Problem> {
+        let kind = self.read_message()?;
+        let length = HEADER_LENGTH + self.payload.len();
+        *left = left.checked_sub(length).ok_or(Problem::Endless)?;
+        Ok(kind)
     }
 
     /// Replaces the payload by that of the next message, and gives its type.

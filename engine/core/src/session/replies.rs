@@ -4,6 +4,7 @@
 //! An error of a server without numbers has the number 0, and its SQLSTATE says which one it is.
 
 use dbdyno_wire::mysql::command::QUIT_PACKET;
+use dbdyno_wire::mysql::packet::packets_in;
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, ServerError, Summary};
 use dbdyno_wire::postgres;
 use dbdyno_wire::postgres::message::TERMINATE;
@@ -30,11 +31,11 @@ impl Replies {
         }
     }
 
-    /// Awaits the reply of a request that is about to be sent.
+    /// Awaits the reply of a request of `length` bytes that is about to be sent.
     #[inline]
-    pub fn begin(&mut self, shape: ReplyShape) {
+    pub fn begin(&mut self, shape: ReplyShape, length: usize) {
         match self {
-            Self::Mysql(scanner) => scanner.begin(shape),
+            Self::Mysql(scanner) => scanner.begin_at(shape, packets_in(length)),
             Self::Pgsql(scanner) => scanner.begin(),
         }
     }

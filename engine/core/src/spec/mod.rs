@@ -342,10 +342,7 @@ impl RunSpec {
     /// How many engine threads drive the connections.
     ///
     /// One, unless the machine is large: a thread drives some hundred thousand statements a second,
-    /// and a generator that spreads over the cores takes them from a server on the same machine. Only
-    /// two connections in a closed loop get a thread each, where there is a core for it: one thread
-    /// would have half of their requests wake a core from idleness (50,000 queries a second instead
-    /// of 80,000 on two cores).
+    /// and a generator that spreads over the cores takes them from a server on the same machine.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,

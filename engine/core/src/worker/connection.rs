@@ -28,6 +28,8 @@ pub struct Connection {
     event: Event,
     step: usize,
     in_flight: bool,
+    /// Whether a statement was sent whose reply has not come. Scripts sleep in the middle of an event.
+    asked: bool,
     leaving: bool,
     gone: bool,
     /// What was refused before the ROLLBACK that the engine sends by itself and waits for.
@@ -67,6 +69,7 @@ impl Connection {
             event: Event::default(),
             step: 0,
             in_flight: false,
+            asked: false,
             leaving: false,
             gone: false,
             refused: None,
@@ -149,7 +152,7 @@ impl Connection {
     /// Begins an event of its script, which was due at `due_ns`.
     pub(super) fn draw_script(&mut self, due_ns: u64, now_ns: u64) -> Next {
         (self.due_ns, self.sent_ns, self.asked_ns) = (due_ns, now_ns, now_ns);
-        (self.step, self.in_flight, self.counts) = (0, true, true);
+        (self.step, self.in_flight, self.asked, self.counts) = (0, true, false, true);
         let script = self.script.as_mut().expect("its caller has asked");
         script.draw(&mut self.event)
     }
@@ -157,7 +160,7 @@ impl Connection {
     /// Tells its script something; the request it may want to send is the event's only packet.
     #[inline]
     pub(super) fn follow(&mut self, reaction: &Reaction<'_>) -> Next {
-        (self.step, self.in_flight) = (0, true);
+        (self.step, self.in_flight, self.asked) = (0, true, false);
         let script = self.script.as_mut().expect("its caller has asked");
         script.follow(reaction, &mut self.event)
     }
@@ -192,8 +195,10 @@ impl Connection {
 
     /// The bytes to send for the current statement; its reply is expected from now on.
     pub fn request(&mut self) -> &[u8] {
-        self.replies.begin(self.event.steps[self.step].reply.into());
-        self.link.request(self.event.packet(self.step))
+        self.asked = true;
+        let packet = self.event.packet(self.step);
+        self.replies.begin(self.event.steps[self.step].reply.into(), packet.len());
+        self.link.request(packet)
     }
 
     /// The bytes of a logout, which has no reply.
@@ -273,6 +278,13 @@ impl Connection {
     #[must_use]
     pub const fn is_in_flight(&self) -> bool {
         self.in_flight
+    }
+
+    /// Whether what arrives is the reply to a statement.
+    #[inline]
+    #[must_use]
+    pub const fn awaits_reply(&self) -> bool {
+        self.in_flight && (self.asked || self.script.is_none())
     }
 
     /// Its place among the run's connections, from 0.

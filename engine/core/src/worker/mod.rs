@@ -183,7 +183,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     /// does a byte of the waker.
     fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
         let Some(connection) = self.connections.get_mut(slot) else { return Ok(None) };
-        if !connection.is_in_flight() {
+        if !connection.awaits_reply() {
             let is_well = arrival.what == ArrivalKind::Bytes
                 && connection.feed_at_rest(self.reactor.bytes(arrival)).is_ok();
             if !is_well {

@@ -159,11 +159,19 @@ impl<R: Reactor> Worker<'_, R> {
         if !events.is_multiple_of(self.reconnect.every) || self.is_over() {
             return Ok(false);
         }
-        let logout = self.connections[slot].logout();
-        self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
-        self.flush()?;
-        self.reconnect_slot(slot);
+        self.renew(slot)?;
         Ok(true)
+    }
+
+    /// Logs out, unless the server has closed the session already, and asks for another one.
+    pub(super) fn renew(&mut self, slot: usize) -> Result<(), Failure> {
+        if !self.connections[slot].is_gone() {
+            let logout = self.connections[slot].logout();
+            self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
+            self.flush()?;
+        }
+        self.reconnect_slot(slot);
+        Ok(())
     }
 
     pub(super) fn reconnect_slot(&mut self, slot: usize) {
@@ -181,6 +189,9 @@ impl<R: Reactor> Worker<'_, R> {
         while let Some(Attempt { slot, outcome }) =
             self.reconnect.sessions.as_ref().and_then(|sessions| sessions.next())
         {
+            if !self.reconnect.pending.contains(&slot) {
+                continue; // it was retired when the run was over
+            }
             match outcome {
                 Ok(opened) => self.reconnected(slot, opened)?,
                 Err(failure) if self.reconnect.survives_loss => {

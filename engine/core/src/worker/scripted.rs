@@ -1,6 +1,6 @@
 //! Connections whose events a script makes up as it goes: after each answer it is asked what comes next.
 
-use super::{Worker, broken, slot_number};
+use super::Worker;
 use crate::error::Failure;
 use crate::reactor::Reactor;
 use crate::script::{Happening, Next, Reaction};
@@ -75,7 +75,10 @@ impl<R: Reactor> Worker<'_, R> {
                 Next::Starts => {
                     let now_ns = self.reactor.now_ns(&self.orders.clock);
                     let connection = &mut self.connections[slot];
-                    (connection.due_ns, connection.sent_ns) = (now_ns, now_ns);
+                    connection.sent_ns = now_ns;
+                    if self.pacing.is_closed() {
+                        connection.due_ns = now_ns; // at a rate it has waited since it was due
+                    }
                     Reaction::GoesOn
                 }
                 Next::Completes => {
@@ -92,10 +95,7 @@ impl<R: Reactor> Worker<'_, R> {
                     return Ok(Drawn::Waits);
                 }
                 Next::Reconnects => {
-                    let logout = self.connections[slot].logout();
-                    self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
-                    self.flush()?;
-                    self.reconnect_slot(slot);
+                    self.renew(slot)?;
                     return Ok(Drawn::Waits);
                 }
                 Next::Fails(failure) => return Err(failure),

@@ -22,6 +22,8 @@ const WORTH_COMPRESSING: usize = 50;
 const GROWTH: usize = 64 * 1024;
 /// A buffer that grew beyond this for one large frame is given back.
 const KEPT_LENGTH_MAX: usize = 256 * 1024;
+/// So many empty frames in a row are no answer.
+const EMPTY_MAX: u8 = 100;
 
 /// zlib's two streams and the content they last gave.
 pub struct Codec {
@@ -44,6 +46,8 @@ impl Default for Codec {
 #[derive(Debug, Default)]
 pub struct Frames {
     sequence: u8,
+    /// Empty frames since the last one with content.
+    empty: u8,
     held: Vec<u8>,
     /// Whether `held` is a whole frame whose content was handed out.
     is_spent: bool,
@@ -63,6 +67,9 @@ pub enum FrameError {
     /// The content is no zlib stream, or does not end with the frame.
     #[error("wanted a frame compressed by zlib, found something else")]
     Content,
+    /// One empty frame after another.
+    #[error("wanted a compressed frame with content, found {EMPTY_MAX} empty ones")]
+    Empty,
     /// The content has another length than the frame announced.
     #[error("wanted {announced} bytes in a compressed frame, found {found} bytes")]
     Length {
@@ -134,7 +141,7 @@ impl Frames {
             if let Some((frame, later)) = rest.split_at_checked(FRAME_HEADER_LENGTH + header.length)
             {
                 *rest = later;
-                self.sequence = self.sequence.wrapping_add(1);
+                self.count(header)?;
                 return codec.content(header, &frame[FRAME_HEADER_LENGTH..]).map(Some);
             }
         }
@@ -145,9 +152,16 @@ impl Frames {
         if self.held.len() < FRAME_HEADER_LENGTH + header.length {
             return Ok(None);
         }
-        self.sequence = self.sequence.wrapping_add(1);
+        self.count(header)?;
         self.is_spent = true;
         codec.content(header, &self.held[FRAME_HEADER_LENGTH..]).map(Some)
+    }
+
+    /// Counts a whole frame. An endless row of empty ones would look like progress.
+    fn count(&mut self, header: FrameHeader) -> Result<(), FrameError> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.empty = if header.length == 0 { self.empty.saturating_add(1) } else { 0 };
+        if self.empty < EMPTY_MAX { Ok(()) } else { Err(FrameError::Empty) }
     }
 
     fn forget_spent(&mut self) {

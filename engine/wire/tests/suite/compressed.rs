@@ -91,6 +91,10 @@ fn a_frame_that_lies_about_its_content_is_refused() {
 #[test]
 fn an_empty_frame_holds_nothing() {
     assert_eq!(unpacked(b"\0\0\0\0\0\0\0\x01\0\0\x01\0\0\0x", 99), Ok(vec![vec![], b"x".to_vec()]));
+    let endless: Vec<u8> = (0..=255).flat_map(|number| [0, 0, 0, number, 0, 0, 0]).collect();
+    for piece in [3, 7, 99] {
+        assert_eq!(unpacked(&endless, piece), Err(FrameError::Empty));
+    }
 }
 
 proptest! {

@@ -18,8 +18,9 @@ typedef struct sql_connection {
   const char *sql_errmsg;
   sql_driver *driver;
   struct sql_result *result;
-  uint32_t number; /* from 1 */
+  uint32_t number; /* from 1; 0 for none */
   uint32_t is_open;
+  uint32_t session; /* counts them: a statement is of one */
 } sql_connection;
 
 typedef struct sql_value { const uint32_t len; const char *ptr; } sql_value;
@@ -71,6 +72,7 @@ typedef struct sql_statement {
   uint32_t id;
   uint32_t number;
   uint32_t bound;
+  uint32_t session;
   sql_param **binds;
 } sql_statement;
 
@@ -95,6 +97,7 @@ typedef struct dbdyno_task {
   uint32_t columns;
   uint32_t statement_id;
   uint32_t more_results;
+  uint32_t parted; /* the number of a connection that the loop had and the script has closed */
 } dbdyno_task;
 
 typedef struct dbdyno_api {
@@ -107,6 +110,7 @@ typedef struct dbdyno_api {
   uint64_t (*counted)(dbdyno_task *, uint32_t counter);
   void (*log)(dbdyno_task *, uint32_t level, const char *text, uint64_t length);
   void (*disconnect)(dbdyno_task *, uint32_t connection);
+  void (*forget)(dbdyno_task *, uint32_t connection);
   void (*wait)(dbdyno_task *);
 } dbdyno_api;
 ]]
@@ -127,7 +131,7 @@ host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
 
 -- A function that is kept is called without making an object of its address each time.
 for _, name in ipairs({ "serve", "draw", "word", "real", "fill", "count", "counted", "disconnect",
-  "wait" }) do
+  "forget", "wait" }) do
   host[name] = api[name]
 end
 local serve, write_line = host.serve, api.log
@@ -144,11 +148,14 @@ function host.yield()
   wait(task)
 end
 
--- Asks for `op`; true when it was done.
+-- Asks for `op`; true when it was done. Whoever connects again after the loop's connection was closed takes
+-- its place there.
 function host.ask(op, connection)
   task.op = op
   task.connection = connection
   if connection.number == task.looped and task.looped ~= 0 then
+    wait(task)
+  elseif task.parted ~= 0 and connection.number == 0 and op <= host.RECONNECT then
     wait(task)
   else
     serve(task)

@@ -115,6 +115,8 @@ end
 -- What a statement's pointers lead to must not be collected while the statement lives.
 local held = {}
 
+local PARAMS_MAX = 65535
+
 function Statement.bind_create(_, kind, max_len)
   if not (IS_INTEGER[kind] or IS_REAL[kind] or IS_TEXT[kind]) then
     error("Unsupported argument type: " .. tostring(kind), 2)
@@ -136,10 +138,19 @@ function Statement.bind_param(statement, ...)
   if count == 0 then
     return nil
   end
+  if count > PARAMS_MAX then
+    error(string.format("%d parameters: no server takes more than %d", count, PARAMS_MAX), 2)
+  end
   local own = held[statement.number]
+  if not own then
+    error("attempt to use an already closed statement", 2)
+  end
   own.params = { ... }
   own.binds = ffi.new("sql_param *[?]", count)
   for place = 1, count do
+    if own.params[place] == nil then
+      error(string.format("parameter %d is nil: bind_create() makes one", place), 2)
+    end
     own.binds[place - 1] = own.params[place]
   end
   statement.binds, statement.bound = own.binds, count
@@ -147,6 +158,10 @@ end
 
 -- Rows of prepared statements are not read, as in sysbench: the result tells their number alone.
 function Statement.execute(statement)
+  if statement.session == 0 or statement.session ~= statement.connection.session then
+    log(ALERT, "attempt to use a statement that was closed, or prepared in an earlier session")
+    error("SQL API error", 2)
+  end
   execute(statement)
   if task.failed == 0 then
     return task.columns == 0 and NO_RESULT or results[statement.on]
@@ -155,15 +170,22 @@ function Statement.execute(statement)
 end
 
 function Statement.next_result(statement)
+  if statement.session == 0 then
+    error("attempt to use an already closed statement", 2)
+  end
   return statement.connection:next_result()
 end
 
 function Statement.close(statement)
+  if statement.session == 0 then
+    return
+  end
   task.statement = statement
-  if statement.connection.is_open ~= 0 then
+  if statement.session == statement.connection.session then
     task.op, task.connection = host.CLOSE, statement.connection
     serve(task) -- the server does not answer, so there is nothing to wait for
   end
+  statement.session, statement.bound, statement.binds = 0, 0, nil
   held[statement.number] = nil
 end
 
@@ -204,6 +226,11 @@ end
 
 -- Sends a text; true when the server did as told.
 local function send(connection, sql)
+  if connection.is_open == 0 then
+    log(ALERT, "attempt to use an already closed connection")
+    connection.error, connection.sql_state = ERROR.FATAL, nil
+    return false
+  end
   task.text, task.text_len = sql, #sql
   return ask(host.QUERY, connection)
 end
@@ -264,7 +291,7 @@ function Connection.prepare(connection, sql)
   statements = statements + 1
   local statement = ffi.new("sql_statement")
   statement.connection, statement.on, statement.number = connection, connection.number, statements
-  statement.id = task.statement_id
+  statement.id, statement.session = task.statement_id, connection.session
   held[statements] = { connection = connection }
   return statement
 end
@@ -274,13 +301,29 @@ function Connection.disconnect(connection)
     log(ALERT, "attempt to close an already closed connection")
     return
   end
-  connection.is_open = 0
+  connection.is_open, connection.session = 0, connection.session + 1
   host.disconnect(task, connection.number)
+  if task.parted == connection.number then
+    connection.number = 0 -- whoever connects next takes its place
+  end
+end
+
+-- The result of a connection's answers, under its number.
+local function own_result(connection)
+  local box = ffi.new("sql_result[1]")
+  box[0].number = connection.number
+  connection.result = box
+  -- A pointer into the box does not keep it: the table does.
+  results[connection.number], held[-connection.number] = ffi.cast("sql_result *", box), box
 end
 
 function Connection.reconnect(connection)
+  local number = connection.number
   if not ask(host.RECONNECT, connection) then
     error("connection creation failed", 2)
+  end
+  if connection.number ~= number then
+    own_result(connection)
   end
   connection.is_open = 1
 end
@@ -341,22 +384,21 @@ end
 
 -- A connection that nobody refers to any more is closed.
 local function forget(connection)
-  if connection.is_open ~= 0 then
-    host.disconnect(task, connection.number)
+  local number = connection.number
+  if number ~= 0 then
+    results[number], bulks[number], held[-number] = nil, nil, nil
+    host.forget(task, number)
   end
-  results[connection.number], bulks[connection.number] = nil, nil
 end
 
 function Driver.connect(driver)
-  local connection, box = ffi.new("sql_connection"), ffi.new("sql_result[1]")
-  connection.driver, connection.result = driver, box
+  local connection = ffi.new("sql_connection")
+  connection.driver = driver
   if not ask(host.CONNECT, connection) then
     error("connection creation failed", 2)
   end
   connection.is_open = 1
-  box[0].number = connection.number
-  -- A pointer into the box does not keep it: the table does.
-  results[connection.number], held[-connection.number] = ffi.cast("sql_result *", box), box
+  own_result(connection)
   return ffi.gc(connection, forget)
 end
 

@@ -1,0 +1,182 @@
+//! The connections of one thread of a script, by number: sessions, prepared statements and last answers.
+
+use super::protocol::ScriptSession;
+use super::results::{ResultSpan, next_row, packet};
+use crate::driver::Driver;
+use crate::error::Failure;
+use crate::session::link::Link;
+use crate::session::{Endpoint, PostgresSession, Session, Timeouts, Transport};
+use crate::spec::DatabaseSpec;
+use dbdyno_wire::mysql::result_set;
+use dbdyno_wire::postgres::message;
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::time::Duration;
+
+/// Opens the connections of all threads of a script, in turn to each server.
+pub(super) struct Database {
+    pub(super) spec: DatabaseSpec,
+    transport: Transport,
+    timeouts: Timeouts,
+    pub(super) next: AtomicU32,
+    /// The run is over: nobody waits for a server that went away.
+    pub(super) is_over: Arc<AtomicBool>,
+}
+
+impl Database {
+    /// # Errors
+    /// A certificate or key that cannot be used.
+    pub(super) fn new(spec: DatabaseSpec) -> Result<Self, Failure> {
+        let transport = spec.transport()?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let login = Timeouts::of_login(Duration::from_secs_f64(spec.connect_timeout_s));
+        let timeouts = Timeouts { given_up: Arc::clone(&is_over), ..login };
+        Ok(Self { spec, transport, timeouts, next: AtomicU32::new(0), is_over })
+    }
+
+    pub(super) fn open(&self, endpoint: &Endpoint) -> Result<ScriptSession, Failure> {
+        let (login, transport, timeouts) = (self.spec.login(), &self.transport, &self.timeouts);
+        match self.spec.driver {
+            Driver::Mysql => Session::connect_script(endpoint, &login, transport, timeouts)
+                .map(ScriptSession::Mysql),
+            Driver::Pgsql => PostgresSession::connect(endpoint, &login, transport, timeouts)
+                .map(ScriptSession::Pgsql),
+        }
+        .map_err(|error| error.into_failure("connect", ""))
+    }
+}
+
+/// A connection of the script.
+pub(super) struct Open {
+    pub(super) endpoint: Endpoint,
+    /// None in a dry run, when it is closed, and when the loop has it.
+    pub(super) session: Option<ScriptSession>,
+    pub(super) statements: Vec<Prepared>,
+    /// The packets of the last answer; rows are read from here.
+    pub(super) reply: Vec<u8>,
+    /// Where the next row begins in it, and its number.
+    pub(super) row: (usize, u32),
+    /// The result that the script reads, and those behind it.
+    pub(super) result: ResultSpan,
+    pub(super) more: VecDeque<ResultSpan>,
+    pub(super) deprecate_eof: bool,
+    pub(super) sql_state: CString,
+    pub(super) message: CString,
+}
+
+/// A statement that was prepared, or is sent as text.
+pub(super) struct Prepared {
+    pub(super) sql: Vec<u8>,
+    /// The server's number; None for text.
+    pub(super) id: Option<u32>,
+}
+
+/// A session that leaves for the engine's loop.
+pub(crate) struct HandedOver {
+    pub(crate) socket: OwnedFd,
+    pub(crate) link: Link,
+    pub(crate) driver: Driver,
+    pub(crate) deprecate_eof: bool,
+    pub(crate) server_version: String,
+}
+
+/// All connections of one thread of a script, by number.
+pub(super) struct Connections {
+    pub(super) database: Arc<Database>,
+    pub(super) open: Vec<Open>,
+    /// Numbers of connections that are closed and that no handle of the script leads to.
+    pub(super) free: Vec<u32>,
+    /// Packets without an answer, which leave with the loop's next request.
+    pub(super) unanswered: Vec<u8>,
+    pub(super) request: Vec<u8>,
+}
+
+impl Connections {
+    pub(super) fn new(database: Arc<Database>) -> Self {
+        Self { database, open: vec![], free: vec![], unanswered: vec![], request: vec![] }
+    }
+
+    /// The only connection, if there is one and no other is open: it can be driven by the loop.
+    pub(super) fn only(&self) -> Option<u32> {
+        let mut live = (1..).zip(&self.open).filter(|(_, one)| one.session.is_some());
+        match (live.next(), live.next()) {
+            (Some((number, _)), None) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Takes the session of connection `number` out.
+    pub(super) fn hand_over(&mut self, number: u32) -> Option<HandedOver> {
+        let open = self.open.get_mut(place(number))?;
+        let session = open.session.take()?;
+        let (driver, deprecate_eof) = (self.database.spec.driver, session.deprecate_eof());
+        let (version, (socket, link)) = match session {
+            ScriptSession::Mysql(it) => (it.server_version().to_owned(), it.into_stream()),
+            ScriptSession::Pgsql(it) => (it.server_version().to_owned(), it.into_stream()),
+        };
+        Some(HandedOver { socket, link, driver, deprecate_eof, server_version: version })
+    }
+
+    /// Where the answers of connection `number` are kept.
+    pub(super) fn reply(&mut self, number: u32) -> &mut Vec<u8> {
+        let open = &mut self.open[place(number)];
+        &mut open.reply
+    }
+
+    /// The session in the place of connection `number` ends its result sets so, and has prepared nothing.
+    pub(super) fn renewed(&mut self, number: u32, deprecate_eof: bool) {
+        let open = &mut self.open[place(number)];
+        open.deprecate_eof = deprecate_eof;
+        open.statements.clear();
+        self.unanswered.clear();
+    }
+
+    /// Closes connection `number`.
+    pub(super) fn close(&mut self, number: u32) {
+        if let Some(session) = self.open.get_mut(place(number)).and_then(|one| one.session.take()) {
+            session.quit();
+        }
+    }
+
+    /// The number of a connection that is closed may be that of another one from now on.
+    pub(super) fn forget(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    /// The values of row `index` of the last answer; rows come in their order.
+    pub(super) fn row(&mut self, number: u32, index: u32) -> Option<Vec<Option<&[u8]>>> {
+        let driver = self.database.spec.driver;
+        let open = self.open.get_mut(place(number))?;
+        if driver == Driver::Pgsql {
+            let start = if index == 0 { open.result.start } else { open.row.0 };
+            let (payload, next) = next_row(&open.reply, start)?;
+            open.row = (next, index + 1);
+            return message::row(payload);
+        }
+        if index == 0 {
+            open.row = (open.first_row()?, 0);
+        }
+        let (payload, next) = packet(&open.reply, open.row.0)?;
+        open.row = (next, index + 1);
+        result_set::parse_text_row(payload, open.result.columns).ok()
+    }
+}
+
+impl Open {
+    /// Where the rows of the answer begin: behind the number of columns and their definitions.
+    fn first_row(&self) -> Option<usize> {
+        let mut at = self.result.start;
+        for _ in 0..=self.result.columns + usize::from(!self.deprecate_eof) {
+            at = packet(&self.reply, at)?.1;
+        }
+        Some(at)
+    }
+}
+
+/// Where connection `number`, counted from 1, is in a list.
+pub(super) const fn place(number: u32) -> usize {
+    number as usize - 1
+}

@@ -23,11 +23,11 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.report import story, write
 from dbdyno.report.charts.drawing import Drawing, draw
-from dbdyno.report.formats.replay import ReplaySide
+from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import attempts
+from dbdyno.report.rows import all_attempts
 from dbdyno.report.write import Written
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence
@@ -91,9 +91,9 @@ class Run:
             return judge(self.trials, self.plan, self.evidence.earlier)
 
     @property
-    def side(self) -> ReplaySide:
+    def side(self) -> JudgedRun:
         """The run as one of two that are compared."""
-        return ReplaySide(self.plan, self.trials, self.judgement, self.facts)
+        return JudgedRun(self.plan, self.trials, self.judgement, self.facts)
 
     def measurements(self) -> polars.DataFrame:
         """One row for each attempt; select `state = "sound"` before you compute anything."""
@@ -115,7 +115,7 @@ class Run:
         tables = {table.name: table for table in TABLES}
         if name not in tables:
             raise _unknown("table", name, list(tables))
-        return files.frame(tables[name], attempts(self.trials, self.judgement))
+        return files.frame(tables[name], all_attempts(self.trials, self.judgement))
 
     def verdicts(self) -> polars.DataFrame:
         """One row for each comparison: word, ratio with its 95 % interval, blocks, reasons."""
@@ -158,7 +158,7 @@ class Run:
 
     def gate(self, slower_max: float, *, strict: bool = False) -> Gate:
         """The run held against a limit: how much slower a system may be, 0.03 = 3 %."""
-        return gate(self.judgement.verdicts, slower_max, strict=strict)
+        return gate(self.judgement.all_verdicts, slower_max, strict=strict)
 
     def report(self, folder: str | Path | None = None, language: str = "en") -> Written:
         """Writes the report: into that folder, or where the run has its own.

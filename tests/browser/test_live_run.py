@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.test_serve_pages import served
 
-from dbdyno.serve import live
-from dbdyno.store.store import Store
+from dbdyno.store.store import FEED_NAME, Store
 from support import lab_process
 from support.real_server import CROWDED, SMALL_REDO_TYPED
 
@@ -41,7 +40,7 @@ def _watched(page: Page, site: str, folder: Path) -> None:
         *CROWDED,
     )
     with lab_process.started(folder, *compared) as lab:
-        lab_process.until(lambda: list(folder.glob(f"*/{live.FEED}")), "a feed", 60)
+        lab_process.until(lambda: list(folder.glob(f"*/{FEED_NAME}")), "a feed", 60)
         page.goto(site)
         page.get_by_role("link", name="Live").click()
         expect(page.locator("#chart svg")).to_be_visible(timeout=120_000)

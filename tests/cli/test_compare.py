@@ -161,6 +161,10 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
             {"workloads": ("bulk_insert",)},
             [f"--workload: {NOT_COMPARED['bulk_insert']}"],
         ),
+        (
+            {"workloads": ("oltp_read_write", 'oltp_point_select "')},
+            ['--workload: oltp_point_select " cannot be read: No closing quotation'],
+        ),
         ({"threads": "8,8"}, ["--threads: each level once, found [8, 8]"]),
         (
             {"slo": "20ms"},

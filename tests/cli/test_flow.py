@@ -124,7 +124,8 @@ def test_time_is_added_to_a_run_and_its_intervals_grow_for_it(
         assert store.blocks_begun(run_id) == 3  # −30 % is decided by then
     flow.more("latest", 120.0, workspace, PLAIN)  # four blocks of 30 s, all of them wanted
     (run,) = runs(workspace)
-    assert run.plan.design.chosen == CHOSEN.model_copy(update={"blocks": 7, "additions": 1})
+    wider = {"blocks": 7, "additions": 1, "all_blocks": True}
+    assert run.plan.design.chosen == CHOSEN.model_copy(update=wider)
     with Store.open(workspace) as store:
         assert store.blocks_begun(run_id) == 7
     assert run.finished_at is not None
@@ -132,6 +133,34 @@ def test_time_is_added_to_a_run_and_its_intervals_grow_for_it(
     flow.more("latest", 1.0, workspace, PLAIN)
     (run,) = runs(workspace)
     assert (run.plan.design.blocks, run.plan.design.chosen.additions) == (8, 2)
+
+
+def test_no_time_adds_more_blocks_than_a_run_can_have(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    monkeypatch.setattr(flow, "BLOCKS_LOOKED_AHEAD", 5)
+    begin_timed(workspace)
+    flow.more("latest", 86_400.0, workspace, PLAIN)
+    (run,) = runs(workspace)
+    assert run.plan.design.blocks == 5
+    with pytest.raises(UsageError, match="no block can be added"):
+        flow.more("latest", 86_400.0, workspace, PLAIN)
+    assert runs(workspace) == [run]
+
+
+def test_all_that_was_added_to_a_decided_run_is_run_after_an_interrupt_too(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    run_id = begin_timed(workspace)
+    monkeypatch.setattr(runner, "run", made_bench(2, KeyboardInterrupt()))
+    with pytest.raises(Interrupted):
+        flow.more(run_id, 120.0, workspace, PLAIN)
+    monkeypatch.setattr(runner, "run", made_bench())
+    flow.resume(run_id, workspace, PLAIN)
+    with Store.open(workspace) as store:
+        assert store.blocks_begun(run_id) == 7
 
 
 @pytest.mark.parametrize("time", ["", "soon", "-5m"])

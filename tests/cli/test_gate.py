@@ -7,13 +7,15 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.judge.test_rate_limit import plan_of
+from tests.judge.test_rate_limit import run as trials_of
 
 from dbdyno import __main__
 from dbdyno.cli.gate import share
 from dbdyno.errors import UsageError
 from dbdyno.report.formats.gate import MARK
 from support import making
-from support.stored_run import store_made
+from support.stored_run import store_made, store_trials
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,16 @@ def test_a_system_within_the_limit_passes(
 ) -> None:
     assert gate(workspace, "--fail-if-slower", "8%", "--strict") == 0
     assert "gate holds at 8 % slower: 1 held" in capsys.readouterr().out
+
+
+def test_a_run_with_a_latency_limit_alone_is_held_to_the_rates_within_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = {making.A: [1000.0] * 3, making.B: [900.0] * 3}
+    store_trials(tmp_path, plan_of(3), trials_of(limits))
+    assert gate(tmp_path, "--fail-if-slower", "3%") == 3
+    assert "1 slower" in capsys.readouterr().err
+    assert gate(tmp_path, "--fail-if-slower", "15%", "--strict") == 0
 
 
 def test_without_a_limit_the_plans_margin_is_one(

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import polars
 import pytest
+from tests.judge.test_rate_limit import plan_of
+from tests.judge.test_rate_limit import run as trials_at_rates
 
 from dbdyno import __main__
 from dbdyno.experiment.order import trials_of
 from dbdyno.export.tables import TABLES
 from dbdyno.store.store import Store
 from support import making
-from support.stored_run import store_made
+from support.stored_run import store_made, store_trials
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,18 @@ def test_all_labels_and_the_newest_only(
     assert said.err == "2 of 3 runs; for more: --last 3\n"
     assert history(workspace, "--output", "markdown") == 0
     assert capsys.readouterr().out.count("| worse |") == 3
+
+
+def test_rates_within_a_latency_limit_have_a_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for limit in (1100.0, 1000.0):
+        limits = {making.A: [1000.0] * 3, making.B: [limit] * 3}
+        store_trials(tmp_path, plan_of(3), trials_at_rates(limits))
+    assert history(tmp_path, making.B, "--output", "json") == 0
+    newest, oldest = json.loads(capsys.readouterr().out)["verdicts"]
+    assert (newest["verdict"]["word"], oldest["verdict"]["word"]) == ("equivalent", "better")
+    assert newest["since"]["word"] == "differ"
 
 
 def test_a_label_that_was_never_compared_is_told(

@@ -200,3 +200,11 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_plan_s(path: Path) 
     assert read_file(path, "", "90m").design.budget_s == 5400
     with pytest.raises(UsageError, match="is no time"):
         read_file(path, "", "0s")
+
+
+def test_a_plan_that_chooses_its_own_blocks_takes_no_budget(path: Path) -> None:
+    path.write_text(TEXT.replace("blocks: 10", "time: 10m").partition("scales:")[0])
+    assert read_file(path, "", None).design.time_s == 600
+    with pytest.raises(UsageError, match="this plan chooses its own by `design: time`") as caught:
+        read_file(path, "", "90m")
+    assert str(path) in (caught.value.hint or "")

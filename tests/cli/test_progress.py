@@ -16,7 +16,7 @@ from dbdyno.cli import progress
 from dbdyno.cli.progress import Feed, GrowingFile, growing
 from dbdyno.experiment.context import Progress
 from dbdyno.language.catalogues import Language
-from dbdyno.serve import live
+from dbdyno.store.store import FEED_NAME
 from support import making
 
 TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d ", re.MULTILINE)
@@ -170,7 +170,7 @@ def watch_long(folder: Path) -> str:
 
 
 def events(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / progress.FEED_NAME).read_text().splitlines()
+    lines = (folder / FEED_NAME).read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -204,7 +204,3 @@ def test_a_run_that_is_broken_off_is_over_too(tmp_path: Path) -> None:
 def test_files_that_cannot_be_made_do_not_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("a file where the folder should be")
     assert "the server died" in watch_long(tmp_path / "run")
-
-
-def test_the_page_reads_what_the_lab_writes() -> None:
-    assert progress.FEED_NAME == live.FEED

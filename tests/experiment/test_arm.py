@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from dbdyno.errors import CellError, LoadError, StoreError
+from dbdyno.errors import CellError, LoadError, ServerError, StoreError, UsageError
 from dbdyno.experiment import procedure as procedure_room
 from dbdyno.experiment.arm import never_begun, reason, run_arm
 from dbdyno.experiment.context import RunContext
@@ -184,6 +184,27 @@ def test_a_server_that_a_setting_keeps_from_starting_fails_its_arm_only(store):
     assert all(m.failure.startswith(f"{trials[0].system}: it does not start") for m in measured)
     assert [what for what, _ in world.calls].count("start") == 1
     assert store.done(trials[0].run_id) == set()
+
+
+@pytest.mark.parametrize("kind", [ServerError, UsageError])
+def test_a_key_of_one_workload_that_fails_voids_no_cell_of_the_others(store, monkeypatch, kind):
+    ours, others = "oltp_read_only", "oltp_read_write"
+    plan = small(workloads=(ours, others), procedure={"restart": "cell"})
+    own = {"workload_settings": {ours: {"sort_buffer_size": "1 lot"}}}
+    systems = tuple(system.model_copy(update=own) for system in plan.systems)
+    context, instance, trials = arm_of(store, making.with_parts(plan, systems=systems), World())
+    start = instance.start
+
+    def refuse(settings):
+        if "sort_buffer_size" in settings:
+            raise kind("unknown value")
+        return start(settings)
+
+    monkeypatch.setattr(instance, "start", refuse)
+    run_arm(context, instance, sorted(trials, key=lambda trial: trial.cell.workload))
+    measured = store.measurements(trials[0].run_id)
+    failures = [(m.trial.cell.workload, m.failure) for m in measured]
+    assert failures == [(ours, "unknown value")] * 2 + [(others, None)] * 2
 
 
 STEADY = {"until_steady": True, "warmup_cap_s": 75.0}

@@ -78,10 +78,7 @@ class Session:
     def __init__(self, server):
         self.server = server
 
-    def qualified(self, table):
-        return f"`sbtest`.{table}"
-
-    def rows(self, sql):
+    def ask(self, sql):
         instance = self.server.instance
         if not self.server.alive():
             raise ServerError("gone")
@@ -184,16 +181,10 @@ class Gone:
     credentials = Credentials("load", "secret-4711")
 
 
-def test_tables_are_named_with_their_database() -> None:
-    first, second = sessions(Gone(), 2)  # type: ignore[arg-type]
-    assert first is not second
-    assert first.qualified("rows") == "`sbtest`.rows"
-
-
 def test_a_server_that_is_gone_is_an_error_without_the_password() -> None:
     (session,) = sessions(Gone(), 1)  # type: ignore[arg-type]
     with pytest.raises(ServerError) as raised:
-        session.rows("SELECT 1")
+        session.ask("SELECT 1")
     session.close()
     assert "secret-4711" not in str(raised.value)
 

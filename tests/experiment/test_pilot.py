@@ -91,6 +91,12 @@ def test_shares_become_rates_and_every_server_is_started_once_for_the_pilot(stor
     assert {verdict.metric for verdict in judged.verdicts} == {"latency_ms_p99"}
 
 
+def test_rows_are_counted_after_the_blocks_and_never_in_the_pilot(store):
+    ended = go(store, begun(store, asked(SHARES)), World(queue_ms=SERVICE_MS, tick_s=0.002))
+    measured = store.measurements(ended.run_id)
+    assert [m.trial.block for m in measured if m.evidence.rows_after] == [0, 0]
+
+
 def test_an_interrupted_pilot_goes_on_where_it_was(store):
     def stop_in_the_third(trial, interval):
         if len(progress.begun) == 3:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -72,6 +73,18 @@ def test_the_settings_of_the_start_are_handed_on_and_kept(context, instance):
     start(context(), instance, {"sync_binlog": 0, "log_bin": "ON"}, steps).stop()
     assert instance.started_with == [{"sync_binlog": 0, "log_bin": "ON"}]
     assert steps.taken[-1].detail == "sync_binlog=0, log_bin=ON"
+
+
+def test_sql_after_the_start_that_is_refused_leaves_no_server(context, instance, monkeypatch):
+    def refuse(server, sql):
+        raise ServerError(f"{sql}: unknown variable")
+
+    monkeypatch.setattr(FakeServer, "ask", refuse)
+    instance.spec = replace(instance.spec, after_start=("SET GLOBAL mistyped = 1",))
+    with pytest.raises(ServerError, match="mistyped = 1: unknown variable"):
+        start(context(), instance, {}, Steps())
+    assert instance.server.killed == 1
+    assert not instance.server.alive()
 
 
 def test_caches_are_dropped_after_the_restore_and_before_the_start(context, instance, cache):

@@ -282,11 +282,12 @@ def test_a_resumed_run_does_not_ask_again(store, tmp_path):
     assert len(with_turns(store, stored)) == 1
 
 
-def test_ctrl_c_while_it_is_asked_keeps_the_trial(store):
+@pytest.mark.parametrize("asked", ["counting the rows", "twice the load's threads"])
+def test_ctrl_c_while_it_is_asked_keeps_the_trial(store, asked):
     class Pressing(Progress):
         def stage(self, text):
             super().stage(text)
-            if "twice the load's threads" in text:
+            if asked in text:
                 raise KeyboardInterrupt
 
     plan = small(systems=(making.A,))
@@ -295,3 +296,17 @@ def test_ctrl_c_while_it_is_asked_keeps_the_trial(store):
         run(store, plan, Pressing(), stored)
     assert [m.failure for m in store.measurements(stored.run_id)] == [None, None]
     assert with_turns(store, stored) == []
+
+
+def test_ctrl_c_while_query_plans_are_asked_keeps_the_trial_and_ends_the_run(store, monkeypatch):
+    def press(plan, server):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evidence, "explain_plans", press)
+    plan = small(systems=(making.A,))
+    stored = store.create_run(plan, "command", {}, 2)
+    with pytest.raises(Interrupted):
+        run(store, plan, stored=stored)
+    (kept,) = store.measurements(stored.run_id)
+    assert (kept.failure, kept.evidence.query_plans) == (None, {})
+    assert kept.evidence.ceiling_per_s == 10_000.0

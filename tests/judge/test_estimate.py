@@ -75,6 +75,11 @@ def test_below_three_blocks_there_is_no_interval(logs, ratio, log_sd):
     assert found.log_sd == (log_sd and pytest.approx(log_sd, abs=1e-6))
 
 
+def test_scatter_beyond_all_numbers_has_finite_ends():
+    found = of_blocks([-600.0, 0.0, 600.0])
+    assert 0 < found.low < found.ratio < found.high < math.inf
+
+
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=12))
 def test_swapping_the_systems_inverts_the_ratio(logs):
     there, back = of_blocks(logs), of_blocks([-log for log in logs])

@@ -158,6 +158,11 @@ def test_logs_come_back_as_a_geometric_mean():
     assert found.low * found.high == pytest.approx(16)  # symmetric on the scale of ratios
 
 
+def test_logs_that_scatter_beyond_all_numbers_have_finite_ends():
+    found = typical_of_logs([-600.0, 0.0, 600.0], FIXED)
+    assert 0 < found.low < found.value < found.high < math.inf
+
+
 def test_a_run_that_may_stop_early_has_wider_intervals():
     until_decided = DesignPlan(blocks=12, stop="decided")
     values = [1.0, 2.0, 3.0, 4.0, 5.0]

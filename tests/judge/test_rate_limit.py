@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.interval import FIXED, interval
-from dbdyno.judge.judgement import judge
+from dbdyno.judge.judgement import enough, judge
 from dbdyno.judge.rate_limit import RateSearch
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement.measurement import Measurement
@@ -92,11 +92,21 @@ def test_a_block_outside_the_rates_takes_the_verdict_away_and_says_why() -> None
         f"the limit of {making.B} lies above all rates in 1 of 5 blocks; other rates can be given"
         " with --rates"
     )
+    assert (verdict.low, verdict.high) == (None, None), "the other blocks were chosen by chance"
+    assert (verdict.blocks_needed, verdict.seconds_needed) == (None, None)
     assert found.limits[1].blocks == 4
     assert found.limits[1].count(RateSide.ABOVE) == 1
     below = search({making.A: [1000.0] * 3, making.B: [100.0] * 3})
     assert "below all rates in 3 of 3" in below.verdicts[0].reasons[0]
     assert below.limits[1].rate_per_s is None
+
+
+def test_a_block_outside_the_rates_does_not_keep_a_run_from_its_end() -> None:
+    plan = making.with_parts(plan_of(12), design={"stop": "decided"})
+    above = run({making.A: [1000.0] * 3, making.B: [1100, 5000, 1100]})
+    assert enough(above, plan)
+    undecided = run({making.A: [1000.0] * 3, making.B: [940, 1000, 1060]})
+    assert not enough(undecided, plan)
 
 
 def test_rungs_have_values_but_no_verdicts_and_asked_rates_have_both() -> None:

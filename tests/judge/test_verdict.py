@@ -25,7 +25,7 @@ from dbdyno.judge.verdict import (
     word_of,
 )
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.metric import PRIMARY
+from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.plan.plan import DesignPlan, Plan
 from support import making
 from support.made_estimates import CELL, estimate, finding
@@ -287,6 +287,14 @@ def test_an_estimate_of_another_spread_is_not_confused_with_its_interval():
     wide = widened(given, FIXED, 0.005, 10)
     assert wide.low < 0.99
     assert (wide.level, wide.cells) == (0.005, 10)
+
+
+def test_scatter_beyond_all_numbers_has_finite_ends_and_a_word():
+    wild = estimate_of([-600.0, 0.0, 600.0], CELL, BY_NAME["latency_ms_avg"], A, B)
+    wide = widened(wild, FIXED, 0.005, 10)
+    assert 0 < wide.low < wide.high < math.inf
+    for held in (None, wide):
+        assert verdict_of(wild, 0.02, adjusted=held).word is Word.UNDECIDED
 
 
 def is_wrong(word: Word, material: bool, truth: float) -> bool:

@@ -8,16 +8,19 @@ from pathlib import Path
 import pytest
 
 from dbdyno.experiment import runner
+from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.data import dataset
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.servers.base import Server
 from dbdyno.store.store import Store
 from support import lab_process
 from support.fakes import Progress
-from support.real_server import SMALL_REDO
+from support.real_server import SMALL_REDO, small_redo
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 PLAN = Plan(
@@ -36,10 +39,10 @@ def workspace() -> Iterator[Path]:
         yield folder
 
 
-def rested(workspace: Path) -> list[Measurement]:
+def rested(workspace: Path, plan: Plan = PLAN) -> list[Measurement]:
     with Store.open(workspace) as store:
-        run = store.create_run(PLAN, "dbdyno run", {}, len(trials_of(PLAN, "")))
-        runner.run(PLAN, store, run, workspace, Progress())
+        run = store.create_run(plan, "dbdyno run", {}, len(trials_of(plan, "")))
+        runner.run(plan, store, run, workspace, Progress())
         return store.measurements(run.run_id)
 
 
@@ -56,3 +59,33 @@ def test_blocks_rest_on_two_loads_in_turn_and_the_next_run_on_a_new_one(workspac
     later = {measured.load for measured in rested(workspace)}
     assert len(later & {one, two}) == 1
     assert len(later) == 2
+
+
+NEWEST = "mysql:9.7.4"
+
+
+def test_a_server_that_can_is_loaded_without_its_redo_log(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    load, digest = dataset._load, dataset.digest_or_empty
+
+    def enabled(server: Server) -> str:
+        return server.ask("SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'")[0][1]
+
+    def loaded(context: RunContext, server: Server) -> None:
+        load(context, server)
+        seen.append(enabled(server))
+
+    def digested(plan: Plan, server: Server) -> str:
+        seen.append(enabled(server))
+        return digest(plan, server)
+
+    monkeypatch.setattr(dataset, "_load", loaded)
+    monkeypatch.setattr(dataset, "digest_or_empty", digested)
+    system = SystemPlan(label="a", reference=NEWEST, settings=small_redo(NEWEST))
+    design = PLAN.design.model_copy(update={"blocks": 1})
+    measured = rested(workspace, PLAN.model_copy(update={"systems": (system,), "design": design}))
+    assert seen == ["OFF", "ON"]
+    assert [one.failure for one in measured] == [None]
+    assert measured[0].dataset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -90,11 +91,23 @@ def test_seconds_that_hang_together_count_as_fewer() -> None:
     assert scatter_of([[rates] for rates in alike]).second == pytest.approx(0.14, rel=0.1)
 
 
+BEGIN = datetime(2026, 11, 22, 10, tzinfo=UTC)
+
+
 def measured(system: str, block: int, position: int, at_s: float, tps: float) -> Measurement:
     made = making.measurement(system, block, tps=tps, window_s=6)
     trial = made.trial.model_copy(update={"position": position})
-    at = f"2026-11-22T10:{int(at_s) // 60:02}:{at_s % 60:06.3f}+00:00"
+    at = (BEGIN + timedelta(seconds=at_s)).isoformat("T", "milliseconds")
     return made.model_copy(update={"trial": trial, "started_at": at, "warmup_s": 4.0})
+
+
+def first_blocks(*at_s: float) -> list[Measurement]:
+    """The first two blocks, whose trials began at these times; each takes 10 s."""
+    places = ((A, 0, 0), (B, 0, 1), (B, 1, 0), (A, 1, 1))
+    return [
+        measured(system, block, position, at, 100 + 3 * block)
+        for (system, block, position), at in zip(places, at_s, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("first_start_s", [7, 37])
@@ -102,17 +115,24 @@ def test_costs_are_read_from_when_trials_began(first_start_s: int) -> None:
     """Each start takes 7 s here, but for a first one that may have waited for the disk; what lies
     between blocks, a load or a pause, is none. What all of it took is no longer left."""
     plan = begun(plan_of(600))
-    at_s = (0, 10 + first_start_s, 334, 351)
-    first = [
-        measured(system, block, position, at, 100 + 3 * block)
-        for (system, block, position), at in zip(
-            ((A, 0, 0), (B, 0, 1), (B, 1, 0), (A, 1, 1)), at_s, strict=True
-        )
-    ]
+    first = first_blocks(0, 10 + first_start_s, 94, 111)
     found = chosen(plan, first, loads_s=0.0)
     assert found.block_s == pytest.approx(2 * (4 + found.window_s + 7), abs=0.1)
-    spent_s = 351 + 10
+    spent_s = 111 + 10
     assert 600 - found.block_s < spent_s + (found.blocks - 2) * found.block_s <= 600
+
+
+def test_hours_between_two_trials_are_an_interruption_and_no_time_that_was_spent() -> None:
+    plan, at_once = begun(plan_of(600)), chosen(begun(plan_of(600)), first_blocks(0, 17, 34, 51), 0)
+    for at_s in ((0, 17, 18_034, 18_051), (0, 17, 34, 18_051), (0, 18_017, 18_034, 18_051)):
+        assert chosen(plan, first_blocks(*at_s), 0) == at_once
+
+
+def test_a_trial_that_never_began_says_nothing_of_what_a_start_takes() -> None:
+    plan, first = begun(plan_of(600)), first_blocks(0, 17, 34, 51)
+    never = measured("mysql:9.7.4", 0, 2, 27.0, 100)
+    never = never.model_copy(update={"window_s": 0.0, "intervals": (), "failure": "no such key"})
+    assert chosen(plan, [*first, never], 0) == chosen(plan, first, 0)
 
 
 def test_time_for_loading_is_time_for_fewer_blocks() -> None:
@@ -139,6 +159,7 @@ def test_what_was_chosen_was_not_asked_for() -> None:
         {"trial": {"window_s": 30}},
         {"trial": {"until_steady": True}},
         {"design": {"time_s": 300, "blocks": 5}},
+        {"design": {"time_s": 300, "stop": "blocks"}},
         {"load": {"rates": ["400"]}},
     ],
 )

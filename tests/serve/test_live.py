@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.serve import live
+from dbdyno.store.store import FEED_NAME
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,7 @@ def kinds(events: list[tuple[int, dict[str, Any]]]) -> list[str]:
 
 
 def test_a_late_watcher_is_told_ends_but_only_the_present_seconds(tmp_path: Path) -> None:
-    feed = tmp_path / live.FEED
+    feed = tmp_path / FEED_NAME
     feed.write_text(line("run") + FIRST + SECOND)
     events = streamed(feed, lambda: False)
     assert kinds(events) == ["run", "begin1", "end1", "stage2", "begin2", "interval2", "closed"]
@@ -52,7 +53,7 @@ def test_a_late_watcher_is_told_ends_but_only_the_present_seconds(tmp_path: Path
 
 
 def test_a_watcher_that_was_cut_off_goes_on_behind_what_it_saw(tmp_path: Path) -> None:
-    feed = tmp_path / live.FEED
+    feed = tmp_path / FEED_NAME
     feed.write_text(FIRST + SECOND)
     assert kinds(streamed(feed, lambda: False, seen=len(FIRST))) == [
         "stage2",
@@ -63,7 +64,7 @@ def test_a_watcher_that_was_cut_off_goes_on_behind_what_it_saw(tmp_path: Path) -
 
 
 def test_what_is_written_meanwhile_is_told_until_nobody_runs_it(tmp_path: Path) -> None:
-    feed = tmp_path / live.FEED
+    feed = tmp_path / FEED_NAME
     parts = ["", FIRST[:10], FIRST[10:], SECOND, ""]
 
     def is_running() -> bool:

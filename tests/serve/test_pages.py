@@ -9,9 +9,9 @@ import pytest
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import translated
-from dbdyno.serve import live
 from dbdyno.serve.guard import Access, Guard
 from dbdyno.serve.pages import TEMPLATES, WORDS, application
+from dbdyno.store.store import FEED_NAME
 from support import making
 from support.asked import ask
 from support.made_workspace import runs_of, stored_run
@@ -104,7 +104,7 @@ def test_the_events_of_a_run_are_its_feed(pages: Guard, tmp_path: Path) -> None:
     run_id = stored_run(tmp_path, blocks=1)
     folder = tmp_path / run_id
     folder.mkdir()
-    (folder / live.FEED).write_text('{"kind": "stage", "text": "restoring"}\n')
+    (folder / FEED_NAME).write_text('{"kind": "stage", "text": "restoring"}\n')
     answer = ask(pages, f"/runs/{run_id}/events")
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert 'data: {"kind": "stage", "text": "restoring"}' in answer.text

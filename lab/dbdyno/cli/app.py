@@ -162,9 +162,10 @@ def _refuse_beside_resume(context: typer.Context) -> None:
     """UsageError for options that would change the plan of a resumed run."""
     typed = [name for name in _typed(context) if name not in options.ALLOWED_WITH_RESUME]
     if typed:
+        among = ", ".join(f"--{name}" for name in sorted(options.ALLOWED_WITH_RESUME - {"resume"}))
         raise UsageError(
             "a resumed run keeps its plan",
-            wanted="--resume with --workspace and --output only",
+            wanted=f"--resume with {among} only",
             found=f"also {', '.join(sorted(typed))}",
             hint="leave the others out, or begin a new run without --resume",
         )
@@ -196,7 +197,7 @@ def run(
 
 @app.command()
 def more(
-    run_id: options.RunId,
+    run_id: options.Run,
     time: options.Added = TIME,
     fleet: options.Fleet = "",
     workspace: options.Workspace = options.WORKSPACE,

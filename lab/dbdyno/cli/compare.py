@@ -170,7 +170,11 @@ def _workloads(
     """Each workload as a plan has it. A script's options stand behind its name, as for sysbench."""
     workloads: list[dict[str, Any]] = []
     for text in typed:
-        name, *words = shlex.split(text) or [text]
+        try:
+            name, *words = shlex.split(text) or [text]
+        except ValueError as error:
+            mistakes.append(PlanMistake("--workload", f"{text} cannot be read: {error}"))
+            continue
         workload: dict[str, Any] = {"name": name}
         if is_script(name):
             workload["options"] = dict(_option(word, mistakes) for word in words)

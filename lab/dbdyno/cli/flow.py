@@ -29,7 +29,7 @@ from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.measurement.disturbance import current
 from dbdyno.plan.pilot import foreseen, trials_expected
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, Plan
 from dbdyno.plan.timed import begun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
@@ -147,14 +147,23 @@ def more(
                 f"run {run.run_id} is not complete",
                 hint=f"finish it first: {_resume_command(run, workspace)}",
             )
+        so_far = store.blocks_begun(run.run_id)
+        if so_far >= BLOCKS_LOOKED_AHEAD:
+            raise UsageError(
+                f"no block can be added to run {run.run_id}",
+                wanted=f"a run of fewer than {BLOCKS_LOOKED_AHEAD} blocks",
+                found=f"one of {so_far}",
+                hint="begin a new run",
+            )
         further = max(1, int(time_s / design.block_s))
-        blocks = store.blocks_begun(run.run_id) + further
-        wider = {"blocks": blocks, "additions": design.additions + 1}
-        decided = enough(store.measurements(run.run_id), run.plan)
+        wider = {
+            "blocks": min(BLOCKS_LOOKED_AHEAD, so_far + further),
+            "additions": design.additions + 1,
+            "all_blocks": enough(store.measurements(run.run_id), run.plan),
+        }
         with _machines(run.plan, fleet) as machines:
             store.choose(run.run_id, design.model_copy(update=wider))
-            wider_run = store.run(run.run_id)
-            _run(store, wider_run, workspace, options, machines, all_blocks=decided)
+            _run(store, store.run(run.run_id), workspace, options, machines)
 
 
 def resume_plan(
@@ -198,13 +207,11 @@ def _run(
     machines: _Machines,
     *,
     retry: bool = False,
-    all_blocks: bool = False,
 ) -> None:
     """Measures the trials that the run still lacks, then judges and reports all that are stored.
 
     Args:
         machines: released when all is measured.
-        all_blocks: none is left out because what was measured before it decides.
 
     Raises:
         Interrupted, DbdynoError: what ended the measuring; raised after the report.
@@ -222,10 +229,9 @@ def _run(
             f"the load generator did not pass on this machine ({known.made_at}), so the trials of"
             " this run will be void: dbdyno certify tries it again, in a minute"
         )
-    sufficient = None if all_blocks else _enough(store, run)
     makers, language = machines.makers, options.language
     try:
-        ended_by = _measure(store, run, workspace, makers, sufficient, retry, language)
+        ended_by = _measure(store, run, workspace, makers, _enough(store, run), retry, language)
     finally:
         machines.release()
     if ended_by is None or store.done(run.run_id):
@@ -289,7 +295,8 @@ def _report(stored: Evidence, options: ReportOptions) -> Judgement:
 
 def _enough(store: Store, run: StoredRun) -> runner.Enough | None:
     """Decides before each block whether the run may stop; None if it runs all of its blocks."""
-    if run.plan.design.stop == "blocks":
+    design = run.plan.design
+    if design.stop == "blocks" or (design.chosen and design.chosen.all_blocks):
         return None
     return lambda measurements: enough(measurements, store.run(run.run_id).plan)
 

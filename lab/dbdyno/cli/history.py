@@ -10,7 +10,6 @@ from typing import Final
 from dbdyno import api
 from dbdyno.cli import options
 from dbdyno.errors import StoreError, UsageError
-from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
@@ -18,7 +17,7 @@ from dbdyno.plan.plan import comparisons
 from dbdyno.report.formats import history
 from dbdyno.report.formats.history import History, RunVerdicts
 from dbdyno.report.formats.stdout import Output, render
-from dbdyno.report.rows import attempts
+from dbdyno.report.rows import all_attempts
 from dbdyno.store.evidence import of_stored
 from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import Store, find, opened
@@ -90,7 +89,7 @@ def _entries(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[R
                 for trial in run.trials
                 if trial.server.version
             },
-            verdicts=run.judgement.verdicts,
+            verdicts=run.judgement.all_verdicts,
         )
 
 
@@ -116,9 +115,7 @@ def export_command(
     with opened(workspace) as store:
         run = find(store, run_id)
         measurements = store.measurements(run.run_id)
-    judgement = judge(measurements, run.plan)
-    compared, controls = split_controls(measurements)
-    made = attempts([*compared, *controls], judgement)
+    made = all_attempts(measurements, judge(measurements, run.plan))
     for kind, folder in folders.items():
         for path in files.write(folder, made, kind):
             sys.stdout.write(f"{path}\n")

@@ -118,8 +118,8 @@ Time = Annotated[
         metavar="TIME",
         help="How long to measure, such as 5m or 2h; downloads and loading come on top. The first "
         "blocks show how much this machine scatters; warm-up, window and blocks follow from that, "
-        f"and the run ends sooner if every cell is decided. {TIME} unless blocks, windows or rates "
-        "are given.",
+        "and the run ends sooner if every cell is decided. "
+        f"{TIME} unless blocks, a stop, a warm-up, a window, rates or a latency limit are given.",
     ),
 ]
 Blocks = Annotated[
@@ -232,7 +232,6 @@ Lang = Annotated[
     typer.Option(metavar="en|zh", help="Language of report, stdout and progress; JSON is English."),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
 RunIds = Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids of runs.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
 Added = Annotated[

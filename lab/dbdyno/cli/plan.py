@@ -70,6 +70,11 @@ def read_file(path: Path, scale: str, time: str | None) -> Plan:
     plan = file.read(path, known_workloads(), check, scale)
     if time is None:
         return plan
+    if plan.design.time_s is not None:
+        raise UsageError(
+            "--budget fits blocks into a time, and this plan chooses its own by `design: time`",
+            hint=f"leave --budget out, or change `time` in {path}",
+        )
     budget_s = options.time_of("--budget", time)
     design = plan.design.model_copy(update={"budget_s": budget_s})
     return plan.model_copy(update={"design": design})

@@ -26,13 +26,12 @@ from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.store.store import FEED_NAME
 
 STDERR_EVERY_S: Final = 10.0
 """Seconds of load between two plain lines of one trial."""
 LOG_EVERY_S: Final = 60.0
 LOG_NAME: Final = "log.txt"
-FEED_NAME: Final = "live.jsonl"
-"""The feed's file in the run's folder; `serve` reads it under this name."""
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from dbdyno.report.parts import Table, numeric, table
 from dbdyno.report.rows import title_of
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
-from dbdyno.store.store import Store, find, opened
+from dbdyno.store.store import Store, find, lock_path, opened
 
 app = typer.Typer(help="The runs of a workspace, and what they take.", no_args_is_help=True)
 SYSTEMS: Final = "systems"
@@ -49,7 +49,7 @@ def list_runs(
 
 @app.command()
 def show(
-    run_id: options.RunId = "latest",
+    run_id: options.Run = "latest",
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
@@ -103,7 +103,7 @@ def clean(
         free = []
         for folder in folders:
             try:
-                lock = workspace / "locks" / f"{folder.name}.lock"
+                lock = lock_path(workspace, folder.name)
                 held.enter_context(locked(lock, folder.name))
                 free.append(folder)
             except StoreError as error:

@@ -31,6 +31,7 @@ from dbdyno.experiment.trial import INTERRUPTED, OnInterval, run_trial
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
 from dbdyno.measurement.parts import Probe, Step, TrialEvidence, WarmUp
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import Instance, Server
 
 DIED: Final = "the server died before the trial; its last words: "
@@ -69,14 +70,15 @@ class _Arm:
     """The server of an arm while it has one.
 
     Attributes:
-        broken: why the arm's server does not start; its other trials need not try.
+        broken: why the arm's server does not start, by the workload that has keys of its own;
+            other trials with the same keys need not try.
         probe: the machine's speed before the server was started.
     """
 
     context: RunContext
     instance: Instance
     server: Server | None = None
-    broken: str | None = None
+    broken: dict[str, str] = field(default_factory=dict)
     probe: Probe | None = None
     steps: Steps = field(default_factory=Steps)
 
@@ -91,7 +93,8 @@ class _Arm:
         try:
             return self._measure(trial)
         except UsageError as error:
-            context.refused[trial.system, trial.cell.setting] = reason(error)
+            place = trial.cell.key if self._own_keys(trial) else trial.cell.setting
+            context.refused[trial.system, place] = reason(error)
             return self._void(trial, reason(error), impossible=True)
         except CellError as error:
             context.refused[trial.system, trial.cell.key] = reason(error)
@@ -103,7 +106,7 @@ class _Arm:
             self._give_up()
         server = self.server or self._start(trial)
         if server is None:
-            return self._void(trial, self.broken or "", impossible=False)
+            return self._void(trial, self.broken[self._keys_of(trial)], impossible=False)
         began = time.monotonic()
         before_trial(context, server, self.steps)
         warmed = self._warm_up(trial, server)
@@ -174,11 +177,10 @@ class _Arm:
         A system that never started, with nothing varied, will not start later: that is raised.
         """
         context, setting = self.context, trial.cell.setting
-        if self.broken is not None:
+        if self._keys_of(trial) in self.broken:
             return None
         of_setting = start_keys(context.plan, trial.system, setting, lambda: context.dataset_bytes)
-        own = context.plan.system(trial.system).workload_settings
-        keys = {**own.get(trial.cell.workload, {}), **of_setting}
+        keys = {**self._own_keys(trial), **of_setting}
         self.probe = before_arm(context, self.instance)
         before_start(context, self.instance, self.steps)
         try:
@@ -187,10 +189,19 @@ class _Arm:
             context.as_loaded.discard(self.instance.spec.label)
             if not keys and trial.system not in context.started:
                 raise
-            self.broken = reason(error)
+            self.broken[self._keys_of(trial)] = reason(error)
         else:
             context.started.add(trial.system)
         return self.server
+
+    def _own_keys(self, trial: Trial) -> Mapping[str, SettingValue]:
+        """Settings that the system has in this workload only."""
+        system = self.context.plan.system(trial.system)
+        return system.workload_settings.get(trial.cell.workload, {})
+
+    def _keys_of(self, trial: Trial) -> str:
+        """The workload whose own settings a start for this trial has; empty if it has none."""
+        return trial.cell.workload if self._own_keys(trial) else ""
 
     def _warm_up(self, trial: Trial, server: Server) -> WarmUp | None:
         context = self.context

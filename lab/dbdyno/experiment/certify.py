@@ -25,8 +25,8 @@ from pydantic import ValidationError
 
 from dbdyno import _engine
 from dbdyno.errors import LoadError
-from dbdyno.experiment.engine.ceiling import HERE, responding
-from dbdyno.experiment.engine.process import COMMAND, EngineProcess
+from dbdyno.experiment.engine.ceiling import responding
+from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import intervals_of, measured_of
 from dbdyno.experiment.watch import environment
 from dbdyno.experiment.watch.probe import probe_speed
@@ -47,6 +47,7 @@ from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import Costs, Rates, begun, scatter_of, smallest_difference
 from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.programs.places import cache_folder, make_cache_folder
 
 FILE: Final = "certificate.json"
@@ -85,7 +86,7 @@ def certify(tell: Tell, window_s: float = WINDOW_S, probes: int = PROBES) -> Cer
     stolen, before = _stolen_s(), _all_s()
     tell("1/4 how fast it is: a server that answers at once")
     with responding() as port:
-        nobody = {"endpoint": {"host": HERE, "port": port}, **_LOGIN_OF_NOBODY}
+        nobody = {"endpoint": {"host": LOOPBACK, "port": port}, **_LOGIN_OF_NOBODY}
         reached = [_reached(nobody, count, min(SHORT_S, window_s)) for count in CONNECTIONS]
         tell("2/4 how late it sends at fixed rates")
         at_rates = [_tried(_punctuality, nobody, rate, window_s) for rate in RATES_PER_S]
@@ -149,7 +150,7 @@ def _record(login: Mapping[str, Any], **asked: object) -> dict[str, Any]:
         "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 1000}},
         **asked,
     }
-    with EngineProcess("run", spec, command=COMMAND) as engine:
+    with EngineProcess("run", spec) as engine:
         record = engine.answer()
     if record.get("failure") is not None:
         raise LoadError(
@@ -250,7 +251,7 @@ ASKED: Final = (_saturated, _exponential, _at_rate, _standing_still)
 
 def _login(server: _engine.Reference) -> dict[str, Any]:
     user, password, database = server.login
-    place = {"host": HERE, "port": server.port}
+    place = {"host": LOOPBACK, "port": server.port}
     return {"endpoint": place, "user": user, "password": password, "database": database}
 
 

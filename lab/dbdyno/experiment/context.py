@@ -57,7 +57,7 @@ class Blocks(Protocol):
         """Puts what has to be measured again of a block that has ended back before what is left."""
 
     def anew(self, block: int) -> list[Trial]:
-        """All of a block again, as it was begun on a machine that is gone; it is left from now."""
+        """All of a block again, begun on a machine that is gone; its trials are queued again."""
 
     def owes_pilot(self) -> bool:
         """Whether rates have to be found before the first block; takes those that are stored."""

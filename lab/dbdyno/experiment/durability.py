@@ -23,6 +23,7 @@ from typing import Final, Protocol
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.experiment.context import OpenInstance
+from dbdyno.experiment.data import dataset
 from dbdyno.experiment.watch.host import flushes
 from dbdyno.experiment.watch.proc import family
 from dbdyno.measurement.parts import Kill, KilledServer
@@ -40,46 +41,23 @@ INNODB: Final = "Innodb_os_log_fsyncs"
 POSTGRES_LOG: Final = ("io.", ".wal.", ".fsyncs")
 
 
-class _Rows(Protocol):
-    def ask(self, sql: str) -> list[tuple[str, ...]]: ...
-    def close(self) -> None: ...
+class Session(Protocol):
+    """One login of the load user, made when it is first asked."""
 
-
-class Session:
-    """One login of the load user.
-
-    Args:
-        prefix: what goes before a table's name so that this product finds it.
-    """
-
-    def __init__(self, asked: _Rows, prefix: str) -> None:
-        self._asked = asked
-        self._prefix = prefix
-
-    def rows(self, sql: str) -> list[tuple[str, ...]]:
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The answer, every value as text; ServerError if the server refuses or is gone."""
-        return self._asked.ask(sql)
-
-    def qualified(self, table: str) -> str:
-        """The table in the load's database."""
-        return f"{self._prefix}{table}"
 
     def close(self) -> None:
         """Log out."""
-        self._asked.close()
 
 
 def sessions(server: Server, count: int) -> list[Session]:
-    """So many logins of the load user, made when they are first asked."""
-    line = Endpoint(server.endpoint.host, server.endpoint.port, None)  # as a load comes in
+    """So many logins of the load user."""
     if isinstance(server, PostgresServer):
-        return [
-            Session(PostgresClient(server.label, line, server.credentials, server.database), "")
-            for _ in range(count)
-        ]
-    prefix = f"`{server.database}`."
-    place = server.endpoint
-    return [Session(Client(server.label, place, server.credentials), prefix) for _ in range(count)]
+        line = Endpoint(server.endpoint.host, server.endpoint.port, None)  # as a load comes in
+        login = (server.label, line, server.credentials, server.database)
+        return [PostgresClient(*login) for _ in range(count)]
+    return [Client(server.label, server.endpoint, server.credentials) for _ in range(count)]
 
 
 def log_syncs(status: Mapping[str, float]) -> float | None:
@@ -139,7 +117,7 @@ class _Load:
         with suppress(ServerError):
             while not self.over.is_set():
                 row = self.answered[place] + 1
-                session.rows(f"INSERT INTO {self.table} VALUES ({self.number}, {place}, {row})")
+                session.ask(f"INSERT INTO {self.table} VALUES ({self.number}, {place}, {row})")
                 self.answered[place] = row
 
 
@@ -171,7 +149,8 @@ def prove(
     try:
         server = instance.start()
         version, settings = server.version(), server.settings()
-        table = _table(server)
+        table = dataset.quoted_table(server, TABLE)
+        _make(server, table)
         rounds: list[Kill] = []
         promised: list[list[int]] = []
         for number in range(kills):
@@ -207,18 +186,16 @@ class _LoadReading:
     disk_flushes: float | None
 
 
-def _table(server: Server) -> str:
-    """An empty table for the rows, by the name under which the load's sessions know it."""
-    session = sessions(server, 1)[0]
-    table = session.qualified(TABLE)
+def _make(server: Server, table: str) -> None:
+    """An empty table for the rows."""
+    (session,) = sessions(server, 1)
     try:
-        session.rows(
+        session.ask(
             f"CREATE TABLE {table} (turn INT NOT NULL, client INT NOT NULL, place BIGINT NOT NULL"
             ", PRIMARY KEY (turn, client, place))"
         )
     finally:
         session.close()
-    return table
 
 
 def _load_and_kill(server: Server, load: _Load, seconds: float) -> _LoadReading:
@@ -300,7 +277,7 @@ def _held(server: Server, table: str, promised: list[list[int]]) -> list[tuple[i
         for number, answered in enumerate(promised):
             kept = besides = 0
             for client, last in enumerate(answered):
-                rows = session.rows(
+                rows = session.ask(
                     f"SELECT COUNT(*), COUNT(CASE WHEN place <= {last} THEN 1 END)"
                     f" FROM {table} WHERE turn = {number} AND client = {client}"
                 )

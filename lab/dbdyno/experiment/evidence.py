@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -32,6 +32,7 @@ from dbdyno.measurement.disturbance import place_of
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.measurement.parts import DoubledThreads, Probe, ThreadsSlice, TrialEvidence
 from dbdyno.plan.controls import directory_of
+from dbdyno.plan.pilot import PILOT
 from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.servers import process, reference
 from dbdyno.servers.base import PGSQL, Instance, Server
@@ -52,24 +53,37 @@ def before_arm(context: RunContext, instance: Instance) -> Probe:
 def after_trial(
     context: RunContext, server: Server, trial: Trial, at_rest: Probe | None
 ) -> TrialEvidence:
-    """What is known around a trial that has just ended well."""
-    if trial.system not in context.query_plans:
-        context.query_plans[trial.system] = explain_plans(context.plan, server)
+    """What is known around a trial that has just ended well.
+
+    An interrupt ends the asking and is kept in `context.interrupted`: the trial is to be stored
+    before the run ends.
+    """
     reached = context.ceilings.get(trial.cell.workload)
     known = TrialEvidence(
         probe=at_rest,
         ceiling_per_s=reached,
         ceiling_threads=None if reached is None else ceiling.THREADS,
-        query_plans=context.query_plans[trial.system],
         irq_apart=irq_counted_apart(),
-        script_check=_checked_by_script(context, server, trial),
     )
-    if not _is_last(context, trial):
-        return known
-    left = _left(context, server)
-    return known.model_copy(
-        update={**left, "doubled_threads": try_doubled_threads(context, server, trial)}
-    )
+    try:
+        for found in _asked_after(context, server, trial):
+            known = known.model_copy(update=found)
+    except KeyboardInterrupt:
+        context.interrupted = True
+    return known
+
+
+def _asked_after(
+    context: RunContext, server: Server, trial: Trial
+) -> Iterator[Mapping[str, object]]:
+    """What the server shows after a trial, as fields of its evidence; each may take minutes."""
+    if trial.system not in context.query_plans:
+        context.query_plans[trial.system] = explain_plans(context.plan, server)
+    yield {"query_plans": context.query_plans[trial.system]}
+    yield {"script_check": _checked_by_script(context, server, trial)}
+    if _is_last(context, trial):
+        yield _left(context, server)
+        yield {"doubled_threads": try_doubled_threads(context, server, trial)}
 
 
 HOLDS: Final = "holds"
@@ -110,6 +124,8 @@ def irq_counted_apart() -> bool | None:
 
 def _is_last(context: RunContext, trial: Trial) -> bool:
     """Whether this may be the system's last trial: of the run, or of a block that may end it."""
+    if trial.control == PILOT:
+        return False
     may_end = context.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
     place = (trial.system, trial.control)
     left = [
@@ -226,7 +242,7 @@ def try_doubled_threads(
 
     Empty for all but the baseline, and where a later trial uses its data on. A workload is left out
     that was asked before, whose threads cannot be doubled, or whose load broke off. An interrupt is
-    kept in `context.interrupted`: the trial is to be stored before the run ends.
+    kept in `context.interrupted` here too, so that workloads asked before it are told.
     """
     if (
         trial.control
@@ -259,7 +275,7 @@ def _left_to_ask(context: RunContext, trial: Trial) -> list[Cell]:
 
 def _is_used_on(context: RunContext, trial: Trial) -> bool:
     """Whether a later trial begins on the rows that this one left."""
-    is_endpoint = reference.is_endpoint(context.plan.systems[0].reference)
+    is_endpoint = context.plan.systems[0].is_endpoint
     if context.plan.procedure.fresh_data == "start" and not is_endpoint:
         return False
     place = directory_of(trial.system, trial.control)

@@ -95,19 +95,24 @@ def start(
 
     Raises:
         UsageError: a key cannot be had.
-        ServerError: the server did not start, or a setting is not in force.
+        ServerError: the server did not start, a setting is not in force, or SQL after the start
+            was refused; no server is left.
     """
     began = time.monotonic()
     context.progress.stage(f"{instance.spec.label}: starting the server")
     with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
-    for sql in instance.spec.after_start:
-        with steps.timed("SQL after the start", sql):
-            (server.ask_all if isinstance(server, EndpointServer) else server.ask)(sql)
-    if pin := context.plan.procedure.pin:
-        for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
-            if pid:
-                set_affinity(pid, sorted(os.sched_getaffinity(0) - set(pin)))
+    try:
+        for sql in instance.spec.after_start:
+            with steps.timed("SQL after the start", sql):
+                (server.ask_all if isinstance(server, EndpointServer) else server.ask)(sql)
+        if pin := context.plan.procedure.pin:
+            for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
+                if pid:
+                    set_affinity(pid, sorted(os.sched_getaffinity(0) - set(pin)))
+    except BaseException:
+        server.kill()
+        raise
     context.forecast.added(time.monotonic() - began)
     return server
 

@@ -40,7 +40,7 @@ from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store.reading import StoredRun
-from dbdyno.store.store import Store
+from dbdyno.store.store import Store, lock_path
 
 Enough = Callable[[Sequence[Measurement]], bool]
 """Whether what was measured so far answers the question, so that no further block is begun."""
@@ -329,7 +329,7 @@ def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool
     def open_in(place: Path) -> Instance:
         return context.makers.open_instance(spec, place, context.progress.stage)
 
-    with locked(context.folder / "locks" / f"{folder.name}.lock", system.label):
+    with locked(lock_path(context.folder, folder.name), system.label):
         spec = ServerSpec(
             system.label,
             system.reference,

@@ -99,11 +99,11 @@ def _rows(columns: Iterable[ExportColumn]) -> str:
 
 KEYS: Final = (
     text("run_id", "the run"),
-    integer("sequence", "the trial's place in the run, from 0"),
+    integer("sequence", "the trial's place in the run, from 0; below 0 in a pilot"),
     integer("attempt", "0, or how often the trial had been tried before"),
-    integer("block", "the block, from 0: systems are compared within one"),
+    integer("block", "the block, from 0: systems are compared within one; -1 in a pilot"),
     integer("position", "place of the system within the block, from 0"),
-    text("system", "the system's label"),
+    text("system", "the system's label; of a control trial, the name of its arm"),
     text("control", "`same`, `planted` (docs/how-it-works/controls.md), `pilot`; else empty"),
     text("workload", "the workload's label"),
     integer("threads", "connections of the load"),

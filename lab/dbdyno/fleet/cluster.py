@@ -173,18 +173,13 @@ def in_short(about: dict[str, str]) -> str:
     return ", ".join(about[name] for name in SHOWN if name in about)
 
 
-def described() -> dict[str, str]:
-    """The environment where this is called."""
-    return environment.describe()
-
-
 def node_facts() -> tuple[Installed, dict[str, str]]:
     """What is installed where this is called, and on which machine."""
-    return installed(), described()
+    return installed(), environment.describe()
 
 
 def on(node: Node) -> Any:  # noqa: ANN401 - Ray's own type differs from version to version
-    """Ray's words for: on that node, or not at all."""
+    """Ray's scheduling strategy that pins an actor to the node."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
 
     return NodeAffinitySchedulingStrategy(node_id=node.node_id, soft=False)
@@ -194,7 +189,7 @@ class Clock(NamedTuple):
     """A node's monotonic clock as seen from here.
 
     Attributes:
-        ahead_ns: what it shows when this one shows nothing.
+        ahead_ns: its reading less ours at the same moment.
         within_ns: how far from the truth that may be: half the fastest way there and back.
     """
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from dbdyno.errors import LoadError
 from dbdyno.experiment import certify
 from dbdyno.experiment.engine import ceiling, record
-from dbdyno.experiment.engine.generators import Arriving, merged, request_of, together
+from dbdyno.experiment.engine.generators import Arriving, Child, merged, request_of, together
 from dbdyno.experiment.engine.process import COMMAND, Engine, Message
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import ANSWER_S, PATIENCE_S, PLACE_S, Clock, Installed, Node
@@ -67,7 +66,7 @@ class Generator:
     """The actor on a generator's node: runs one child at a time and passes its lines on."""
 
     def __init__(self) -> None:
-        self._child: subprocess.Popen[str] | None = None
+        self._child: Child | None = None
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def facts(self) -> GeneratorNode:
@@ -86,20 +85,8 @@ class Generator:
     def start(self, request: str) -> None:
         """Starts a child and gives it its request, with the password; ends the one before."""
         self.end()
-        self._child = child = subprocess.Popen(
-            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-        )
-        lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._lines = lines
-
-        def read() -> None:
-            assert child.stdout is not None
-            for line in child.stdout:
-                lines.put(line)
-            lines.put("")
-
-        threading.Thread(target=read, daemon=True).start()
-        self.say(request)
+        self._lines = queue.SimpleQueue()
+        self._child = Child(request, self._lines.put)
 
     def lines(self, timeout_s: float) -> list[str]:
         """The lines since the last call, as soon as there is one; an empty one is the end."""
@@ -112,17 +99,13 @@ class Generator:
 
     def say(self, line: str) -> None:
         """Says that to the child."""
-        if self._child is None or self._child.stdin is None:
-            return
-        with suppress(OSError):  # it died, which its last line says
-            self._child.stdin.write(line + "\n")
-            self._child.stdin.flush()
+        if self._child is not None:
+            self._child.say(line)
 
     def end(self) -> None:
         """Kills the child if it still runs."""
         if self._child is not None:
-            self._child.kill()
-            self._child.wait()
+            self._child.end()
 
 
 class Remote:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from dbdyno.errors import UsageError
+from dbdyno.intake.sysbench_log import NUMBER
 
-NUMBER: Final = r"(\d+(?:\.\d+)?)"
 BEGINS: Final = re.compile(r"^\s*transaction type: (?P<workload>.+?)\s*$")
 PGBENCH: Final = {
     "threads": re.compile(r"^number of clients: (\d+)\s*$"),

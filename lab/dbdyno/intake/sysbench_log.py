@@ -38,7 +38,6 @@ BUCKET: Final = re.compile(rf"^ *{NUMBER} \|[* ]* (\d+)\s*$")
 STAMP: Final = re.compile(r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s+")
 ENDED: Final = re.compile(r"^Threads fairness:")
 FATAL: Final = re.compile(r"^FATAL: (.*)$|^ALERT: (.*)$")
-BANDS: Final = {"queries performed", "SQL statistics", "OLTP test statistics"}
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ PER_EVENT: Final[tuple[TrialCheck, ...]] = (
     counts.commits_at_server,
     generator.few_requests,
 )
-"""What these look at, a trial in which nothing was completed has not."""
+"""Skipped for a trial that completed no event."""
 CELL_CHECKS: Final[tuple[CellCheck, ...]] = (
     course.later_cut,
     course.not_steady,

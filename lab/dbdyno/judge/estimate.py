@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.interval import FIXED, LEVEL, interval
+from dbdyno.judge.interval import FIXED, LOG_MAX, interval
 from dbdyno.measurement.measurement import RATES, Cell, value_of
 from dbdyno.measurement.metric import TABLE, Metric
 from dbdyno.measurement.parts import Noun
@@ -22,9 +22,6 @@ from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.plan.systems import Comparison, MeasuredArm
 from dbdyno.stats.settling import NEAR
-
-LOG_MAX: Final = 700.0
-"""No interval's end lies beyond: a number must hold its exponential."""
 
 
 class SystemValue(Noun):
@@ -126,18 +123,19 @@ def estimate_of(
 
 
 def back(
-    logs: Sequence[float], design: DesignPlan = FIXED, level: float = LEVEL
+    logs: Sequence[float], design: DesignPlan = FIXED
 ) -> tuple[float | None, float | None, float | None, float | None]:
-    """Typical value, low and high end, and standard deviation of the logs, as n allows."""
+    """Ratio, its low and high end, and the logs' standard deviation: no ends below three blocks."""
     if not logs:
         return None, None, None, None
     if len(logs) == 1:
         return math.exp(logs[0]), None, None, None
-    found = interval(logs, design, level)
+    found = interval(logs, design)
     mean, sd, half = float(found.mean), float(found.sd), float(found.half)
     if len(logs) < BLOCKS_MIN:
         return math.exp(mean), None, None, sd
-    return math.exp(mean), math.exp(mean - half), math.exp(min(mean + half, LOG_MAX)), sd
+    low, high = math.exp(max(mean - half, -LOG_MAX)), math.exp(min(mean + half, LOG_MAX))
+    return math.exp(mean), low, high, sd
 
 
 def _system_value(

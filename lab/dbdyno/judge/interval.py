@@ -35,6 +35,8 @@ LEFT_FOR_MORE: Final = 0.1
 """Share of the level that is kept for time that may be added (`dbdyno more`)."""
 FIXED: Final = DesignPlan()
 """All blocks are run, whatever they show."""
+LOG_MAX: Final = 700.0
+"""No interval's end lies beyond, up or down: a number must hold its exponential."""
 _HORIZONS: Final = tuple(FINAL_LEVELS)
 HORIZON_MAX: Final = _HORIZONS[-1]
 """Beyond that many blocks intervals are wider than they need be."""
@@ -142,7 +144,7 @@ def typical_of_logs(logs: Sequence[float], design: DesignPlan) -> Typical | None
         return None
     return Typical(
         value=math.exp(found.value),
-        low=None if found.low is None else math.exp(found.low),
-        high=None if found.high is None else math.exp(found.high),
+        low=None if found.low is None else math.exp(max(found.low, -LOG_MAX)),
+        high=None if found.high is None else math.exp(min(found.high, LOG_MAX)),
         blocks=found.blocks,
     )

@@ -97,6 +97,11 @@ class Judgement(Noun):
     controls: tuple[ControlOutcome, ...] = ()
     ledger: Ledger = Ledger()
 
+    @property
+    def all_verdicts(self) -> tuple[Verdict, ...]:
+        """Those on cells, and those on the rates within a latency limit."""
+        return (*self.verdicts, *(v for search in self.slo for v in search.verdicts))
+
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
         """That metric of that system in that cell; None without a sound trial."""
         wanted = (cell, system, metric_name)
@@ -178,7 +183,12 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     audited = audit(compared, plan)
     pairs = judge_controls(compared, controls, plan).beside(audited.sound)
     judged = _cells(compared, plan)
-    searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
+    searched = (
+        verdict
+        for search in _searches(audited, plan)
+        if search.is_within  # a block outside the rates stays, and with it the want of a verdict
+        for verdict in search.verdicts
+    )
     cells = (
         verdict
         for one in comparisons(plan)

@@ -93,6 +93,11 @@ class RateSearch(Noun):
     verdicts: tuple[Verdict, ...]
 
     @property
+    def is_within(self) -> bool:
+        """Whether every block of every system had its limit between two rates."""
+        return all(limit.blocks == len(limit.by_block) for limit in self.limits)
+
+    @property
     def cell(self) -> Cell:
         """All its rates as one cell, which has none."""
         return Cell(workload=self.workload, threads=self.connections, setting=self.setting)
@@ -200,7 +205,9 @@ def _verdicts(
             estimate, plan.design.margin, found, adjusted=interval, design=plan.design
         )
         if reasons := [*_outside(below), *_outside(above)]:
-            update = {"word": Word.NO_VERDICT, "material": False, "blocks_needed": None}
+            # Blocks with a number were chosen by what they showed: their interval says nothing.
+            silent = dict.fromkeys(("low", "high", "blocks_needed", "seconds_needed"))
+            update = {**silent, "word": Word.NO_VERDICT, "material": False}
             verdict = verdict.model_copy(update={**update, "reasons": (*reasons, *verdict.reasons)})
         yield comparison.places(estimate.cell)[1].cell, verdict
 

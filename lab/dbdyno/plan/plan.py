@@ -232,6 +232,7 @@ class ChosenDesign(FiniteNoun):
         second_noise: the same of one second of a window; of longer windows it is that much less.
         block_s: what a block takes.
         additions: how often `dbdyno more` has added time since.
+        all_blocks: every cell was decided when time was added, so none of its blocks is left out.
     """
 
     warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)]
@@ -241,6 +242,7 @@ class ChosenDesign(FiniteNoun):
     second_noise: Annotated[float, Field(ge=0)]
     block_s: Annotated[float, Field(ge=0)]
     additions: Annotated[int, Field(ge=0)] = 0
+    all_blocks: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
 
 class DesignPlan(FiniteNoun):
@@ -414,6 +416,10 @@ class Plan(FiniteNoun):
         if self.trial != TrialPlan() or design.blocks != BLOCKS_TIMED or design.budget_s:
             raise ValueError(
                 "design: time chooses warm-up, window and blocks by itself; give a time, or those"
+            )
+        if design.stop != "decided":
+            raise ValueError(
+                "design: a run with a time stops when decided; give a time, or blocks and a stop"
             )
         if self.load.rates or self.load.slo:
             raise ValueError(

@@ -50,6 +50,9 @@ START_NOISE_MIN: Final = 0.005
 START_S_USUAL: Final = 5.0
 TRIAL_S: Final = 1.5
 """What a start and a trial take beyond their load, before any was measured."""
+INTERRUPTION_S: Final = 60.0
+INTERRUPTION_TIMES: Final = 10
+"""A pause between trials is an interruption beyond both: that long, so often what is usual."""
 
 
 def begun(plan: Plan) -> Plan:
@@ -126,7 +129,7 @@ def chosen(plan: Plan, first: Sequence[Measurement], loads_s: float) -> ChosenDe
         rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])
         arms.setdefault((one.trial.system, one.trial.cell.key), []).append(rates)
     scatter, costs = scatter_of(list(arms.values())), _costs(plan, first, loads_s)
-    return narrowest(plan, scatter, costs, _spent_s(first))
+    return narrowest(plan, scatter, costs, _spent_s(first, costs))
 
 
 def narrowest(
@@ -223,7 +226,8 @@ def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
     written before them (21 s where later ones take 2), and must not make all blocks look so dear.
     """
     gaps: dict[bool, list[float]] = {True: [], False: []}
-    for before, after in pairwise(sorted(first, key=lambda one: one.started_at)):
+    begun = sorted((one for one in first if one.window_s > 0), key=_at_s)
+    for before, after in pairwise(begun):
         if before.trial.block != after.trial.block:
             continue
         same = before.trial.position == after.trial.position
@@ -234,10 +238,22 @@ def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
     return Costs(start_s, trial_s, loads_s)
 
 
-def _spent_s(first: Sequence[Measurement]) -> float | None:
-    """From the first trial's beginning to the last one's end; None without any."""
-    ends = [_at_s(one) + one.warmup_s + one.window_s for one in first]
-    return max(ends) - min(map(_at_s, first)) if ends else None
+def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
+    """From the first trial's beginning to the last one's end; None without any.
+
+    A run may have been interrupted and gone on the next day: a pause that is far longer than what
+    lies between trials here counts as if it were as long as that.
+    """
+    spans = sorted((_at_s(one), _at_s(one) + one.warmup_s + one.window_s) for one in first)
+    usual_s = costs.start_s + costs.loads_s
+    spent_s, until_s = 0.0, spans[0][0] if spans else 0.0
+    for begin_s, end_s in spans:
+        pause_s = max(0.0, begin_s - until_s)
+        if pause_s > max(INTERRUPTION_S, INTERRUPTION_TIMES * usual_s):
+            pause_s = usual_s
+        spent_s += pause_s + max(0.0, end_s - max(begin_s, until_s))
+        until_s = max(until_s, end_s)
+    return spent_s if spans else None
 
 
 def _at_s(measurement: Measurement) -> float:

@@ -17,17 +17,17 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import TABLE
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report.rows import Attempt, attempts, compare, effective, systems_of
+from dbdyno.report.rows import Attempt, all_attempts, compare, effective, systems_of
 
 FORMAT: Final = 2
 """Raised when a key changes its meaning or goes."""
 
 
 def document(
-    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
+    plan: Plan, stored: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> dict[str, Any]:
     """The report as JSON values."""
-    measurements, controls = split_controls(measurements)
+    measurements, _ = split_controls(stored)
     systems = systems_of(plan, measurements)
     found = compare(measurements, systems)
     made: dict[str, Any] = {
@@ -35,7 +35,7 @@ def document(
         "run": run.model_dump(mode="json"),
         "plan": plan.model_dump(mode="json"),
         **of_judgement(judgement),
-        "trials": [_trial(one) for one in attempts([*measurements, *controls], judgement)],
+        "trials": [_trial(one) for one in all_attempts(stored, judgement)],
         "settings": {system: effective(measurements, system) for system in systems},
         "settings_differing": [row[0] for row in found.differing],
         "settings_partial": [row[0] for row in found.partial],

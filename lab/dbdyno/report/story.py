@@ -19,7 +19,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.charts.charts import figures, named
 from dbdyno.report.parts import Figure, Paragraph, Section, Story
-from dbdyno.report.rows import attempts, title_of
+from dbdyno.report.rows import all_attempts, attempts, title_of
 from dbdyno.report.sections import (
     cells,
     costs,
@@ -38,9 +38,9 @@ def story_of(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
     """The whole report as values; sections with nothing to say say so or are left out."""
-    compared, controls = split_controls(measurements)
-    every = attempts([*compared, *controls], judgement)
-    measurements, made = compared, attempts(compared, judgement)
+    every = all_attempts(measurements, judgement)
+    measurements, _ = split_controls(measurements)
+    made = attempts(measurements, judgement)
     drawn = figures(plan, measurements, judgement)
     few = len(judgement.verdicts) <= glance.ROWS_OPEN_MAX
     first, second = ("ratios", "verdicts") if few else ("verdicts", "ratios")

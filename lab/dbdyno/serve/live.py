@@ -15,8 +15,6 @@ from typing import Any, Final
 
 import anyio
 
-FEED: Final = "live.jsonl"
-"""The file's name in the run's folder."""
 POLL_EVERY_S: Final = 0.25
 HEARTBEAT_S: Final = 10.0
 """How often a silent stream says something, so that a closed connection is noticed."""

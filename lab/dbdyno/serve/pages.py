@@ -25,11 +25,13 @@ from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Said, say
 from dbdyno.report.charts.drawing import draw
 from dbdyno.report.formats import html
+from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.parts import translated
 from dbdyno.report.story import story_of
 from dbdyno.serve import live
 from dbdyno.serve.guard import ENTER, STATIC, Access, Guard
-from dbdyno.serve.runs import RUNNING, ComparedSide, JudgedRun, Runs, compared
+from dbdyno.serve.runs import RUNNING, ComparedSide, Runs, compared
+from dbdyno.store.store import FEED_NAME
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 REPORT_HEADERS: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
@@ -94,7 +96,7 @@ class Pages:
         """The run's feed as server-sent events."""
         run_id = request.path_params["run_id"]
         listed = await run_in_threadpool(self._runs.one, run_id)
-        feed = self._runs.workspace / listed.run.run_id / live.FEED
+        feed = self._runs.workspace / listed.run.run_id / FEED_NAME
         seen = request.headers.get("last-event-id", "0")
         place = int(seen) if PLACE.fullmatch(seen) else 0
         events = live.stream(feed, lambda: self._runs.is_running(run_id), place)

@@ -14,18 +14,17 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from dbdyno.files import is_locked
-from dbdyno.judge.judgement import Judgement, judge
+from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, listed, name, say
-from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import Plan
+from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.numbers import NONE, change, decided, found, metric_value, what
 from dbdyno.report.rows import title_of
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
-from dbdyno.store.store import FILE_NAME, Store
+from dbdyno.store.store import FILE_NAME, Store, lock_path
 
 KEPT_MAX: Final = 8
 """Judged runs that are kept; each holds its measurements."""
@@ -64,16 +63,6 @@ class ListedRun:
         return tuple(system.label for system in self.run.plan.systems)
 
 
-@dataclass(frozen=True)
-class JudgedRun:
-    """A run with all that a report of it needs."""
-
-    plan: Plan
-    measurements: tuple[Measurement, ...]
-    judgement: Judgement
-    facts: RunFacts
-
-
 class Runs:
     """The runs of one workspace."""
 
@@ -107,7 +96,7 @@ class Runs:
 
     def is_running(self, run_id: str) -> bool:
         """Whether a lab works on the run at this moment."""
-        return is_locked(self.workspace / "locks" / f"{run_id}.lock")
+        return is_locked(lock_path(self.workspace, run_id))
 
     def _listed(self, store: Store, run: StoredRun) -> ListedRun:
         state = COMPLETE if run.finished_at else UNFINISHED
@@ -122,7 +111,7 @@ class Runs:
 
     def _judge(self, run_id: str) -> JudgedRun:
         kept = evidence.of_run(run_id, self.workspace)
-        made = judge(kept.measurements, kept.plan)
+        made = judge(kept.measurements, kept.plan, kept.earlier)
         return JudgedRun(kept.plan, kept.measurements, made, kept.facts)
 
     def _stamp(self) -> object:

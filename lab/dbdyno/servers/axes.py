@@ -29,8 +29,8 @@ CHUNKS_MAX: Final = 1000
 """MySQL's manual advises against a buffer pool of more chunks."""
 POOL_PARTS: Final = 8
 """Instances of a buffer pool of 1 GiB and more, by default before MySQL 8.4."""
-KIN: Final[Mapping[str, str]] = {"percona": "mysql", "greatsql": "mysql"}
-"""Products that follow another family, except where they have rows of their own."""
+FOLLOWS: Final[Mapping[str, str]] = {"percona": "mysql", "greatsql": "mysql"}
+"""Products that follow another's versions, except where they have rows of their own."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def keys_of(
     Args:
         family: product such as ``mysql``, ``mariadb``, ``postgres``.
         version: as the server says it; what follows its numbers does not matter.
-        values: the setting's value on every axis (`plan_settings.combinations`).
+        values: the setting's value on every axis (`plan.settings.combinations`).
         own: the plan's further axes: name, value, keys.
         dataset_bytes: size of the loaded dataset; None if unknown, and no share may be asked for.
         processors: cores for a thread pool; this process's unless given.
@@ -92,7 +92,7 @@ def _known(family: str, version: str, axis: str, asked: Asked) -> Mapping[str, S
     if axis == "prepared_statements":  # the load's business, not the server's
         return {}
     numbers = tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
-    for name in (family, KIN.get(family)):
+    for name in (family, FOLLOWS.get(family)):
         rows = [r for r in ROWS if (r.axis, r.family) == (axis, name) and r.since <= numbers]
         if rows:
             return max(rows, key=lambda row: row.since).keys(asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
@@ -174,6 +175,17 @@ class Server(Protocol):
 
     def kill(self) -> None:
         """End it at once; for a server whose data will not be used again."""
+
+
+@runtime_checkable
+class Loading(Protocol):
+    """What a server has besides that can take rows more cheaply while it may lose them."""
+
+    def loading(self) -> AbstractContextManager[None]:
+        """A crash within the block may lose all rows; after it they are safe as ever.
+
+        A block that fails leaves data that must not be used. ServerError if the server refuses.
+        """
 
 
 @runtime_checkable

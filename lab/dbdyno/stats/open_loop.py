@@ -16,7 +16,6 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 CHANCE_DEVIATIONS: Final = 3.0
@@ -28,8 +27,6 @@ PARTS_MIN: Final = 4
 
 OVER: Final = 1e-9
 """So far beyond the limit, in ln latency, lies what was not sustained; half of it is rounding."""
-
-Numbers = npt.NDArray[np.float64]
 
 
 class Growth(NamedTuple):

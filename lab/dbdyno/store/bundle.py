@@ -30,7 +30,6 @@ from dbdyno.measurement.parts import SECRET, Noun
 from dbdyno.plan.controls import as_begun
 from dbdyno.plan.plan import Plan
 from dbdyno.store import archive, histogram_log
-from dbdyno.store.archive import LIMITS, Limits
 from dbdyno.store.reading import StoredRun
 
 FORMAT: Final = 1
@@ -118,13 +117,13 @@ def write(
     return digest
 
 
-def read_bundle(path: Path, limits: Limits = LIMITS) -> BundleContent:
+def read_bundle(path: Path) -> BundleContent:
     """What a bundle holds, every part of it checked.
 
     Raises:
         BundleError: the archive or anything in it is not as `write` makes it.
     """
-    files, digest = archive.read(path, limits)
+    files, digest = archive.read(path)
     try:
         head = _run(files)
         plan = _plan(_json(files, "plan.json"), head.plan_hash)

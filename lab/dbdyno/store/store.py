@@ -31,6 +31,13 @@ from dbdyno.store.database import open_file, store_errors
 from dbdyno.store.reading import StoredRun, UnreadableRun, measurement_of, run_of, text_of
 
 FILE_NAME: Final = "dbdyno.sqlite"
+FEED_NAME: Final = "live.jsonl"
+"""In a run's folder: its progress, a line for each event."""
+
+
+def lock_path(workspace: Path, name: str) -> Path:
+    """The lock of a run, or of a system's files, in a workspace."""
+    return workspace / "locks" / f"{name}.lock"
 
 
 class Store:
@@ -328,7 +335,7 @@ class Store:
 
     def locked(self, run_id: str) -> AbstractContextManager[None]:
         """Keeps other labs from working on the run; StoreError if one does already."""
-        return locked(self.path.parent / "locks" / f"{run_id}.lock", f"run {run_id}")
+        return locked(lock_path(self.path.parent, run_id), f"run {run_id}")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

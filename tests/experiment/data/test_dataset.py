@@ -6,24 +6,29 @@ import itertools
 import os
 import signal
 import sys
+from contextlib import contextmanager
 
 import pytest
 from tests.experiment.test_runner import small, start, store  # noqa: F401
 
 from dbdyno.errors import LoadError, ServerError
+from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import dataset
 from dbdyno.experiment.data.dataset import (
     DIGEST_FILE,
     digest_or_empty,
+    ensure_dataset,
     folder_of,
     read_digest,
     write_digest,
 )
 from dbdyno.experiment.engine.process import EngineProcess
+from dbdyno.experiment.forecast import Forecast
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.servers.base import ServerSpec
 from support import making
-from support.fakes import FakeServer, Progress, World
+from support.fakes import FakeInstance, FakeServer, Progress, World
 
 
 def test_folders_are_short_and_safe_for_sockets(tmp_path):
@@ -78,6 +83,54 @@ def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):
     with pytest.raises(ServerError, match="died while the dataset was loaded") as caught:
         start(store, small(), World())
     assert "Lost connection; its last words: [ERROR] got signal 9" in caught.value.found
+
+
+@pytest.fixture
+def sparing(tmp_path, monkeypatch):
+    """Loads a server that can take rows without its log; what was done, in its order."""
+    order = []
+
+    class Sparing(FakeServer):
+        @contextmanager
+        def loading(self):
+            order.append("log off")
+            yield
+            order.append("log on")
+
+    def digest(plan, server):
+        order.append("digest")
+        return "abc"
+
+    instance = FakeInstance(ServerSpec("a", making.A), tmp_path / "a", order)
+    instance.server = Sparing("a")
+    monkeypatch.setattr(instance, "start", lambda: instance.server)
+    monkeypatch.setattr(dataset, "digest_or_empty", digest)
+
+    def load(rows):
+        monkeypatch.setattr(dataset, "_load", lambda context, server: rows(order))
+        made, makers = making.plan(), World().makers
+        context = RunContext(made, None, tmp_path, Progress(), makers, Forecast(made), [], 0)
+        ensure_dataset(context, instance)
+
+    yield load, instance, order
+    instance.server.kill()
+
+
+def test_rows_are_taken_without_a_log_and_read_and_copied_with_one(sparing):
+    load, _, order = sparing
+    load(lambda order: order.append("rows"))
+    assert order == ["log off", "rows", "log on", "digest", ("snapshot", "a")]
+
+
+def test_a_load_that_fails_does_not_pretend_that_its_rows_are_safe(sparing):
+    def fail(order):
+        raise LoadError("the disk is full")
+
+    load, instance, order = sparing
+    with pytest.raises(LoadError, match="the disk is full"):
+        load(fail)
+    assert order == ["log off"]
+    assert (instance.server.killed, instance.has_snapshot()) == (1, False)
 
 
 SILENT = (sys.executable, "-c", "import time; time.sleep(600)")

@@ -115,7 +115,7 @@ def test_a_partition_and_a_volume_are_followed_down_to_their_disks(tmp_path):
 
 
 def test_a_filesystem_without_a_device_of_its_own_is_found_by_its_source(tmp_path):
-    folder = tmp_path / "a workspace"
+    folder = tmp_path / "a workspace of Zoë"
     folder.mkdir()
     point = str(folder).replace(" ", "\\040")
     mounts = ["1 0 8:1 / / rw - ext4 /dev/sda1 rw", f"2 1 0:9 / {point} rw - btrfs /dev/sdq rw"]

@@ -223,6 +223,29 @@ def test_pauses_between_blocks_and_short_ones_are_nobodys_business():
     assert list(design.split_block(timed(0, 20, 40, 60), PLAN)) == []
 
 
+def served(of_a, of_b):
+    """One block of two cells, by the process that served each."""
+    made = []
+    for system, pids in ((A, of_a), (B, of_b)):
+        for threads, pid in zip((1, 8), pids, strict=True):
+            one = making.measurement(system, threads=threads)
+            made.append(making.changed(one, server=one.server.model_copy(update={"pid": pid})))
+    return made
+
+
+def test_a_server_that_was_started_again_within_a_block_is_doubtful():
+    (finding,) = design.split_block(served((41, 41), (42, 43)), PLAN)
+    assert (finding.check, finding.level) == ("split-block", Level.DOUBTFUL)
+    assert finding.evidence.startswith(f"the server of {B} was started again within block 1")
+
+
+def test_servers_that_were_started_equally_often_are_alike():
+    assert list(design.split_block(served((41, 41), (42, 42)), PLAN)) == []
+    assert list(design.split_block(served((41, 44), (42, 43)), PLAN)) == []
+    per_cell = making.with_parts(PLAN, procedure={"restart": "cell"})
+    assert list(design.split_block(served((41, 41), (42, 43)), per_cell)) == []
+
+
 def test_trials_without_a_readable_time_are_left_out():
     made = [making.changed(m, started_at="yesterday") for m in timed(0, 100)]
     assert list(design.split_block(made, PLAN)) == []

@@ -92,6 +92,13 @@ def test_a_replaced_block_is_kept_told_and_in_no_number():
     assert [state for state, _ in states].count(State.SOUND) == 6
 
 
+def test_a_block_that_is_measured_again_for_a_lost_machine_says_so():
+    kept, one = arms(2, QUIET, QUIET)
+    gone = making.changed(one, failure="the machine 10.0.0.7 was lost", lost=True)
+    (told,) = measured_again([kept, gone, *arms(2, QUIET, QUIET, repeat=1)], PLAN)
+    assert "1 time, because a machine was lost; its last measurement counts" in told.evidence
+
+
 def test_a_block_that_stays_disturbed_is_void_and_told():
     trials = [one for block in range(3) for one in arms(block, QUIET, QUIET)]
     trials += [*arms(1, QUIET, 1.0, repeat=1), *arms(1, QUIET, 1.0, repeat=2)]

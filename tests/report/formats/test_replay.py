@@ -4,8 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from tests.judge.test_rate_limit import plan_of
+from tests.judge.test_rate_limit import run as trials_of
+
 from dbdyno.report.formats.replay import (
-    ReplaySide,
+    JudgedRun,
     answer,
     difference,
     replay,
@@ -17,14 +20,14 @@ from support.made_run import Run, run
 GOLDEN = Path(__file__).parents[2] / "golden"
 
 
-def side(run: Run, run_id: str = "20261121-060000-made", **environment: str) -> ReplaySide:
+def side(run: Run, run_id: str = "20261121-060000-made", **environment: str) -> JudgedRun:
     facts = run.facts.model_copy(
         update={"run_id": run_id, "environment": {**run.facts.environment, **environment}}
     )
-    return ReplaySide(run.plan, run.measurements, run.judgement, facts)
+    return JudgedRun(run.plan, run.measurements, run.judgement, facts)
 
 
-def other(made: Run) -> ReplaySide:
+def other(made: Run) -> JudgedRun:
     """The same with a little noise, on another machine, with a newer server."""
     changed = []
     for number, one in enumerate(made.measurements):
@@ -64,6 +67,13 @@ def test_two_missing_verdicts_are_no_agreement() -> None:
     told = answer(replay(side(half), side(half)))
     assert told[0].startswith("the same verdict in 1 of 1 comparisons")
     assert told[1] == "without a verdict in one of the runs: 1 cell"
+
+
+def test_rates_within_a_latency_limit_are_held_against_each_other() -> None:
+    limits = {making.A: [1000.0] * 3, making.B: [1100.0] * 3}
+    limited = run(plan_of(3), trials_of(limits))
+    told = answer(replay(side(limited), side(limited, "other")))
+    assert told[0].startswith("the same verdict in 1 of 1 comparisons")
 
 
 def test_a_generator_of_one_thread_is_said_in_the_singular(made: Run) -> None:

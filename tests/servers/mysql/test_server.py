@@ -23,10 +23,10 @@ def made(monkeypatch, tmp_path):
     work.mkdir()
     with scripted() as start:
 
-        def make(answers=(), asked=()):
+        def make(answers=(), asked=(), entry=NEW):
             client = FakeClient(dict(answers))
             monkeypatch.setattr(module, "Client", lambda label, endpoint, who: client)
-            site = Site("fast", NEW, Path("/home-of-mysql"), work, None, dict(asked))
+            site = Site("fast", entry, Path("/home-of-mysql"), work, None, dict(asked))
             endpoint = Endpoint("127.0.0.1", 3999, work / "my.sock")
             return MysqlServer(site, start("exec sleep 60"), endpoint, ROOT, LOAD), work
 
@@ -78,6 +78,24 @@ def test_a_plugin_that_was_asked_for_is_proven(made):
     server, _ = made(answers=answers, asked={"plugin_load_add": "semisync_master.so"})
     with pytest.raises(ServerError, match="did not load semisync_master as asked"):
         server.prove()
+
+
+OFF, ON = (f"ALTER INSTANCE {does} INNODB REDO_LOG" for does in ("DISABLE", "ENABLE"))
+
+
+@pytest.mark.parametrize(("version", "asked"), [("8.0.15", []), ("8.0.31", [OFF, ON])])
+def test_rows_are_loaded_without_a_redo_log_where_the_version_can(made, version, asked):
+    server, _ = made(entry=replace(NEW, version=version))
+    with server.loading():
+        assert [sql for _, sql in server._client.asked] == asked[:1]
+    assert [sql for _, sql in server._client.asked] == asked
+
+
+def test_a_load_that_fails_leaves_the_redo_log_off(made):
+    server, _ = made(entry=replace(NEW, version="8.0.31"))
+    with pytest.raises(ServerError), server.loading():
+        raise ServerError("the disk is full")
+    assert [sql for _, sql in server._client.asked] == [OFF]
 
 
 def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path):

@@ -10,6 +10,7 @@ from dbdyno.servers.mysql.versions import FAMILIES, family_of
         ("mysql", (5, 6, 24), (5, 6)),
         ("mysql", (5, 7, 22), (5, 7)),
         ("mysql", (8, 0, 15), (8, 0)),
+        ("mysql", (8, 0, 29), (8, 0, 21)),
         ("mysql", (8, 0, 31), (8, 0, 30)),
         ("mysql", (9, 7, 4), (8, 4)),
         ("percona", (8, 0, 33), (8, 0, 30)),

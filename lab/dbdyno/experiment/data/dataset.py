@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ from dbdyno.experiment.watch.proc import read_process
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
-from dbdyno.servers.base import MYSQL, PGSQL, Instance, Server
+from dbdyno.servers.base import MYSQL, PGSQL, Instance, Loading, Server
 
 WRITTEN_OUT_S: Final = 3600.0
 """A server may take long to write out a large buffer pool after loading."""
@@ -55,7 +56,7 @@ def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:
     about = json.dumps(
         [
             *(system.label, system.reference, dict(sorted(system.settings.items()))),
-            *(dataset_hash(plan), _engine.version(), ROWS_CHANGED),
+            *(dataset_hash(plan), _engine.version(), ROWS_CHANGED, ROW_SUM[MYSQL]),
         ]
     )
     name = re.sub(r"[^A-Za-z0-9.]+", "-", system.label)[:24]
@@ -76,7 +77,9 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
     context.progress.stage(f"{label}: starting the server to load the dataset")
     server = instance.start()
     try:
-        _load(context, server)
+        # A server that dies now leaves no snapshot: the next lab begins with fresh data.
+        with server.loading() if isinstance(server, Loading) else nullcontext():
+            _load(context, server)
         context.progress.stage(f"{label}: taking a digest of the rows")
         write_digest(instance.folder, digest_or_empty(context.plan, server))
     except BaseException as error:
@@ -198,7 +201,7 @@ def _server_died(label: str, server: Server, error: DbdynoError) -> ServerError:
 
 # A digest of the loaded rows shows whether two systems hold the same ones.
 #
-# It covers each table's number of rows and the sum of the first 32 bits of each row's MD5: a sum
+# It covers each table's number of rows and the sum of 32 bits of each row's SHA-256, as a sum
 # needs no order of reading, and every product can compute it. It is taken once, before the
 # snapshot; copies of the snapshot are compared file by file, which leaves the server's caches cold.
 
@@ -209,11 +212,12 @@ DIGEST_LENGTH: Final = 16
 
 
 ROW_SUM: Final = {
-    MYSQL: "CAST(CONV(LEFT(MD5(CONCAT_WS('/', id, k, c, pad)), 8), 16, 10) AS UNSIGNED)",
+    MYSQL: "CAST(CONV(LEFT(SHA2(CONCAT_WS('/', id, k, c, pad), 256), 8), 16, 10) AS UNSIGNED)",
     # A cast to text takes the blanks off that fill a CHAR, as MySQL does.
-    PGSQL: "('x' || left(md5(concat_ws('/', id, k, c::text, pad::text)), 8))::bit(32)::bigint",
+    PGSQL: "('x' || left(encode(sha256(convert_to(concat_ws('/', id, k, c::text, pad::text),"
+    " 'UTF8')), 'hex'), 8))::bit(32)::bigint",
 }
-"""A number of 32 bits for each row, which is the same on all products."""
+"""A number of 32 bits for each row, the same on all products; MySQL 9.6 and later have no MD5."""
 
 
 PUBLIC: Final = "public"

@@ -23,13 +23,13 @@ from dbdyno.experiment.engine.spec import run_spec
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.servers.base import Credentials, Endpoint, Server
+from dbdyno.servers.process import LOOPBACK
 
 WARMUP_S: Final = 0.1
 WINDOW_S: Final = 0.4
 SLICE_S: Final = 0.1
 THREADS: Final = 64
 """Enough to keep any generator busy; it is its capacity that is asked for."""
-HERE: Final = "127.0.0.1"
 ANYBODY: Final = Credentials("load", "")
 """The responder lets everybody in."""
 
@@ -51,7 +51,7 @@ def measure(plan: Plan, trial: Trial, command: Sequence[str] = COMMAND) -> float
     """
     cell = trial.cell.model_copy(update={"threads": THREADS, "rate_per_s": None})
     closed = trial.model_copy(update={"cell": cell, "seed": 1, "control": ""})
-    spec = run_spec(plan, closed, cast(Server, _Nobody(Endpoint(HERE, 0, None), ANYBODY)))
+    spec = run_spec(plan, closed, cast(Server, _Nobody(Endpoint(LOOPBACK, 0, None), ANYBODY)))
     short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
     return _reached(
         json.dumps({**spec, **short}, sort_keys=True), plan.procedure.pin, tuple(command)
@@ -63,7 +63,7 @@ def _reached(asked: str, cores: tuple[int, ...], command: tuple[str, ...]) -> fl
     """The rate of the best tenth of a second: what disturbs only ever makes one slower."""
     try:
         with responding() as port:
-            spec = {**json.loads(asked), "endpoint": {"host": HERE, "port": port}}
+            spec = {**json.loads(asked), "endpoint": {"host": LOOPBACK, "port": port}}
             with EngineProcess("run", spec, cores=cores, command=command) as engine:
                 record = engine.answer()
     except (LoadError, OSError):

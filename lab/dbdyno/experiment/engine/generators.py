@@ -18,11 +18,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Protocol
 
 from dbdyno import _engine
 
-COMMAND: Final = (sys.executable, "-m", "dbdyno.experiment.engine.child")
+COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.experiment.engine.child")
+"""How the engine's child is started; -P: the working folder is not a place to import from."""
 HEAD_START_S: Final = 0.05
 """From the word to begin until they begin; on a busy machine it takes some time to arrive."""
 POLL_S: Final = 0.1
@@ -73,7 +75,8 @@ def run(spec: Mapping[str, Any], send: Send, stop: Stop) -> Outcome:
     count = spec["generators"]
     arriving: Arriving = queue.SimpleQueue()
     children = [
-        _Child(request_of(spec, number, count), number, arriving) for number in range(count)
+        Child(request_of(spec, number, count), partial(_arrive, arriving, number))
+        for number in range(count)
     ]
     try:
         ended = together(children, arriving, spec["percentiles"], send, stop)
@@ -96,10 +99,18 @@ Arriving = queue.SimpleQueue[tuple[int, str]]
 """Lines of the children, each with its child's number; an empty one when it has ended."""
 
 
-class _Child:
-    """A generator of this machine."""
+def _arrive(arriving: Arriving, number: int, line: str) -> None:
+    arriving.put((number, line))
 
-    def __init__(self, request: str, number: int, arriving: Arriving) -> None:
+
+class Child:
+    """A generator of this machine; a `Part`.
+
+    Args:
+        put: takes its lines, from a thread of their own; an empty one when it has ended.
+    """
+
+    def __init__(self, request: str, put: Callable[[str], None]) -> None:
         self._process = subprocess.Popen(
             COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
@@ -107,8 +118,8 @@ class _Child:
         def read() -> None:
             assert self._process.stdout is not None
             for line in self._process.stdout:
-                arriving.put((number, line))
-            arriving.put((number, ""))
+                put(line)
+            put("")
 
         threading.Thread(target=read, daemon=True).start()
         self.say(request)

@@ -12,7 +12,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -24,11 +23,11 @@ from typing import Any, Final, NamedTuple, Self
 
 import dbdyno
 from dbdyno.errors import LoadError
-from dbdyno.experiment.engine import record
+from dbdyno.experiment.engine import generators, record
 from dbdyno.experiment.engine.child import ERROR, FINAL, STOP
 
-COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.experiment.engine.child")
-"""How the child is started; -P: the working folder is not a place to import from."""
+COMMAND: Final = generators.COMMAND
+"""How the child is started."""
 STOP_GRACE_S: Final = 1.0
 """How long a child that was asked to stop may take to send its record."""
 LAST_LINES: Final = 20

@@ -157,7 +157,7 @@ def _mount_of(folder: Path, root: Path) -> _Mount:
         if len(left.split()) < 5 or len(right.split()) < 2:
             continue
         # Blanks in paths are written as \040.
-        point = Path(left.split()[4].encode().decode("unicode_escape"))
+        point = Path(re.sub(r"\\([0-7]{3})", lambda it: chr(int(it[1], 8)), left.split()[4]))
         kind, source = right.split()[:2]
         if folder.is_relative_to(point) and len(point.parts) >= len(found.point.parts):
             found = _Mount(point, kind, source)

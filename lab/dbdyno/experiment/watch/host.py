@@ -95,7 +95,7 @@ class Reading:
         pressure_s: seconds of standstill so far by resource and kind, such as ``io_some``.
         memory_bytes: rows of /proc/meminfo by their names there.
         watch_cpu_s: CPU seconds of the thread that reads.
-        throttled, thermal_events, swap_pages: counts so far; cpu_mhz: now (`held_back`).
+        throttled, thermal_events, swap_pages: counts so far; cpu_mhz: now.
     """
 
     at_s: float

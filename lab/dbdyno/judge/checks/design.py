@@ -302,7 +302,38 @@ def sequential_design(measurements: Sequence[Measurement], plan: Plan) -> Iterat
 
 
 def split_block(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: a long pause lies between the trials of one block."""
+    """Doubtful: a block was broken off, by a pause or by a server that was started again."""
+    yield from _paused(measurements)
+    if plan.procedure.restart == "block":
+        yield from _started_again(measurements)
+
+
+def _started_again(measurements: Sequence[Measurement]) -> Iterator[Finding]:
+    """Arms whose cells of one block ran on several servers, while another's ran on one."""
+    servers: dict[tuple[int, str], dict[str, set[int]]] = {}
+    for m in measurements:
+        if m.failure is None and m.server.pid:
+            of_block = servers.setdefault((m.trial.block, m.trial.cell.setting), {})
+            of_block.setdefault(m.trial.arm, set()).add(m.server.pid)
+    for (block, _), of_block in servers.items():
+        least = min(map(len, of_block.values()))
+        for arm, pids in of_block.items():
+            if len(pids) > least:
+                yield Finding(
+                    check="split-block",
+                    level=Level.DOUBTFUL,
+                    evidence=say(
+                        "the server of {arm} was started again within block {block}: cells after"
+                        " that began cold there, and on a server at work elsewhere",
+                        arm=arm,
+                        block=block + 1,
+                    ),
+                    advice=say("run one more block"),
+                )
+
+
+def _paused(measurements: Sequence[Measurement]) -> Iterator[Finding]:
+    """Blocks between whose trials a long pause lies."""
     pauses: dict[int, list[float]] = {}
     for block in dict.fromkeys(m.trial.block for m in measurements):
         own = [m for m in measurements if m.trial.block == block and m.failure is None]

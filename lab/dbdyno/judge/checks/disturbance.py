@@ -122,13 +122,12 @@ def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
             yield _noted(
                 say(
                     "{workload}, {load}, in block {block} was measured again, {times}, because"
-                    " others disturbed it: {worst}; its last measurement counts, the others are"
-                    " stored",
+                    " {why}; its last measurement counts, the others are stored",
                     workload=cell.workload,
                     load=cell.load,
                     block=place.block + 1,
                     times=count(times, "time"),
-                    worst=_worst(there, plan),
+                    why=_why_again(there, plan),
                 )
             )
     limit = plan.design.disturbance_max
@@ -142,13 +141,17 @@ def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
         )
 
 
-def _worst(of_block: Sequence[Measurement], plan: Plan) -> Said:
+def _why_again(of_block: Sequence[Measurement], plan: Plan) -> Said:
     limit = plan.design.disturbance_max
     found = [(m.trial.arm, seen.share) for m in of_block if (seen := beyond(m, limit)) is not None]
-    if not found:
-        return say("the limit was another one then")
-    arm, share = max(found, key=lambda one: one[1])
-    return say("{share:.1%} of the host's CPU beside {arm}", share=share, arm=arm)
+    if found:
+        arm, share = max(found, key=lambda one: one[1])
+        return say(
+            "others disturbed it: {share:.1%} of the host's CPU beside {arm}", share=share, arm=arm
+        )
+    if any(m.lost for m in of_block):
+        return say("a machine was lost")
+    return say("others disturbed it: the limit was another one then")
 
 
 def _noted(evidence: Said) -> Finding:

@@ -2,7 +2,7 @@
 
 Only ratios within blocks are listed, which a change of machine or day does not move as it moves
 throughput. Each is held against the run before it that asked for the same thing (the same plan but
-for its seed, blocks and title), with the interval of `judge.agreement`; so a step in a label's
+for its seed, blocks and title), with the interval of `judge.uses.agreement`; so a step in a label's
 course is distinguished from chance by the same rule as everything else.
 """
 
@@ -89,7 +89,7 @@ def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> 
         else ()
     )
     systems = {one.arm.label: one.arm.system for one in comparisons(run.plan)}
-    by_place = {(a.cell, a.baseline, a.system): a for a in since if a.first and a.second}
+    by_verdict = {id(a.second): a for a in since if a.first and a.second}
     return [
         HistoryEntry(
             run_id=run.run_id,
@@ -98,7 +98,7 @@ def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> 
             complete=run.complete,
             version=run.versions.get(systems.get(verdict.system, ""), ""),
             verdict=verdict,
-            since=by_place.get((verdict.cell, verdict.baseline, verdict.system)),
+            since=by_verdict.get(id(verdict)),
         )
         for verdict in verdicts
     ]

@@ -36,8 +36,8 @@ SILENT: Final = frozenset({Word.NO_VERDICT, Word.VOID})
 
 
 @dataclass(frozen=True)
-class ReplaySide:
-    """One of the two runs."""
+class JudgedRun:
+    """A run with all that a report of it needs."""
 
     plan: Plan
     measurements: Sequence[Measurement]
@@ -53,8 +53,8 @@ class Replay(Result):
         differences: what, in the first, in the second; what only one of them has comes last.
     """
 
-    first: ReplaySide
-    second: ReplaySide
+    first: JudgedRun
+    second: JudgedRun
     agreements: tuple[Agreement, ...]
     differences: tuple[tuple[Text, Text, Text], ...]
 
@@ -93,9 +93,9 @@ class Replay(Result):
         }
 
 
-def replay(first: ReplaySide, second: ReplaySide) -> Replay:
+def replay(first: JudgedRun, second: JudgedRun) -> Replay:
     """Compares a run with its repetition, with the first plan's margin."""
-    verdicts = (first.judgement.verdicts, second.judgement.verdicts)
+    verdicts = (first.judgement.all_verdicts, second.judgement.all_verdicts)
     return Replay(
         first,
         second,
@@ -194,7 +194,7 @@ def _verdict(verdict: Verdict | None) -> Text:
     return say("{word} {change}", word=verdict.word.said, change=change)
 
 
-def _differences(first: ReplaySide, second: ReplaySide) -> Iterator[tuple[Text, Text, Text]]:
+def _differences(first: JudgedRun, second: JudgedRun) -> Iterator[tuple[Text, Text, Text]]:
     """Machine, dbdyno, versions and settings in effect, where they are not the same."""
     yield from _differing(*(_machine(side.facts.environment) for side in (first, second)))
     engines = [{say("load generator"): _engines(side.measurements)} for side in (first, second)]

@@ -167,8 +167,7 @@ def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
 
 
 def _counts(judgement: Judgement) -> Iterator[Text]:
-    searched = [verdict for search in judgement.slo for verdict in search.verdicts]
-    words = [verdict.word for verdict in (*judgement.verdicts, *searched)]
+    words = [verdict.word for verdict in judgement.all_verdicts]
     if not words:
         yield say("no comparison was made")
         return

@@ -34,7 +34,6 @@ from dbdyno.report.rows import (
 )
 from dbdyno.report.sections.conclusion import accounted, meaning
 
-CPU_METRIC: Final = "server_cpu_us_per_query"
 EVIDENCE_MAX: Final = {Level.VOID: 6, Level.DOUBTFUL: 6, Level.NOTE: 2}
 """Lines of evidence shown of one kind of finding; report.json has them all."""
 WEIGHT: Final = (Level.VOID, Level.DOUBTFUL, Level.NOTE)

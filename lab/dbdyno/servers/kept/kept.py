@@ -138,7 +138,8 @@ def start(
                 f"a server called {name} is {there.status} already",
                 hint=f"give another --name, or: dbdyno servers stop {name}",
             )
-        shutil.rmtree(folder)
+        _wait_released(there)  # its supervisor removes its files at last
+        shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         _supervised(
@@ -156,8 +157,13 @@ def stop(server: KeptServer) -> None:
     Raises:
         ServerError: it did not end in time.
     """
-    ends = time.monotonic() + STOP_S_MAX
     _terminate(server.folder)
+    _wait_released(server)
+    shutil.rmtree(server.folder, ignore_errors=True)
+
+
+def _wait_released(server: KeptServer) -> None:
+    ends = time.monotonic() + STOP_S_MAX
     while is_locked(server.folder / LOCK):
         if time.monotonic() > ends:
             raise ServerError(
@@ -166,7 +172,6 @@ def stop(server: KeptServer) -> None:
                 hint=f"look at {server.folder / LOG}; kill -9 of the supervisor ends both",
             )
         time.sleep(0.05)
-    shutil.rmtree(server.folder, ignore_errors=True)
 
 
 def password(server: KeptServer) -> str:

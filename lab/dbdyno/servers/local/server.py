@@ -506,11 +506,11 @@ def last_lines(work: Path, count: int = LINES_SHOWN) -> str:
     return "\n".join(_lines(work)[-count:])
 
 
-def error_lines(work: Path, count: int = LINES_SHOWN) -> str:
+def error_lines(work: Path) -> str:
     """The last lines marked as errors, or simply the last lines if none is."""
     lines = _lines(work)
     errors = [line for line in lines if "[ERROR]" in line or "error while loading" in line]
-    return "\n".join((errors or lines)[-count:]) or "it left no log"
+    return "\n".join((errors or lines)[-LINES_SHOWN:]) or "it left no log"
 
 
 def _lines(work: Path) -> list[str]:

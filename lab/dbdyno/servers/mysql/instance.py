@@ -64,7 +64,7 @@ def making(site: Site) -> Making:
     """How a version's data directory is made for the settings that cannot be changed later."""
     deciding = settings.at_initialisation(site.asked)
     identity = {"programs": site.entry.identity, "settings": deciding}
-    bootstraps = _family(site.entry).initialised_by == "bootstrap"
+    bootstraps = _family(site.entry).from_sql
     return Making(
         json.dumps(identity, sort_keys=True),
         lambda work: _initialise(site, deciding, work),
@@ -81,7 +81,7 @@ def _initialise(site: Site, deciding: Mapping[str, str], work: Path) -> None:
     config.chmod(0o644)
     found = files_of(site.home / entry.program)
     fed, order = process.NOTHING, "--initialize-insecure"
-    if _family(entry).initialised_by == "bootstrap":
+    if _family(entry).from_sql:
         fed, order = work.parent / "system_tables.sql", "--bootstrap"
         fed.write_text(system_tables_sql(found.share))
     command = [str(found.program), f"--defaults-file={config}", order]

@@ -8,12 +8,12 @@ what an axis of a plan means to it is in `servers.axes`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, field
+from typing import Final
 
 from dbdyno.errors import UnknownSystemError
+from dbdyno.servers.axes import FOLLOWS
 
-ALIKE: Final = {"percona": "mysql", "greatsql": "mysql"}  # products that follow MySQL's versions
 REDO_PAIR: Final = {"innodb_log_file_size": "256M", "innodb_log_files_in_group": "2"}
 REDO_FILE: Final = {"innodb_log_file_size": "512M"}
 REDO_CAPACITY: Final = {"innodb_redo_log_capacity": "512M"}
@@ -30,36 +30,39 @@ class Family:
     Attributes:
         product: ``mysql`` or ``mariadb``.
         since: the first version of which the row is true.
-        initialised_by: the program's own ``--initialize-insecure``, or SQL of the product's that
-            is fed to its ``--bootstrap``.
-        accounts: how a password is set: by ``ALTER USER … IDENTIFIED WITH``, or by ``GRANT …
-            IDENTIFIED BY`` where the former is not known or names plugins of its own.
-        tls_off, tls_on: what a configuration file says to have no TLS, and to have it.
         redo: the common redo space under the names of this version.
         common: further settings of a fair comparison that only this family needs.
+        tls_off, tls_on: what a configuration file says to have no TLS, and to have it.
+        from_sql: whether SQL of the product's, fed to ``--bootstrap``, makes its system tables, and
+            ``GRANT … IDENTIFIED BY`` sets passwords; others have ``--initialize-insecure`` and
+            ``ALTER USER … IDENTIFIED WITH``, which older ones lack or name other plugins for.
         x_protocol: whether it listens for a second protocol unless that is switched off.
+        redo_switch: whether a statement switches its redo log off.
     """
 
     product: str
     since: tuple[int, ...]
-    initialised_by: Literal["initialize", "bootstrap"]
-    accounts: Literal["alter", "grant"]
     redo: Mapping[str, str]
-    common: Mapping[str, str]
+    common: Mapping[str, str] = field(default_factory=dict)
     tls_off: str = "skip_ssl"
     tls_on: str = "ssl"
+    from_sql: bool = False
     x_protocol: bool = False
+    redo_switch: bool = False
 
 
 FAMILIES: Final = (
-    Family("mysql", (5, 6), "bootstrap", "grant", REDO_PAIR, QUERY_CACHE),
-    Family("mysql", (5, 7), "initialize", "alter", REDO_PAIR, QUERY_CACHE),
-    Family("mysql", (8, 0), "initialize", "alter", REDO_PAIR, {}, x_protocol=True),
-    Family("mysql", (8, 0, 30), "initialize", "alter", REDO_CAPACITY, {}, x_protocol=True),
-    Family("mysql", (8, 4), "initialize", "alter", REDO_CAPACITY, NO_GTIDS, *TLS_VERSIONS, True),
-    Family("mariadb", (10, 1), "bootstrap", "grant", REDO_PAIR, QUERY_CACHE),
-    Family("mariadb", (10, 5), "bootstrap", "grant", REDO_FILE, QUERY_CACHE),
-    Family("mariadb", (11, 4, 2), "bootstrap", "grant", REDO_FILE, QUERY_CACHE | SNAPSHOT),
+    Family("mysql", (5, 6), REDO_PAIR, QUERY_CACHE, from_sql=True),
+    Family("mysql", (5, 7), REDO_PAIR, QUERY_CACHE),
+    Family("mysql", (8, 0), REDO_PAIR, x_protocol=True),
+    Family("mysql", (8, 0, 21), REDO_PAIR, x_protocol=True, redo_switch=True),
+    Family("mysql", (8, 0, 30), REDO_CAPACITY, x_protocol=True, redo_switch=True),
+    Family(
+        "mysql", (8, 4), REDO_CAPACITY, NO_GTIDS, *TLS_VERSIONS, x_protocol=True, redo_switch=True
+    ),
+    Family("mariadb", (10, 1), REDO_PAIR, QUERY_CACHE, from_sql=True),
+    Family("mariadb", (10, 5), REDO_FILE, QUERY_CACHE, from_sql=True),
+    Family("mariadb", (11, 4, 2), REDO_FILE, QUERY_CACHE | SNAPSHOT, from_sql=True),
 )
 
 
@@ -69,7 +72,7 @@ def family_of(product: str, version: tuple[int, ...]) -> Family:
     Raises:
         UnknownSystemError: a product or a version that dbdyno cannot run.
     """
-    named = ALIKE.get(product, product)
+    named = FOLLOWS.get(product, product)
     rows = [family for family in FAMILIES if family.product == named]
     fitting = [family for family in rows if family.since <= version]
     if not fitting:

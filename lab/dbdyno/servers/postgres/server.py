@@ -36,7 +36,6 @@ from dbdyno.servers.local.server import (
 )
 from dbdyno.servers.postgres import settings
 from dbdyno.servers.postgres.client import (
-    ANSWER_S_MAX,
     WHICH_VIEWS,
     PostgresClient,
     flattened,
@@ -66,9 +65,9 @@ class PostgresServer(StartedServer):
         self._asking = self.session(DATABASE)
         self._status_sql = ""
 
-    def session(self, database: str, answer_s_max: float = ANSWER_S_MAX) -> PostgresClient:
+    def session(self, database: str) -> PostgresClient:
         """A session of the administrator, which logs in when it is first asked; close it."""
-        return PostgresClient(self.label, self.endpoint, ADMIN, database, answer_s_max)
+        return PostgresClient(self.label, self.endpoint, ADMIN, database)
 
     def version(self) -> str:
         """What the server says of itself, as 17.11; ServerError if it is gone."""

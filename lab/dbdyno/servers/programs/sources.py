@@ -14,7 +14,7 @@ import pwd
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
@@ -76,19 +76,12 @@ def client(program: str) -> str:
     return str(beside) if os.access(beside, os.X_OK) else shutil.which(program) or program
 
 
-def run_client(
-    command: Sequence[str],
-    what: str,
-    work: Path,
-    settings: Mapping[str, str] | None = None,
-    limit_s: float = FETCH_S_MAX,
-) -> str:
+def run_client(command: Sequence[str], what: str, work: Path, limit_s: float = FETCH_S_MAX) -> str:
     """Run a client in the folder `work`, so that it dies with the lab; what it printed.
 
     Args:
         command: the program's path first.
         what: what is done, for messages, such as ``Maven could not fetch g:a:v``.
-        settings: environment variables besides our own.
 
     Raises:
         ProvisionError: it failed or took too long; quotes its last lines.
@@ -97,7 +90,6 @@ def run_client(
         done = subprocess.run(
             [*process.launcher(None), *command],
             cwd=work,
-            env={**os.environ, **(settings or {})},
             capture_output=True,
             text=True,
             errors="replace",

@@ -395,7 +395,7 @@ def general_help() -> str:
     return "\n".join(
         [
             "Usage:\n  sysbench [options]... [testname] [command]\n",
-            "Commands implemented by every test: prepare prewarm run cleanup help\n",
+            "Commands implemented by most tests: prepare prewarm run cleanup help\n",
             _section("General options", GENERAL),
             _section("Pseudo-Random Numbers Generator options", RANDOM),
             _section("Log options", LOG),

@@ -16,6 +16,7 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; 
 VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGES := $(VENV)/.packages
+DENY := target/lock/bin/cargo-deny
 ENGINE := lab/dbdyno/_engine.abi3.so
 RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name '*.lua' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -72,6 +73,8 @@ lock: ## choose the newest packages that pyproject.toml allows, and note their d
 	mv tools/requirements.new tools/requirements.txt
 
 release: setup ## the wheel, built twice and compared, with its lists of parts, in target/release-files
+	test -x $(DENY) || cargo install --quiet --locked --root target/lock cargo-deny@0.20.2
+	$(DENY) --all-features --offline check licenses bans sources
 	test -x target/lock/bin/cyclonedx-py || { $(PYTHON) -m venv target/lock && \
 		target/lock/bin/pip install --quiet --disable-pip-version-check uv cyclonedx-bom; }
 	$(PY) tools/release.py target/release-files

@@ -27,9 +27,9 @@ STAGES = {
     ],
     # One worker has a file's tests, so that what they share is made once; many wait for a child.
     "quick": [*PYTEST, "-n", "3", "--dist", "loadfile", "-m", "not live"],
-    # They share servers; tests/live orders the files.
+    # They share servers and wait most of the time; tests/live orders the files.
     "live": [
-        *(*PYTEST, "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"),
+        *(*PYTEST, "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"),
         *("-m", "live and not alone", *LIVE),
     ],
     # One after the other, as they measure.

@@ -351,7 +351,7 @@ def test_an_answer_that_no_script_can_take_ends_the_run(shell: Shell, connection
     """
     script = script.replace('tonumber(os.getenv("CONNECTIONS"))', str(connections))
     ended = shell("script.lua --events=1 --time=20 run", script, status=1)
-    assert "an answer of more than 64 MiB" in ended.stdout + ended.stderr
+    assert "an answer of more than 16 MiB" in ended.stdout + ended.stderr
 
 
 def test_a_text_of_several_statements_has_several_results(shell: Shell) -> None:

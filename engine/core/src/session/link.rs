@@ -206,7 +206,7 @@ pub enum LinkError {
 }
 
 /// Bytes that are kept of one answer for a script.
-const KEPT_LENGTH_MAX: usize = 64 << 20;
+const KEPT_LENGTH_MAX: usize = 16 << 20;
 
 /// Keeps more bytes of an answer for a script that reads its rows.
 ///

@@ -33,7 +33,7 @@ CONNECT_S_MAX: Final = 10
 """For reaching the server and logging in."""
 ANSWER_S_MAX: Final = 60
 LOOK_S: Final = 0.1
-ANSWER_BYTES_MAX: Final = 64 << 20
+ANSWER_BYTES_MAX: Final = 8 << 20
 NOT_READY: Final = frozenset(  # what a server says, or does not say, while it is coming up
     {CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_LOST, ER.SERVER_SHUTDOWN}
 )

@@ -220,7 +220,11 @@ impl Scanner {
         }
     }
 
-    fn end(&mut self, rest: &[u8]) -> Result<Option<Outcome>, ScanError> {
+    fn end(&mut self, mut rest: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        // What a server says unasked at any time, such as its last words, is no part of a reply.
+        while let Some((b'A' | b'E' | b'N' | b'S', _, later)) = whole_message(rest) {
+            rest = later;
+        }
         if !rest.is_empty() {
             return Err(ScanError::Trailing { count: rest.len() });
         }
@@ -334,6 +338,8 @@ mod tests {
         }
         let more = [rows(1), b"Z".to_vec()].concat();
         assert_eq!(scanned(&more, &[]), Err(ScanError::Trailing { count: 1 }));
+        let last_words = [rows(1), b"E\0\0\0\x0cSFATAL\0\0".to_vec()].concat();
+        assert!(matches!(scanned(&last_words, &[]), Ok(Some(Outcome::Done(_)))));
         assert_eq!(Scanner::default().feed(b"Z"), Err(ScanError::Trailing { count: 1 }));
     }
 

@@ -68,7 +68,10 @@ fn a_server_that_never_comes_back_does_not_outlast_the_window() {
         // Far less than events in flight may take to complete.
         assert!(end_s(&record) < 100.0, "{} s", end_s(&record));
         assert_eq!((record.failure.clone(), record.stopped_by), (None, "time"), "{reactor}");
-        assert_eq!((total(&record, "events"), record.unfinished), (20, 2));
+        // The last answer is lost if the server dies with the other connection's request unread.
+        let events = total(&record, "events");
+        assert!((19..=20).contains(&events), "{events}");
+        assert_eq!(record.unfinished, 2);
         assert!(errors(&record, "2003") >= 4, "failed attempts are errors");
         assert_eq!(total(&record, "reconnects"), 0);
         assert!(largest(&record, "in_flight") == 2);

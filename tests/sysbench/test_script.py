@@ -50,6 +50,18 @@ def shell(tmp_path: Path) -> Shell:
     return run
 
 
+def running(folder: Path, script: str) -> subprocess.Popen[str]:
+    """A run of a second of this script, which goes on."""
+    (folder / "script.lua").write_text(script)
+    return subprocess.Popen(
+        [sys.executable, "-c", ENTRY, "script.lua", "--time=1", "run"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(servers_open.__file__).parents[2])},
+    )
+
+
 def after_banner(ended: Ended) -> str:
     """Stdout behind the banner and its blank line."""
     banner, _, rest = ended.stdout.partition("\n\n")
@@ -345,18 +357,16 @@ def test_a_loop_of_ones_own_waits_in_the_queue_of_the_rate(shell: Shell) -> None
 
 
 def test_an_interrupt_of_init_ends_the_run(shell: Shell, tmp_path: Path) -> None:
-    (tmp_path / "slow.lua").write_text(
-        "ffi.cdef'int usleep(unsigned int);' function event() end function init()\n"
-        "print('in init'); io.stdout:flush(); for _ = 1, 600 do ffi.C.usleep(50000) end end"
-    )
-    lab = str(Path(servers_open.__file__).parents[2])
-    with subprocess.Popen(
-        [sys.executable, "-c", ENTRY, "slow.lua", "--time=1", "run"],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": lab},
-    ) as process:
+    script = """
+      ffi.cdef"int usleep(unsigned int);"
+      function init()
+        print("in init")
+        io.stdout:flush()
+        for _ = 1, 600 do ffi.C.usleep(50000) end
+      end
+      function event() end
+    """
+    with running(tmp_path, script) as process:
         assert process.stdout is not None
         assert any(line == "in init\n" for line in process.stdout)
         process.send_signal(signal.SIGINT)
@@ -529,15 +539,7 @@ def test_a_script_that_leaks_ends_with_an_error(shell: Shell) -> None:
 def test_a_script_that_computes_for_ever_is_ended_by_a_second_signal(
     shell: Shell, tmp_path: Path
 ) -> None:
-    (tmp_path / "endless.lua").write_text("function event() while true do end end")
-    lab = str(Path(servers_open.__file__).parents[2])
-    with subprocess.Popen(
-        [sys.executable, "-c", ENTRY, "endless.lua", "--time=1", "run"],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": lab},
-    ) as process:
+    with running(tmp_path, "function event() while true do end end") as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line == "Threads started!\n":

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.interval import FIXED, LOG_MAX, interval
+from dbdyno.judge.interval import FIXED, end_of, interval
 from dbdyno.measurement.measurement import RATES, Cell, value_of
 from dbdyno.measurement.metric import TABLE, Metric
 from dbdyno.measurement.parts import Noun
@@ -134,8 +134,7 @@ def back(
     mean, sd, half = float(found.mean), float(found.sd), float(found.half)
     if len(logs) < BLOCKS_MIN:
         return math.exp(mean), None, None, sd
-    low, high = math.exp(max(mean - half, -LOG_MAX)), math.exp(min(mean + half, LOG_MAX))
-    return math.exp(mean), low, high, sd
+    return math.exp(mean), end_of(mean - half), end_of(mean + half), sd
 
 
 def _system_value(

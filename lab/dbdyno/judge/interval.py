@@ -106,6 +106,11 @@ def final_level(horizon: int, level: float = LEVEL) -> float:
     return math.exp(float(np.interp(math.log(level), *rising))) * horizon / row
 
 
+def end_of(log: float) -> float:
+    """An interval's end from its natural logarithm: positive and finite however far it lies."""
+    return math.exp(min(max(log, -LOG_MAX), LOG_MAX))
+
+
 @lru_cache(maxsize=4096)
 def _student(n: int, level: float) -> float:
     return student_quantile(1 - level / 2, n - 1)
@@ -144,7 +149,7 @@ def typical_of_logs(logs: Sequence[float], design: DesignPlan) -> Typical | None
         return None
     return Typical(
         value=math.exp(found.value),
-        low=None if found.low is None else math.exp(max(found.low, -LOG_MAX)),
-        high=None if found.high is None else math.exp(min(found.high, LOG_MAX)),
+        low=None if found.low is None else end_of(found.low),
+        high=None if found.high is None else end_of(found.high),
         blocks=found.blocks,
     )

@@ -25,7 +25,7 @@ from typing import Annotated, Final
 
 from dbdyno.judge.estimate import Estimate, Unsettled
 from dbdyno.judge.finding import Finding, Level, Spoken, check_name
-from dbdyno.judge.interval import FIXED, LEVEL, LOG_MAX, quantile
+from dbdyno.judge.interval import FIXED, LEVEL, end_of, quantile
 from dbdyno.judge.standstill import Standstill, what_waited
 from dbdyno.judge.uses.power import blocks_to_decide
 from dbdyno.language.words import Said, Text, count, listed, say
@@ -400,8 +400,7 @@ def widened(estimate: Estimate, design: DesignPlan, level: float, cells: int) ->
     n = estimate.blocks
     half = quantile(n, design, level) * estimate.log_sd / math.sqrt(n)
     mean = math.log(estimate.ratio)
-    low, high = math.exp(max(mean - half, -LOG_MAX)), math.exp(min(mean + half, LOG_MAX))
-    return Adjusted(low=low, high=high, level=level, cells=cells)
+    return Adjusted(low=end_of(mean - half), high=end_of(mean + half), level=level, cells=cells)
 
 
 def may_end(measurements: Sequence[Measurement], plan: Plan) -> bool:

@@ -89,7 +89,9 @@ def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> 
         else ()
     )
     systems = {one.arm.label: one.arm.system for one in comparisons(run.plan)}
-    by_verdict = {id(a.second): a for a in since if a.first and a.second}
+    by_place = {
+        (a.cell, a.second.metric, a.baseline, a.system): a for a in since if a.first and a.second
+    }
     return [
         HistoryEntry(
             run_id=run.run_id,
@@ -98,7 +100,7 @@ def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> 
             complete=run.complete,
             version=run.versions.get(systems.get(verdict.system, ""), ""),
             verdict=verdict,
-            since=by_verdict.get(id(verdict)),
+            since=by_place.get((verdict.cell, verdict.metric, verdict.baseline, verdict.system)),
         )
         for verdict in verdicts
     ]

@@ -76,7 +76,13 @@ class Stop:
 class Responder:
     """A server that is none: it answers every statement at once, on a port of 127.0.0.1."""
 
-    def __new__(cls) -> Responder: ...
+    def __new__(cls, driver: str) -> Responder:
+        """Listens to clients of `driver`: ``mysql`` or ``pgsql``.
+
+        Raises:
+            ValueError: another driver.
+            OSError: the system refuses.
+        """
     @property
     def port(self) -> int: ...
     def serve(self, stop: Stop) -> None:

@@ -19,7 +19,7 @@ SPEC = ServerSpec("a", "mysql:8.0.15")
 class Server:
     """A sleeping process in whose name rows are kept until it dies."""
 
-    label, database = "a", "sbtest"
+    driver, label, database = "mysql", "a", "sbtest"
 
     def __init__(self, instance):
         self.instance = instance

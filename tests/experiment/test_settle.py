@@ -13,7 +13,7 @@ from dbdyno.servers.postgres.server import PostgresServer
 class Server:
     """Answers with what is left, step by step; its variables can be set."""
 
-    label = "a"
+    driver, label = "mysql", "a"
 
     def __init__(self, left=((0, 0),), log_bin="1", gone=""):
         self.left = itertools.chain(left, itertools.repeat(left[-1]))

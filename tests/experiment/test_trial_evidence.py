@@ -25,7 +25,7 @@ def ran(tmp_path):
     world = World()
     asked = []
 
-    def ceiling(of, trial):
+    def ceiling(of, trial, driver):
         asked.append((trial.cell.workload, [i.server is not None for i in world.instances]))
         return 10_000.0
 
@@ -127,6 +127,7 @@ WHOLE = ("1", "SIMPLE", "sbtest1", "", "ALL", "", "", "", "", "99", "100.00", ""
 @dataclass
 class Server:
     row: tuple[str, ...]
+    driver: str = "mysql"
     database: str = "sbtest"
     asked: list[str] = field(default_factory=list)
 

@@ -13,7 +13,7 @@ import pytest
 
 from dbdyno import _engine, api
 from dbdyno.experiment.data.dataset import quoted_table
-from dbdyno.experiment.engine.spec import driver_of, script_spec
+from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Server
@@ -44,7 +44,7 @@ def does(server: Server, workload: WorkloadPlan, command: str, threads: int) -> 
             script.run_command(command, threads)
         return {}
     asked = {
-        **{**login(server), "driver": driver_of(server), "script": spec},
+        **{**login(server), "driver": server.driver, "script": spec},
         **{"connections": threads, "window_s": 1.0, "seed": 1, "workload": {"name": "script"}},
         "ignore_errors": [1213, 1205, "40P01", "40001"],
     }

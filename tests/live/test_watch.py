@@ -24,7 +24,7 @@ from dbdyno.measurement.cost import COSTS, per_event, source_of
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.servers.mysql.client import Observable
+from dbdyno.servers.base import Observable
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.store.store import Store
 from support.counters import settled

@@ -10,7 +10,7 @@ STOPPED = ["", *[""] * 9, "Connecting", "Yes", *[""] * 23, "cannot reach the pri
 class FakeMember:
     """Answers a question by the first key of `answers` that stands in it; else with no row."""
 
-    database = "sbtest"
+    driver, database = "mysql", "sbtest"
     credentials = Credentials("load", "secret-4711")
 
     def __init__(self, label, answers=(), port=3307):

@@ -12,7 +12,7 @@ from dbdyno._engine import Histogram
 from dbdyno.errors import ServerError
 from dbdyno.experiment.context import Makers
 from dbdyno.measurement.certificate import CertificateFacts
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.base import MYSQL, Credentials, Endpoint
 
 FAKE_ENGINE = f"""\
 import sys
@@ -40,7 +40,7 @@ def command(**options):
 class FakeServer:
     """A sleeping process with counters that grow by 2000 a reading."""
 
-    database = "sbtest"
+    driver, database = MYSQL, "sbtest"
     credentials = Credentials("load", "secret-4711")
 
     def __init__(self, label):
@@ -114,6 +114,8 @@ class FakeObserver:
 
 class FakeInstance:
     """Files that are not there; what was asked of it stands in `calls`."""
+
+    driver = MYSQL
 
     def __init__(self, spec, folder, calls, broken=()):
         self.spec, self.folder, self.calls, self.broken = spec, folder, calls, broken
@@ -192,7 +194,7 @@ class World:
         self.makers = Makers(
             open_instance=self.open,
             command=command(**options),
-            ceiling=lambda plan, trial: 10_000.0,
+            ceiling=lambda plan, trial, driver: 10_000.0,
             certificate=CertificateFacts,
         )
 

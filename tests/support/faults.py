@@ -39,6 +39,7 @@ from dbdyno.experiment.watch import environment
 from dbdyno.measurement.disturbance import current
 from dbdyno.report.formats.stdout import Output
 from dbdyno.servers import process
+from dbdyno.servers.base import MYSQL
 from dbdyno.servers.local.pristine import Making
 from dbdyno.servers.local.server import ProductSettings, Site, StartedInstance
 from dbdyno.servers.mysql import settings
@@ -334,6 +335,7 @@ def _small(world: World, archive: TarballSource, patch: pytest.MonkeyPatch) -> I
             (server.data / "rows").write_bytes(b"r" * DATA_BYTES)
 
     class FilesInstance(StartedInstance[FilesServer]):
+        driver = MYSQL
         rules: ClassVar[ProductSettings] = settings
 
         def data_bytes(self) -> int:

@@ -26,7 +26,7 @@ from dbdyno.experiment.engine.process import Engine, Message
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Probe
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.base import MYSQL, Credentials, Endpoint
 from dbdyno.store.store import Store
 from support import fake_engine
 from support.fakes import blob
@@ -73,7 +73,7 @@ class World:
         self.happened: list[str] = []
         self.makers = Makers(
             open_instance=lambda spec, folder, report: SimulatedInstance(self, spec, folder),
-            ceiling=lambda plan, first: 10_000.0,
+            ceiling=lambda plan, first, driver: 10_000.0,
             certificate=CertificateFacts,
             engine=self.engine,
         )
@@ -173,7 +173,7 @@ class SimulatedEngine(Engine):
 class SimulatedServer:
     """A server without a process of its own."""
 
-    database = "sbtest"
+    driver, database = MYSQL, "sbtest"
     credentials = Credentials("load", "secret")
 
     def __init__(self, world: World, label: str) -> None:
@@ -220,6 +220,8 @@ class SimulatedServer:
 
 class SimulatedInstance:
     """Files that are always there."""
+
+    driver = MYSQL
 
     def __init__(self, world: World, spec: Any, folder: Path) -> None:
         self._world, self.spec, self.folder = world, spec, folder

@@ -1,15 +1,16 @@
 //! The null responder for Python: it answers every statement at once, so a run against it shows
 //! what the generator itself can do.
 use crate::load::Stop;
+use dbdyno_core::driver::Driver;
 use dbdyno_core::reference::NullResponder;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 /// How often a responder looks whether it should stop, in milliseconds.
 const LOOK_MS: i32 = 20;
 
-/// Speaks MySQL on a free port of 127.0.0.1, knows no SQL and keeps no data.
+/// Speaks to clients of a driver on a free port of 127.0.0.1, knows no SQL and keeps no data.
 #[pyclass(module = "dbdyno._engine", frozen)]
 pub struct Responder {
     port: u16,
@@ -19,8 +20,13 @@ pub struct Responder {
 #[pymethods]
 impl Responder {
     #[new]
-    fn new() -> PyResult<Self> {
-        let responder = NullResponder::bind(1, None).map_err(PyOSError::new_err)?;
+    fn new(driver: &str) -> PyResult<Self> {
+        let driver = match driver {
+            "mysql" => Driver::Mysql,
+            "pgsql" => Driver::Pgsql,
+            other => return Err(PyValueError::new_err(format!("mysql or pgsql, not {other}"))),
+        };
+        let responder = NullResponder::bind(driver, 1, None).map_err(PyOSError::new_err)?;
         let port = responder.addresses()[0].port();
         Ok(Self { port, responder: Mutex::new(responder) })
     }

@@ -1,9 +1,10 @@
 //! The null responder as a program: a MySQL server that holds very many sessions, answers at once
-//! and has no data (`reference/null.rs`).
+//! and has no data (`reference/null`).
 //!
 //! `null_responder [--ports N] [--socket PATH] [--sessions N]` prints where it listens as one line
 //! of JSON and serves until its standard input is closed, so it never outlives whoever started it.
 
+use dbdyno_core::driver::Driver;
 use dbdyno_core::opening::limits::file_tables_for;
 use dbdyno_core::reference::NullResponder;
 use dbdyno_core::system::unshare_file_table;
@@ -23,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let tables = file_tables_for(sessions)?;
-    let responder = NullResponder::bind(ports, socket.as_deref())?;
+    let responder = NullResponder::bind(Driver::Mysql, ports, socket.as_deref())?;
     let ports: Vec<u16> = responder.addresses().iter().map(std::net::SocketAddr::port).collect();
     let told = serde_json::json!({"host": "127.0.0.1", "ports": ports, "socket": socket});
     writeln!(std::io::stdout(), "{told}")?;

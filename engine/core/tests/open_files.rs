@@ -1,6 +1,7 @@
 //! More connections than one file table may hold. Alone in its process: the limit of open files is
 //! lowered for good.
 
+use dbdyno_core::driver::Driver;
 use dbdyno_core::opening::limits::file_tables_for;
 use dbdyno_core::reference::NullResponder;
 use dbdyno_core::run::run;
@@ -28,7 +29,7 @@ fn threads_with_tables_of_their_own_run_them_all() {
     let limit = libc::rlimit { rlim_cur: FILES, rlim_max: FILES };
     // SAFETY: the kernel reads one `rlimit` that lives through the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
-    let responder = NullResponder::bind(1, None).unwrap();
+    let responder = NullResponder::bind(Driver::Mysql, 1, None).unwrap();
     let port = responder.addresses()[0].port();
     let siblings: Vec<_> = (0..SIBLINGS).map(|_| responder.sibling().unwrap()).collect();
     drop(responder);

@@ -44,7 +44,7 @@ class Progress(Protocol):
 
 
 OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
-Ceiling = Callable[[Plan, Trial], float | None]
+Ceiling = Callable[[Plan, Trial, str], float | None]
 
 
 class Blocks(Protocol):
@@ -103,7 +103,8 @@ class RunContext:
         loads: name of the load that each system's data are a copy of, by label.
         dataset_bytes: bytes of the baseline's loaded tables; None where nobody asked yet.
         folders: where the disks are watched.
-        ceilings: events/s of each workload that the generator reaches on a server that is none.
+        ceilings: events/s that the generator reaches on a server that is none, by workload and
+            driver.
         query_plans: of each system that has run a trial, by label.
         interrupted: the user stopped the run while something was asked after a trial, which is
             stored before the run ends.
@@ -124,7 +125,7 @@ class RunContext:
     loads: dict[str, str] = field(default_factory=dict)
     dataset_bytes: int | None = None
     folders: list[Path] = field(default_factory=list)
-    ceilings: dict[str, float | None] = field(default_factory=dict)
+    ceilings: dict[tuple[str, str], float | None] = field(default_factory=dict)
     query_plans: dict[str, dict[str, str]] = field(default_factory=dict)
     interrupted: bool = False
 

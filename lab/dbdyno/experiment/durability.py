@@ -28,10 +28,9 @@ from dbdyno.experiment.watch.host import flushes
 from dbdyno.experiment.watch.proc import family
 from dbdyno.measurement.parts import Kill, KilledServer
 from dbdyno.servers import open
-from dbdyno.servers.base import Endpoint, Server, ServerSpec
+from dbdyno.servers.base import PGSQL, Endpoint, Server, ServerSpec
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.postgres.client import PostgresClient
-from dbdyno.servers.postgres.server import PostgresServer
 from dbdyno.servers.reference import EndpointReference, ImageReference, parse
 
 # Sessions of the load user; too slow for load that is measured. After a lost connection the client
@@ -53,7 +52,7 @@ class Session(Protocol):
 
 def sessions(server: Server, count: int) -> list[Session]:
     """So many logins of the load user."""
-    if isinstance(server, PostgresServer):
+    if server.driver == PGSQL:
         line = Endpoint(server.endpoint.host, server.endpoint.port, None)  # as a load comes in
         login = (server.label, line, server.credentials, server.database)
         return [PostgresClient(*login) for _ in range(count)]

@@ -25,7 +25,7 @@ from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import measured_of
-from dbdyno.experiment.engine.spec import driver_of, run_spec, script_spec, table_names
+from dbdyno.experiment.engine.spec import run_spec, script_spec, table_names
 from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.experiment.watch.probe import probe_speed
 from dbdyno.measurement.disturbance import place_of
@@ -40,12 +40,14 @@ from dbdyno.stats.draw import draw
 
 
 def before_arm(context: RunContext, instance: Instance) -> Probe:
-    """The machine's speed now; and once a run the generator's ceilings."""
+    """The machine's speed now; and once a run, for each protocol, the generator's ceilings."""
     for workload in context.plan.workloads:
         first = next((t for t in context.left if t.cell.workload == workload.label), None)
-        if first is not None and workload.label not in context.ceilings:
+        asked = (workload.label, instance.driver)
+        if first is not None and asked not in context.ceilings:
             context.progress.stage(f"{workload.label}: how fast the load is without a server")
-            context.ceilings[workload.label] = context.makers.ceiling(context.plan, first)
+            reached = context.makers.ceiling(context.plan, first, instance.driver)
+            context.ceilings[asked] = reached
     is_ours = not reference.is_endpoint(instance.spec.reference)
     return probe_speed(instance.folder if is_ours else None)
 
@@ -58,7 +60,7 @@ def after_trial(
     An interrupt ends the asking and is kept in `context.interrupted`: the trial is to be stored
     before the run ends.
     """
-    reached = context.ceilings.get(trial.cell.workload)
+    reached = context.ceilings.get((trial.cell.workload, server.driver))
     known = TrialEvidence(
         probe=at_rest,
         ceiling_per_s=reached,
@@ -196,7 +198,7 @@ def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
     names = table_names(plan)
     if not kinds or not names:
         return {}
-    table, is_postgres = dataset.quoted_table(server, names[0]), driver_of(server) == PGSQL
+    table, is_postgres = dataset.quoted_table(server, names[0]), server.driver == PGSQL
     explain, summary = ("EXPLAIN (COSTS OFF) ", _steps) if is_postgres else ("EXPLAIN ", _summary)
     try:
         rows = {kind: server.ask(explain + STATEMENTS[kind].format(table=table)) for kind in kinds}

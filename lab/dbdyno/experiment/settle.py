@@ -15,8 +15,7 @@ from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.measurement.parts import Step
-from dbdyno.servers.base import Server
-from dbdyno.servers.postgres.server import PostgresServer
+from dbdyno.servers.base import PGSQL, Server
 
 PURGE: Final = "purge binary logs"
 SETTLE: Final = "settle"
@@ -27,7 +26,7 @@ Clock = Callable[[], float]
 
 def settle(server: Server, cap_s: float, clock: Clock = time.monotonic) -> Step:
     """Waits until the server has written out and purged what load left, `cap_s` at most."""
-    settle_product = _settle_postgres if isinstance(server, PostgresServer) else _settle_mysql
+    settle_product = _settle_postgres if server.driver == PGSQL else _settle_mysql
     began = clock()
     try:
         done, detail = settle_product(server, began + cap_s, clock)
@@ -40,7 +39,7 @@ def settle(server: Server, cap_s: float, clock: Clock = time.monotonic) -> Step:
 
 def purge_binary_logs(server: Server) -> Step:
     """Removes every binary log but a new one; replicas keep what they have not read yet."""
-    if isinstance(server, PostgresServer):
+    if server.driver == PGSQL:
         return Step(name=PURGE, seconds=0.0, detail="PostgreSQL has none")
     began = time.monotonic()
     try:

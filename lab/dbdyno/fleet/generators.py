@@ -78,9 +78,9 @@ class Generator:
         """This node's monotonic clock."""
         return time.monotonic_ns()
 
-    def ceiling(self, plan: Plan, trial: Trial) -> float | None:
+    def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
         """What a generator reaches here on a server that answers at once, in events a second."""
-        return ceiling.measure(plan, trial)
+        return ceiling.measure(plan, trial, driver)
 
     def start(self, request: str) -> None:
         """Starts a child and gives it its request, with the password; ends the one before."""
@@ -142,10 +142,11 @@ class Remote:
         """
         return cluster.read_clock(lambda: self._asked(self._actor.clock_ns.remote()))
 
-    def ceiling(self, plan: Plan, trial: Trial) -> float | None:
+    def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
         """As `Generator.ceiling`; None too if it is lost, which the load will say."""
         try:
-            reached: float | None = self._asked(self._actor.ceiling.remote(plan, trial), PATIENCE_S)
+            asked = self._actor.ceiling.remote(plan, trial, driver)
+            reached: float | None = self._asked(asked, PATIENCE_S)
         except LoadError:
             return None
         return reached
@@ -304,9 +305,9 @@ class Generators:
         del cores, command  # of this machine
         return FleetEngine(self, do, spec, system)
 
-    def ceiling(self, plan: Plan, trial: Trial) -> float | None:
+    def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
         """What all reach together, by the slowest of them; as `ceiling.measure`."""
-        reached = [one.ceiling(plan, trial) for one in self.there()]
+        reached = [one.ceiling(plan, trial, driver) for one in self.there()]
         known = [rate for rate in reached if rate is not None]
         return self.count * min(known) if len(known) == self.count else None
 

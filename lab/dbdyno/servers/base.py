@@ -133,6 +133,10 @@ class Server(Protocol):
     """One running process of an instance, ready for logins when it is handed out."""
 
     @property
+    def driver(self) -> str:
+        """Which of the engine's drivers speaks to it: `MYSQL` or `PGSQL`."""
+
+    @property
     def label(self) -> str:
         """The system's label, for messages."""
 
@@ -207,6 +211,10 @@ class Instance(Protocol):
     """A system's files: programs, data directory, snapshot. No process unless started."""
 
     @property
+    def driver(self) -> str:
+        """As its servers'."""
+
+    @property
     def spec(self) -> ServerSpec:
         """What this instance was made for."""
 
@@ -258,6 +266,21 @@ class Observer:
 
     read: Callable[[], dict[str, float]]
     close: Callable[[], None]
+
+
+@runtime_checkable
+class Observable(Protocol):
+    """A server that hands out observers with a connection each."""
+
+    def observer(self) -> Observer:
+        """A new one; it logs in when it is first asked."""
+
+
+def observe(server: Server) -> Observer:
+    """The server's own observer, or one that asks for its whole status on its one connection."""
+    if isinstance(server, Observable):
+        return server.observer()
+    return Observer(server.status, lambda: None)
 
 
 class Answering(Protocol):

@@ -182,7 +182,7 @@ def test_an_endpoint_must_tell_of_rows_and_answer_while_it_makes_an_index():
 class Server:
     """Answers each question with the next of the rows it was given."""
 
-    database = "sbtest"
+    driver, database = "mysql", "sbtest"
 
     def __init__(self, *rows):
         self.rows, self.asked = list(rows), []

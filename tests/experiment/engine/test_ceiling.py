@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.order import trials_of
+from dbdyno.servers.base import MYSQL, PGSQL
 from support import making
 from support.fakes import command
 
 
-def test_the_generator_has_a_ceiling_that_is_found_quickly():
+@pytest.mark.parametrize("driver", [MYSQL, PGSQL])
+def test_the_generator_has_a_ceiling_that_is_found_quickly(driver):
     plan = making.plan(threads=(1, 8))
     began_s = time.monotonic()
-    reached = ceiling.measure(plan, trials_of(plan, "r")[0])
+    reached = ceiling.measure(plan, trials_of(plan, "r")[0], driver)
     assert reached is not None
     assert reached > 100  # events of 20 statements
     assert time.monotonic() - began_s < 30
@@ -22,19 +26,19 @@ def test_the_generator_has_a_ceiling_that_is_found_quickly():
 def test_the_same_generator_is_asked_once(tmp_path):
     log = tmp_path / "log"
     for plan in (making.plan(threads=(1,)), making.plan(threads=(8,))):
-        ceiling.measure(plan, trials_of(plan, "r")[0], command(log=log))
+        ceiling.measure(plan, trials_of(plan, "r")[0], MYSQL, command(log=log))
     assert len(log.read_text().splitlines()) == 1
 
 
 def test_a_generator_that_cannot_begin_has_none():
     plan = making.plan()
     refused = {"run": {"kind": "refused", "code": 1045, "message": "no"}}
-    assert ceiling.measure(plan, trials_of(plan, "r")[0], command(fail=refused)) is None
+    assert ceiling.measure(plan, trials_of(plan, "r")[0], MYSQL, command(fail=refused)) is None
 
 
 def test_what_is_asked_is_short_and_closed(tmp_path):
     plan, log = making.plan(), tmp_path / "log"
-    ceiling.measure(plan, trials_of(plan, "r")[0], command(log=log))
+    ceiling.measure(plan, trials_of(plan, "r")[0], MYSQL, command(log=log))
     asked = log.read_text()
     assert '"window_s": 0.4' in asked
     assert "rate_per_s" not in asked

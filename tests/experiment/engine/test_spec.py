@@ -21,6 +21,7 @@ from support import making
 
 
 class Server:
+    driver = "mysql"
     endpoint = Endpoint("127.0.0.1", 3307, None)
     credentials = Credentials("load", "p")
     database = "sbtest"

@@ -13,9 +13,10 @@ pub const ROW_LENGTH: usize = 120;
 const ROW: [u8; ROW_LENGTH] = [b'7'; ROW_LENGTH];
 
 /// What a statement is answered with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shape {
     /// OK.
+    #[default]
     Other,
     /// OK, and one row changed.
     Change,
@@ -28,6 +29,11 @@ pub(super) enum Shape {
 impl Shape {
     /// Every shape, in the order of its discriminant.
     pub(super) const ALL: [Self; 4] = [Self::Other, Self::Change, Self::Row, Self::Range];
+
+    /// Whether it has rows.
+    pub(super) const fn has_rows(self) -> bool {
+        matches!(self, Self::Row | Self::Range)
+    }
 
     /// The shape of the answer to this statement.
     pub(super) fn of(text: &str) -> Self {

@@ -10,7 +10,6 @@ mod answer;
 mod file;
 mod login;
 mod null;
-mod ready_made;
 mod script;
 mod service;
 mod session;

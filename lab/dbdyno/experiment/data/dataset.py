@@ -20,7 +20,6 @@ from dbdyno.experiment.engine.process import EngineProcess, Message
 from dbdyno.experiment.engine.spec import (
     cleanup_spec,
     dataset_hash,
-    driver_of,
     has_own_tables,
     prepare_spec,
     script_commands,
@@ -226,7 +225,7 @@ PUBLIC: Final = "public"
 
 def quoted_table(server: Server, table: str) -> str:
     """The name of one of the load's tables in the server's SQL."""
-    if driver_of(server) == PGSQL:
+    if server.driver == PGSQL:
         doubled = table.replace('"', '""')
         return f'"{doubled}"'
     doubled = table.replace("`", "``")
@@ -243,7 +242,7 @@ def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
     """Name and rows of each table that scripts have made; of its content nothing is known."""
     if all(workload.script is None for workload in plan.workloads):
         return []
-    schema = PUBLIC if driver_of(server) == PGSQL else server.database
+    schema = PUBLIC if server.driver == PGSQL else server.database
     names = server.ask(
         "SELECT table_name FROM information_schema.tables"
         f" WHERE table_schema = '{schema}' AND table_type = 'BASE TABLE'"
@@ -267,7 +266,7 @@ def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
     rows = total = 0
     for first in range(1, plan.dataset.rows + 1, PIECE_ROWS):
         count, part = server.ask(
-            f"SELECT COUNT(*), COALESCE(SUM({ROW_SUM[driver_of(server)]}), 0)"
+            f"SELECT COUNT(*), COALESCE(SUM({ROW_SUM[server.driver]}), 0)"
             f" FROM {quoted_table(server, table)}"
             f" WHERE id BETWEEN {first} AND {first + PIECE_ROWS - 1}"
         )[0]

@@ -2,7 +2,7 @@
 
 The same child with the same workload, against a responder that answers every statement at once
 and runs in a thread of the lab. A trial that comes near this rate may have measured the generator.
-It is taken once for each workload of a run, before any server is up.
+It is taken once for each workload and protocol of a run, while no server is up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dbdyno.experiment.engine.record import measured_of
 from dbdyno.experiment.engine.spec import run_spec
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan.plan import Plan
-from dbdyno.servers.base import Credentials, Endpoint, Server
+from dbdyno.servers.base import MYSQL, Credentials, Endpoint, Server
 from dbdyno.servers.process import LOOPBACK
 
 WARMUP_S: Final = 0.1
@@ -38,31 +38,37 @@ ANYBODY: Final = Credentials("load", "")
 class _Nobody:
     """What a spec must know of the server that is none."""
 
+    driver: str
     endpoint: Endpoint
     credentials: Credentials
     database: str = "sbtest"
 
 
-def measure(plan: Plan, trial: Trial, command: Sequence[str] = COMMAND) -> float | None:
-    """Events a second of the trial's workload on a server that answers at once.
+def measure(
+    plan: Plan, trial: Trial, driver: str, command: Sequence[str] = COMMAND
+) -> float | None:
+    """Events a second of the trial's workload on a server of that driver that answers at once.
 
     None where the responder cannot be had or does not understand the workload. The same question
     is answered once in a process: the generator does not change meanwhile.
     """
     cell = trial.cell.model_copy(update={"threads": THREADS, "rate_per_s": None})
     closed = trial.model_copy(update={"cell": cell, "seed": 1, "control": ""})
-    spec = run_spec(plan, closed, cast(Server, _Nobody(Endpoint(LOOPBACK, 0, None), ANYBODY)))
-    short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
-    return _reached(
-        json.dumps({**spec, **short}, sort_keys=True), plan.procedure.pin, tuple(command)
+    spec = run_spec(
+        plan, closed, cast(Server, _Nobody(driver, Endpoint(LOOPBACK, 0, None), ANYBODY))
     )
+    short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
+    asked = json.dumps({**spec, **short}, sort_keys=True)
+    return _reached(asked, driver, plan.procedure.pin, tuple(command))
 
 
 @cache
-def _reached(asked: str, cores: tuple[int, ...], command: tuple[str, ...]) -> float | None:
+def _reached(
+    asked: str, driver: str, cores: tuple[int, ...], command: tuple[str, ...]
+) -> float | None:
     """The rate of the best tenth of a second: what disturbs only ever makes one slower."""
     try:
-        with responding() as port:
+        with responding(driver) as port:
             spec = {**json.loads(asked), "endpoint": {"host": LOOPBACK, "port": port}}
             with EngineProcess("run", spec, cores=cores, command=command) as engine:
                 record = engine.answer()
@@ -74,9 +80,9 @@ def _reached(asked: str, cores: tuple[int, ...], command: tuple[str, ...]) -> fl
 
 
 @contextmanager
-def responding() -> Iterator[int]:
-    """A responder in a thread of its own; gives its port."""
-    responder, stop = _engine.Responder(), _engine.Stop()
+def responding(driver: str = MYSQL) -> Iterator[int]:
+    """A responder in a thread of its own, for clients of that driver; gives its port."""
+    responder, stop = _engine.Responder(driver), _engine.Stop()
     thread = threading.Thread(target=responder.serve, args=(stop,), name="responder", daemon=True)
     thread.start()
     try:

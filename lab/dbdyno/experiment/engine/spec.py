@@ -15,8 +15,6 @@ from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import MYSQL, PGSQL, Endpoint, Server
-from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointServer
-from dbdyno.servers.postgres.server import PostgresServer
 from dbdyno.servers.reference import is_endpoint
 
 DRAIN_S: Final = 30.0
@@ -60,7 +58,7 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "reactor": "auto",
         "prepared": prepared(plan, trial.cell),
         "distribution": plan.distribution.model_dump(mode="json"),
-        "ignore_errors": list(IGNORED_ERRORS[driver_of(server)]),
+        "ignore_errors": list(IGNORED_ERRORS[server.driver]),
         "percentiles": [50, 95, 99],
         **_planted(plan, trial),
     }
@@ -102,21 +100,21 @@ def script_spec(
         "script_path": workload.name,
         "package_path": "./?.lua;./?/init.lua",
         "package_cpath": "./?.so",
-        "driver": driver_of(server),
+        "driver": server.driver,
         "verbosity": 1,
         "distribution": distribution,
         **{name: {"name": name} for name in ("gaussian", "special", "pareto", "zipfian")},
         "database": {
             **_login(server),
             "prepared": is_prepared,
-            "ignore_errors": list(IGNORED_ERRORS[driver_of(server)]),
+            "ignore_errors": list(IGNORED_ERRORS[server.driver]),
         },
         "options": {
             "threads": threads,
             "events": 0,
             "time": plan.trial.window_s,
             "percentile": 95,
-            "db_driver": driver_of(server),
+            "db_driver": server.driver,
             "tables": plan.dataset.tables,
             "table_size": plan.dataset.rows,
             **workload.options,
@@ -226,17 +224,12 @@ def dataset_hash(plan: Plan) -> str:
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-def driver_of(server: Server) -> str:
-    """Which of the engine's drivers speaks to the server."""
-    return PGSQL if isinstance(server, PostgresServer | PostgresEndpointServer) else MYSQL
-
-
 def _login(server: Server) -> dict[str, Any]:
     places = [_place(place) for place in (server.endpoint, *server.endpoint.others)]
     tls = server.endpoint.encryption
     return {
         **({"tls": {"mode": tls.mode, "ca": str(tls.ca) if tls.ca else None}} if tls else {}),
-        **({"driver": PGSQL} if driver_of(server) == PGSQL else {}),
+        **({"driver": PGSQL} if server.driver == PGSQL else {}),
         "endpoint": places if len(places) > 1 else places[0],
         "user": server.credentials.user,
         "password": server.credentials.password,

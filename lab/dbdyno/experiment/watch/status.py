@@ -18,8 +18,7 @@ from typing import Final, Self
 from dbdyno.errors import ServerError
 from dbdyno.experiment.watch.proc import family, text_of
 from dbdyno.measurement.parts import StatusSeries
-from dbdyno.servers.base import Observer, Server, rows_of
-from dbdyno.servers.mysql.client import observe
+from dbdyno.servers.base import Observer, Server, observe, rows_of
 
 PERIOD_S: Final = 1.0
 READINGS_BEFORE: Final = 3

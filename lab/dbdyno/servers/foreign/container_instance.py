@@ -17,7 +17,7 @@ from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
-from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, ServerSpec
+from dbdyno.servers.base import DATABASE, LOAD_USER, MYSQL, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign.container import ContainerServer, ContainerWatcher, find, look
 from dbdyno.servers.local.server import OwnInstance
 from dbdyno.servers.mysql import readback, settings
@@ -38,6 +38,8 @@ COPY_S_MAX: Final = 3600.0
 
 class ContainerInstance(OwnInstance[ContainerServer]):
     """Made by `open.instance`."""
+
+    driver = MYSQL
 
     def __init__(
         self, spec: ServerSpec, asked: ImageReference, folder: Path, report: Callable[[str], None]

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import (
+    MYSQL,
     STOP_S,
     Answering,
     Credentials,
@@ -56,6 +57,7 @@ class EndpointSession(Answering, Protocol):
 class EndpointServer:
     """Ready for logins when `EndpointInstance.start` hands it out."""
 
+    driver = MYSQL
     pid = NOT_OURS
     version_sql = "SELECT VERSION()"
     settings_sql = "SHOW GLOBAL VARIABLES"
@@ -162,6 +164,8 @@ class EndpointInstance:
     snapshot is the mark that the dataset was loaded, restoring is a look whether its tables are
     still there, a start is a login. `judge.checks` says in the report what that costs.
     """
+
+    driver = MYSQL
 
     def __init__(
         self,

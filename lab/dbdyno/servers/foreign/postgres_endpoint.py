@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dbdyno.servers.base import Credentials, Endpoint, count_of
+from dbdyno.servers.base import PGSQL, Credentials, Endpoint, count_of
 from dbdyno.servers.foreign.endpoint import (
     EndpointDataset,
     EndpointInstance,
@@ -25,6 +25,7 @@ PROOFS: Final = "scram-sha-256,md5,none"
 class PostgresEndpointServer(EndpointServer):
     """Ready for logins when its instance's `start` hands it out."""
 
+    driver = PGSQL
     version_sql = "SHOW server_version"
     settings_sql = "SHOW ALL"
 
@@ -53,6 +54,8 @@ class PostgresDataset(EndpointDataset):
 
 class PostgresEndpointInstance(EndpointInstance):
     """An endpoint in the place of an instance."""
+
+    driver = PGSQL
 
     def _server_of(self, asked: EndpointReference, who: Credentials) -> EndpointServer:
         return PostgresEndpointServer(self.spec.label, asked.endpoint, who, asked.database)

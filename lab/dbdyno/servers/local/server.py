@@ -70,6 +70,7 @@ class ListenerIdentity:
 class StartedServer(ABC):
     """A running server process; its subclass has what differs between products."""
 
+    driver: ClassVar[str]
     database = DATABASE
     stop_signal: ClassVar[signal.Signals]
 
@@ -291,6 +292,8 @@ class OwnInstance(ABC, Generic[Owned]):
     Args:
         report: receives a line about each step that takes time.
     """
+
+    driver: ClassVar[str]
 
     def __init__(self, spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> None:
         self.spec = spec

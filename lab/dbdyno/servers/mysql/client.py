@@ -18,13 +18,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pymysql
 from pymysql.constants import CR, ER
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Credentials, Endpoint, Observer, Server, rows_of
+from dbdyno.servers.base import Credentials, Endpoint, Observer, rows_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -285,21 +285,6 @@ COUNTERS: Final[tuple[str, ...]] = (
 COUNTERS_SQL: Final = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
     ", ".join(f"'{name}'" for name in COUNTERS)
 )
-
-
-@runtime_checkable
-class Observable(Protocol):
-    """A server that hands out observers with a connection each."""
-
-    def observer(self) -> Observer:
-        """A new one; it logs in when it is first asked."""
-
-
-def observe(server: Server) -> Observer:
-    """The server's own observer, or one that asks for its whole status on its one connection."""
-    if isinstance(server, Observable):
-        return server.observer()
-    return Observer(server.status, lambda: None)
 
 
 def observer_of(client: Client) -> Observer:

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers import process
-from dbdyno.servers.base import DATABASE
+from dbdyno.servers.base import DATABASE, MYSQL
 from dbdyno.servers.local.files import occupied_bytes, remove_file
 from dbdyno.servers.local.pristine import Making, trouble
 from dbdyno.servers.local.server import (
@@ -32,6 +32,7 @@ from dbdyno.servers.programs.identify import files_of
 class MysqlInstance(StartedInstance[MysqlServer]):
     """Files and server of a MySQL or MariaDB; a replica's lie below its primary's."""
 
+    driver = MYSQL
     rules: ClassVar[ProductSettings] = settings
     beside = ("tmp",)
 

@@ -18,6 +18,7 @@ from dbdyno.servers import process
 from dbdyno.servers.base import (
     DATABASE,
     LOAD_USER,
+    MYSQL,
     Credentials,
     Endpoint,
     Observer,
@@ -45,6 +46,7 @@ REDO_CAPACITY_STATUS: Final = "Innodb_redo_log_capacity_resized"
 class MysqlServer(StartedServer):
     """A running mysqld; made by `start`."""
 
+    driver = MYSQL
     stop_signal = signal.SIGTERM
 
     def __init__(

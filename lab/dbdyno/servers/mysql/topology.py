@@ -24,10 +24,19 @@ from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers import process
-from dbdyno.servers.base import STOP_S, Observer, Server, ServerSpec, odd_answer, row_of, rows_of
+from dbdyno.servers.base import (
+    MYSQL,
+    STOP_S,
+    Observer,
+    Server,
+    ServerSpec,
+    observe,
+    odd_answer,
+    row_of,
+    rows_of,
+)
 from dbdyno.servers.local import network
 from dbdyno.servers.local.network import Network, wanted
-from dbdyno.servers.mysql.client import observe
 from dbdyno.servers.mysql.instance import MysqlInstance
 from dbdyno.servers.mysql.replication import (
     MARIADB,
@@ -72,6 +81,8 @@ def check(spec: ServerSpec, entry: CatalogEntry) -> None:
 
 class TopologyInstance:
     """Made by `open.instance` for a system with replicas or with a network; as `Instance`."""
+
+    driver = MYSQL
 
     def __init__(
         self,
@@ -237,6 +248,8 @@ class TopologyServer:
 
     Load, counters and settings are the primary's; `replication` has what the replicas do.
     """
+
+    driver = MYSQL
 
     def __init__(
         self, primary: Server, replicas: Sequence[Server], links: Links, client: Path | None

@@ -19,6 +19,7 @@ from typing import ClassVar, Final, NamedTuple
 from dbdyno.errors import ServerError
 from dbdyno.files import opened_folder, private
 from dbdyno.servers import process
+from dbdyno.servers.base import PGSQL
 from dbdyno.servers.local.files import occupied_bytes, open_file, read_file
 from dbdyno.servers.local.pristine import Making, trouble
 from dbdyno.servers.local.server import (
@@ -38,6 +39,7 @@ OWN_DATABASES: Final = frozenset({"1", "4", "5"})
 class PostgresInstance(StartedInstance[PostgresServer]):
     """Files and server of a PostgreSQL."""
 
+    driver = PGSQL
     rules: ClassVar[ProductSettings] = settings
 
     def data_bytes(self) -> int:

@@ -21,6 +21,7 @@ from dbdyno.servers import process
 from dbdyno.servers.base import (
     DATABASE,
     LOAD_USER,
+    PGSQL,
     Credentials,
     Endpoint,
     Observer,
@@ -55,6 +56,7 @@ GIVE_UP_S: Final = 1.5
 class PostgresServer(StartedServer):
     """A running postgres; made by `start`."""
 
+    driver = PGSQL
     stop_signal = signal.SIGINT  # sessions are ended, all is written out
 
     def __init__(

@@ -5,6 +5,9 @@
 //! 50,000 connections can be measured without a database. It accepts every login, and answers a
 //! statement by its first words only: one row, [`super::RANGE_ROWS`] rows, or OK.
 
+mod mysql;
+mod postgres;
+
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
@@ -19,13 +22,10 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{SocketFlags, accept_with, listen};
 
-use dbdyno_wire::mysql::handshake::HandshakeResponse;
-use dbdyno_wire::mysql::packet::{HEADER_LENGTH, Header};
-use dbdyno_wire::mysql::{capability, response};
-
-use super::login;
-use super::ready_made::{self, ReadyMade};
-use super::script::Script;
+use self::mysql::Mysql;
+use self::postgres::Postgres;
+use super::answer::Shape;
+use crate::driver::Driver;
 use crate::system::{receive_now, send_now};
 
 const EVENTS_AT_ONCE: usize = 512;
@@ -33,11 +33,32 @@ const EVENTS_AT_ONCE: usize = 512;
 const COMMAND_LENGTH_MAX: usize = 1 << 20;
 const RECEIVE_BYTES: usize = 64 * 1024;
 
+/// Answers that are made before they are asked for, in the words of one protocol.
+trait ReadyMade: Send {
+    /// What is sent before the client has said anything.
+    fn greeting(&self) -> &[u8];
+
+    /// Appends the answers to all that is complete in `bytes`, and gives its length; `None` when the client
+    /// leaves, or talks nonsense.
+    fn answer(&self, client: &mut Client, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize>;
+}
+
+/// What is known of a client.
+#[derive(Default)]
+struct Client {
+    is_logged_in: bool,
+    /// MySQL's rows end with OK.
+    deprecate_eof: bool,
+    /// PostgreSQL's statements are named by the client: the answer of each, by its number.
+    prepared: Vec<Shape>,
+    /// The answer of the statement that PostgreSQL's client has bound.
+    bound: Shape,
+}
+
 /// One client; no longer than a cache line, since there are very many.
 struct Session {
     stream: OwnedFd,
-    logged_in: bool,
-    deprecate_eof: bool,
+    client: Client,
     /// A command of which only the beginning has arrived.
     begun: Vec<u8>,
 }
@@ -49,19 +70,19 @@ pub struct NullResponder {
     addresses: Vec<SocketAddr>,
     /// By the number of their descriptor.
     sessions: Vec<Option<Session>>,
-    greeting: Vec<u8>,
-    answers: [ReadyMade; 2],
+    driver: Driver,
+    ready: Box<dyn ReadyMade>,
     received: Vec<u8>,
     sending: Vec<u8>,
 }
 
 impl NullResponder {
-    /// Listens on so many free TCP ports of 127.0.0.1 (each has the client's 28,000 ports to itself)
-    /// and on a Unix socket at `socket`.
+    /// Speaks to clients of `driver`, on so many free TCP ports of 127.0.0.1 (each has the client's 28,000
+    /// ports to itself) and on a Unix socket at `socket`.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn bind(ports: usize, socket: Option<&Path>) -> io::Result<Self> {
+    pub fn bind(driver: Driver, ports: usize, socket: Option<&Path>) -> io::Result<Self> {
         let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
         for _ in 0..ports {
             let listener = TcpListener::bind(("127.0.0.1", 0))?;
@@ -78,7 +99,7 @@ impl NullResponder {
             // Again, with the longest backlog that the system allows.
             listen(listener, i32::from(i16::MAX))?;
         }
-        Self::over(listeners, addresses)
+        Self::over(driver, listeners, addresses)
     }
 
     /// Another one that admits from the same listeners, for another thread: each takes what it comes to
@@ -88,10 +109,14 @@ impl NullResponder {
     /// Those of the operating system.
     pub fn sibling(&self) -> io::Result<Self> {
         let listeners = self.listeners.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
-        Self::over(listeners, self.addresses.clone())
+        Self::over(self.driver, listeners, self.addresses.clone())
     }
 
-    fn over(listeners: Vec<OwnedFd>, addresses: Vec<SocketAddr>) -> io::Result<Self> {
+    fn over(
+        driver: Driver,
+        listeners: Vec<OwnedFd>,
+        addresses: Vec<SocketAddr>,
+    ) -> io::Result<Self> {
         let queue = epoll::create(CreateFlags::CLOEXEC)?;
         for listener in &listeners {
             watch(&queue, listener)?;
@@ -101,8 +126,11 @@ impl NullResponder {
             listeners,
             addresses,
             sessions: Vec::new(),
-            greeting: login::greeting_packet(&Script::default()),
-            answers: [ReadyMade::new(false), ReadyMade::new(true)],
+            driver,
+            ready: match driver {
+                Driver::Mysql => Box::new(Mysql::new()),
+                Driver::Pgsql => Box::new(Postgres::new()),
+            },
             received: vec![0; RECEIVE_BYTES],
             sending: Vec::new(),
         })
@@ -156,16 +184,16 @@ impl NullResponder {
             // A Unix socket has no such option.
             let _ = set_tcp_nodelay(&stream, true);
             watch(&self.queue, &stream)?;
-            if send_now(&stream, &self.greeting) != Ok(self.greeting.len()) {
+            let greeting = self.ready.greeting();
+            if send_now(&stream, greeting) != Ok(greeting.len()) {
                 continue;
             }
             let place = stream.as_raw_fd().unsigned_abs() as usize;
             if self.sessions.len() <= place {
                 self.sessions.resize_with(place + 1, || None);
             }
-            let begun = Vec::new();
-            self.sessions[place] =
-                Some(Session { stream, logged_in: false, deprecate_eof: false, begun });
+            let (client, begun) = (Client::default(), Vec::new());
+            self.sessions[place] = Some(Session { stream, client, begun });
         }
     }
 
@@ -196,22 +224,8 @@ impl NullResponder {
             joined.extend_from_slice(bytes);
             bytes = &joined;
         }
-        while let Some((sequence, payload, rest)) = first_packet(bytes) {
-            bytes = rest;
-            if session.logged_in {
-                ready_made::answer(
-                    &self.answers,
-                    session.deprecate_eof,
-                    payload,
-                    &mut self.sending,
-                )?;
-            } else {
-                let agreed = HandshakeResponse::parse(payload).ok()?.capabilities;
-                session.deprecate_eof = agreed & capability::DEPRECATE_EOF != 0;
-                session.logged_in = true;
-                response::Ok::default().write(&mut self.sending, &mut sequence.wrapping_add(1));
-            }
-        }
+        let taken = self.ready.answer(&mut session.client, bytes, &mut self.sending)?;
+        bytes = &bytes[taken..];
         if bytes.len() > COMMAND_LENGTH_MAX {
             return None;
         }
@@ -220,14 +234,6 @@ impl NullResponder {
         let sent = send_now(&session.stream, &self.sending);
         (sent == Ok(self.sending.len())).then_some(())
     }
-}
-
-/// The first packet of `bytes`, if it is there completely: its number, its payload, what follows.
-fn first_packet(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (header, rest) = bytes.split_first_chunk::<HEADER_LENGTH>()?;
-    let header = Header::parse(*header);
-    let (payload, later) = rest.split_at_checked(header.length)?;
-    Some((header.sequence, payload, later))
 }
 
 fn watch(queue: &OwnedFd, file: &OwnedFd) -> io::Result<()> {

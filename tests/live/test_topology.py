@@ -13,7 +13,9 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -31,16 +33,22 @@ from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import Instance, ServerSpec
-from dbdyno.servers.local import network
-from dbdyno.servers.mysql import topology
-from dbdyno.servers.mysql.topology import TopologyServer
+from dbdyno.servers.local import network, topology
+from dbdyno.servers.local.topology import TopologyServer
 from dbdyno.store.store import Store
 from support.fakes import Progress
 from support.lab_process import GONE_S
 
 pytestmark = pytest.mark.live
 MARIADB = "mariadb:11.4.5"
+POSTGRES = "postgres:18.6"
 COMMITS = 20
+SMALL = {
+    "mysql": {"innodb_redo_log_capacity": "48M"},
+    "mariadb": {"innodb_log_file_size": "48M"},
+    "postgres": {"max_wal_size": "64MB"},
+}
+"""Settings with which its files are copied sooner."""
 
 
 @pytest.fixture
@@ -54,8 +62,8 @@ def folder() -> Iterator[Path]:
 def opened(reference: str, folder: Path, kind: str, replicas: int = 1) -> Instance:
     """An instance whose snapshot is a fresh data directory: nothing needs to be loaded here."""
     plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind, "timeout_s": 20})
-    redo = "innodb_redo_log_capacity" if reference.startswith("mysql:") else "innodb_log_file_size"
-    spec = ServerSpec("both", reference, {redo: "48M"}, plan)
+    product = reference.partition(":")[0]
+    spec = ServerSpec("both", reference, SMALL[product], plan)
     made = open.instance(spec, folder / "system", lambda text: None)
     made.snapshot()
     return made
@@ -102,6 +110,65 @@ def test_commits_wait_for_the_replica_which_then_has_the_same_rows(reference, fo
     assert [path.name for path in made.folder.iterdir() if path.is_dir()] == ["snapshot"]
 
 
+@pytest.mark.parametrize("reference", ["postgres:15.19", POSTGRES])
+@pytest.mark.parametrize("kind", ["semisync", "async"])
+def test_a_standby_of_postgresql_has_what_its_primary_committed(reference, kind, folder):
+    made = opened(reference, folder, kind, replicas=2)
+    server = started(made)
+    try:
+        server.ask("CREATE TABLE t (id SERIAL PRIMARY KEY, pad TEXT)")
+        for _ in range(COMMITS):
+            server.ask("INSERT INTO t (pad) VALUES (random())")
+        assert server.catch_up(30) < 30
+        asked = "SELECT count(*), md5(string_agg(pad, ',' ORDER BY id)) FROM t"
+        first, *others = [member.ask(asked) for member in (server, *server.replicas)]
+        assert first[0][0] == str(COMMITS)
+        assert others == [first] * 2
+        seen = server.replication()
+        assert seen[replication.REPLICAS_RUNNING] == 2
+        assert seen[replication.TRANSACTIONS_BEHIND] == 0
+        assert seen[replication.REPLICAS_CPU_S] > 0
+        waits = {replication.SEMISYNC_ON: 1, replication.SEMISYNC_REPLICAS: 2}
+        waits[replication.AFTER_SYNC] = 1
+        assert {n: seen.get(n) for n in waits} == (
+            waits if kind == "semisync" else dict.fromkeys(waits)
+        )
+        with pytest.raises(ServerError, match="read-only"):
+            server.replicas[0].ask("INSERT INTO t (pad) VALUES ('x')")
+    finally:
+        made.close()
+    assert not [pid for pid in server.pids if psutil.pid_exists(pid)]
+    assert [path.name for path in made.folder.iterdir() if path.is_dir()] == ["snapshot"]
+
+
+def test_a_commit_of_postgresql_waits_until_a_standby_has_it(folder):
+    made = opened(POSTGRES, folder, "semisync")
+    server = started(made)
+    postmaster = psutil.Process(server.replicas[0].pid)
+    stopped = [postmaster, *postmaster.children()]
+    try:
+        server.ask("CREATE TABLE t (id INT)")
+        for one in stopped:
+            one.suspend()
+        with ThreadPoolExecutor() as beside:
+            commit = beside.submit(server.ask, "INSERT INTO t VALUES (1)")
+            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+            with closing(server._primary.session("postgres")) as other:  # type: ignore[attr-defined]
+                ends = time.monotonic() + GONE_S
+                while other.ask(waits) != [("1",)]:
+                    assert time.monotonic() < ends
+                    time.sleep(0.02)
+            time.sleep(0.5)
+            assert not commit.done()
+            for one in stopped:
+                one.resume()
+            assert commit.result(GONE_S) == []
+    finally:
+        for one in stopped:
+            one.resume()
+        made.close()
+
+
 def test_a_group_of_mysql_9_7_agrees_and_is_counted(folder):
     made = opened("mysql:9.7.4", folder, "group")
     server = started(made)
@@ -127,12 +194,14 @@ TIMEOUT_S = 1
 """A replica beside other tests may be silent for some tenths of that."""
 
 
-def plan(kind: str, replicas: int, delay: NetworkPlan | None = None) -> Plan:
+def plan(
+    kind: str, replicas: int, delay: NetworkPlan | None = None, reference: str = MARIADB
+) -> Plan:
     asked = TopologyPlan.model_validate(
         {"replicas": replicas, "replication": kind, "timeout_s": TIMEOUT_S}
     )
-    settings = {"innodb_log_file_size": "48M"}
-    system = SystemPlan(label="both", reference=MARIADB, settings=settings, topology=asked)
+    settings = SMALL[reference.partition(":")[0]]
+    system = SystemPlan(label="both", reference=reference, settings=settings, topology=asked)
     return Plan(
         systems=(system,),
         workloads=(WorkloadPlan(name="oltp_write_only"),),
@@ -144,10 +213,22 @@ def plan(kind: str, replicas: int, delay: NetworkPlan | None = None) -> Plan:
     )
 
 
-class Run:
-    """A run whose servers can be reached while it goes on; in its second block a replica stops."""
+def stop_replica(server: TopologyServer) -> None:
+    server.replicas[0].ask("STOP SLAVE")
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
+
+def stop_waiting(server: TopologyServer) -> None:
+    server.ask("ALTER SYSTEM SET synchronous_standby_names = ''")
+    server.ask("SELECT pg_reload_conf()")
+
+
+class Run:
+    """A run whose servers can be reached while it goes on; in its second block one is spoiled."""
+
+    def __init__(
+        self, plan: Plan, folder: Path, spoil: Callable[[TopologyServer], None] = stop_replica
+    ) -> None:
+        self.spoil = spoil
         self.instances: list[Instance] = []
         self.seconds: dict[int, int] = {}
         self.endpoints: list[str] = []
@@ -167,7 +248,7 @@ class Run:
         server = next(one for one in servers if one is not None and one.alive())
         self.endpoints.append(server.endpoint.host)
         if trial.block == 1 and second == 2:
-            server.replicas[0].ask("STOP SLAVE")
+            self.spoil(server)
 
 
 def test_a_fall_back_to_asynchronous_makes_the_trial_void_and_the_others_stand(folder):
@@ -185,7 +266,26 @@ def test_a_fall_back_to_asynchronous_makes_the_trial_void_and_the_others_stand(f
     assert [check for check, trial in void if trial == sound.trial.key] == []
 
 
-def test_load_primary_and_replica_work_in_networks_of_their_own(folder, monkeypatch):
+def test_a_postgresql_that_stops_waiting_makes_the_trial_void_and_the_others_stand(folder):
+    asked = plan("semisync", 1, reference=POSTGRES)
+    run = Run(asked, folder, stop_waiting)
+    sound, alone = run.measured
+    assert sound.failure is alone.failure is None
+    assert sound.events > 0
+    assert sound.server.replication[replication.REPLICAS_CPU_S] > 0
+    done = {step.name: step.done for step in sound.procedure}
+    assert done["replicas catch up"]
+    void = {(f.check, f.trial) for f in judge(run.measured, asked).findings if f.level == "void"}
+    assert ("commits-not-waited", alone.trial.key) in void
+    assert [check for check, trial in void if trial == sound.trial.key] == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "address"), [(MARIADB, "bind_address"), (POSTGRES, "listen_addresses")]
+)
+def test_load_primary_and_replica_work_in_networks_of_their_own(
+    reference, address, folder, monkeypatch
+):
     if os.geteuid() != 0:
         with pytest.raises(ServerError, match="cannot put a delay between load and servers"):
             Run(plan("async", 1, NetworkPlan(client_ms=0.8)), folder)
@@ -195,13 +295,13 @@ def test_load_primary_and_replica_work_in_networks_of_their_own(folder, monkeypa
     monkeypatch.setattr(network, "wanted", lambda plan: True)
     monkeypatch.setattr(network, "check", lambda plan: None)
     before = namespaces()
-    run = Run(plan("async", 1), folder)
+    run = Run(plan("async", 1, reference=reference), folder)
     (measured,) = run.measured
     assert measured.failure is None
     assert measured.events > 0
     assert measured.server.replication[replication.REPLICAS_RUNNING] == 1
     assert set(run.endpoints) == {"10.213.0.2"}
-    assert measured.server.settings["bind_address"] == "10.213.0.2"
+    assert measured.server.settings[address] == "10.213.0.2"
     assert namespaces() <= before
 
 

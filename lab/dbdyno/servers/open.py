@@ -18,12 +18,15 @@ from dbdyno.servers.foreign.container_instance import ContainerInstance
 from dbdyno.servers.foreign.endpoint import EndpointInstance
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
 from dbdyno.servers.local import network
+from dbdyno.servers.local.topology import TopologyInstance
 from dbdyno.servers.mysql import settings as mysql_settings
 from dbdyno.servers.mysql import topology
 from dbdyno.servers.mysql.instance import MysqlInstance
-from dbdyno.servers.mysql.topology import TopologyInstance
+from dbdyno.servers.mysql.topology import MysqlReplication
+from dbdyno.servers.postgres import replication as postgres_replication
 from dbdyno.servers.postgres import settings as postgres_settings
 from dbdyno.servers.postgres.instance import PostgresInstance
+from dbdyno.servers.postgres.replication import PostgresReplication
 from dbdyno.servers.programs import given, identify, provision
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
 from dbdyno.servers.programs.given import GivenPrograms
@@ -174,7 +177,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
             entry, home = obtain(asked, report)
             _check(spec, entry)
     if _is_linked(spec):
-        return TopologyInstance(spec, entry, home, folder, report)
+        way = PostgresReplication if entry.product == POSTGRES else MysqlReplication
+        return TopologyInstance(spec, way(spec, entry, home, report), folder, report)
     kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
     return kind(spec, entry, home, folder, report)
 
@@ -200,11 +204,19 @@ def obtain(asked: Programs, report: Callable[[str], None]) -> tuple[CatalogEntry
 
 
 def _check(spec: ServerSpec, entry: CatalogEntry) -> None:
-    """Settings and topology can be had of this product and version; UsageError if not."""
+    """Settings and topology can be had of this product and version; UsageError if not.
+
+    ServerError if this machine cannot delay the network.
+    """
     reading = postgres_settings if entry.product == POSTGRES else mysql_settings
     reading.effective(entry, spec.settings)
-    if _is_linked(spec):
+    if not _is_linked(spec):
+        return
+    if entry.product == POSTGRES:
+        postgres_replication.check(spec)
+    else:
         topology.check(spec, entry)
+    network.check(spec.network)
 
 
 def _is_linked(spec: ServerSpec) -> bool:

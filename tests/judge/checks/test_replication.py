@@ -100,6 +100,17 @@ def test_writes_without_one_acknowledged_commit_are_void_and_reads_are_not():
     assert findings(silent, reading, workload="oltp_read_only") == []
 
 
+def test_a_server_that_counts_no_commits_is_believed_while_it_waits():
+    counted = (replication.COMMITS_ACKNOWLEDGED, replication.COMMITS_NOT_ACKNOWLEDGED)
+    postgres = {n: v for n, v in SOUND.items() if n not in (*counted, replication.TIMES_OFF)}
+    assert findings(postgres, plan()) == []
+    (found,) = findings({**postgres, replication.SEMISYNC_ON: 0.0}, plan())
+    assert (found.check, found.level) == ("commits-not-waited", Level.VOID)
+    del postgres[replication.SEMISYNC_ON]
+    checks_found = {one.check for one in findings(postgres, plan())}
+    assert checks_found == {"commits-not-waited", "commits-unproven"}
+
+
 def test_the_other_wait_point_is_void():
     (found,) = findings({**SOUND, replication.AFTER_SYNC: 0.0}, plan())
     assert (found.check, found.level) == ("wrong-wait-point", Level.VOID)

@@ -201,15 +201,20 @@ def test_what_was_not_counted_is_a_dash_and_nothing_is_no_table() -> None:
 
 def test_the_plans_words_are_said() -> None:
     semisync = TopologyPlan(replicas=2, replication="semisync", timeout_s=1.5)
-    lines = list(method.asked_replicas(plan(semisync, TopologyPlan(replicas=1))))
+    asked = plan(semisync, TopologyPlan(replicas=1))
+    lines = list(method.asked_replicas(asked, []))
     assert lines == [
         f"{making.A}: a commit waits (after sync) until one of 2 replicas has it, 1.5 s at most.",
         f"{making.B}: 1 replica, for which no commit waits.",
     ]
+    made = making.measurement(making.A)
+    server = made.server.model_copy(update={"replication": {replication.SEMISYNC_ON: 1.0}})
+    lines = list(method.asked_replicas(asked, [making.changed(made, server=server)]))
+    assert lines[0] == f"{making.A}: a commit waits until one of 2 replicas has it."
     group = TopologyPlan(replicas=2, replication="group")
     network = NetworkPlan(client_ms=0.8, replica_ms=2)
     whole = plan(group, TopologyPlan(), network=network)
-    lines = list(method.asked_replicas(whole))
+    lines = list(method.asked_replicas(whole, []))
     assert lines == [
         f"{making.A}: a group of 3; a commit waits until a majority agrees.",
         "The network adds 0.8 ms to each round trip between load and primary.",
@@ -217,4 +222,4 @@ def test_the_plans_words_are_said() -> None:
     ]
     (items,) = (p for p in method.how_measured(whole, []).parts if isinstance(p, Items))
     assert set(lines) <= set(items.items)
-    assert list(asked_replicas(making.plan())) == []
+    assert list(asked_replicas(making.plan(), [])) == []

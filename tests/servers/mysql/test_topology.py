@@ -7,10 +7,12 @@ import pytest
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.systems import TopologyPlan
+from dbdyno.servers import open
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.mysql import replication, topology
+from dbdyno.servers.local import topology
+from dbdyno.servers.mysql import replication
+from dbdyno.servers.mysql import topology as of_mysql
 from dbdyno.servers.process import HERE, Place
-from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.programs.identify import ServerFiles
 from dbdyno.servers.reference import find
 from support.fake_members import FakeMember
@@ -18,6 +20,8 @@ from support.fake_members import FakeMember
 
 class FakeInstance:
     """Files that are folders only; what was asked stands in `calls` of the world."""
+
+    driver = "mysql"
 
     def __init__(self, spec, entry, home, folder, report, copy=None):
         self.spec, self.folder, self.copy = spec, folder, copy
@@ -85,9 +89,9 @@ def world(monkeypatch, tmp_path):
     for name in ("semisync_source.so", "semisync_replica.so", "group_replication.so"):
         (plugins / name).touch()
     files = ServerFiles(tmp_path, tmp_path, tmp_path, plugins, None)
-    monkeypatch.setattr(topology, "MysqlInstance", FakeInstance)
+    monkeypatch.setattr(of_mysql, "MysqlInstance", FakeInstance)
     monkeypatch.setattr(topology, "Network", FakeNetwork)
-    monkeypatch.setattr(topology, "files_of", lambda program: files)
+    monkeypatch.setattr(of_mysql, "files_of", lambda program: files)
     monkeypatch.setattr(
         replication.Links, "join", lambda self, *servers: World.joined.append(servers)
     )
@@ -98,7 +102,8 @@ def made(folder, kind="semisync", replicas=2, reference="mysql:8.0.33", **more):
     plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind})
     spec = ServerSpec("both", reference, more.pop("settings", {}), plan, **more)
     entry = find(reference)
-    return topology.TopologyInstance(spec, entry, folder.parent, folder, lambda text: None)
+    ways = of_mysql.MysqlReplication(spec, entry, folder.parent, lambda text: None)
+    return topology.TopologyInstance(spec, ways, folder, lambda text: None)
 
 
 def test_a_system_that_is_discarded_ends_its_servers_and_takes_the_one_snapshot(world):
@@ -225,14 +230,26 @@ def test_programs_without_the_plugin_are_refused(world, monkeypatch):
         made(world)
     assert caught.value.wanted == "semisync_replica.so"
     none = ServerFiles(world, world, world, None, None)
-    monkeypatch.setattr(topology, "files_of", lambda program: none)
+    monkeypatch.setattr(of_mysql, "files_of", lambda program: none)
     with pytest.raises(UsageError, match="its plugins are not in it") as caught:
         made(world)
     assert caught.value.found == "no folder of plugins"
 
 
-def test_another_product_is_refused_before_anything_is_fetched():
-    spec = ServerSpec("pg", "postgres:17.11", {}, TopologyPlan(replicas=1))
-    entry = next(e for e in CATALOG if e.product == "postgres")
-    with pytest.raises(UsageError, match="cannot have replicas or a delayed network"):
-        topology.check(spec, entry)
+@pytest.mark.parametrize(
+    ("asked", "settings", "says"),
+    [
+        ({"replication": "group"}, {}, "no group replication"),
+        ({"replication": "semisync", "wait_point": "after_commit"}, {}, "before others can read"),
+        ({}, {"wal_level": "minimal"}, "need what these settings take away"),
+        ({}, {"synchronous-standby-names": "*"}, "follows from the system's topology"),
+    ],
+)
+def test_what_postgresql_cannot_have_is_refused_before_anything_is_fetched(
+    asked, settings, says, tmp_path
+):
+    plan = TopologyPlan.model_validate({"replicas": 1, **asked})
+    spec = ServerSpec("pg", "postgres:17.11", settings, plan)
+    with pytest.raises(UsageError, match=says):
+        open.instance(spec, tmp_path / "system", print)
+    assert list(tmp_path.iterdir()) == []

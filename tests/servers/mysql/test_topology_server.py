@@ -9,9 +9,10 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.measurement import replication
 from dbdyno.plan.systems import TopologyPlan
-from dbdyno.servers.base import Replicated
-from dbdyno.servers.mysql.replication import Links, dialect_of
-from dbdyno.servers.mysql.topology import TopologyServer
+from dbdyno.servers.base import Replicated, ServerSpec
+from dbdyno.servers.local.topology import TopologyServer
+from dbdyno.servers.mysql import topology
+from dbdyno.servers.reference import find
 from support.fake_members import FOLLOWS, STOPPED, FakeMember
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -30,7 +31,10 @@ VARIABLES = [
 
 def made(kind="semisync", replicas=1, client=None, status=FOLLOWS, waits=("0",), **more):
     plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind})
-    links = Links(plan, dialect_of("mysql:8.0.33", "mysql", (8, 0, 33), plan), "sha2")
+    spec, entry = ServerSpec("both", "mysql:8.0.33", {}, plan), find("mysql:8.0.33")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topology, "_check_plugins", lambda *asked: None)
+        ways = topology.MysqlReplication(spec, entry, Path(), print)
     answers = {
         "GTID_SUBTRACT": [(f"{UUID}:8-10",)],
         "gtid_executed": [(f"{UUID}:1-10",)],
@@ -45,7 +49,7 @@ def made(kind="semisync", replicas=1, client=None, status=FOLLOWS, waits=("0",),
         "STATUS": [tuple(status)],
     }
     members = [FakeMember(f"replica {n}", of_replica, 3308 + n) for n in range(replicas)]
-    return TopologyServer(FakeMember("both", answers), members, links, client)
+    return TopologyServer(FakeMember("both", answers), members, ways, client)
 
 
 def test_the_load_meets_the_primary():

@@ -10,10 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.systems import TopologyPlan
-from dbdyno.servers import open
-from dbdyno.servers.base import ServerSpec
+from dbdyno.errors import ServerError
 from dbdyno.servers.local.pristine import MARKER, kept
 from dbdyno.servers.local.server import Site
 from dbdyno.servers.postgres import instance as module
@@ -163,10 +160,3 @@ def test_no_control_file_breaks_the_reading(tmp_path_factory, content):
         file.write_bytes(struct.pack("=III4x", module.CONTROL_MAGIC, 2**32 - 1, 1) + content)
         listed = module._listed(file.name, os.geteuid())
         assert len(list(listed)) <= len(content) // module.ITEM.size
-
-
-def test_replicas_are_refused(tmp_path):
-    spec = ServerSpec("pg", "postgres:18.6", topology=TopologyPlan(replicas=1))
-    with pytest.raises(UsageError, match="cannot have replicas"):
-        open.instance(spec, tmp_path / "instance", str)
-    assert not (tmp_path / "instance").exists()

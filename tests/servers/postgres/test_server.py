@@ -141,6 +141,7 @@ def test_only_the_lab_and_the_load_may_log_in_and_the_load_from_here_alone():
         ["local", "all", "dbdyno_admin", "peer", "map=lab"],
         ["local", "all", "dbdyno", "scram-sha-256"],
         ["host", "all", "dbdyno", "127.0.0.1/32", "scram-sha-256"],
+        ["host", "replication", "dbdyno_replica", "127.0.0.1/32", "scram-sha-256"],
     ]
 
 
@@ -152,7 +153,7 @@ def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path):
     program.write_text('#!/bin/sh\necho "FATAL:  no room for $1 $2"\nexit 7\n')
     program.chmod(0o755)
     with pytest.raises(ServerError, match=r"did not start \(exit code 7\)") as caught:
-        module.start(Site("pg", ENTRY, home, work, None, {"work_mem": "8MB"}), 4711)
+        module.start(Site("pg", ENTRY, home, work, None, {"work_mem": "8MB"}), 4711, PostgresServer)
     assert caught.value.found == f"FATAL:  no room for -D {work / 'data'}"
     written = work / "data" / "postgresql.auto.conf"
     assert "work_mem = '8MB'\n" in written.read_text()

@@ -33,7 +33,8 @@ ROWS_OPEN_MAX = 60
 
 def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """Systems, workloads and procedure."""
-    asked = (*asked_design(plan), *asked_replicas(plan), *asked_procedure(plan))
+    replicas = asked_replicas(plan, measurements)
+    asked = (*asked_design(plan), *replicas, *asked_procedure(plan))
     items = (*asked, *_seen(measurements), *_always())
     tables = (replicas_table(plan, measurements), procedure_table(plan, measurements))
     parts = (_systems(plan, measurements), _workloads(plan), Items(items))
@@ -523,11 +524,13 @@ def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | 
 # Replication: replicas of each primary, and whether its commits waited for them.
 
 
-def asked_replicas(plan: Plan) -> Iterator[Text]:
+def asked_replicas(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
     """What the plan says of replicas and of the network, a sentence each."""
+    unlimited = {m.trial.system for m in measurements if _waits_without_limit(m)}
     for system in plan.systems:
         if system.topology.replicas:
-            yield say("{system}: {behind}.", system=system.label, behind=_said(system.topology))
+            behind = _said(system.topology, system.label in unlimited)
+            yield say("{system}: {behind}.", system=system.label, behind=behind)
     network = plan.network
     if network.client_ms:
         yield say(
@@ -566,8 +569,16 @@ def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | N
     return Table(say("Replication in the measured windows"), columns, rows)
 
 
-def _said(topology: TopologyPlan) -> Text:
+def _waits_without_limit(measurement: Measurement) -> bool:
+    """Whether its commits waited for replicas and the server has no limit for that (PostgreSQL)."""
+    seen = measurement.server.replication
+    return replication.SEMISYNC_ON in seen and replication.TIMEOUT_S not in seen
+
+
+def _said(topology: TopologyPlan, unlimited: bool) -> Text:
     behind = count(topology.replicas, "replica")
+    if topology.replication == "semisync" and unlimited:
+        return say("a commit waits until one of {replicas} has it", replicas=behind)
     if topology.replication == "semisync":
         return say(
             "a commit waits ({after}) until one of {replicas} has it, {most} at most",

@@ -452,6 +452,10 @@ class StartedInstance(OwnInstance[Started]):
         return self._files.has_snapshot()
 
     @abstractmethod
+    def data_bytes(self) -> int:
+        """Bytes on disk of the loaded tables and their indexes; ServerError without a snapshot."""
+
+    @abstractmethod
     def _making(self) -> Making:
         """How a fresh data directory is made for its settings."""
 

@@ -30,7 +30,7 @@ from dbdyno.servers.local.server import (
     printed_log,
 )
 from dbdyno.servers.postgres import server, settings
-from dbdyno.servers.postgres.server import ADMIN, PostgresServer
+from dbdyno.servers.postgres.server import ADMIN, PostgresServer, PostgresStandby
 
 OWN_DATABASES: Final = frozenset({"1", "4", "5"})
 """Folders of template1, template0 and postgres; their numbers are fixed from 15 on."""
@@ -56,10 +56,18 @@ class PostgresInstance(StartedInstance[PostgresServer]):
         return making(self._site)
 
     def _start_on(self, site: Site, port: int) -> PostgresServer:
-        return server.start(site, port)
+        return server.start(site, port, PostgresServer)
 
     def _before_removal(self) -> None:
         free(self._files.data)
+
+
+class StandbyInstance(PostgresInstance):
+    """Files and server of a replica."""
+
+    def _start_on(self, site: Site, port: int) -> PostgresServer:
+        private(self._files.data / "standby.signal", "", site.user)
+        return server.start(site, port, PostgresStandby)
 
 
 # A fresh data directory. Its administrator gets a random password that is forgotten at once: he

@@ -12,8 +12,9 @@ import os
 import pwd
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import closing
-from typing import Final
+from typing import Final, TypeVar
 
 from dbdyno.errors import ServerError
 from dbdyno.files import private
@@ -47,6 +48,7 @@ from dbdyno.servers.postgres.settings import QUESTION, check
 from dbdyno.servers.process import LOOPBACK
 
 ADMIN: Final = Credentials("dbdyno_admin", "")
+REPLICA_USER: Final = "dbdyno_replica"
 HOME_DATABASE: Final = "postgres"
 """Questions about the server are asked here, so that they do not count in the load's database."""
 GIVE_UP_S: Final = 1.5
@@ -98,24 +100,40 @@ class PostgresServer(StartedServer):
             self._status_sql = question(views, DATABASE)
         return flattened(client.ask(self._status_sql))
 
+    def change(self, parameters: Mapping[str, str]) -> None:
+        """Have these, which need no restart, in force until its end; ServerError if refused."""
+        for name, text in parameters.items():
+            quoted = text.replace("'", "''")
+            self._client.ask(f"ALTER SYSTEM SET {name} = '{quoted}'")
+        self._client.ask("SELECT pg_reload_conf()")
+
     def admit_load(self) -> None:
         """Give the load user its password, and a database of its own; ServerError if refused."""
         user = self.credentials.user
-        kept = self._client.sealed(self.credentials)
-        if not self._client.ask(f"SELECT FROM pg_roles WHERE rolname = '{user}'"):
-            self._client.ask(f'CREATE ROLE "{user}"')
-        sql = f"ALTER ROLE \"{user}\" LOGIN PASSWORD '{kept}'"
-        self._client.ask(sql, shown_as=f"the order that gives {user} its password")
+        self.admit(self.credentials)
         if not self._client.ask(f"SELECT FROM pg_database WHERE datname = '{DATABASE}'"):
             self._client.ask(f'CREATE DATABASE "{DATABASE}" OWNER "{user}"')
 
+    def admit(self, who: Credentials, rights: str = "LOGIN") -> None:
+        """Give a user, made if need be, these rights and its password; ServerError if refused."""
+        kept = self._client.sealed(who)
+        if not self._client.ask(f"SELECT FROM pg_roles WHERE rolname = '{who.user}'"):
+            self._client.ask(f'CREATE ROLE "{who.user}"')
+        sql = f"ALTER ROLE \"{who.user}\" {rights} PASSWORD '{kept}'"
+        self._client.ask(sql, shown_as=f"the order that gives {who.user} its password")
+
     def prove(self) -> None:
         """Version and settings are those asked for, the load user can log in; else ServerError."""
-        self._check_version(self.version(), " ")
-        check(self.label, self._site.asked, self._client.ask(QUESTION))
-        line = Endpoint(self.endpoint.host, self.endpoint.port, None)  # as the load comes in
+        self._prove_settings()
+        line = self.endpoint
+        if self._site.place.namespace is None:
+            line = Endpoint(line.host, line.port, None)  # as the load comes in
         with closing(PostgresClient(self.label, line, self.credentials, DATABASE)) as load:
             load.ask("SELECT 1")
+
+    def _prove_settings(self) -> None:
+        self._check_version(self.version(), " ")
+        check(self.label, self._site.asked, self._client.ask(QUESTION))
 
     def _try_login(self) -> bool:
         return self._client.try_login()
@@ -144,16 +162,47 @@ class PostgresServer(StartedServer):
         return self.last_words() or "it left no log"
 
 
-# No password is written to a file, an argument list or a log: the server lets the lab's own user in
+class PostgresStandby(PostgresServer):
+    """A running postgres that follows a primary and takes no writes; made by `start`."""
+
+    def admit_load(self) -> None:
+        """The load's user is the primary's, whose password this server learns from it."""
+
+    def prove(self) -> None:
+        """Version and settings are those asked for; else ServerError."""
+        self._prove_settings()
+
+    def follow(self, primary: Endpoint, who: Credentials, name: str) -> None:
+        """Has it receive what the primary logs, and tell under this name how far it is.
+
+        Raises:
+            ServerError: it refuses.
+        """
+        secret = private(
+            self._site.work / "replication.password",
+            f"*:*:*:{who.user}:{who.password}\n",
+            self._site.user,
+        )
+        path = str(secret).replace("\\", "\\\\").replace("'", "\\'")
+        told = (
+            f"host={primary.host} port={primary.port} user={who.user} passfile='{path}' "
+            f"sslmode=disable application_name={name}"
+        )
+        self.change({"primary_conninfo": told, "primary_slot_name": name})
+
+
+# The load's password is in no file, argument list or log: the server lets the lab's own user in
 # through its socket as the administrator, who then gives the load user a password of this start. It
-# travels as the SCRAM secret that the server would make of it, never as itself.
+# travels as the SCRAM secret that the server would make of it, never as itself. That of replicas'
+# user is in a file that only the server's user can read, as a standby needs it to log in again.
 
 
 MAP: Final = "lab"
+AnyPostgres = TypeVar("AnyPostgres", bound=PostgresServer)
 
 
-def start(site: Site, port: int) -> PostgresServer:
-    """Start the server on a port and return it when it is ready and proven.
+def start(site: Site, port: int, kind: type[AnyPostgres]) -> AnyPostgres:
+    """Start a server of that kind on a port and return it when it is ready and proven.
 
     Raises:
         ServerError: it did not start (PortTakenError if that is why), or it did not take its
@@ -171,23 +220,25 @@ def start(site: Site, port: int) -> PostgresServer:
     configuration = settings.render({**site.asked, **where})
     private(data / "postgresql.auto.conf", configuration, site.user)
     command = [str(site.home / site.entry.program), "-D", str(data)]
-    running = process.spawn(command, site.work, site.user, printed_log(site.work))
-    server = PostgresServer(site, running, endpoint, load)
+    log = printed_log(site.work)
+    running = process.spawn(command, site.work, site.user, log, place=site.place)
+    server = kind(site, running, endpoint, load)
     server.wait_proven()
     return server
 
 
 def login_rules(load_user: str, address: str = LOOPBACK) -> str:
-    """The text of a ``pg_hba.conf``: the administrator by the socket, the load with a password.
+    """The text of a ``pg_hba.conf``: the administrator by the socket, others with a password.
 
     Args:
-        address: on which it listens; the load comes from this machine if that is loopback.
+        address: on which it listens; others come from this machine if that is loopback.
     """
     anybody = f"{LOOPBACK}/32" if address == LOOPBACK else "all"
     rules = (
         ("local", "all", ADMIN.user, "peer", f"map={MAP}"),
         ("local", "all", load_user, "scram-sha-256"),
         ("host", "all", load_user, anybody, "scram-sha-256"),
+        ("host", "replication", REPLICA_USER, anybody, "scram-sha-256"),
     )
     return "".join(" ".join(rule) + "\n" for rule in rules)
 

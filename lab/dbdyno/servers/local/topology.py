@@ -1,0 +1,286 @@
+"""A system of several servers: a primary, its replicas, and the network between them.
+
+All begin with one set of files. The primary is loaded alone; its stopped data is the snapshot of
+the whole, from which each start's primary and replicas are copied. So no replica has to be filled
+through replication, and each holds the very bytes of its primary. How servers are joined and asked
+is the product's: `Replication`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import psutil
+
+from dbdyno.errors import ServerError
+from dbdyno.measurement import replication
+from dbdyno.plan.plan import NetworkPlan
+from dbdyno.plan.settings import SettingValue
+from dbdyno.plan.systems import TopologyPlan
+from dbdyno.servers.base import STOP_S, Observer, Server, ServerSpec, observe
+from dbdyno.servers.local.network import Network, wanted
+from dbdyno.servers.local.server import StartedInstance
+from dbdyno.servers.process import Place
+
+REPLICA: Final = "replica-{}"
+
+Keys = Mapping[str, SettingValue]
+
+
+class Replication(Protocol):
+    """How servers of one product become a primary with replicas, or one with a network."""
+
+    def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> StartedInstance[Any]:
+        """The primary's files; with a snapshot to begin with, those of a replica."""
+
+    def loading_keys(self, asked: Keys) -> Keys:
+        """Settings of the primary while it is loaded, over those `asked` of this start.
+
+        Raises:
+            UsageError: what is asked takes away what a topology needs.
+        """
+
+    def member_keys(self, asked: Keys, places: Sequence[Place]) -> Sequence[Keys]:
+        """As `loading_keys`, for each member of a start, the primary first."""
+
+    def join(self, primary: Server, replicas: Sequence[Server]) -> None:
+        """Have all replicas follow the primary, commits waiting as the plan says.
+
+        Raises:
+            ServerError: a replica did not follow; the server's own reason is quoted.
+        """
+
+    def state(self, primary: Server, replicas: Sequence[Server]) -> dict[str, float]:
+        """By the names of `measurement.replication`, without CPU; ServerError if unknown."""
+
+    def catch_up(self, primary: Server, replicas: Sequence[Server], ends_s: float) -> None:
+        """Wait until all is applied that was committed by now, `ends_s` (monotonic) at most."""
+
+    def before_stop(self, primary: Server) -> None:
+        """What a primary whose replicas have ended would wait for as it stops."""
+
+
+class TopologyInstance:
+    """Made by `open.instance` for a system with replicas or with a network; as `Instance`."""
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        replication: Replication,
+        folder: Path,
+        report: Callable[[str], None],
+    ) -> None:
+        self.spec = spec
+        self._replication = replication
+        self._alone = replace(spec, topology=TopologyPlan(), network=NetworkPlan())
+        self._primary = replication.member(self._alone, folder, None)
+        self.driver = self._primary.driver
+        self.folder = self._primary.folder
+        for left in self.folder.glob(REPLICA.format("*")):  # by a lab that died
+            shutil.rmtree(left, ignore_errors=True)
+        self._replicas: list[StartedInstance[Any]] = []
+        self._server: TopologyServer | None = None
+        self._network: Network | None = None
+        self._report = report
+
+    def start(self, settings: Keys | None = None) -> Server:
+        """Start all servers and join them; without a snapshot the primary alone, to be loaded.
+
+        Raises:
+            UsageError: a setting takes away what replication needs.
+            ServerError: a server did not start or did not join; none is left running.
+        """
+        asked = settings or {}
+        if not self.has_snapshot():
+            loaded: Server = self._primary.start({**asked, **self._replication.loading_keys(asked)})
+            return loaded
+        self._open()
+        client, places = self._places()
+        members = [self._primary, *self._replicas]
+        keys_of_all = self._replication.member_keys(asked, places)
+        with ExitStack() as started:
+            running: list[Server] = []
+            for member, keys, place in zip(members, keys_of_all, places, strict=True):
+                running.append(member.start({**asked, **keys}, place))
+                started.callback(_end, running[-1])
+            if self._replicas:
+                self._report(
+                    f"{self.spec.label}: joining its replicas, {len(self._replicas)} in all"
+                )
+                self._replication.join(running[0], running[1:])
+            started.pop_all()
+        self._server = TopologyServer(running[0], running[1:], self._replication, client)
+        return self._server
+
+    def snapshot(self) -> None:
+        """Copy the stopped primary's data aside; it is what all begin with."""
+        self._primary.snapshot()
+
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot exists of this reference and format-deciding settings."""
+        return self._primary.has_snapshot()
+
+    def restore(self) -> None:
+        """All data directories become the snapshot again; ServerError if there is none."""
+        self._primary.restore()
+        for replica in self._replicas:
+            replica.restore()
+
+    def data_bytes(self) -> int:
+        """Bytes on disk of the primary's loaded tables; ServerError without a snapshot."""
+        return self._primary.data_bytes()
+
+    def close(self) -> None:
+        """End what runs, remove working data and network; a snapshot stays."""
+        with ExitStack() as stack:
+            if self._network is not None:
+                stack.callback(self._network.close)
+            for member in (self._primary, *self._replicas):
+                stack.callback(member.close)
+        for replica in self._replicas:
+            shutil.rmtree(replica.folder, ignore_errors=True)
+
+    def discard(self) -> None:
+        """End what runs, and remove all, the snapshot too."""
+        self.close()
+        self._primary.discard()
+
+    def _open(self) -> None:
+        """Makes the replicas' places, which begin as copies of the snapshot, and the network."""
+        for number in range(len(self._replicas) + 1, self.spec.topology.replicas + 1):
+            spec = replace(self._alone, label=f"{self.spec.label} replica {number}")
+            folder, copy = self.folder / REPLICA.format(number), self.folder / "snapshot"
+            self._replicas.append(self._replication.member(spec, folder, copy))
+        if self._network is None and wanted(self.spec.network):
+            members = 1 + len(self._replicas)
+            self._network = Network(self.spec.network, members, self.folder)
+
+    def _places(self) -> tuple[Path | None, tuple[Place, ...]]:
+        if self._network is None:
+            return None, (Place(self.spec.address),) * (1 + len(self._replicas))
+        return self._network.client.namespace, self._network.members
+
+
+def _end(server: Server) -> None:
+    """Ends a server whose start came to nothing; how it ends does not matter any more."""
+    try:
+        server.stop()
+    except ServerError:
+        return
+
+
+class TopologyServer:
+    """A running primary with its replicas, one server to the load; from `TopologyInstance.start`.
+
+    Load, counters and settings are the primary's; `replication` has what the replicas do.
+    """
+
+    def __init__(
+        self,
+        primary: Server,
+        replicas: Sequence[Server],
+        replication: Replication,
+        client: Path | None,
+    ) -> None:
+        self.driver = primary.driver
+        self.label = primary.label
+        self.pid = primary.pid
+        self.endpoint = replace(primary.endpoint, namespace=client)
+        self.credentials = primary.credentials
+        self.database = primary.database
+        self.replicas = tuple(replicas)
+        self.pids = (primary.pid, *(replica.pid for replica in replicas))
+        self._primary = primary
+        self._replication = replication
+
+    def version(self) -> str:
+        """The primary's; ServerError if it is gone."""
+        return self._primary.version()
+
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
+        """The administrator's question or order to the primary; ServerError if refused."""
+        return self._primary.ask(sql)
+
+    def settings(self) -> dict[str, str]:
+        """The primary's effective global variables; ServerError if it is gone."""
+        return self._primary.settings()
+
+    def status(self) -> dict[str, float]:
+        """The primary's numeric status counters; ServerError if it is gone."""
+        return self._primary.status()
+
+    def observer(self) -> Observer:
+        """Reads the primary's counters on a connection of its own."""
+        return observe(self._primary)
+
+    def alive(self) -> bool:
+        """Whether the primary and all its replicas still run."""
+        return all(server.alive() for server in self._all())
+
+    def last_words(self) -> str:
+        """The end of the error log of the first server that is dead, else of the primary."""
+        dead = (server for server in self._all() if not server.alive())
+        return next(dead, self._primary).last_words()
+
+    def stop(self, patience_s: float = STOP_S) -> None:
+        """Stop the replicas, then the primary; ServerError, the first one, when all were asked."""
+        failures = []
+        for server in (*self.replicas, self._primary):
+            if server is self._primary:
+                self._replication.before_stop(server)
+            try:
+                server.stop(patience_s)
+            except ServerError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def kill(self) -> None:
+        """End all of them at once; for servers whose data will not be used again."""
+        for server in self._all():
+            server.kill()
+
+    def replication(self) -> dict[str, float]:
+        """Replication status by the names of `measurement.replication`; ServerError if unknown."""
+        if not self.replicas:
+            return {}
+        cpu_s = sum(_cpu_s(server.pid) for server in self.replicas)
+        state = self._replication.state(self._primary, self.replicas)
+        return {**state, replication.REPLICAS_CPU_S: cpu_s}
+
+    def catch_up(self, cap_s: float) -> float:
+        """Wait until the replicas have applied all that the primary committed until now.
+
+        Returns:
+            the seconds that took; `cap_s` or a little more when it did not come to an end.
+
+        Raises:
+            ServerError: a replica is gone.
+        """
+        began = time.monotonic()
+        if self.replicas:
+            self._replication.catch_up(self._primary, self.replicas, began + cap_s)
+        return time.monotonic() - began
+
+    def _all(self) -> tuple[Server, ...]:
+        return (self._primary, *self.replicas)
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU seconds until now of a server's process and those it forked; 0 of one that is gone."""
+    total = 0.0
+    with suppress(psutil.Error):
+        server = psutil.Process(pid)
+        own = server.cpu_times()
+        total = own.user + own.system + own.children_user + own.children_system
+        for forked in server.children(recursive=True):
+            with suppress(psutil.Error):  # it has ended, and is among the children's time
+                times = forked.cpu_times()
+                total += times.user + times.system
+    return total

@@ -1,0 +1,181 @@
+"""How PostgreSQL becomes a primary with standbys that stream its write-ahead log.
+
+A standby begins as a copy of the primary, with a signal file that says what it is. It follows once
+both run: the replicas' user is made first, with a password that only the servers keep and a slot
+for each replica, which keeps the log that it has not read. Waiting is switched on last, when all
+stream; until then nothing but the lab's own orders is committed.
+
+A primary with `synchronous_standby_names` never goes on alone: a commit waits for as long as no
+standby answers. So there is no limit of that wait and no counter of commits that went unwaited;
+what proves the wait is that it was in force at both edges of a window.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, cast
+
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.measurement import replication
+from dbdyno.plan.settings import SettingValue
+from dbdyno.servers.base import Credentials, Server, ServerSpec, count_of, row_of
+from dbdyno.servers.postgres.instance import PostgresInstance, StandbyInstance
+from dbdyno.servers.postgres.server import REPLICA_USER, PostgresServer, PostgresStandby
+from dbdyno.servers.postgres.settings import normalise
+from dbdyno.servers.process import Place
+from dbdyno.servers.programs.catalog import CatalogEntry
+
+NAME: Final = "replica_{}"
+JOIN_S_MAX: Final = 60.0
+LOOK_S: Final = 0.05
+OWNED: Final = ("synchronous_standby_names", "primary_conninfo", "primary_slot_name")
+NEEDED: Final = {"wal_level": "minimal", "max_wal_senders": "0", "hot_standby": "off"}
+"""Settings with the value that no system with replicas can have."""
+STANDBY_KEYS: Final = {"wal_retrieve_retry_interval": "200ms"}
+"""It waits for that long, 5 s otherwise, before it looks whether it has a primary now."""
+COMMITS_WAIT: Final = frozenset({"on", "remote_write", "remote_apply"})
+"""Values of `synchronous_commit` with which a commit waits for a standby."""
+STREAMING: Final = "SELECT COUNT(*) FROM pg_stat_replication WHERE state = 'streaming'"
+WAITED_FOR: Final = (
+    "SELECT COUNT(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')"
+)
+WAITING: Final = (
+    "SELECT current_setting('synchronous_standby_names'), current_setting('synchronous_commit')"
+)
+POSITION: Final = "SELECT pg_current_wal_lsn()"
+LAST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())"
+"""One above the last transaction that has ended; on a standby, of which that is known."""
+
+
+def check(spec: ServerSpec) -> None:
+    """PostgreSQL can have such a topology with these settings.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    plan = spec.topology
+    if plan.replication == "group":
+        raise UsageError(
+            f"{spec.label}: PostgreSQL has no group replication",
+            wanted="replication: group",
+            hint="use semisync: a commit waits for one of the replicas",
+        )
+    if plan.replication == "semisync" and plan.wait_point != "after_sync":
+        raise UsageError(
+            f"{spec.label}: in PostgreSQL a commit waits before others can read its rows",
+            wanted=f"wait_point: {plan.wait_point}",
+            hint="leave wait_point out",
+        )
+    if plan.replicas:
+        _own(spec, {})
+
+
+class PostgresReplication:
+    """As `local.topology.Replication`."""
+
+    def __init__(
+        self, spec: ServerSpec, entry: CatalogEntry, home: Path, report: Callable[[str], None]
+    ) -> None:
+        self._spec, self._files, self._report = spec, (entry, home), report
+
+    def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> PostgresInstance:
+        """Its files."""
+        kind = PostgresInstance if copy is None else StandbyInstance
+        return kind(spec, *self._files, folder, self._report, copy=copy)
+
+    def loading_keys(self, asked: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
+        """None: before it is joined it is a server like any other."""
+        del asked
+        return {}
+
+    def member_keys(
+        self, asked: Mapping[str, SettingValue], places: Sequence[Place]
+    ) -> Sequence[Mapping[str, SettingValue]]:
+        """Those of a standby; the rest is set when all run."""
+        if self._spec.topology.replicas:
+            _own(self._spec, asked)
+        return [{}, *[STANDBY_KEYS] * (len(places) - 1)]
+
+    def join(self, primary: Server, replicas: Sequence[Server]) -> None:
+        """Has all follow, and then commits wait if the plan says so; ServerError if they do not."""
+        first = cast(PostgresServer, primary)
+        who = Credentials(REPLICA_USER, secrets.token_hex(24))
+        first.admit(who, "LOGIN REPLICATION")
+        names = [NAME.format(number) for number in range(1, len(replicas) + 1)]
+        for name, replica in zip(names, replicas, strict=True):
+            primary.ask(
+                f"SELECT pg_create_physical_replication_slot('{name}', true) WHERE NOT EXISTS"
+                f" (SELECT FROM pg_replication_slots WHERE slot_name = '{name}')"
+            )
+            cast(PostgresStandby, replica).follow(primary.endpoint, who, name)
+        position = row_of(primary, POSITION)[0]
+        applied = f"{STREAMING} AND replay_lsn >= '{position}'"  # the lab's own orders till now
+        _wait_for(applied, primary, replicas, "stream and have applied all")
+        if self._spec.topology.replication == "semisync":
+            first.change({"synchronous_standby_names": f"ANY 1 ({', '.join(names)})"})
+            _wait_for(WAITED_FOR, primary, replicas, "are waited for")
+
+    def state(self, primary: Server, replicas: Sequence[Server]) -> dict[str, float]:
+        """Who streams, how far behind, and whether commits wait."""
+        last = count_of(primary, LAST)
+        found: dict[str, float] = {
+            replication.TRANSACTIONS_BEHIND: max(
+                0, *(last - count_of(replica, LAST) for replica in replicas)
+            ),
+            replication.REPLICAS_RUNNING: count_of(primary, STREAMING),
+        }
+        if self._spec.topology.replication == "semisync":
+            names, commits = row_of(primary, WAITING, 2)[:2]
+            found |= {
+                replication.SEMISYNC_ON: float(bool(names) and commits in COMMITS_WAIT),
+                replication.SEMISYNC_REPLICAS: count_of(primary, WAITED_FOR),
+                replication.AFTER_SYNC: 1.0,
+            }
+        return found
+
+    def catch_up(self, primary: Server, replicas: Sequence[Server], ends_s: float) -> None:
+        """Looks again and again how far each replica is."""
+        position = row_of(primary, POSITION)[0]
+        for replica in replicas:
+            asked = f"SELECT pg_last_wal_replay_lsn() >= '{position}'::pg_lsn"
+            while row_of(replica, asked)[0] != "t":
+                if time.monotonic() > ends_s:
+                    return
+                time.sleep(LOOK_S)
+
+    def before_stop(self, primary: Server) -> None:
+        """Nothing: it waits for those that still stream, and they have ended."""
+
+
+def _own(spec: ServerSpec, asked: Mapping[str, SettingValue]) -> None:
+    """UsageError if the settings of a start take away what replicas need, or are the plan's."""
+    own = {**normalise(spec.settings), **normalise(asked)}
+    lacking = [name for name, never in NEEDED.items() if own.get(name, "").lower() == never]
+    if lacking:
+        raise UsageError(
+            f"{spec.label}: replicas need what these settings take away",
+            found=", ".join(f"{name} = {own[name]}" for name in lacking),
+            hint="leave the settings out, or give the system no replicas",
+        )
+    if taken := [name for name in OWNED if name in own]:
+        raise UsageError(
+            f"{spec.label}: {', '.join(taken)} follows from the system's topology",
+            hint="leave the setting out",
+        )
+
+
+def _wait_for(asked: str, primary: Server, replicas: Sequence[Server], what: str) -> None:
+    ends_s = time.monotonic() + JOIN_S_MAX
+    while (count := count_of(primary, asked)) < len(replicas):
+        if time.monotonic() > ends_s or not all(replica.alive() for replica in replicas):
+            words = "; ".join(replica.last_words() for replica in replicas)
+            raise ServerError(
+                f"{primary.label}: its replicas did not join within {JOIN_S_MAX:.0f} s",
+                wanted=f"{len(replicas)} that {what}",
+                found=f"{count}; their last words: {words or 'none'}",
+                hint="take out the settings that their logs complain of",
+            )
+        time.sleep(LOOK_S)

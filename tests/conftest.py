@@ -10,11 +10,13 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from dbdyno.experiment import certify
+from dbdyno.store.store import Store
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
@@ -38,3 +40,10 @@ def certificate_of_nobody() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certify, "FILE", "certificate-of-tests.json")
         yield
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """The store of a new workspace."""
+    with Store.open(tmp_path) as opened:
+        yield opened

@@ -17,15 +17,8 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.servers.base import ServerSpec
-from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store.open(tmp_path) as opened:
-        yield opened
 
 
 def arm_of(store, plan, world):

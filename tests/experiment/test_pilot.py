@@ -14,7 +14,6 @@ from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.pilot import NO_BLOCK, foreseen
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.stats.open_loop import RateSide
-from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
 
@@ -23,12 +22,6 @@ TRUTH = 80.0
 """Events a second at which 10 ms become 50."""
 LIMIT = LoadPlan(slo=SloPlan(metric="p50", limit_ms=50), connections=8)
 SHARES = LoadPlan(rates=("50%", "80%"), connections=8)
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store.open(tmp_path) as opened:
-        yield opened
 
 
 def asked(load):

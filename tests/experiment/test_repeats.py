@@ -9,15 +9,8 @@ from dbdyno.experiment.order import trials_of
 from dbdyno.measurement import disturbance
 from dbdyno.measurement.disturbance import Disturbance, current
 from dbdyno.store import evidence
-from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store.open(tmp_path) as opened:
-        yield opened
 
 
 def disturbing(monkeypatch, *keys):

@@ -20,18 +20,11 @@ from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.timed import begun
-from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
 
 A, B = making.A, making.B
 ONE_LOAD = DatasetPlan(loads=1)
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store.open(tmp_path) as opened:
-        yield opened
 
 
 def small(**facts):

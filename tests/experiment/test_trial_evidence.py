@@ -178,12 +178,6 @@ SLICE_S = 2.5
 WINDOW_S = 8 * SLICE_S
 
 
-@pytest.fixture
-def store(tmp_path):
-    with Store.open(tmp_path) as opened:
-        yield opened
-
-
 def small(**facts):
     return making.plan(
         **{"threads": (1, 8), "blocks": 1, "window_s": WINDOW_S, "warmup_s": 0, **facts}

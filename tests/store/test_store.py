@@ -22,12 +22,6 @@ from support.stored_run import store_made
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def store(tmp_path):
-    with Store.open(tmp_path) as opened:
-        yield opened
-
-
 def new_run(store):
     plan = making.plan()
     return store.create_run(plan, "dbdyno compare a b", {"cpu": "two cores"}, 10)

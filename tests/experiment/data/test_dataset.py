@@ -9,7 +9,7 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from tests.experiment.test_runner import small, start, store  # noqa: F401
+from tests.experiment.test_runner import small, start
 
 from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment.context import RunContext
@@ -52,14 +52,14 @@ def test_a_folder_belongs_to_one_system_with_its_settings_and_dataset(tmp_path):
     assert folder_of(tmp_path, plan.model_copy(update={"title": "t"}), one) in folders
 
 
-def test_loading_is_reported_in_steps(store):  # noqa: F811
+def test_loading_is_reported_in_steps(store):
     progress = Progress()
     start(store, small(blocks=1), World(), progress)
     loading = [text for text in progress.stages if "loading table" in text]
     assert loading[:4] == [f"{making.A}: loading table {n}, {25 * n} %" for n in range(1, 5)]
 
 
-def test_a_loaded_server_gets_time_to_write_its_pages_out(store):  # noqa: F811
+def test_a_loaded_server_gets_time_to_write_its_pages_out(store):
     asked = []
 
     class Watched(World):
@@ -73,7 +73,7 @@ def test_a_loaded_server_gets_time_to_write_its_pages_out(store):  # noqa: F811
     assert asked == [dataset.WRITTEN_OUT_S] * 2
 
 
-def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):  # noqa: F811
+def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):
     def load_and_die(context, server):
         os.kill(server.pid, signal.SIGKILL)
         server.process.wait()

@@ -6,7 +6,7 @@ from collections import namedtuple
 
 import pytest
 from pydantic import ValidationError
-from tests.experiment.test_runner import created, interrupt_in, small, start, store  # noqa: F401
+from tests.experiment.test_runner import created, interrupt_in, small, start
 
 from dbdyno.errors import Interrupted
 from dbdyno.experiment.data import disk, loads
@@ -36,13 +36,13 @@ def plan(blocks=3, **facts):
     return small(**{"blocks": blocks, "threads": (8,), "window_s": 1, "warmup_s": 0, **facts})
 
 
-def rested_on(store, run, system=A):  # noqa: F811
+def rested_on(store, run, system=A):
     """The load of each of the run's blocks."""
     measured = store.measurements(run.run_id)
     return {m.trial.block: m.load for m in measured if m.trial.system == system}
 
 
-def test_each_block_rests_on_a_load_of_its_own_of_each_system(store, room):  # noqa: F811
+def test_each_block_rests_on_a_load_of_its_own_of_each_system(store, room):
     world = World()
     run = start(store, plan(), world)
     of_a, of_b = rested_on(store, run), rested_on(store, run, B)
@@ -51,7 +51,7 @@ def test_each_block_rests_on_a_load_of_its_own_of_each_system(store, room):  # n
     assert len({m.dataset for m in store.measurements(run.run_id)}) == 1
 
 
-def test_a_later_run_rests_on_one_load_of_the_run_before_and_on_new_ones(store, room):  # noqa: F811
+def test_a_later_run_rests_on_one_load_of_the_run_before_and_on_new_ones(store, room):
     runs = [start(store, plan()) for _ in range(3)]
     first, second, third = (list(rested_on(store, run).values()) for run in runs)
     assert second[0] == first[0]
@@ -60,7 +60,7 @@ def test_a_later_run_rests_on_one_load_of_the_run_before_and_on_new_ones(store, 
     assert not {*third[1:]} & {*first, *second}
 
 
-def test_where_the_disk_has_room_for_one_load_each_replaces_the_one_before(store, room):  # noqa: F811
+def test_where_the_disk_has_room_for_one_load_each_replaces_the_one_before(store, room):
     room(1)
     world = World()
     run = start(store, plan(), world)
@@ -69,7 +69,7 @@ def test_where_the_disk_has_room_for_one_load_each_replaces_the_one_before(store
     assert {instance.folder.name for instance in world.instances} == {"1"}
 
 
-def test_loads_that_most_runs_rest_on_are_replaced_first(store, room):  # noqa: F811
+def test_loads_that_most_runs_rest_on_are_replaced_first(store, room):
     room(2)
     first = start(store, plan(blocks=2))
     shared, other = rested_on(store, first).values()
@@ -78,21 +78,21 @@ def test_loads_that_most_runs_rest_on_are_replaced_first(store, room):  # noqa: 
     assert list(rested_on(store, start(store, plan(blocks=1))).values()) == [other]
 
 
-def test_no_more_than_three_runs_rest_on_one_load(store, room):  # noqa: F811
+def test_no_more_than_three_runs_rest_on_one_load(store, room):
     runs = [start(store, plan(blocks=1)) for _ in range(5)]
     names = [rested_on(store, run)[0] for run in runs]
     assert names == [names[0]] * 3 + [names[3]] * 2
     assert names[3] != names[0]
 
 
-def test_a_plan_says_on_how_many_loads_the_blocks_rest_by_turns(store, room):  # noqa: F811
+def test_a_plan_says_on_how_many_loads_the_blocks_rest_by_turns(store, room):
     run = start(store, plan(blocks=5, dataset=DatasetPlan(loads=2)))
     one, two, *rest = rested_on(store, run).values()
     assert one != two
     assert rest == [one, two, one]
 
 
-def test_loading_takes_no_more_than_its_share_of_the_time(store, room, monkeypatch):  # noqa: F811
+def test_loading_takes_no_more_than_its_share_of_the_time(store, room, monkeypatch):
     monkeypatch.setattr(loads, "LOADS_SHARE", 0.0)
     run = start(store, plan())
     assert len(set(rested_on(store, run).values())) == 1
@@ -107,7 +107,7 @@ def test_loading_takes_no_more_than_its_share_of_the_time(store, room, monkeypat
     assert ("snapshot", A) not in world.calls
 
 
-def test_a_resumed_run_goes_on_with_the_load_of_its_block(store, room):  # noqa: F811
+def test_a_resumed_run_goes_on_with_the_load_of_its_block(store, room):
     asked = plan()
     stored = created(store, asked)
     with pytest.raises(Interrupted):
@@ -119,7 +119,7 @@ def test_a_resumed_run_goes_on_with_the_load_of_its_block(store, room):  # noqa:
     assert len(by_system) == 2
 
 
-def test_data_that_are_kept_from_trial_to_trial_are_of_one_load(store, room):  # noqa: F811
+def test_data_that_are_kept_from_trial_to_trial_are_of_one_load(store, room):
     start(store, plan())
     world = World()
     run = start(store, plan(procedure={"fresh_data": "once"}), world)

@@ -11,7 +11,7 @@ from dbdyno import _engine
 from dbdyno.errors import PlanError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.plan.template import Template, lua, read, take_script
-from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, WorkloadPlan
 from dbdyno.servers.base import Credentials, Endpoint
 from support import making
 from support.source import ROOT
@@ -175,3 +175,15 @@ def test_a_template_is_a_workload_and_its_mistakes_are_the_plans(tmp_path: Path)
         assert take_script(workload, tmp_path) is None
         assert workload["name"] == path.name
         assert WorkloadPlan.model_validate(workload).label == path.stem
+
+
+def test_a_file_that_is_no_text_of_a_workload_says_why(tmp_path: Path) -> None:
+    (tmp_path / "binary.lua").write_bytes(b"\xff")
+    (tmp_path / "long.lua").write_text("-" * (SCRIPT_LENGTH_MAX + 1))
+    for name, said in {
+        "none.lua": "cannot be read: No such file or directory",
+        "binary.lua": "cannot be read: 'utf-8' codec",
+        "with\0null.lua": "cannot be read: embedded null byte",
+        "long.lua": "is longer than 1,000,000 characters",
+    }.items():
+        assert f"{tmp_path / name} {said}" in str(take_script({"name": name}, tmp_path))

@@ -16,8 +16,8 @@ from dbdyno.errors import LoadError, UsageError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan, label_of
-from dbdyno.plan.template import Template, lua, read
-from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, WorkloadPlan
+from dbdyno.plan.template import Template, lua, read, text_of
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.reference import is_endpoint
@@ -59,15 +59,7 @@ def try_it(
 
 
 def _read(file: Path) -> Template:
-    try:
-        with file.open(encoding="utf-8") as opened:
-            text = opened.read(SCRIPT_LENGTH_MAX + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(f"{file} cannot be read: {reason}") from error
-    if len(text) > SCRIPT_LENGTH_MAX:
-        raise UsageError(f"{file} is longer than {SCRIPT_LENGTH_MAX:,} characters")
-    return read(text, str(file))
+    return read(text_of(file), str(file))
 
 
 def _summary(template: Template) -> str:

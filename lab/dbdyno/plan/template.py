@@ -31,7 +31,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError, model_validator
 
-from dbdyno.errors import PlanError, PlanMistake
+from dbdyno.errors import PlanError, PlanMistake, UsageError
 from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.document import Document, Path, parse
 from dbdyno.plan.mistakes import nearest, shape_mistakes
@@ -466,6 +466,19 @@ def _quoted(text: str) -> str:
 # Files of workloads.
 
 
+def text_of(path: FilePath) -> str:
+    """The text of a workload's file; UsageError if it cannot be read or is too long."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(SCRIPT_LENGTH_MAX + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path} cannot be read: {reason}") from error
+    if len(text) > SCRIPT_LENGTH_MAX:
+        raise UsageError(f"{path} is longer than {SCRIPT_LENGTH_MAX:,} characters")
+    return text
+
+
 def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
     """Puts the text of a script into a workload that names its file, or what is made of a template;
     what is wrong, if anything.
@@ -479,19 +492,13 @@ def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
         return None
     path = folder / name
     try:
-        if path.stat().st_size > SCRIPT_LENGTH_MAX:
-            return f"{name} is longer than {SCRIPT_LENGTH_MAX:,} bytes"
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        return f"the file {name} cannot be read from {folder}: {reason}"
-    if name.endswith(TEMPLATE_SUFFIXES):
-        if workload.get("options"):
-            return f"the template {name} has no options; what differs stands in the file"
-        try:
+        text = text_of(path)
+        if name.endswith(TEMPLATE_SUFFIXES):
+            if workload.get("options"):
+                return f"the template {name} has no options; what differs stands in the file"
             text = lua(read(text, name), path.name)
-        except PlanError as error:
-            return str(error)
+    except UsageError as error:
+        return str(error)
     workload["script"] = text
     workload["name"] = path.name
     return None

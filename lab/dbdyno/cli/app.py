@@ -32,6 +32,7 @@ from dbdyno.cli import fleet as fleet_command
 from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import in_budget, plan_app, read_file, with_generators
+from dbdyno.cli.progress import note
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast
 from dbdyno.language.catalogues import Language, catalogue, of_environment
@@ -188,7 +189,7 @@ def run(
     asked = with_generators(read_file(plan, scale, budget), generators, fleet)
     fitted = forecast.fitted(asked)
     if fit := in_budget(asked, fitted):
-        sys.stderr.write(f"{fit}\n")
+        note(fit)
     if resume:
         flow.resume_plan(fitted, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
     else:

@@ -10,6 +10,7 @@ from pathlib import Path
 from dbdyno import api
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
+from dbdyno.cli.progress import note
 from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
@@ -31,9 +32,9 @@ def pack(
     path = out if out is not None else Path(f"{evidence.run.run_id}{bundle.SUFFIX}")
     digest = bundle.write(path, evidence.run, evidence.measurements, evidence.earlier)
     sys.stdout.write(f"{path}\n")
-    sys.stderr.write(
+    note(
         f"{count(len(evidence.measurements), 'measurement')}, {path.stat().st_size / 1e6:.1f} MB;"
-        f" SHA-256 of its sums: {digest}\n"
+        f" SHA-256 of its sums: {digest}"
     )
 
 
@@ -83,14 +84,14 @@ def _run_again(first: api.Run, name: str, workspace: Path) -> str:
         with contextlib.redirect_stdout(sys.stderr):
             return flow.begin(first.plan, workspace, command, ReportOptions(Output.PLAIN))
     except DbdynoError:
-        sys.stderr.write(f"when the run is complete: {command} --with latest\n")
+        note(f"when the run is complete: {command} --with latest")
         raise
 
 
 def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
     asked = list(risks(plan))
     for risk in asked:
-        sys.stderr.write(f"the bundle's plan asks for this: {printable(risk)}\n")
+        note(f"the bundle's plan asks for this: {printable(risk)}")
     if asked and not trusted:
         raise UsageError(
             f"{name} was made elsewhere and asks for more than known servers and plain settings",

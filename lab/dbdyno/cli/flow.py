@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn
 from rich.console import Console
 
 from dbdyno import api
-from dbdyno.cli.progress import watched
+from dbdyno.cli.progress import note, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, forecast, order, runner
 from dbdyno.experiment.context import Makers
@@ -83,7 +83,7 @@ def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
     with ExitStack() as stack:
         found = stack.enter_context(fleet.machines(plan, address))
         for named, about in found.environment.items():
-            _note(f"{named}: {about}")
+            note(f"{named}: {about}")
         yield _Machines(found.makers, found.environment, stack.close)
 
 
@@ -223,9 +223,9 @@ def _run(
             wanted="a run of dbdyno's own, which can go on",
             hint=f"its report: dbdyno report {run.run_id}; measure anew: dbdyno compare --help",
         )
-    _note(_announcement(run))
+    note(_announcement(run))
     if (known := certify.known()).failed:
-        _note(
+        note(
             f"the load generator did not pass on this machine ({known.made_at}), so the trials of"
             " this run will be void: dbdyno certify tries it again, in a minute"
         )
@@ -239,7 +239,7 @@ def _run(
     if ended_by is None:
         _raise_if_incomplete(store, run, workspace)
         if run.plan.design.time_s is not None and any(map(is_open, judgement.verdicts)):
-            _note(f"to add time to this run: {_command('more', run, workspace)} --time TIME")
+            note(f"to add time to this run: {_command('more', run, workspace)} --time TIME")
     else:
         _raise_with_resume_command(ended_by, store, run, workspace)
 
@@ -330,7 +330,7 @@ def _raise_with_resume_command(
             found=f"{stored}; nothing stored is measured again",
             hint=f"to go on: {_resume_command(run, workspace)}",
         )
-    _note(f"{stored}; to go on: {_resume_command(run, workspace)}")
+    note(f"{stored}; to go on: {_resume_command(run, workspace)}")
     raise ended_by
 
 
@@ -356,7 +356,3 @@ def _resume_command(run: StoredRun, workspace: Path) -> str:
 def _command(command: str, run: StoredRun, workspace: Path) -> str:
     typed = [*command.split(), run.run_id, "--workspace", str(workspace)]
     return shlex.join(["dbdyno", *typed])
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

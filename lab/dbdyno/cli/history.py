@@ -9,6 +9,7 @@ from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import options
+from dbdyno.cli.progress import note
 from dbdyno.errors import StoreError, UsageError
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
@@ -39,9 +40,9 @@ def history_command(
     sys.stdout.write(render(History(history.entries(entries, label)), output, lang))
     for run in runs[:last]:
         if run.plan.is_imported:
-            sys.stderr.write(f"run {run.run_id} ({run.plan.title}) was imported: no verdict\n")
+            note(f"run {run.run_id} ({run.plan.title}) was imported: no verdict")
     if len(runs) > last:
-        sys.stderr.write(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}\n")
+        note(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}")
 
 
 def _readable(store: Store) -> list[StoredRun]:
@@ -54,7 +55,7 @@ def _readable(store: Store) -> list[StoredRun]:
 
 
 def _note_unreadable(run_id: str, reason: str) -> None:
-    sys.stderr.write(f"run {run_id} is left out, as it cannot be read: {reason}\n")
+    note(f"run {run_id} is left out, as it cannot be read: {reason}")
 
 
 def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:

@@ -8,6 +8,7 @@ every ten seconds); a log beside the run's report, with times; and a feed of JSO
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -32,6 +33,11 @@ STDERR_EVERY_S: Final = 10.0
 """Seconds of load between two plain lines of one trial."""
 LOG_EVERY_S: Final = 60.0
 LOG_NAME: Final = "log.txt"
+
+
+def note(text: str) -> None:
+    """A line on stderr, where all goes that is no result."""
+    sys.stderr.write(f"{text}\n")
 
 
 @contextmanager

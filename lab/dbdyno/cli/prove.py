@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.cli import options
+from dbdyno.cli.progress import note
 from dbdyno.errors import GateError
 from dbdyno.experiment import certify, durability
 from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
@@ -48,7 +49,7 @@ def prove_durability(
         killed = durability.prove(
             spec,
             folder / "server",
-            _note,
+            note,
             kills=kills,
             connections=connections,
             load_s=seconds,
@@ -121,7 +122,7 @@ def prove_generator(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Try the load generator on servers whose truth is known, and this machine."""
-    made = certify.certify(_note)
+    made = certify.certify(note)
     sys.stdout.write(render(CertificateResult(made), output, lang))
     if not made.passed:
         faults = made.facts(made.machine).faults()
@@ -220,7 +221,3 @@ class CertificateResult(Result):
                 for one in self.made.differences
             ),
         )
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -18,6 +18,7 @@ from typing import Any, Final
 import typer
 
 from dbdyno.cli import options
+from dbdyno.cli.progress import note
 from dbdyno.errors import StoreError, UsageError
 from dbdyno.files import locked
 from dbdyno.language.catalogues import Language
@@ -89,7 +90,7 @@ def remove(
         for run_id in chosen:
             store.remove(run_id)
             shutil.rmtree(workspace / run_id, ignore_errors=True)
-    sys.stderr.write(f"{count(len(chosen), 'run')} removed\n")
+    note(f"{count(len(chosen), 'run')} removed")
 
 
 @app.command()
@@ -107,9 +108,9 @@ def clean(
                 held.enter_context(locked(lock, folder.name))
                 free.append(folder)
             except StoreError as error:
-                sys.stderr.write(f"{folder.name} stays: {error.message}\n")
+                note(f"{folder.name} stays: {error.message}")
         if not free:
-            sys.stderr.write(f"nothing to clean in {workspace}\n")
+            note(f"nothing to clean in {workspace}")
             return
         sizes = {folder: _size(folder) for folder in free}
         _ask(
@@ -119,12 +120,12 @@ def clean(
         )
         for folder in free:
             shutil.rmtree(folder)
-    sys.stderr.write(f"{mebibytes(sum(sizes.values()))} freed\n")
+    note(f"{mebibytes(sum(sizes.values()))} freed")
 
 
 def _ask(lines: Sequence[str], what: str, *, yes: bool) -> None:
     """Says what would go, and asks; whoever cannot be asked says --yes."""
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    note("\n".join(lines))
     if yes:
         return
     if not sys.stdin.isatty():

@@ -6,6 +6,7 @@ import sys
 from typing import Final
 
 from dbdyno.cli import options
+from dbdyno.cli.progress import note
 from dbdyno.language.catalogues import Language
 from dbdyno.store.store import opened
 
@@ -36,10 +37,10 @@ def command(
             language=lang,
         )
     except KeyboardInterrupt:
-        sys.stderr.write("the page is closed\n")
+        note("the page is closed")
 
 
 def _say(address: str) -> None:
     sys.stdout.write(f"{address}\n")
     sys.stdout.flush()
-    sys.stderr.write("Ctrl-C closes it\n")
+    note("Ctrl-C closes it")

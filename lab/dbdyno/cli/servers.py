@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import typer
 
 from dbdyno.cli import options
+from dbdyno.cli.progress import note
 from dbdyno.errors import UsageError
 from dbdyno.plan.systems import label_of
 from dbdyno.servers import open
@@ -42,7 +43,7 @@ def list_known() -> None:
 def get(reference: options.Reference) -> None:
     """Download a server into the cache and print where it is."""
     open.check(reference)
-    sys.stdout.write(f"{open.get(reference, _note)}\n")
+    sys.stdout.write(f"{open.get(reference, note)}\n")
 
 
 @app.command()
@@ -57,9 +58,9 @@ def start(
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     called = name or label_of(reference).replace(":", "-")
-    server = kept.start(workspace, called, reference, options.settings_of(settings or []), _note)
+    server = kept.start(workspace, called, reference, options.settings_of(settings or []), note)
     _print_columns([_row(server)])
-    _note(f"to log in: dbdyno servers shell {called}; to end it: dbdyno servers stop {called}")
+    note(f"to log in: dbdyno servers shell {called}; to end it: dbdyno servers stop {called}")
 
 
 @app.command()
@@ -67,7 +68,7 @@ def stop(name: options.ServerName = None, workspace: options.Workspace = options
     """Stop a server that was started, and remove its data."""
     server = kept.find(workspace, name)
     kept.stop(server)
-    _note(f"{server.name} was stopped, and its data removed")
+    note(f"{server.name} was stopped, and its data removed")
 
 
 @app.command()
@@ -75,7 +76,7 @@ def status(workspace: options.Workspace = options.WORKSPACE) -> None:
     """Say which servers run here: name, reference, state, pid, address, since when."""
     found = kept.all_of(workspace)
     if not found:
-        _note(f"no server was started in {workspace}")
+        note(f"no server was started in {workspace}")
     _print_columns([_row(server) for server in found])
 
 
@@ -115,7 +116,3 @@ def _print_columns(rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         sys.stdout.write(f"{line.rstrip()}\n")
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -12,6 +12,7 @@ import typer
 
 from dbdyno import _engine
 from dbdyno.cli import options
+from dbdyno.cli.progress import note
 from dbdyno.errors import LoadError, UsageError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.plan.plan import Plan
@@ -48,10 +49,10 @@ def try_it(
     with tempfile.TemporaryDirectory(prefix="dbdyno-try-") as temporary:
         folder = Path(temporary)
         folder.chmod(0o755)  # the server's user must enter it
-        instance = open.instance(spec, folder / "server", _note)
+        instance = open.instance(spec, folder / "server", note)
         try:
             server = instance.start()
-            _note(f"{spec.label}: making the tables")
+            note(f"{spec.label}: making the tables")
             _run(made, file.name, server, "prepare", 4)
             _run(made, file.name, server, "try", 1)
         finally:
@@ -101,7 +102,3 @@ def _run(script: str, name: str, server: Server, command: str, threads: int) -> 
             found=message,
             hint="what the server says stands above; correct the template and try again",
         ) from error
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

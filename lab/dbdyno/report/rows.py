@@ -29,7 +29,7 @@ from dbdyno.report.parts import Table, numeric, table
 
 CHECKS_OF_ATTEMPTS = frozenset({"trial-failed", "cell-cannot-run"})
 """The checks that report a failed attempt; a later complete one replaces it."""
-NOTHING: Final = name("")
+NO_REASON: Final = name("")
 
 
 class State(StrEnum):
@@ -56,7 +56,7 @@ class Attempt:
 
     measurement: Measurement
     state: State
-    why: Text = NOTHING
+    why: Text = NO_REASON
 
     @cached_property
     def cell(self) -> Cell:

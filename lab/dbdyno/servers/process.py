@@ -27,7 +27,7 @@ from dbdyno.servers import launch, watcher
 LOOPBACK: Final = "127.0.0.1"
 LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
 PASSED_ON: Final = ("PATH", "TZ", LIBRARY_PATH)
-NOTHING: Final = Path(os.devnull)
+DEV_NULL: Final = Path(os.devnull)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def spawn(
     user: ServerUser | None,
     output: Path,
     *,
-    fed: Path = NOTHING,
+    fed: Path = DEV_NULL,
     libraries: Path | None = None,
     place: Place = HERE,
 ) -> subprocess.Popen[bytes]:

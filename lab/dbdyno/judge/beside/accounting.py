@@ -28,7 +28,7 @@ from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.controls import TRUTH
 
-NOTHING: Final = 0.005
+EFFECT_MIN: Final = 0.005
 """A part that changes throughput by less is not spoken of."""
 Parts = tuple[float, float]
 """Logarithms of what work and use did to throughput."""
@@ -82,7 +82,7 @@ def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
             return None
         known.append(_mean(part for part in parts if part is not None))
     by_work, by_use = map(math.exp, _mean(known))
-    if abs(math.log(by_work * by_use / (verdict.estimate.ratio or 1.0))) > NOTHING:
+    if abs(math.log(by_work * by_use / (verdict.estimate.ratio or 1.0))) > EFFECT_MIN:
         return None
     return Accounting(
         cell=verdict.cell,
@@ -177,6 +177,6 @@ def accounting_text(found: Accounting) -> Said | None:
 
 
 def _direction(part: float) -> int:
-    if abs(math.log(part)) < NOTHING:
+    if abs(math.log(part)) < EFFECT_MIN:
         return 0
     return 1 if part > 1 else -1

@@ -81,7 +81,7 @@ def _initialise(site: Site, deciding: Mapping[str, str], work: Path) -> None:
     config.write_text(settings.render({**QUIET, **deciding, **where}, _family(entry)))
     config.chmod(0o644)
     found = files_of(site.home / entry.program)
-    fed, order = process.NOTHING, "--initialize-insecure"
+    fed, order = process.DEV_NULL, "--initialize-insecure"
     if _family(entry).from_sql:
         fed, order = work.parent / "system_tables.sql", "--bootstrap"
         fed.write_text(system_tables_sql(found.share))

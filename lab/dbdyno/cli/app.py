@@ -14,20 +14,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from dbdyno import __version__, _engine
-from dbdyno.cli import (
-    audit,
-    bundle,
-    flow,
-    gate,
-    history,
-    importing,
-    options,
-    prove,
-    runs,
-    serve,
-    servers,
-    workload,
-)
+from dbdyno.cli import audit, flow, gate, options, prove, runs, servers, transfer, workload
 from dbdyno.cli import fleet as fleet_command
 from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
@@ -39,6 +26,7 @@ from dbdyno.language.catalogues import Language, catalogue, of_environment
 from dbdyno.plan.workload import known_workloads
 from dbdyno.report.formats.stdout import Output
 from dbdyno.servers.open import check
+from dbdyno.store.store import opened
 from dbdyno.sysbench import entry
 
 Helped = TyperGroup | TyperCommand | TyperOption | TyperArgument
@@ -221,14 +209,40 @@ def report(
     flow.report(run_id, workspace, ReportOptions(output, lang))
 
 
-app.command("export")(history.export_command)
-app.command("serve")(serve.command)
-app.command("gate")(gate.command)
-app.command("history")(history.history_command)
-app.command("bundle")(bundle.pack)
-app.command("verify")(bundle.verify)
-app.command("replay")(bundle.replay)
-app.command("import")(importing.command)
+def serve(
+    port: options.Port = options.PORT,
+    host: options.Host = None,
+    token_file: options.TokenFile = None,
+    workspace: options.Workspace = options.WORKSPACE,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Show runs, reports and a run in progress in a browser."""
+    # Imported only here: other commands load no web server.
+    from dbdyno.serve import server  # noqa: PLC0415 - see above
+    from dbdyno.serve.guard import decide  # noqa: PLC0415 - see above
+
+    def begun() -> None:
+        sys.stdout.write(f"{server.address(listening)}\n")
+        sys.stdout.flush()
+        note("Ctrl-C closes it")
+
+    access = decide(host, token_file)
+    opened(workspace).close()
+    listening = server.listen(access, port)
+    try:
+        server.serve(workspace, access, listening, begun=begun, language=lang)
+    except KeyboardInterrupt:
+        note("the page is closed")
+
+
+app.command("export")(transfer.export_command)
+app.command("serve")(serve)
+app.command("gate")(gate.gate_command)
+app.command("history")(gate.history_command)
+app.command("bundle")(transfer.pack)
+app.command("verify")(transfer.verify)
+app.command("replay")(transfer.replay)
+app.command("import")(transfer.import_command)
 app.command("audit")(audit.command)
 app.command("certify")(prove.prove_generator)
 app.command("prove-durability")(prove.prove_durability)

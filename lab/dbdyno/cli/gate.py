@@ -1,25 +1,38 @@
-"""`dbdyno gate`: a run's verdicts as an exit status, for CI.
+"""Verdicts of stored runs: as an exit status for CI (`dbdyno gate`), and over time (`history`).
 
-0 when the gate holds, 3 when it does not. The verdicts behind it go to stdout, and on
-demand into a JUnit file and a comment for a pull request.
+The gate's status is 0 when it holds, 3 when it does not. The verdicts behind it go to stdout, and
+on demand into a JUnit file and a comment for a pull request.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import options
+from dbdyno.cli.progress import note
 from dbdyno.errors import GateError, StoreError, UsageError
 from dbdyno.judge.uses.gate import GateOutcome
 from dbdyno.language.catalogues import Language
+from dbdyno.language.words import count
+from dbdyno.plan.plan import comparisons
 from dbdyno.plan.spelling import ratio
+from dbdyno.report.formats import history
 from dbdyno.report.formats.gate import GateResult, junit
+from dbdyno.report.formats.history import History, RunVerdicts
 from dbdyno.report.formats.stdout import Output, render
+from dbdyno.store.evidence import of_stored
+from dbdyno.store.reading import StoredRun, UnreadableRun
+from dbdyno.store.store import Store, opened
+
+RUNS: Final = 20
+"""How many of the newest runs a history lists unless told otherwise."""
 
 
-def command(
+def gate_command(
     run: options.RunOrBundle,
     fail_if_slower: options.Slower = None,
     strict: options.Strict = False,
@@ -75,3 +88,71 @@ def write(path: Path, content: bytes) -> None:
         raise StoreError(
             f"{path} cannot be written", found=error.strerror, hint="give another file"
         ) from error
+
+
+def history_command(
+    label: options.Label = None,
+    last: options.Last = RUNS,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """List the verdicts on a label over time."""
+    with opened(workspace) as store:
+        runs = _compared(_readable(store), label)
+        entries = list(_entries(store, runs[:last], workspace))
+    sys.stdout.write(render(History(history.entries(entries, label)), output, lang))
+    for run in runs[:last]:
+        if run.plan.is_imported:
+            note(f"run {run.run_id} ({run.plan.title}) was imported: no verdict")
+    if len(runs) > last:
+        note(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}")
+
+
+def _readable(store: Store) -> list[StoredRun]:
+    """The runs that can be read; prints of each other one why it cannot."""
+    listed = store.listed()
+    for run in listed:
+        if isinstance(run, UnreadableRun):
+            _note_unreadable(run.run_id, run.reason)
+    return [run for run in listed if isinstance(run, StoredRun)]
+
+
+def _note_unreadable(run_id: str, reason: str) -> None:
+    note(f"run {run_id} is left out, as it cannot be read: {reason}")
+
+
+def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
+    """The runs that compare the label with a baseline; UsageError if there is none."""
+    labels = {run.run_id: [one.arm.label for one in comparisons(run.plan)] for run in runs}
+    found = [run for run in runs if labels[run.run_id] and label in (None, *labels[run.run_id])]
+    if not found:
+        known = sorted({name for names in labels.values() for name in names})
+        raise UsageError(
+            f"no run here compares {label or 'anything'} with a baseline",
+            wanted=", ".join(known) or "a run of two systems",
+            found=count(len(runs), "run"),
+            hint="the first system of a run is its baseline and has no verdict",
+        )
+    return found
+
+
+def _entries(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[RunVerdicts]:
+    for stored in runs:
+        try:
+            run = api.Run(of_stored(store, stored, workspace))
+        except StoreError as error:
+            _note_unreadable(stored.run_id, f"{error.message} ({error.found})")
+            continue
+        yield RunVerdicts(
+            run_id=run.id,
+            created_at=run.facts.created_at,
+            plan=run.plan,
+            complete=run.facts.complete,
+            versions={
+                trial.trial.system: trial.server.version
+                for trial in run.trials
+                if trial.server.version
+            },
+            verdicts=run.judgement.all_verdicts,
+        )

@@ -37,6 +37,7 @@ TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
 WORKSPACE: Final = Path("dbdyno-runs")
+PORT: Final = 8732
 ALLOWED_WITH_RESUME: Final = frozenset({"resume", "retry", "workspace", "output", "lang", "fleet"})
 """Options of `compare` that --resume may be given with: they change no plan."""
 

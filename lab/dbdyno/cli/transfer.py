@@ -1,4 +1,8 @@
-"""`dbdyno bundle`, `verify` and `replay`: a run's evidence in a file, checked, and run again."""
+"""A run as files, out of the workspace and into it.
+
+`dbdyno bundle` writes a run's evidence into one file, `verify` checks it, `replay` runs it again;
+`export` writes tables; `import` makes a run of other tools' results.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,29 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
+from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.progress import note
 from dbdyno.errors import DbdynoError, UsageError
+from dbdyno.intake.columns import Mapping
+from dbdyno.intake.imported import imported
+from dbdyno.intake.read import mapping_of
+from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.risks import risks
 from dbdyno.report.formats.replay import replay as replayed
 from dbdyno.report.formats.stdout import Output, printable, render
+from dbdyno.report.rows import all_attempts
 from dbdyno.store import bundle
-from dbdyno.store.store import LATEST, opened
+from dbdyno.store.store import LATEST, Store, find, opened
+
+FILES_NAMED_MAX: Final = 20
+"""How many imported files the record of a run names."""
 
 
 def pack(
@@ -98,3 +111,59 @@ def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
             found=f"{len(asked)} such; see above",
             hint="if you trust whoever made it, add --trust",
         )
+
+
+def export_command(
+    run_id: options.Run,
+    parquet: options.Parquet = None,
+    csv: options.Csv = None,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Write a stored run as tables: trials, seconds, counters, settings, costs."""
+    from dbdyno.export import files  # noqa: PLC0415 - polars is not loaded by other commands
+    from dbdyno.export.files import Format  # noqa: PLC0415
+
+    wanted = {Format.PARQUET: parquet, Format.CSV: csv}
+    folders = {kind: folder for kind, folder in wanted.items() if folder is not None}
+    if not folders:
+        raise UsageError(
+            "no folder to export to",
+            wanted="--parquet DIR, --csv DIR or both",
+            found="neither",
+            hint=f"dbdyno export {run_id} --parquet tables",
+        )
+    with opened(workspace) as store:
+        run = find(store, run_id)
+        measurements = store.measurements(run.run_id)
+    made = all_attempts(measurements, judge(measurements, run.plan))
+    for kind, folder in folders.items():
+        for path in files.write(folder, made, kind):
+            sys.stdout.write(f"{path}\n")
+
+
+def import_command(
+    paths: options.Imported,
+    title: options.ImportedAs,
+    pattern: options.NamePattern = "",
+    mapping: options.ColumnMapping = None,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Import logs or tables of results of other tools as a run."""
+    said = mapping_of(mapping) if mapping else Mapping()
+    plan, measurements = imported(paths, title, said, pattern)
+    command_line = shlex.join(["dbdyno", *sys.argv[1:]])
+    with Store.open(workspace) as store:
+        run = store.create_run(plan, command_line, {"files": _named(paths)}, len(measurements))
+        for one in measurements:
+            trial = one.trial.model_copy(update={"run_id": run.run_id})
+            store.append(one.model_copy(update={"trial": trial}))
+        store.finish(run.run_id)
+    flow.report(run.run_id, workspace, ReportOptions(output, lang))
+
+
+def _named(paths: list[Path]) -> str:
+    named = [path.name for path in paths[:FILES_NAMED_MAX]]
+    more = len(paths) - len(named)
+    return ", ".join([*named, *([f"and {more} more"] if more > 0 else [])])

@@ -53,7 +53,7 @@ def test_the_ladder_runs_on_one_fresh_server_which_is_ended(store):
         ("start", trials[0].system),
     ]
     assert (instance.server.killed, instance.server.stopped) == (1, 0)
-    assert context.left == []
+    assert context.remaining == []
 
 
 def test_a_server_whose_data_stays_is_stopped_so_that_they_can(store):
@@ -75,7 +75,7 @@ def test_a_trial_that_cannot_be_stored_ends_the_arm_and_its_server(store, monkey
     with pytest.raises(StoreError, match="disk full"):
         run_arm(context, instance, trials)
     assert world.servers_left() == []
-    assert context.left == trials
+    assert context.remaining == trials
 
 
 def test_a_server_that_ends_uncleanly_is_reported_and_no_more(store, tmp_path):
@@ -139,7 +139,7 @@ def test_a_setting_that_a_version_cannot_have_is_void_and_starts_nothing(store):
     assert world.calls == [("snapshot", trials[0].system)]
     assert store.done(trials[0].run_id) == {t.key for t in trials}
     assert store.done(trials[0].run_id, impossible=False) == set()
-    assert context.left == []
+    assert context.remaining == []
 
 
 TOO_MANY = {
@@ -156,7 +156,7 @@ def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(sto
     context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)
     again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
-    context.left = [*again]
+    context.remaining = [*again]
     run_arm(context, instance, again)
     measured = store.measurements(trials[0].run_id)
     failures = {(m.trial.block, m.trial.cell.threads): m.failure for m in measured}
@@ -261,7 +261,7 @@ def test_a_system_that_once_started_and_then_does_not_fails_an_arm_and_not_the_r
     context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)
     again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
-    context.left = [*again]
+    context.remaining = [*again]
     instance.broken = (trials[0].system,)
     run_arm(context, instance, again)
     failures = [m.failure for m in store.measurements(trials[0].run_id)]

@@ -14,7 +14,7 @@ import pytest
 
 from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.judge.verdict import Word
-from dbdyno.measurement.disturbance import current, owed_again
+from dbdyno.measurement.disturbance import current, to_repeat
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
 from support import making
@@ -58,8 +58,8 @@ def run(random: Random, plan: Plan, hogs: list[float]) -> tuple[list[Measurement
         while True:
             hog = next(left, 0.0)
             stored += [trial(random, block, A, repeat, 0.0), trial(random, block, B, repeat, hog)]
-            owed = owed_again(stored, BLOCKS, plan.design.disturbance_max)
-            if block not in {place.block for place in owed}:
+            places = to_repeat(stored, BLOCKS, plan.design.disturbance_max)
+            if block not in {place.block for place in places}:
                 break
             repeat += 1
     return stored, judge(stored, plan)

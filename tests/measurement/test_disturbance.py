@@ -8,10 +8,10 @@ from dbdyno.measurement.disturbance import (
     current,
     disturbance_of,
     disturbed,
-    owed_again,
     place_of,
     repeats_max,
     repeats_of,
+    to_repeat,
 )
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.replication import REPLICAS_CPU_S
@@ -122,15 +122,15 @@ def test_only_the_last_repeat_of_a_block_counts_even_if_it_is_not_whole():
     assert current([*calm, *loud, *begun]) == [*calm, *begun]
 
 
-def test_a_disturbed_block_is_owed_again_until_the_repeats_are_used():
+def test_a_disturbed_block_is_repeated_until_the_repeats_are_used():
     stored = [*block(0, QUIET, LOUD), *block(1, QUIET, QUIET), *block(2, LOUD, LOUD)]
-    assert owed_again(stored, blocks=5, limit=0.1) == [(0, LOAD), (2, LOAD)]
+    assert to_repeat(stored, blocks=5, limit=0.1) == [(0, LOAD), (2, LOAD)]
     stored += block(0, LOUD, QUIET, repeat=1)
-    assert owed_again(stored, blocks=5, limit=0.1) == [(0, LOAD)]  # one of two is left
+    assert to_repeat(stored, blocks=5, limit=0.1) == [(0, LOAD)]  # one of two is left
     stored += block(0, QUIET, QUIET, repeat=2)
-    assert owed_again(stored, blocks=5, limit=0.1) == []
-    assert owed_again(stored, blocks=12, limit=0.1) == [(2, LOAD)]
-    assert owed_again(stored, blocks=12, limit=None) == []
+    assert to_repeat(stored, blocks=5, limit=0.1) == []
+    assert to_repeat(stored, blocks=12, limit=0.1) == [(2, LOAD)]
+    assert to_repeat(stored, blocks=12, limit=None) == []
 
 
 @pytest.mark.parametrize(("blocks", "most"), [(1, 2), (8, 2), (12, 3), (100, 25)])
@@ -157,7 +157,7 @@ def test_all_arms_of_a_load_in_a_block_are_one_place(workload, setting, rate):
     )
 
 
-def test_only_the_disturbed_cell_of_a_block_is_owed_again():
+def test_only_the_disturbed_cell_of_a_block_is_repeated():
     def cells(*cores, threads):
         made = block(0, *cores)
         return [
@@ -166,8 +166,8 @@ def test_only_the_disturbed_cell_of_a_block_is_owed_again():
         ]
 
     stored = [*cells(QUIET, QUIET, threads=8), *cells(QUIET, LOUD, threads=64)]
-    (owed,) = owed_again(stored, blocks=5, limit=0.1)
-    assert owed == (0, "oltp_read_write/threads=64")
+    (place,) = to_repeat(stored, blocks=5, limit=0.1)
+    assert place == (0, "oltp_read_write/threads=64")
     again = [making.with_trial(m, repeat=1) for m in cells(QUIET, QUIET, threads=64)]
     assert current([*stored, *again]) == [*stored[:2], *again]
-    assert owed_again([*stored, *again], blocks=5, limit=0.1) == []
+    assert to_repeat([*stored, *again], blocks=5, limit=0.1) == []

@@ -115,7 +115,7 @@ def test_a_run_is_judged_complete_alike_in_the_store_and_in_its_measurements(
         completion = evidence.completion(store, run.run_id)
         retried = evidence.completion(store, run.run_id, impossible=False)
         kept = evidence.of_stored(store, run, tmp_path)
-    assert (completion.complete, completion.owed) == (kept.complete, kept.trials_planned)
+    assert (completion.complete, completion.planned) == (kept.complete, kept.trials_planned)
     assert (completion.complete, retried.complete) == (complete, failure is None)
     assert completion.done == 1 + complete
 

@@ -151,8 +151,8 @@ def _systems(
 
 def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[PlanMistake]) -> None:
     """Adds `key=value` to the settings of all systems, or `LABEL:key=value` to those of one."""
-    left, equals, value = text.partition("=")
-    label, _, key = left.rpartition(":")
+    setting, equals, value = text.partition("=")
+    label, _, key = setting.rpartition(":")
     chosen = [system for system in systems if label in ("", system["label"])]
     place = f"--set {text}"
     if not equals or not key:

@@ -323,7 +323,7 @@ def _raise_with_resume_command(
     ended_by: DbdynoError | KeyboardInterrupt, store: Store, run: StoredRun, workspace: Path
 ) -> NoReturn:
     completion = evidence.completion(store, run.run_id)
-    stored = f"{completion.done} of {count(completion.owed, 'trial')} are stored"
+    stored = f"{completion.done} of {count(completion.planned, 'trial')} are stored"
     if isinstance(ended_by, KeyboardInterrupt | Interrupted):
         raise Interrupted(
             "the run was interrupted",
@@ -343,7 +343,7 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     tried = current(store.measurements(run.run_id))
     failed = [m for m in tried if m.trial.key not in done]
     raise LoadError(
-        f"{len({m.trial.key for m in failed})} of {count(completion.owed, 'trial')} failed",
+        f"{len({m.trial.key for m in failed})} of {count(completion.planned, 'trial')} failed",
         found=failed[-1].failure if failed else None,
         hint=f"to measure them again: {_resume_command(run, workspace)}",
     )

@@ -194,14 +194,14 @@ class Lines:
         """Which trial begins, and how long the run still takes."""
         self._written_at_s = 0.0
         self._meter = Meter()
-        self._write(left(place(trial, number, total, self._blocks), seconds_left))
+        self._write(with_time_left(place(trial, number, total, self._blocks), seconds_left))
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """The current speed, if the last line is `every_s` seconds of load ago."""
         told = self._meter.told(interval)
         if interval["at_s"] - self._written_at_s >= self._every_s:
             self._written_at_s = interval["at_s"]
-            self._write(left(told, seconds_left), "  ")
+            self._write(with_time_left(told, seconds_left), "  ")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """The outcome of the trial."""
@@ -226,11 +226,11 @@ class RedrawnLines:
         """Shows which trial begins and how long the run still takes."""
         self._place = place(trial, number, total, self._blocks)
         self._meter = Meter()
-        self._draw(left(say("beginning"), seconds_left))
+        self._draw(with_time_left(say("beginning"), seconds_left))
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """Shows the current speed."""
-        self._draw(left(self._meter.told(interval), seconds_left))
+        self._draw(with_time_left(self._meter.told(interval), seconds_left))
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """Leaves the trial's outcome above the lines that are redrawn."""
@@ -249,7 +249,7 @@ class RedrawnLines:
         self._live.update(Styled("\n").join([*shown, now]))
 
 
-def left(told: Text, seconds_left: float) -> Text:
+def with_time_left(told: Text, seconds_left: float) -> Text:
     """What is told, and how long the run still takes."""
     return say("{told}; {time} left", told=told, time=duration(seconds_left))
 

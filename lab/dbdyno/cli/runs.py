@@ -166,7 +166,7 @@ def _state(store: Store, run: StoredRun) -> Text:
         found = evidence.completion(store, run.run_id)
     except StoreError as error:
         return say("damaged: {reason}", reason=error.found or error.message)
-    trials = say("{done} of {owed} trials", done=found.done, owed=found.owed)
+    trials = say("{done} of {planned} trials", done=found.done, planned=found.planned)
     if run.plan.is_imported:
         return say("{trials}, imported", trials=count(found.done, "trial"))
     return trials if found.complete else say("{trials}, not complete", trials=trials)

@@ -51,8 +51,8 @@ def run_arm(context: RunContext, instance: Instance, trials: Iterable[Trial]) ->
         for trial in trials:
             measurement = arm.measure(trial)
             context.store.append(measurement)
-            context.left.remove(trial)
-            left_s = context.forecast.seconds_left(context.left, running=1)
+            context.remaining.remove(trial)
+            left_s = context.forecast.seconds_left(context.remaining, running=1)
             context.progress.end(trial, measurement, left_s)
             if measurement.failure == INTERRUPTED or context.interrupted:
                 raise KeyboardInterrupt
@@ -85,7 +85,9 @@ class _Arm:
     def measure(self, trial: Trial) -> Measurement:
         """One trial from its preparation to its measurement, whatever becomes of it."""
         context, self.steps = self.context, Steps()
-        left_s = context.forecast.seconds_left(context.left, running=int(self.server is not None))
+        left_s = context.forecast.seconds_left(
+            context.remaining, running=int(self.server is not None)
+        )
         context.progress.begin(trial, context.number(), context.total, left_s)
         if (known := context.refusal(trial)) is not None:
             return self._void(trial, known, impossible=True)
@@ -225,7 +227,9 @@ class _Arm:
         context = self.context
 
         def report(interval: Mapping[str, Any]) -> None:
-            left_s = context.forecast.seconds_left(context.left, into_s=interval["at_s"], running=1)
+            left_s = context.forecast.seconds_left(
+                context.remaining, into_s=interval["at_s"], running=1
+            )
             context.progress.interval(trial, interval, left_s)
             disk.check_during(context.folders)
 

@@ -53,13 +53,13 @@ class Blocks(Protocol):
     def next(self, running: Collection[int] = ()) -> list[Trial]:
         """The trials of the next block; none if there is none, or not while those are running."""
 
-    def owe_again(self, block: int) -> None:
+    def queue_repeats(self, block: int) -> None:
         """Puts what has to be measured again of a block that has ended back before what is left."""
 
-    def anew(self, block: int) -> list[Trial]:
+    def repeat_block(self, block: int) -> list[Trial]:
         """All of a block again, begun on a machine that is gone; its trials are queued again."""
 
-    def owes_pilot(self) -> bool:
+    def needs_pilot(self) -> bool:
         """Whether rates have to be found before the first block; takes those that are stored."""
 
 
@@ -94,7 +94,7 @@ class RunContext:
     """One run's surroundings.
 
     Attributes:
-        left: the trials that were not run yet, in order; the first is the next one.
+        remaining: the trials that were not run yet, in order; the first is the next one.
         total: trials of the whole plan, those stored by an earlier lab included.
         refused: why a system cannot have a setting, or cannot bear a cell, by both their names.
         started: labels of systems that this lab has started for a trial.
@@ -116,7 +116,7 @@ class RunContext:
     progress: Progress
     makers: Makers
     forecast: Forecast
-    left: list[Trial]
+    remaining: list[Trial]
     total: int
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
@@ -146,4 +146,4 @@ class RunContext:
 
     def number(self) -> int:
         """The next trial's number, from 1."""
-        return self.total - len(self.left) + 1
+        return self.total - len(self.remaining) + 1

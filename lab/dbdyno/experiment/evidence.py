@@ -42,7 +42,7 @@ from dbdyno.stats.draw import draw
 def before_arm(context: RunContext, instance: Instance) -> Probe:
     """The machine's speed now; and once a run, for each protocol, the generator's ceilings."""
     for workload in context.plan.workloads:
-        first = next((t for t in context.left if t.cell.workload == workload.label), None)
+        first = next((t for t in context.remaining if t.cell.workload == workload.label), None)
         asked = (workload.label, instance.driver)
         if first is not None and asked not in context.ceilings:
             context.progress.stage(f"{workload.label}: how fast the load is without a server")
@@ -132,7 +132,7 @@ def _is_last(context: RunContext, trial: Trial) -> bool:
     place = (trial.system, trial.control)
     left = [
         one
-        for one in context.left
+        for one in context.remaining
         if (one.system, one.control) == place and one != trial and context.refusal(one) is None
     ]
     return not any(other.block == trial.block or not may_end for other in left)
@@ -281,7 +281,7 @@ def _is_used_on(context: RunContext, trial: Trial) -> bool:
     if context.plan.procedure.fresh_data == "start" and not is_endpoint:
         return False
     place = directory_of(trial.system, trial.control)
-    left = [one for one in context.left if one != trial]
+    left = [one for one in context.remaining if one != trial]
     return any(directory_of(one.system, one.control) == place for one in left)
 
 

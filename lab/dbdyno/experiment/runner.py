@@ -27,9 +27,9 @@ from dbdyno.measurement.disturbance import (
     current,
     disturbed,
     lost,
-    owed_again,
     place_of,
     repeats,
+    to_repeat,
 )
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.controls import control_system, directory_of
@@ -88,9 +88,9 @@ def run(
             )
             blocks = _Blocks(context, run.run_id, enough)
             if run.finished_at is None:
-                blocks.owe_again(store.blocks_begun(run.run_id) - 1)
+                blocks.queue_repeats(store.blocks_begun(run.run_id) - 1)
             if blocks.decided():
-                context.left.clear()
+                context.remaining.clear()
             _run_blocks(context, run.run_id, enough)
             store.finish(run.run_id)
             _raise_if_nothing_ran(context, run.run_id)
@@ -125,43 +125,43 @@ class _Blocks:
         """One after the other; of one that was disturbed, these loads come again at once."""
         while trials := self.next():
             yield trials
-            self.owe_again(trials[0].block)
+            self.queue_repeats(trials[0].block)
 
     def next(self, running: Collection[int] = ()) -> list[Trial]:
         """As `Blocks.next`; the design of a run with a time waits for the first blocks."""
         context = self._context
-        waiting = [trial for trial in context.left if trial.block not in running]
+        waiting = [trial for trial in context.remaining if trial.block not in running]
         if not waiting or self.decided(running):
             return []
         if waiting[0].block >= FIRST_BLOCKS:
             if min(running, default=FIRST_BLOCKS) < FIRST_BLOCKS and _may_choose(context.plan):
                 return []
             _choose(context, self._run_id)
-            waiting = [trial for trial in context.left if trial.block not in running]
+            waiting = [trial for trial in context.remaining if trial.block not in running]
         return [trial for trial in waiting if trial.block == waiting[0].block]
 
-    def anew(self, block: int) -> list[Trial]:
-        """As `Blocks.anew`."""
+    def repeat_block(self, block: int) -> list[Trial]:
+        """As `Blocks.repeat_block`."""
         context = self._context
         times = context.store.repeats(self._run_id)
         planned = [t for t in trials_of(foreseen(context.plan), self._run_id) if t.block == block]
         again = [_again(trial, times.get(place_of(trial), -1) + 1) for trial in planned]
-        others = [trial for trial in context.left if trial.block != block]
-        context.total += len(again) + len(others) - len(context.left)
-        context.left[:] = [*again, *others]
+        others = [trial for trial in context.remaining if trial.block != block]
+        context.total += len(again) + len(others) - len(context.remaining)
+        context.remaining[:] = [*again, *others]
         return again
 
-    def owes_pilot(self) -> bool:
-        """As `Blocks.owes_pilot`."""
+    def needs_pilot(self) -> bool:
+        """As `Blocks.needs_pilot`."""
         context = self._context
         plan = resolved(context.plan, context.store.pilots(self._run_id))
         _take_rates(context, plan, self._run_id)
         return plan.load.needs_pilot and not plan.load.pilot
 
-    def owe_again(self, block: int) -> None:
+    def queue_repeats(self, block: int) -> None:
         """Puts what was disturbed in a complete block back before what is left, and tells so."""
         context, design = self._context, self._context.plan.design
-        if block < 0 or any(trial.block == block for trial in context.left):
+        if block < 0 or any(trial.block == block for trial in context.remaining):
             return
         stored = current(context.store.block(self._run_id, block))
         limit = design.disturbance_max
@@ -170,8 +170,8 @@ class _Blocks:
         if not found and not gone:
             return
         every = context.store.measurements(self._run_id)
-        all_owed = owed_again(every, design.blocks, limit)
-        owed = [place for place in all_owed if place.block == block]
+        every_place = to_repeat(every, design.blocks, limit)
+        places = [place for place in every_place if place.block == block]
         told = f"block {block + 1}: {gone[0]}" if gone else ""
         if found:
             trial, seen = max(found, key=lambda one: one[1].share)
@@ -179,24 +179,24 @@ class _Blocks:
                 f"block {block + 1} was disturbed: others had {seen.share:.1%} of the host's CPU"
                 f" beside {trial.arm} (limit {(limit or 0) * 100:g} %)"
             )
-        if not owed:
+        if not places:
             context.progress.stage(f"{told}; its repeats are used, its trial is void")
             return
-        loads = ", ".join(place.load for place in owed)
+        loads = ", ".join(place.load for place in places)
         context.progress.stage(f"{told}; measured again on all systems: {loads}")
         trials, times = trials_of(foreseen(context.plan), self._run_id), repeats(every)
-        again = [_again(one, times[place_of(one)] + 1) for one in trials if place_of(one) in owed]
-        context.left[:0] = again
+        again = [_again(one, times[place_of(one)] + 1) for one in trials if place_of(one) in places]
+        context.remaining[:0] = again
         context.total += len(again)
 
     def decided(self, running: Collection[int] = ()) -> bool:
         """Whether nothing is left but whole blocks, and those before them were enough.
 
-        A block that was begun is ended: its trials are owed by the plan. Of those that are running
+        A block that was begun is ended: the plan wants all of its trials. Of those that are running
         elsewhere nothing is looked at, as half a block would be.
         """
         context = self._context
-        waiting = [trial for trial in context.left if trial.block not in running]
+        waiting = [trial for trial in context.remaining if trial.block not in running]
         next_block = waiting[0].block if waiting else 0
         if next_block == 0 or self._enough is None:
             return False
@@ -223,7 +223,7 @@ def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None
         context.makers.hosts.run(context, run_id, blocks)
         return
     with machine(context, run_id) as here:
-        if context.left:
+        if context.remaining:
             _take_rates(context, here.find_rates(), run_id)
         for trials in blocks:
             here.run(trials)
@@ -237,7 +237,7 @@ class Machine:
 
     def find_rates(self) -> Plan:
         """The plan with the rates that its pilot finds, if it needs one; as `run_pilot`."""
-        self._turn_to(self._context.left[0].block)
+        self._turn_to(self._context.remaining[0].block)
         return run_pilot(self._context, self._run_id, self._loads.instances)
 
     def run(self, trials: Sequence[Trial]) -> None:
@@ -270,7 +270,7 @@ def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
     if plan is context.plan:
         return
     trials = trials_of(plan, run_id)
-    context.plan, context.left, context.total = plan, trials, len(trials)
+    context.plan, context.remaining, context.total = plan, trials, len(trials)
 
 
 def _may_choose(plan: Plan) -> bool:
@@ -286,7 +286,7 @@ def _choose(context: RunContext, run_id: str) -> None:
     design = chosen(plan, current(first), context.forecast.loads_s)
     context.store.choose(run_id, design)
     context.plan = with_chosen(plan, design)
-    context.left = [t for t in trials_of(context.plan, run_id) if t.block >= FIRST_BLOCKS]
+    context.remaining = [t for t in trials_of(context.plan, run_id) if t.block >= FIRST_BLOCKS]
     context.total = len(trials_of(context.plan, run_id))
     context.forecast.chosen(context.plan)
     context.progress.stage(
@@ -302,7 +302,7 @@ def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
     The baseline's too where a setting is a share of its dataset, and all where a block with an
     arm that has ended may be measured again.
     """
-    wanted = {_directory(trial) for trial in context.left}
+    wanted = {_directory(trial) for trial in context.remaining}
     if wanted and wants_dataset_bytes(context.plan):
         wanted.add(context.plan.systems[0].label)
     if wanted and context.plan.design.disturbance_max is not None:
@@ -380,8 +380,8 @@ def run_pilot(context: RunContext, run_id: str, instances: Mapping[str, Instance
     if not plan.load.needs_pilot or plan.load.pilot:
         return plan
     short = piloting(context.plan)
-    pilot = replace(context, plan=short, left=[], forecast=Forecast(short))
-    rest_s = context.forecast.seconds_left(context.left)
+    pilot = replace(context, plan=short, remaining=[], forecast=Forecast(short))
+    rest_s = context.forecast.seconds_left(context.remaining)
     for setting in setting_names(plan.settings):
         for system in plan.systems:
             trials = _trials(pilot, run_id, system.label, setting, rest_s)
@@ -403,7 +403,7 @@ def _trials(
         trial = next_trial(context.plan, run_id, pilots, system, setting)
         if trial is None:
             return
-        context.left.append(trial)
+        context.remaining.append(trial)
         context.forecast.later_s = rest_s + pilot_s(context.plan, len(pilots) + 1)
         yield trial
         (*_, last) = context.store.pilots(run_id)

@@ -125,7 +125,7 @@ class Host:
             )
             self._machine = self._stack.enter_context(machine(self._context, run.run_id))
         self._context.plan = plan
-        self._context.left[:] = trials
+        self._context.remaining[:] = trials
         return self._machine
 
     def _makers(self, plan: Plan) -> Makers:
@@ -266,13 +266,13 @@ class Hosts:
             ) from error
 
     def _run(self, context: RunContext, run_id: str, blocks: Blocks) -> None:
-        if blocks.owes_pilot():
+        if blocks.needs_pilot():
             host, pilots = self._hosts[0], context.store.pilots(run_id)
             host.work = host.actor.find_rates.remote(
-                context.store.run(run_id), context.plan, context.left, pilots
+                context.store.run(run_id), context.plan, context.remaining, pilots
             )
             self._wait(context, blocks)
-            if blocks.owes_pilot():
+            if blocks.needs_pilot():
                 raise LostError("the machine that ran the pilot was lost", hint="resume the run")
         while True:
             self._fill()
@@ -328,7 +328,7 @@ class Hosts:
             context.progress.stage(
                 f"block {block + 1} was begun on another machine; all of it is measured again"
             )
-            trials = blocks.anew(block)
+            trials = blocks.repeat_block(block)
         host.block, host.heard_s = block, time.monotonic()
         run = context.store.run(run_id)
         host.work = host.actor.run_block.remote(run, context.plan, trials)
@@ -359,7 +359,7 @@ class Hosts:
             return
         host.work, host.trial = None, None
         if host.block != NO_BLOCK:
-            blocks.owe_again(host.block)
+            blocks.queue_repeats(host.block)
 
     def _lose(self, context: RunContext, host: _Running, why: str, blocks: Blocks) -> None:
         """Takes a host out; its trial is stored as void, its block is left again."""
@@ -381,8 +381,8 @@ class Hosts:
                 found=why,
                 hint="look at the machines, then resume the run: it goes on with those there are",
             )
-        if any(one.block == host.block for one in context.left):
-            blocks.anew(host.block)
+        if any(one.block == host.block for one in context.remaining):
+            blocks.repeat_block(host.block)
 
     def _take(self, context: RunContext) -> None:
         """Stores and shows what the hosts have told, waiting a little for the first of it."""
@@ -399,7 +399,7 @@ class Hosts:
                 self._tell(context, host, event)
 
     def _tell(self, context: RunContext, host: _Running, event: Event) -> None:
-        left_s = context.forecast.seconds_left(context.left) / len(self._hosts)
+        left_s = context.forecast.seconds_left(context.remaining) / len(self._hosts)
         alone = sum(one.work is not None for one in self._hosts) == 1
         if event.kind == "stage":
             context.progress.stage(event.value if alone else f"{host.name}: {event.value}")
@@ -414,8 +414,8 @@ class Hosts:
             measurement = event.value.model_copy(update={"machine": host.name})
             context.store.append(measurement)
             host.trial = None
-            if event.trial in context.left:  # those of a pilot never were
-                context.left.remove(event.trial)
+            if event.trial in context.remaining:  # those of a pilot never were
+                context.remaining.remove(event.trial)
             context.progress.end(event.trial, measurement, left_s)
 
 

@@ -191,7 +191,7 @@ def lost(measurements: Iterable[Measurement]) -> list[Measurement]:
     return [m for m in every if m.lost and m.trial.key not in sound]
 
 
-def owed_again(
+def to_repeat(
     measurements: Iterable[Measurement], blocks: int, limit: float | None
 ) -> list[BlockLoad]:
     """What is to be measured again by what is stored of a run, the first block's first.
@@ -200,11 +200,11 @@ def owed_again(
     """
     every = list(measurements)
     latest = repeats(every)
-    left = repeats_max(blocks, len({place.load for place in latest})) - sum(latest.values())
+    repeats_left = repeats_max(blocks, len({place.load for place in latest})) - sum(latest.values())
     found = {
         place_of(m.trial)
         for m in [*lost(every), *(m for m in current(every) if disturbed(m, limit))]
         if m.trial.block >= 0
     }
-    owed = sorted(place for place in found if latest[place] < REPEATS_OF_PLACE)
-    return owed[: max(0, left)]
+    due = sorted(place for place in found if latest[place] < REPEATS_OF_PLACE)
+    return due[: max(0, repeats_left)]

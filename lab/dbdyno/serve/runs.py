@@ -41,14 +41,14 @@ class ListedRun:
 
     Attributes:
         stored: trials that have a measurement without failure.
-        owed: trials that the run has when it is complete.
+        planned: trials that the run has when it is complete.
         state: running, complete or unfinished.
         verdict: the words of its report, as often as each was said; empty without a report.
     """
 
     run: StoredRun
     stored: int
-    owed: int
+    planned: int
     state: Text
     verdict: Text
 
@@ -104,7 +104,7 @@ class Runs:
         return ListedRun(
             run,
             stored=completion.done,
-            owed=completion.owed,
+            planned=completion.planned,
             state=RUNNING if self.is_running(run.run_id) else state,
             verdict=_verdict(self.workspace / run.run_id / REPORT),
         )

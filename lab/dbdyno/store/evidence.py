@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from dbdyno.measurement.disturbance import current, owed_again
+from dbdyno.measurement.disturbance import current, to_repeat
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import KINDS, control_cells
@@ -32,13 +32,13 @@ class Completion(NamedTuple):
 
     Attributes:
         done: trials that need not run again; those of a pilot are not counted.
-        owed: trials that it has when it is complete: all of the plan, or those of the blocks after
-            which it was decided.
+        planned: trials that it has when it is complete: all of the plan, or those of the blocks
+            after which it was decided.
         complete: whether every trial has a measurement without failure, or cannot have one.
     """
 
     done: int
-    owed: int
+    planned: int
     complete: bool
 
 
@@ -72,7 +72,7 @@ class Evidence:
     @property
     def trials_planned(self) -> int:
         """Trials that a complete run has."""
-        return self._completion.owed
+        return self._completion.planned
 
     @property
     def _completion(self) -> Completion:
@@ -121,17 +121,17 @@ def _completion(
 
     Args:
         done: keys of the trials that need not run again, without those of its pilot.
-        measurements: reads all of them, where it must be known whether a block is owed again.
+        measurements: reads all of them, where it must be known whether a block is to be repeated.
     """
-    owed = trials_at_most(run)
+    planned = trials_at_most(run)
     if run.plan.design.stop == "decided" and run.finished_at is not None:
-        owed = owed // run.plan.design.blocks * blocks_begun
+        planned = planned // run.plan.design.blocks * blocks_begun
     awaits_pilot = run.plan.load.needs_pilot and not run.plan.load.pilot
-    complete = (len(done) == owed and not awaits_pilot) or run.plan.is_imported
+    complete = (len(done) == planned and not awaits_pilot) or run.plan.is_imported
     design = run.plan.design
     if complete and run.finished_at is None and design.disturbance_max is not None:
-        complete = not owed_again(measurements(), design.blocks, design.disturbance_max)
-    return Completion(len(done), owed, complete)
+        complete = not to_repeat(measurements(), design.blocks, design.disturbance_max)
+    return Completion(len(done), planned, complete)
 
 
 def trials_at_most(run: StoredRun) -> int:

@@ -3,7 +3,7 @@
 Where rows lie in files and pages differs from one load to the next and stays in all its copies: an
 effect of the load, which blocks that share one cannot show. So each block gets a load of its own of
 each system, as far as time and disk allow. A system's folder holds a pool of them. A run begins
-with the one that fewest runs rest on, and loads anew before its further blocks; what it loaded
+with the one that fewest runs rest on, and loads again before its further blocks; what it loaded
 stays for later runs, in place of those that most runs rest on.
 """
 
@@ -88,11 +88,11 @@ class Pool:
         self._instance: Instance | None = None
         self._opened_s = 0.0
 
-    def open(self, block: int, anew: bool, count: int) -> Instance:
+    def open(self, block: int, may_load: bool, count: int) -> Instance:
         """The instance of the load that a block rests on; `fill` is what loads it if it is new.
 
         Args:
-            anew: the block may have a load of its own.
+            may_load: the block may have a load of its own.
             count: how many loads may be in the pool then.
         """
         began = time.monotonic()
@@ -100,7 +100,7 @@ class Pool:
             self._instance = self._instance or self._open_in(self._folder)
             return self._instance
         kept = self._kept()
-        chosen = self._chosen(kept, block, anew) or Load(self._place(kept, count))
+        chosen = self._chosen(kept, block, may_load) or Load(self._place(kept, count))
         if self._instance is None or self.load is None or chosen.folder != self.load.folder:
             self.close()
             self._clear_left(chosen.folder)
@@ -156,7 +156,7 @@ class Pool:
         found = [Load.recorded(record.parent) for record in self._folder.glob(f"*/{RECORD}")]
         return sorted((load for load in found if load.name), key=lambda load: load.name)
 
-    def _chosen(self, kept: list[Load], block: int, anew: bool) -> Load | None:
+    def _chosen(self, kept: list[Load], block: int, may_load: bool) -> Load | None:
         """The load for a block; None for one that is still to be made.
 
         That on which the block rests already; else a new one if it may be; else one that this run
@@ -171,7 +171,7 @@ class Pool:
         most = 1 if plan.procedure.fresh_data == "once" else plan.dataset.loads
         if own and most is not None and block >= most:
             return own[0]
-        if anew:
+        if may_load:
             return None
         others = [one for one in kept if run_id not in one.runs]
         fresh = min(others, key=lambda one: len(one.runs), default=None)
@@ -217,10 +217,10 @@ class Loads:
         if block == self._block:
             return
         context, is_first, began = self._context, self._block is None, time.monotonic()
-        anew = not is_first and self._may_load()
+        may_load = not is_first and self._may_load()
         count = disk.loads_kept(context.plan, context.folder, len(self._pools))
         for pool in self._pools:
-            self.instances[pool.system.label] = pool.open(block, anew, count)
+            self.instances[pool.system.label] = pool.open(block, may_load, count)
         if is_first:
             disk.check_before(context.plan, self.instances.values())
         folders = (instance.folder for instance in self.instances.values())

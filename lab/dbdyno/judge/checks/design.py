@@ -114,7 +114,7 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     done = {_place(m) for m in measurements if m.failure is None or m.impossible}
     planned = [
         (block, system.label, cell)
-        for block in range(_blocks_owed(measurements, plan))
+        for block in range(_blocks_due(measurements, plan))
         for system in plan.systems
         for cell in cells(plan)
     ]
@@ -141,7 +141,7 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 def stopped_early(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Note: fewer blocks were run than the most that a run until decided may take."""
-    begun = _blocks_owed(measurements, plan)
+    begun = _blocks_due(measurements, plan)
     if plan.design.stop == "decided" and 0 < begun < plan.design.blocks:
         yield Finding(
             check="stopped-early",
@@ -156,7 +156,7 @@ def stopped_early(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
         )
 
 
-def _blocks_owed(measurements: Sequence[Measurement], plan: Plan) -> int:
+def _blocks_due(measurements: Sequence[Measurement], plan: Plan) -> int:
     """Blocks whose trials must all be there: those that were begun, if the run may stop early."""
     if plan.design.stop == "decided" and measurements:
         return max(measurement.trial.block for measurement in measurements) + 1

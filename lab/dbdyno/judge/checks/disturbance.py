@@ -17,9 +17,9 @@ from dbdyno.measurement.disturbance import (
     Disturbance,
     current,
     disturbance_of,
-    owed_again,
     place_of,
     repeats,
+    to_repeat,
 )
 from dbdyno.measurement.disturbance import disturbed as beyond
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -132,7 +132,7 @@ def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
             )
     limit = plan.design.disturbance_max
     lost = {place_of(m.trial) for m in current(measurements) if beyond(m, limit) is not None}
-    if lost and not owed_again(measurements, plan.design.blocks, limit):
+    if lost and not to_repeat(measurements, plan.design.blocks, limit):
         yield _noted(
             say(
                 "{places} stayed disturbed, with all repeats used that a run of this length has",

@@ -190,7 +190,7 @@ def resume_plan(
         "there is nothing to resume",
         wanted="an unfinished run of exactly this plan",
         found=f"{count(len(runs), 'run')} in {workspace}, none of them so",
-        hint="leave --resume out to begin anew",
+        hint="leave --resume out to begin a new run",
     )
 
 
@@ -221,7 +221,7 @@ def _run(
         raise UsageError(
             f"run {run.run_id} was measured by another tool",
             wanted="a run of dbdyno's own, which can go on",
-            hint=f"its report: dbdyno report {run.run_id}; measure anew: dbdyno compare --help",
+            hint=f"its report: dbdyno report {run.run_id}; to measure: dbdyno compare --help",
         )
     note(_announcement(run))
     if (known := certify.known()).failed:

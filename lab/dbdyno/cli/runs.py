@@ -1,8 +1,8 @@
-"""`dbdyno runs`: which runs a workspace keeps, what they take of the disk, and taking them out.
+"""`dbdyno runs`: which runs a workspace keeps, what they take of the disk, and removing them.
 
-`rm` takes runs out of the store with their reports; what their controls came to stays in the
-workspace's count of errors, which nobody improves by deleting. `clean` takes out servers' data,
-which the next run loads anew, and keeps all results. Both say what would go and ask first.
+`rm` removes runs from the store with their reports; what their controls came to stays in the
+workspace's count of errors, which nobody improves by deleting. `clean` removes servers' data,
+which the next run loads again, and keeps all results. Both say what would go and ask first.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def remove(
     yes: options.Yes = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Take runs out of the workspace, their measurements and reports."""
+    """Remove runs from the workspace, with their measurements and reports."""
     with opened(workspace) as store, ExitStack() as held:
         chosen = dict.fromkeys(run_ids)
         if unknown := [one for one in chosen if one not in store.run_ids()]:
@@ -98,7 +98,7 @@ def clean(
     yes: options.Yes = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Take out servers' data; all results are kept, and the next run loads anew."""
+    """Remove servers' data; all results are kept, and the next run loads its rows again."""
     folders = sorted(one for one in (workspace / SYSTEMS).glob("*") if one.is_dir())
     with ExitStack() as held:
         free = []

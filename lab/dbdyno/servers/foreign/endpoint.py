@@ -233,7 +233,7 @@ class EndpointInstance:
                 "dbdyno cannot restore them",
                 wanted="the tables of this run's dataset",
                 found=trouble,
-                hint=f"start the run anew to load them again ({MARK} in the database says what is "
+                hint=f"begin a new run to load them again ({MARK} in the database says what is "
                 "loaded); measure loads that make tables grow on their own",
             )
 
@@ -320,7 +320,7 @@ class EndpointDataset:
             raise ServerError(
                 f"{self._server.label}: the database {self._database} has tables that dbdyno "
                 "did not load",
-                wanted="a database for dbdyno alone: loading drops the tables it makes anew",
+                wanted="a database for dbdyno alone: loading drops and makes tables",
                 found=", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else ""),
                 hint="name another database in the reference, or drop these tables yourself",
             )

@@ -52,7 +52,7 @@ client-placement    STRING batch   how the client's threads run {batch,normal}: 
     without preempting the server, or as the system makes them
 report-interval     DOUBLE 0       print a line of rates every N seconds, 0.01 or more; 0 for none
 report-checkpoints  LIST   ""      whole seconds at which a report is printed and counting begins
-    anew
+    again
 debug               BOOL   off     verbosity 5, with what drove the load
 validate            BOOL   off     shown in the header; changes nothing for databases
 thread-stack-size   SIZE   64K     checked only: dbdyno has no thread and no stack for each

@@ -18,7 +18,8 @@ from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import NOT_COMPARED, Plan
+from dbdyno.plan.mistakes import shape_message, value_meant, workload_message
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import label_of
 from dbdyno.plan.template import take_script
 from dbdyno.plan.workload import is_script
@@ -180,9 +181,7 @@ def _workloads(
             workload["options"] = dict(_option(word, mistakes) for word in words)
             if mistake := take_script(workload, Path()):
                 mistakes.append(PlanMistake("--workload", mistake))
-        elif name not in known or name in NOT_COMPARED:
-            unknown = f"unknown workload {name}; known are {', '.join(sorted(known))}"
-            message = NOT_COMPARED.get(name, unknown)
+        elif message := workload_message(name, known):
             mistakes.append(PlanMistake("--workload", message))
         workloads.append(workload)
     return workloads
@@ -204,11 +203,14 @@ def _option(word: str, mistakes: list[PlanMistake]) -> tuple[str, object]:
 
 def _mistake(error: ErrorDetails) -> PlanMistake:
     """A validation error of pydantic as a mistake of the command line."""
-    message = error["msg"].removeprefix("Value error, ")
-    where = tuple(str(part) for part in error["loc"]) or (message.partition(":")[0],)
-    place = PLACES.get(where[:2]) or PLACES.get(where[:1])
-    if place is None:  # several options together
-        place, message = where[0], message.removeprefix(f"{where[0]}: ")
+    message = shape_message(error)
+    where = tuple(str(part) for part in error["loc"])
+    if not where:  # a rule on several parts: its message begins with the place
+        where = (message.partition(":")[0],)
+        message = message.removeprefix(f"{where[0]}: ")
+    place = PLACES.get(where[:2]) or PLACES.get(where[:1]) or where[0]
+    if place == "SYSTEM" and message.startswith("label used twice"):
+        message += "; NAME=REFERENCE gives a system another"
     if isinstance(error["input"], str):
-        message = f"{message[:1].lower()}{message[1:]}, found {error['input']!r}"
+        message = f"{message}, found {error['input']!r}{value_meant(error)}"
     return PlanMistake(place, message)

@@ -6,7 +6,7 @@ Both are done whatever the other found, because a user wants all mistakes at onc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
 from typing import Any
 
@@ -37,9 +37,12 @@ _MESSAGES = {
     "missing": "is missing",
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
     "float_type": "must be a number",
+    "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
     "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
     "string_type": "must be text",
     "tuple_type": "must be a list",
     "dict_type": "must be keys with values",
@@ -52,7 +55,6 @@ _MESSAGES = {
     "greater_than_equal": "must be at least {ge}",
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
-    "string_pattern_mismatch": "{must}",
     "value_error": "{error}",
 }
 _PATTERNS = {
@@ -111,6 +113,24 @@ def name_mistakes(
     yield from _labels_twice(document, workloads)
 
 
+def shape_message(details: ErrorDetails) -> str:
+    """What is wrong with a value, in the words of people who write plans and command lines."""
+    kind, context = details["type"], details.get("ctx", {})
+    if kind == "string_pattern_mismatch":
+        return _PATTERNS[context["pattern"]]
+    template = _MESSAGES.get(kind)
+    if template is None:
+        return details["msg"][:1].lower() + details["msg"][1:]
+    return template.format(**context)
+
+
+def workload_message(name: str, known: Collection[str]) -> str | None:
+    """Why no built-in workload of that name is compared; None if it is."""
+    if name in NOT_COMPARED:
+        return NOT_COMPARED[name]
+    return None if name in known else f"there is no workload {name!r}{nearest(name, known)}"
+
+
 def nearest(name: str, names: Collection[str]) -> str:
     """``; did you mean …?`` when a known name is near, else those known."""
     near = get_close_matches(name, list(names), n=1)
@@ -144,27 +164,22 @@ def _error(details: ErrorDetails) -> str:
 
 def _message(details: ErrorDetails, path: Path, whole: type[BaseModel], what: str) -> str:
     kind, found = details["type"], details["input"]
-    context = details.get("ctx", {})
     if kind == "extra_forbidden":
         return f"is no key of {what}" + nearest(str(path[-1]), _keys_beside(path, whole))
-    if kind == "string_pattern_mismatch":
-        return f"{_PATTERNS[context['pattern']]}, found {_shown(found)}"
     if details["loc"] and details["loc"][-1] in ("bool", "int", "float", "str"):
         return f"{_OPTION_VALUE}, found {_shown(found)}"
-    template = _MESSAGES.get(kind)
-    if template is None:
-        message = details["msg"][:1].lower() + details["msg"][1:]
-    else:
-        message = template.format(**context)
+    message = shape_message(details)
     if kind in ("missing", "value_error"):
         return message.removeprefix(f"{place(path)}: ")
-    return f"{message}, found {_shown(found)}{_meant(kind, context, found)}"
+    return f"{message}, found {_shown(found)}{value_meant(details)}"
 
 
-def _meant(kind: str, context: Mapping[str, Any], found: object) -> str:
+def value_meant(details: ErrorDetails) -> str:
     """A value of the few that may stand there, if one is near to what was typed."""
-    values = re.findall(r"'([^']*)'", str(context["expected"])) if kind == "literal_error" else []
-    near = get_close_matches(str(found), values, n=1)
+    if details["type"] != "literal_error":
+        return ""
+    values = re.findall(r"'([^']*)'", str(details["ctx"]["expected"]))
+    near = get_close_matches(str(details["input"]), values, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -225,11 +240,8 @@ def _workload_mistakes(
         if "script" not in workload:
             yield document.mistake((*path, "name"), f"the text of the script {name} is missing")
         return
-    if isinstance(name, str) and (name not in known or name in NOT_COMPARED):
-        named = (*path, "name")
-        unknown = f"there is no workload {name!r}{nearest(name, known)}"
-        message = NOT_COMPARED.get(name, unknown)
-        yield document.mistake(named, message)
+    if isinstance(name, str) and (message := workload_message(name, known)):
+        yield document.mistake((*path, "name"), message)
     for option in options if isinstance(options, dict) else ():
         found = (*path, "options", option)
         if option in TABLE_OPTIONS:

@@ -409,9 +409,9 @@ def test_a_fleet_takes_an_address_and_a_plan_that_wants_it(workspace: Path) -> N
     plan = making.plan()
     with pytest.raises(UsageError, match="many machines") as error:
         flow.begin(plan, workspace, "dbdyno run", PLAIN, "auto")
-    assert "--fleet auto" in str(error.value)
+    assert "found: --fleet auto alone" in str(error.value)
     wanted = plan.model_copy(update={"fleet": FleetPlan(generators=2)})
-    with pytest.raises(UsageError, match="many machines"):
+    with pytest.raises(UsageError, match="found: no --fleet"):
         flow.begin(wanted, workspace, "dbdyno run", PLAIN)
     assert runs(workspace) == []
 

@@ -110,6 +110,7 @@ def compare(
         _refuse_beside_resume(context)
         flow.resume(resume, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
         return
+    _refuse_without_resume(retry, "--resume RUN")
     typed = CompareOptions(
         systems=tuple(systems or ()),
         workloads=tuple(workload or ("oltp_read_write",)),
@@ -149,7 +150,8 @@ def _typed(context: typer.Context) -> list[str]:
 
 def _refuse_beside_resume(context: typer.Context) -> None:
     """UsageError for options that would change the plan of a resumed run."""
-    typed = [name for name in _typed(context) if name not in options.ALLOWED_WITH_RESUME]
+    spelled = {one.name: one.opts[0] for one in context.command.params}
+    typed = [spelled[one] for one in _typed(context) if one not in options.ALLOWED_WITH_RESUME]
     if typed:
         among = ", ".join(f"--{name}" for name in sorted(options.ALLOWED_WITH_RESUME - {"resume"}))
         raise UsageError(
@@ -158,6 +160,12 @@ def _refuse_beside_resume(context: typer.Context) -> None:
             found=f"also {', '.join(sorted(typed))}",
             hint="leave the others out, or begin a new run without --resume",
         )
+
+
+def _refuse_without_resume(retry: bool, wanted: str) -> None:
+    """UsageError for --retry in a new run, in which nothing was tried yet."""
+    if retry:
+        raise UsageError("--retry is for a run that is resumed", wanted=f"{wanted} beside it")
 
 
 @app.command()
@@ -174,6 +182,8 @@ def run(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Run a plan file."""
+    if not resume:
+        _refuse_without_resume(retry, "--resume")
     asked = with_generators(read_file(plan, scale, budget), generators, fleet)
     fitted = forecast.fitted(asked)
     if fit := in_budget(asked, fitted):

@@ -74,8 +74,8 @@ def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
         raise UsageError(
             "a run on many machines takes a cluster, and a plan that says what for",
             wanted="--fleet ADDRESS, and --generators N or fleet: in the plan",
-            found=f"--fleet {address}" if address else "fleet: in the plan",
-            hint="docs/how-to/fleet.md",
+            found=f"--fleet {address} alone" if address else "no --fleet",
+            hint="see docs/how-to/fleet.md for both; dbdyno fleet check shows what a cluster has",
         )
     # Imported only here: Ray takes seconds to import, and is not installed everywhere.
     from dbdyno.fleet import fleet  # noqa: PLC0415 - see above
@@ -138,8 +138,8 @@ def more(
         if run.plan.design.time_s is None:
             raise UsageError(
                 f"nothing can be added to run {run.run_id}",
-                wanted="a run that was begun with --time, whose intervals leave room for more",
-                found=f"a run of {count(run.plan.design.blocks, 'block')}, which spend all of it",
+                wanted="a run that was begun with --time, which keeps a share of its 5 % for more",
+                found=f"a run of {count(run.plan.design.blocks, 'block')}, which use all of it",
                 hint="begin a new run with --time, or with more blocks",
             )
         if design is None or not evidence.completion(store, run.run_id).complete:

@@ -164,7 +164,8 @@ def _certified(measurements: Sequence[Measurement]) -> list[Text]:
         changed = listed(facts.changed)
         return [
             say(
-                "The generator's {quoted}; since then changed: {changed}. Run `dbdyno certify` again.",
+                "The generator's {quoted}; since then changed: {changed}. Run `dbdyno certify` "
+                "again.",
                 quoted=quoted,
                 changed=changed,
             )

@@ -41,6 +41,7 @@ def test_loopback_needs_no_token_but_its_own_name() -> None:
     refused = ask(app, "/", host="evil.example:8732")
     assert refused.status == 421
     assert "the runs" not in refused.text
+    assert "open it under one of them" in refused.text
 
 
 def test_every_answer_says_what_it_may_do() -> None:

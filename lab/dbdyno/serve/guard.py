@@ -174,7 +174,9 @@ class Guard:
         """What is answered instead of the page; None if the page may answer."""
         if not self._access.allows_host(request.headers.get("host", "")):
             return PlainTextResponse(
-                "This page answers to its own name only.\n", HTTPStatus.MISDIRECTED_REQUEST
+                "This page answers to 127.0.0.1, to localhost and, with --host, to that name:"
+                " open it under one of them.\n",
+                HTTPStatus.MISDIRECTED_REQUEST,
             )
         path = request.url.path
         if path == ENTER and request.method == "POST":

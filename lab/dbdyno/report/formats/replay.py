@@ -22,7 +22,7 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Result
-from dbdyno.report.numbers import NONE, change, found, what
+from dbdyno.report.numbers import NONE, found, interval, what
 from dbdyno.report.parts import Column, Items, Paragraph, Table, table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 from dbdyno.report.sections.method import generator_threads
@@ -142,13 +142,11 @@ def answer(replay: Replay) -> list[Text]:
 
 
 def difference(agreement: Agreement) -> Text:
-    """How the second ratio stands to the first: "differ: +3.1 % [+1.0 %, +5.2 %]"."""
+    """How the second ratio stands to the first: "differ: +3.1 % [+1.0, +5.2]"."""
     word = agreement.word.said
     if agreement.ratio is None:
         return word
-    text = change(agreement.ratio)
-    if agreement.low is not None and agreement.high is not None:
-        text = name(f"{text} [{change(agreement.low)}, {change(agreement.high)}]")
+    text = interval(agreement.ratio, agreement.low, agreement.high)
     if agreement.cells > 1:
         text = say("{change} adjusted for {cells} cells", change=text, cells=agreement.cells)
     return say("{word}: {change}", word=word, change=text)

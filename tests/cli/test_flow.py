@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,16 @@ def test_a_run_ends_with_the_verdict_and_where_the_report_is(
     for line in said.out.splitlines()[-2:]:
         assert Path(line.removeprefix("report:").strip()).is_file()
     assert said.err.startswith(f"run {run.run_id}: 6 trials, about ")
+
+
+def test_a_run_of_blocks_that_leaves_cells_open_says_what_to_try(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    begin(workspace)
+    assert "some cells are open" not in capsys.readouterr().err
+    begin(workspace, blocks=1)
+    assert "some cells are open; for narrower intervals begin a run" in capsys.readouterr().err
 
 
 def test_a_run_on_a_machine_whose_generator_did_not_pass_is_told_at_once(
@@ -414,6 +425,17 @@ def test_a_fleet_takes_an_address_and_a_plan_that_wants_it(workspace: Path) -> N
     with pytest.raises(UsageError, match="found: no --fleet"):
         flow.begin(wanted, workspace, "dbdyno run", PLAIN)
     assert runs(workspace) == []
+
+
+def test_the_command_that_resumes_a_run_of_a_fleet_names_its_cluster(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = flow._Machines("10.0.0.1:6379", Makers(), {}, lambda: None)
+    monkeypatch.setattr(flow, "_machines", lambda plan, address: nullcontext(made))
+    monkeypatch.setattr(runner, "run", made_bench(2, KeyboardInterrupt()))
+    with pytest.raises(Interrupted) as caught:
+        begin(workspace)
+    assert str(caught.value.hint).endswith(f"--workspace {workspace} --fleet 10.0.0.1:6379")
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:

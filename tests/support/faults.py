@@ -354,7 +354,7 @@ def _small(world: World, archive: TarballSource, patch: pytest.MonkeyPatch) -> I
     @contextmanager
     def machines(*others: object) -> Iterator[Any]:
         makers = replace(world.makers, open_instance=opened)
-        yield flow._Machines(makers, {}, lambda: None)
+        yield flow._Machines("", makers, {}, lambda: None)
 
     @contextmanager
     def on_console(*others: object) -> Iterator[SimulatedProgress]:

@@ -50,10 +50,12 @@ class _Machines(NamedTuple):
     """What makes servers and load for a run, here or on a cluster.
 
     Attributes:
+        address: of the cluster; empty without one.
         environment: what is told of the machines of a cluster.
         release: gives them back; nothing can be measured from then on.
     """
 
+    address: str
     makers: Makers
     environment: dict[str, str]
     release: Callable[[], None]
@@ -68,7 +70,7 @@ def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
         LoadError: the cluster cannot carry the plan.
     """
     if not address and not plan.fleet.is_wanted:
-        yield _Machines(Makers(), {}, lambda: None)
+        yield _Machines("", Makers(), {}, lambda: None)
         return
     if not address or not plan.fleet.is_wanted:
         raise UsageError(
@@ -84,7 +86,7 @@ def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
         found = stack.enter_context(fleet.machines(plan, address))
         for named, about in found.environment.items():
             note(f"{named}: {about}")
-        yield _Machines(found.makers, found.environment, stack.close)
+        yield _Machines(address, found.makers, found.environment, stack.close)
 
 
 def begin(
@@ -145,7 +147,7 @@ def more(
         if design is None or not evidence.completion(store, run.run_id).complete:
             raise UsageError(
                 f"run {run.run_id} is not complete",
-                hint=f"finish it first: {_resume_command(run, workspace)}",
+                hint=f"finish it first: {_command('compare --resume', run, workspace, fleet)}",
             )
         so_far = store.blocks_begun(run.run_id)
         if so_far >= BLOCKS_LOOKED_AHEAD:
@@ -236,12 +238,17 @@ def _run(
         machines.release()
     if ended_by is None or store.done(run.run_id):
         judgement = _report(of_stored(store, run, workspace), options)
-    if ended_by is None:
-        _raise_if_incomplete(store, run, workspace)
-        if run.plan.design.time_s is not None and any(map(is_open, judgement.verdicts)):
-            note(f"to add time to this run: {_command('more', run, workspace)} --time TIME")
+    resume = _command("compare --resume", run, workspace, machines.address)
+    if ended_by is not None:
+        _raise_with_resume_command(ended_by, store, run, resume)
+    _raise_if_incomplete(store, run, resume)
+    if not any(map(is_open, judgement.verdicts)):
+        return
+    if run.plan.design.time_s is None:
+        note("some cells are open; for narrower intervals begin a run of more blocks")
     else:
-        _raise_with_resume_command(ended_by, store, run, workspace)
+        more = _command("more", run, workspace, machines.address)
+        note(f"to add time to this run: {more} --time TIME")
 
 
 def _measure(
@@ -320,7 +327,7 @@ def _announcement(run: StoredRun) -> str:
 
 
 def _raise_with_resume_command(
-    ended_by: DbdynoError | KeyboardInterrupt, store: Store, run: StoredRun, workspace: Path
+    ended_by: DbdynoError | KeyboardInterrupt, store: Store, run: StoredRun, resume: str
 ) -> NoReturn:
     completion = evidence.completion(store, run.run_id)
     stored = f"{completion.done} of {count(completion.planned, 'trial')} are stored"
@@ -328,13 +335,13 @@ def _raise_with_resume_command(
         raise Interrupted(
             "the run was interrupted",
             found=f"{stored}; nothing stored is measured again",
-            hint=f"to go on: {_resume_command(run, workspace)}",
+            hint=f"to go on: {resume}",
         )
-    note(f"{stored}; to go on: {_resume_command(run, workspace)}")
+    note(f"{stored}; to go on: {resume}")
     raise ended_by
 
 
-def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
+def _raise_if_incomplete(store: Store, run: StoredRun, resume: str) -> None:
     """Raises LoadError for a run with failed trials; its report is written all the same."""
     completion = evidence.completion(store, run.run_id)
     if completion.complete:
@@ -345,14 +352,11 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     raise LoadError(
         f"{len({m.trial.key for m in failed})} of {count(completion.planned, 'trial')} failed",
         found=failed[-1].failure if failed else None,
-        hint=f"to measure them again: {_resume_command(run, workspace)}",
+        hint=f"to measure them again: {resume}",
     )
 
 
-def _resume_command(run: StoredRun, workspace: Path) -> str:
-    return _command("compare --resume", run, workspace)
-
-
-def _command(command: str, run: StoredRun, workspace: Path) -> str:
+def _command(command: str, run: StoredRun, workspace: Path, fleet: str) -> str:
     typed = [*command.split(), run.run_id, "--workspace", str(workspace)]
+    typed += ["--fleet", fleet] if fleet else []
     return shlex.join(["dbdyno", *typed])

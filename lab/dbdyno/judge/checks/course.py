@@ -276,7 +276,9 @@ def later_cut(cell: Cell, steadiness: Steadiness) -> Finding | None:
             cut=steadiness.found.cut_s,
             seconds=steadiness.warmup_s + steadiness.found.cut_s,
         ),
-        advice=say("raise trial.warmup, or let each trial wait with warmup: auto"),
+        advice=say(
+            "warm up for longer (--warmup, trial.warmup), or let each trial wait with warmup: auto"
+        ),
         cell=cell,
     )
 

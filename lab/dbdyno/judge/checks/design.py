@@ -176,7 +176,7 @@ def few_blocks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Find
                 good=BLOCKS_FEW,
                 least=BLOCKS_MIN,
             ),
-            advice=say("plan more blocks: design.blocks of {good} or more", good=BLOCKS_FEW),
+            advice=say("plan {good} blocks or more (--blocks, design.blocks)", good=BLOCKS_FEW),
         )
 
 
@@ -197,7 +197,8 @@ def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
                 shortest=min(short),
             ),
             advice=say(
-                "use trial.window_s of 60 or more; checkpoints and flushes do not fit in less"
+                "use windows of a minute or more (--window, trial.window); checkpoints and flushes "
+                "do not fit in less"
             ),
         )
 
@@ -328,7 +329,7 @@ def _started_again(measurements: Sequence[Measurement]) -> Iterator[Finding]:
                         arm=arm,
                         block=block + 1,
                     ),
-                    advice=say("run one more block"),
+                    advice=say("measure again with one block more"),
                 )
 
 
@@ -352,7 +353,9 @@ def _paused(measurements: Sequence[Measurement]) -> Iterator[Finding]:
                     block=block + 1,
                     usual=usual_s,
                 ),
-                advice=say("the machine may have been another by then; run one more block"),
+                advice=say(
+                    "the machine may have been another by then; measure again with one block more"
+                ),
             )
 
 

@@ -209,6 +209,6 @@ def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator
                 baseline=baseline,
                 wanted=listed(sorted(wanted)),
             ),
-            advice=say("remove the systems' folders in the workspace, and begin a new run"),
+            advice=say("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
             system=system,
         )

@@ -102,7 +102,7 @@ HINTS: Final[Mapping[int, str]] = {
     1021: DISK,
     1040: "raise max_connections in the system's settings, or lower the threads",
     1044: "grant the load user all rights on the database",
-    1045: "check the user and the password; for a server of the lab's own, remove its folder",
+    1045: "check the user and the password; for a server that dbdyno starts: dbdyno runs clean",
     1049: "create the database, or name an existing one",
     1062: "the tables hold rows already: drop them, then load again",
     1050: "the tables are there already: drop them, then load again",
@@ -121,7 +121,7 @@ WORDS: Final[Mapping[str, str]] = {
     "Connection refused": HINTS[2003],
     "No space left": DISK,
     "Too many open files": "raise the limit: ulimit -n, at least threads + 100",
-    "open files": "raise the limit of open files where the lab is started, or lower the threads",
+    "open files": "raise the limit of open files where dbdyno is started, or lower the threads",
     "auth": "give the user mysql_native_password or caching_sha2_password",
 }
 LIMITS: Final = "set what is named in the system's settings, or lower the threads or the tables"

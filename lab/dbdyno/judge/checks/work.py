@@ -157,7 +157,7 @@ def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
         "step-undone",
         Level.DOUBTFUL,
         say("the trial began without what the plan asks for: {steps}", steps=steps),
-        say("give the lab the right to it or the step more time, or leave it out of the plan"),
+        say("give dbdyno the right to it or the step more time, or leave it out of the plan"),
     )
 
 

@@ -383,7 +383,7 @@ TIMELINES: Final = (
         (say("server"), lambda sample: sample.server_cpu),
         (say("all other processes"), _others),
         say(
-            "All other processes are the load generator, the lab and whatever else ran; the shaded "
+            "All other processes are the load generator, dbdyno and whatever else ran; the shaded "
             "seconds are the warm-up."
         ),
     ),

@@ -251,7 +251,7 @@ def _own_name(site: Site) -> str:
         raise ServerError(
             f"{site.label}: PostgreSQL runs only for users that have a name",
             found=f"user id {os.geteuid()}, which has none",
-            hint="run the lab as a user of the system's user list",
+            hint="run dbdyno as a user of the system's user list",
         ) from error
     quoted = name.replace('"', '""')
     return f'"{quoted}"'

@@ -244,7 +244,7 @@ def mirror(folder: Path) -> str:
         "this server comes in Debian packages, and apt knows no Debian mirror here",
         wanted="a source of Debian's main packages in apt's sources",
         found="none" if not said.strip() else "sources of other packages only",
-        hint="run the lab on Debian, or unpack the server by hand and name it as path:/folder",
+        hint="run dbdyno on Debian, or unpack the server by hand and name it as path:/folder",
     )
 
 

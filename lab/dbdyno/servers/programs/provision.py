@@ -214,7 +214,7 @@ def _check_machine(entry: Obtainable) -> None:
             f"{entry.reference} is built for another machine",
             wanted="Linux x86_64",
             found=f"{system} {machine}",
-            hint="run the lab on a Linux x86_64 machine",
+            hint="run dbdyno on a Linux x86_64 machine",
         )
 
 

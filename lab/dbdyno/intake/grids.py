@@ -67,7 +67,7 @@ def _checked(
                 f"line {line} of {source}: a row of another length than its table",
                 wanted=f"{width} cells, as in the heading",
                 found=f"{len(row)}: {' | '.join(row)[:100]}",
-                hint="is a cell missing, or one that holds a separator? mend the row",
+                hint="is a cell missing, or one that holds a separator? correct the row",
             )
     heading, *body = (tuple(row) for row in rows)
     return Grid(heading, tuple(body), tuple(lines[1:]), lines[0], caption)

@@ -149,7 +149,7 @@ def _threads(path: Path, said: dict[str, str], run: Recorded) -> int:
             f"{path}: its name and its text have different threads",
             wanted=f"{threads}, as the name says",
             found=f"{run.threads} in the text",
-            hint="mend the name, or leave {threads} out of the pattern",
+            hint="correct the name, or leave {threads} out of the pattern",
         )
     return threads
 

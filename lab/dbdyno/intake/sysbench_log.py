@@ -153,7 +153,7 @@ def _take(run: LoggedRun, line: str, number: int, source: str) -> bool:
                 f"line {number} of {source} cannot be read",
                 wanted="sysbench's line of rates",
                 found=line[:120],
-                hint="is it cut off, or of a fork that prints something else? mend or remove it",
+                hint="is it cut off, or of a fork that prints something else? correct or remove it",
             )
         run.intervals.append(interval)
         return True

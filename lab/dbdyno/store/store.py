@@ -367,7 +367,7 @@ def opened(workspace: Path) -> Store:
             "this workspace holds no run yet",
             wanted=f"a folder with {FILE_NAME}",
             found=f"none in {workspace}",
-            hint="name the run's folder with --workspace",
+            hint="name the workspace with --workspace, or begin a run: dbdyno compare --help",
         )
     return Store.open(workspace)
 

@@ -49,6 +49,15 @@ def test_the_help_of_compare_is_as_agreed(
     assert (status, out) == (0, golden.read_text())
 
 
+@pytest.mark.parametrize("group", ["", "runs", "servers", "plan", "workload", "fleet"])
+def test_no_line_of_a_list_of_commands_is_cut(
+    group: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run(*group.split(), "--help", capsys=capsys)
+    assert "..." not in out.partition("Commands:")[2]
+
+
 def test_help_speaks_the_language_of_the_environment(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -215,7 +215,7 @@ def report(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Judge a stored run or a bundle again and write its report again."""
+    """Judge a stored run or a bundle again. Its report is written again."""
     flow.report(run_id, workspace, ReportOptions(output, lang))
 
 

@@ -52,7 +52,7 @@ def command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Hold a published comparison's numbers, sentences and set-up against each other."""
+    """Hold a published comparison against itself. Its numbers, its sentences, its set-up."""
     if bool(files) == (own_run is not None):
         raise UsageError(
             "what is to be audited?",

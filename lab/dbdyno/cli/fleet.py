@@ -35,7 +35,7 @@ def check(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Look at every node: what it can run, its clock, and the way to each other one."""
+    """Look at every node. What it can run, its clock, and the way to each other one."""
     from dbdyno.fleet import check, cluster  # noqa: PLC0415 - Ray takes seconds to import
 
     with cluster.connected(address):

@@ -42,7 +42,7 @@ def gate_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Fail if a run proves a system slower than allowed: exit status 3."""
+    """Fail if a run proves a system slower than allowed. Exit status 3."""
     asked = None if fail_if_slower is None else share(fail_if_slower)
     judged = api.load(run, workspace)
     slower_max = judged.plan.design.margin if asked is None else asked

@@ -51,7 +51,7 @@ plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
 
 @plan_app.command("show")
 def show(plan: options.PlanFile, scale: options.Scale = "", budget: options.Budget = None) -> None:
-    """Show what a plan would run: cells, time, disk, and what differences it can detect."""
+    """Show what a plan would run. Cells, time, disk, and what differences it can detect."""
     sys.stdout.write(described(read_file(plan, scale, budget)))
 
 

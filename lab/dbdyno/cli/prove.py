@@ -41,7 +41,7 @@ def prove_durability(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Kill a server under load (kill -9) and look for every acknowledged commit."""
+    """Kill a server under load and look for lost commits. It is killed by kill -9."""
     spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
     with tempfile.TemporaryDirectory(prefix="dbdyno-durability-") as temporary:
         folder = Path(temporary)
@@ -121,7 +121,7 @@ def prove_generator(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Try the load generator on servers whose truth is known, and this machine."""
+    """Try the load generator and this machine. The truth of the servers is known."""
     made = certify.certify(note)
     sys.stdout.write(render(CertificateResult(made), output, lang))
     if not made.passed:

@@ -42,7 +42,7 @@ def list_runs(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """List all runs, the newest first: what was asked, how far it came, what it takes."""
+    """List all runs, the newest first. What was asked, how far it came, what it takes."""
     with opened(workspace) as store:
         kept = KeptRuns(tuple(_kept(store, workspace)), _size(workspace / SYSTEMS))
     sys.stdout.write(render(kept, output, lang))
@@ -55,7 +55,7 @@ def show(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Show one run: command, systems, cells, how far it came, where its report is."""
+    """Show one run. Command, systems, cells, how far it came, where its report is."""
     with opened(workspace) as store:
         run = find(store, run_id)
         (one,) = (kept for kept in _kept(store, workspace) if kept.run_id == run.run_id)
@@ -69,7 +69,7 @@ def remove(
     yes: options.Yes = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Remove runs from the workspace, with their measurements and reports."""
+    """Remove runs with their measurements and reports."""
     with opened(workspace) as store, ExitStack() as held:
         chosen = dict.fromkeys(run_ids)
         if unknown := [one for one in chosen if one not in store.run_ids()]:
@@ -98,7 +98,7 @@ def clean(
     yes: options.Yes = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Remove servers' data; all results are kept, and the next run loads its rows again."""
+    """Remove servers' data. All results are kept, and the next run loads its rows again."""
     folders = sorted(one for one in (workspace / SYSTEMS).glob("*") if one.is_dir())
     with ExitStack() as held:
         free = []

@@ -25,7 +25,7 @@ app = typer.Typer(help="The servers dbdyno can get, and those kept running.", no
 
 @app.command("list")
 def list_known() -> None:
-    """List the servers that can be downloaded: reference, source, size, cached or not."""
+    """List the servers that can be downloaded. Reference, source, size, cached or not."""
     _print_columns(
         [
             (
@@ -73,7 +73,7 @@ def stop(name: options.ServerName = None, workspace: options.Workspace = options
 
 @app.command()
 def status(workspace: options.Workspace = options.WORKSPACE) -> None:
-    """Say which servers run here: name, reference, state, pid, address, since when."""
+    """Say which servers run here. Name, reference, state, pid, address, since when."""
     found = kept.all_of(workspace)
     if not found:
         note(f"no server was started in {workspace}")
@@ -86,7 +86,7 @@ def open_shell(
     name: options.ServerName = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Log in to a server that was started, with its product's own client."""
+    """Log in to a server that was started. Its product's own client is used."""
     arguments = list(context.args)
     if name is not None and name.startswith("-"):  # an option of the client, and no name
         arguments.insert(0, name)

@@ -40,7 +40,7 @@ def pack(
     out: options.Out = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Write all evidence behind a run's verdicts into one file."""
+    """Write all evidence of a run into one file."""
     evidence = api.load(run, workspace).evidence
     path = out if out is not None else Path(f"{evidence.run.run_id}{bundle.SUFFIX}")
     digest = bundle.write(path, evidence.run, evidence.measurements, evidence.earlier)
@@ -119,7 +119,7 @@ def export_command(
     csv: options.Csv = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Write a stored run as tables: trials, seconds, counters, settings, costs."""
+    """Write a stored run as tables. They hold trials, seconds, counters, settings, costs."""
     from dbdyno.export import files  # noqa: PLC0415 - polars is not loaded by other commands
     from dbdyno.export.files import Format  # noqa: PLC0415
 
@@ -150,7 +150,7 @@ def import_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Import logs or tables of results of other tools as a run."""
+    """Import results of other tools as a run. They are logs or tables."""
     said = mapping_of(mapping) if mapping else Mapping()
     plan, measurements = imported(paths, title, said, pattern)
     command_line = shlex.join(["dbdyno", *sys.argv[1:]])

@@ -37,7 +37,7 @@ def check(file: File) -> None:
 def try_it(
     file: File, reference: options.Reference, settings: options.ServerSettings = None
 ) -> None:
-    """Start a server, make the template's tables, and print ten of its events."""
+    """Try a template on a real server. Its tables are made, ten of its events printed."""
     made = lua(_read(file), file.name)
     open.check(reference)
     if is_endpoint(reference):

@@ -8,6 +8,9 @@
 //!
 //! [`Scanner`] cuts bytes into packets; [`ReplyState`] knows which packet comes next and what it
 //! means, from the first bytes of a payload and its length.
+//!
+//! A server that ends a session may say so unasked, by an error behind a reply or, as packet number 0,
+//! before one. Such last words are no part of any reply: the end of the session follows them.
 
 use super::packet::{HEADER_LENGTH, Header, PAYLOAD_LENGTH_MAX};
 pub use super::response::ServerError;
@@ -129,6 +132,8 @@ pub struct Scanner {
     reply: ReplyState,
     sequence: u8,
     any_number: bool,
+    /// Whether the packet at hand comes before the reply: it must be a server's last words.
+    is_unasked: bool,
     cut: Cut,
 }
 
@@ -137,7 +142,7 @@ impl Scanner {
     #[must_use]
     pub fn new(deprecate_eof: bool) -> Self {
         let (reply, cut) = (ReplyState::new(deprecate_eof), Cut::default());
-        Self { reply, sequence: 0, any_number: false, cut }
+        Self { reply, sequence: 0, any_number: false, is_unasked: false, cut }
     }
 
     /// Whether packets may have any number. In the compressed protocol the frames' numbers keep the
@@ -157,6 +162,7 @@ impl Scanner {
     pub fn begin_at(&mut self, shape: ReplyShape, sequence: u8) {
         self.reply.begin(shape);
         self.sequence = sequence;
+        self.is_unasked = false;
         self.cut.forget();
     }
 
@@ -185,18 +191,18 @@ impl Scanner {
 
     fn follow(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
         let mut rest = bytes;
-        if self.reply.stage == Stage::Idle && !rest.is_empty() {
-            return Err(ScanError::Trailing { count: rest.len() });
+        if self.reply.stage == Stage::Idle {
+            return end(rest).map(|()| None);
         }
         while !rest.is_empty() {
             if self.reply.stage == Stage::Rows && !self.cut.is_open() {
                 rest = &rest[self.skip_rows(rest)..];
             }
-            let Some(outcome) = self.take_packet(&mut rest)? else { continue };
-            if !rest.is_empty() {
-                return Err(ScanError::Trailing { count: rest.len() });
+            let Some(mut outcome) = self.take_packet(&mut rest)? else { continue };
+            if let Outcome::Done(summary) = &mut outcome {
+                summary.bytes -= rest.len() as u64;
             }
-            return Ok(Some(outcome));
+            return end(rest).map(|()| Some(outcome));
         }
         Ok(None)
     }
@@ -227,7 +233,7 @@ impl Scanner {
         {
             *rest = later;
             self.check(header)?;
-            return self.reply.take(payload, payload.len());
+            return self.take(payload, payload.len());
         }
         if self.cut.header_filled < HEADER_LENGTH {
             let Some(header) = self.cut.take_header(rest) else { return Ok(None) };
@@ -240,16 +246,37 @@ impl Scanner {
         let error = std::mem::take(&mut self.cut.error);
         let head = self.cut.head;
         let head = if error.is_empty() { &head[..self.cut.head_filled] } else { &error[..] };
-        self.reply.take(head, self.cut.total)
+        self.take(head, self.cut.total)
+    }
+
+    fn take(&mut self, head: &[u8], total: usize) -> Result<Option<Outcome>, ScanError> {
+        if !std::mem::take(&mut self.is_unasked) {
+            return self.reply.take(head, total);
+        }
+        if head.first() == Some(&ERR) {
+            return Ok(None);
+        }
+        Err(ScanError::Sequence { expected: self.sequence, found: 0 })
     }
 
     fn check(&mut self, header: Header) -> Result<(), ScanError> {
-        if header.sequence != self.sequence && !self.any_number {
+        if header.sequence == self.sequence || self.any_number {
+            self.sequence = header.sequence.wrapping_add(1);
+        } else if header.sequence == 0 && self.reply.is_at_beginning() {
+            self.is_unasked = true;
+        } else {
             return Err(ScanError::Sequence { expected: self.sequence, found: header.sequence });
         }
-        self.sequence = header.sequence.wrapping_add(1);
         self.reply.check_length(header.length)
     }
+}
+
+/// Behind a reply nothing may stand but a server's last words.
+fn end(mut rest: &[u8]) -> Result<(), ScanError> {
+    while let Some((_, [ERR, ..], later)) = whole_packet(rest) {
+        rest = later;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(ScanError::Trailing { count: rest.len() }) }
 }
 
 /// A packet that holds a whole payload and has arrived completely, and what comes behind it.
@@ -327,6 +354,10 @@ impl ReplyState {
             ReplyShape::Prepare => Stage::PrepareFirst,
             ReplyShape::Text | ReplyShape::Binary => Stage::First,
         };
+    }
+
+    fn is_at_beginning(&self) -> bool {
+        matches!(self.stage, Stage::First | Stage::PrepareFirst)
     }
 
     /// Refuses a packet that is too long for its place, before its bytes are waited for.

@@ -101,8 +101,8 @@ impl Scanner {
 
     fn follow(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
         let mut rest = bytes;
-        if !self.is_awaited && !rest.is_empty() {
-            return Err(ScanError::Trailing { count: rest.len() });
+        if !self.is_awaited {
+            return end(rest).map(|()| None);
         }
         while !rest.is_empty() {
             if self.header_filled == 0 {
@@ -111,7 +111,7 @@ impl Scanner {
                     check(kind, payload.len())?;
                     rest = later;
                     if self.take(kind, payload) {
-                        return self.end(rest);
+                        return end(rest).map(|()| Some(self.outcome()));
                     }
                     continue;
                 }
@@ -122,7 +122,7 @@ impl Scanner {
             self.kept = kept;
             self.kept.clear();
             if is_over {
-                return self.end(rest);
+                return end(rest).map(|()| Some(self.outcome()));
             }
         }
         Ok(None)
@@ -220,19 +220,20 @@ impl Scanner {
         }
     }
 
-    fn end(&mut self, mut rest: &[u8]) -> Result<Option<Outcome>, ScanError> {
-        // What a server says unasked at any time, such as its last words, is no part of a reply.
-        while let Some((b'A' | b'E' | b'N' | b'S', _, later)) = whole_message(rest) {
-            rest = later;
-        }
-        if !rest.is_empty() {
-            return Err(ScanError::Trailing { count: rest.len() });
-        }
-        Ok(Some(match self.error.take() {
+    fn outcome(&mut self) -> Outcome {
+        match self.error.take() {
             Some(error) => Outcome::Failed(error),
             None => Outcome::Done(self.summary),
-        }))
+        }
     }
+}
+
+/// Behind a reply stands only what a server says unasked at any time, such as its last words.
+fn end(mut rest: &[u8]) -> Result<(), ScanError> {
+    while let Some((b'A' | b'E' | b'N' | b'S', _, later)) = whole_message(rest) {
+        rest = later;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(ScanError::Trailing { count: rest.len() }) }
 }
 
 /// Refuses a message that has no place in a reply, or is too long for what it is.
@@ -338,8 +339,11 @@ mod tests {
         }
         let more = [rows(1), b"Z".to_vec()].concat();
         assert_eq!(scanned(&more, &[]), Err(ScanError::Trailing { count: 1 }));
-        let last_words = [rows(1), b"E\0\0\0\x0cSFATAL\0\0".to_vec()].concat();
-        assert!(matches!(scanned(&last_words, &[]), Ok(Some(Outcome::Done(_)))));
+        let last_words = b"E\0\0\0\x0cSFATAL\0\0";
+        let behind = [rows(1), last_words.to_vec()].concat();
+        assert!(matches!(scanned(&behind, &[]), Ok(Some(Outcome::Done(_)))));
+        // In a record of TLS of its own.
+        assert_eq!(Scanner::default().feed(last_words), Ok(None));
         assert_eq!(Scanner::default().feed(b"Z"), Err(ScanError::Trailing { count: 1 }));
     }
 

@@ -231,6 +231,50 @@ fn a_scanner_follows_one_reply_after_another() {
     assert_eq!(scanner.feed(&[1]), Err(ScanError::Trailing { count: 1 }));
 }
 
+/// ERR 4031 as packet number 0: what MySQL 8 says before it closes a session that rested too long.
+const DISCONNECTED: &[u8] = b"\x0b\0\0\0\xff\xbf\x0f#HY000go";
+
+#[test]
+fn the_last_words_of_a_server_are_no_part_of_a_reply() {
+    let mut shut_down = DISCONNECTED.to_vec();
+    shut_down[3] = 7;
+    for sample in [
+        prepare_sample(true, 1, 1),
+        result_set_sample(ReplyShape::Text, true, &[b"row".to_vec()], 1, false),
+        result_set_sample(ReplyShape::Binary, false, &[], 1, true),
+    ] {
+        for last_words in [DISCONNECTED, &shut_down[..]] {
+            let mut scanner = Scanner::new(sample.deprecate_eof);
+            scanner.begin(sample.shape);
+            let bytes = [&sample.bytes[..], last_words].concat();
+            assert_eq!(scanner.feed(&bytes), Ok(Some(sample.outcome.clone())));
+            // In a frame or a record of their own.
+            assert_eq!(scanner.feed(last_words), Ok(None));
+        }
+        let bytes = [DISCONNECTED, &sample.bytes[..]].concat();
+        check(&Sample { outcome: before(sample.outcome), bytes, ..sample });
+    }
+}
+
+/// The outcome of a reply behind [`DISCONNECTED`], whose bytes arrived with it.
+fn before(mut outcome: Outcome) -> Outcome {
+    if let Outcome::Done(summary) = &mut outcome {
+        summary.bytes += DISCONNECTED.len() as u64;
+    }
+    outcome
+}
+
+#[test]
+fn only_last_words_may_come_out_of_turn() {
+    let ok = b"\x07\0\0\0\0\0\0\x02\0\0\0";
+    for length in [1, ok.len()] {
+        let mut scanner = Scanner::new(true);
+        scanner.begin(ReplyShape::Text);
+        let found = ok.chunks(length).find_map(|part| scanner.feed(part).transpose());
+        assert_eq!(found, Some(Err(ScanError::Sequence { expected: 1, found: 0 })));
+    }
+}
+
 #[test]
 fn a_begin_forgets_a_reply_that_was_cut() {
     let sample = result_set_sample(ReplyShape::Text, true, &[b"row".to_vec()], 1, false);

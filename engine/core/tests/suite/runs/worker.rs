@@ -104,6 +104,28 @@ fn an_idle_connection_may_be_closed() {
     }
 }
 
+fn a_server_may_end_a_session_behind_a_reply<R: Reactor>() {
+    let (near, mut peer) = UnixStream::pair().unwrap();
+    let server = std::thread::spawn(move || {
+        assert!(peer.read(&mut [0; 512]).unwrap() > 4);
+        peer.write_all(&[OK, DISCONNECTED].concat()).unwrap();
+    });
+    let (end, intervals) =
+        load::<R>(vec![near.into()], 1, u64::MAX, Pause::never(), Reconnect::default());
+    server.join().unwrap();
+    let failure = end.failure.expect("the connection was lost");
+    assert_eq!(failure.code, Some(CONNECTION_LOST), "{}: {failure}", R::NAME);
+    assert_eq!(intervals.iter().map(|interval| interval.events).sum::<u64>(), 1);
+}
+
+#[test]
+fn a_session_may_end_behind_a_reply() {
+    a_server_may_end_a_session_behind_a_reply::<Epoll>();
+    if io_uring_is_allowed() {
+        a_server_may_end_a_session_behind_a_reply::<Uring>();
+    }
+}
+
 /// Answers each request some milliseconds later, until none comes for a while; gives their number, and
 /// closes the connection.
 fn answer_until_a_pause(mut peer: UnixStream) -> u64 {

@@ -66,11 +66,17 @@ impl Socket {
     }
 }
 
-/// Tries every address of the host; the error is that of the last.
 fn connect_tcp(host: &str, port: u16, clock: &Clock) -> io::Result<TcpStream> {
+    connect_to_any(&addresses(host, port, clock)?, clock)
+}
+
+/// Tries one address after another, each for its share of the time that is left: the first may swallow
+/// whatever is sent to it. The error is that of the last.
+fn connect_to_any(addresses: &[SocketAddr], clock: &Clock) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in addresses(host, port, clock)? {
-        match connect_to(&address, clock) {
+    let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+    for (address, left) in addresses.iter().zip((1..=count).rev()) {
+        match connect_to(address, &clock.share(left)) {
             Ok(stream) => return Ok(stream),
             Err(error) => failure = error,
         }
@@ -169,5 +175,28 @@ impl From<Socket> for OwnedFd {
             Socket::Tcp(stream) => stream.into(),
             Socket::Unix(stream) => stream.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Timeouts;
+    use super::*;
+    use rustix::net::listen;
+    use std::net::TcpListener;
+
+    #[test]
+    fn an_address_that_swallows_all_leaves_time_for_the_next() {
+        let bind = || TcpListener::bind("127.0.0.1:0").expect("a port");
+        let (silent, open) = (bind(), bind());
+        let at = |listener: &TcpListener| listener.local_addr().expect("its address");
+        listen(&silent, 0).expect("a short backlog");
+        let mut waiting = Vec::new();
+        while let Ok(one) = TcpStream::connect_timeout(&at(&silent), Duration::from_millis(100)) {
+            waiting.push(one);
+        }
+        let clock = Clock::start(&Timeouts::of_login(Duration::from_secs(2)));
+        let stream = connect_to_any(&[at(&silent), at(&open)], &clock).expect("a connection");
+        assert_eq!(stream.peer_addr().expect("its address"), at(&open));
     }
 }

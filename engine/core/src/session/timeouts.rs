@@ -76,6 +76,14 @@ impl Clock {
         Self { timeouts: timeouts.clone(), login_ends: Some(Instant::now() + timeouts.login) }
     }
 
+    /// The same clock for the next of so many attempts: it has its share of the time that is left.
+    pub(super) fn share(&self, attempts: u32) -> Self {
+        let now = Instant::now();
+        let ends = [self.timeouts.until, self.login_ends].into_iter().flatten().min();
+        let login_ends = ends.map(|end| now + end.saturating_duration_since(now) / attempts);
+        Self { timeouts: self.timeouts.clone(), login_ends }
+    }
+
     /// The login is over: its limits no longer hold.
     pub(super) const fn logged_in(&mut self) {
         self.login_ends = None;

@@ -233,6 +233,16 @@ fn a_run_at_a_rare_rate_ends_at_its_limit_of_events_or_of_time() {
 }
 
 #[test]
+fn a_rate_that_nobody_can_follow_does_not_hold_up_the_end() {
+    let changes = json!({"rate_per_s": 5e8, "arrival": "uniform"});
+    let record = simulate(answering_after_ms(500), &changes);
+    let arrivals = total(&record, "arrivals");
+    assert!(arrivals < 10_000_000, "{arrivals} were noted");
+    assert_eq!(arrivals, total(&record, "events") + record.unserved + record.unfinished);
+    assert_eq!((total(&record, "events"), record.stopped_by), (8, "time"));
+}
+
+#[test]
 fn a_connection_thinks_between_its_events() {
     let changes = json!({"think_time_ms": [10, 20], "connections": 10, "window_s": 1.5});
     let record = simulate(answering_after_ms(5), &changes);

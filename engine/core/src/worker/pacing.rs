@@ -28,6 +28,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// Events that are noted as due at one look: at a rate that this thread cannot follow, more fall due while
+/// it notes them, and it would never look at anything else.
+const NOTED_MAX: u32 = 1 << 16;
 /// Streams of a run's seed from here on belong to think times.
 const THINKING: u64 = 1 << 41;
 
@@ -314,10 +317,13 @@ impl<R: Reactor> Worker<'_, R> {
     }
 
     /// Notes all that has fallen due since the clock was read last, in its order, before anything that
-    /// came later is recorded.
+    /// came later is recorded; of very many events the first ones.
     #[inline(never)]
     pub(super) fn fall_due(&mut self) {
-        while self.next_ns <= self.now_ns {
+        for _ in 0..NOTED_MAX {
+            if self.next_ns > self.now_ns {
+                return;
+            }
             if !self.pacing.is_warm && self.next_ns == self.pacing.warmup_ns {
                 self.leave_the_warmup();
             } else {

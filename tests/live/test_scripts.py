@@ -222,6 +222,31 @@ def test_an_event_may_open_its_own_connections(shell: Shell) -> None:
     assert "        read:                            200\n" in ended.stdout
 
 
+PARTED = """
+function thread_init() con = sysbench.sql.driver():connect() end
+local function count()
+  print(con:query_row("SELECT COUNT(*) FROM information_schema.processlist"))
+end
+function event(thread)
+  if thread == 0 then
+    ffi.C.usleep(300000)
+    con:disconnect()
+    ffi.C.usleep(600000)
+  else
+    count()
+    ffi.C.usleep(600000)
+    count()
+  end
+end
+"""
+
+
+def test_a_connection_that_a_script_closes_is_closed_at_once(shell: Shell) -> None:
+    ended = shell("script.lua --verbosity=1 --threads=2 --events=2 run", PARTED)
+    before, after = map(int, ended.stdout.split())
+    assert after == before - 1, ended
+
+
 ERRORS = """
 function sysbench.hooks.sql_error_ignorable(e)
   print("hook", e.sql_errno, e.sql_state, e.sql_errmsg, e.query, e.connection, e.errcode)

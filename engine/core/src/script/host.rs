@@ -167,7 +167,7 @@ extern "C" fn disconnect(at: *mut Host, number: u32) {
         return;
     }
     if caller.task.looped == number {
-        // The loop closes its session when another one takes its place.
+        // The loop closes its session as soon as it is told.
         (caller.task.looped, caller.task.parted) = (0, number);
     }
     caller.connections.close(number);

@@ -122,6 +122,11 @@ impl ScriptThread {
         self.looped.is_some()
     }
 
+    /// Whether the script has closed the connection that the loop has.
+    pub(crate) fn has_parted(&self) -> bool {
+        self.state.host.caller.task.parted != 0
+    }
+
     /// Where the bytes of the answer are to be kept, if the script may read them.
     pub(crate) fn kept(&mut self) -> Option<&mut Vec<u8>> {
         if self.reply != Reply::Text {

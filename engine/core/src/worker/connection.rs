@@ -149,6 +149,12 @@ impl Connection {
         self.script.as_ref().is_none_or(|script| script.is_looped())
     }
 
+    /// Whether its script has closed it, and asked for no other yet.
+    #[must_use]
+    pub(super) fn has_parted(&self) -> bool {
+        self.script.as_ref().is_some_and(|script| script.has_parted())
+    }
+
     /// Begins an event of its script, which was due at `due_ns`.
     pub(super) fn draw_script(&mut self, due_ns: u64, now_ns: u64) -> Next {
         (self.due_ns, self.sent_ns, self.asked_ns) = (due_ns, now_ns, now_ns);

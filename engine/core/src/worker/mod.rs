@@ -428,7 +428,8 @@ impl<R: Reactor> Worker<'_, R> {
     /// run was stopped.
     pub(super) fn leave(&mut self, slot: usize) -> Result<(), Failure> {
         let connection = &mut self.connections[slot];
-        let is_mute = self.orders.control.is_over() || connection.is_gone();
+        let is_lost = connection.is_gone() && !connection.has_parted();
+        let is_mute = self.orders.control.is_over() || is_lost;
         if connection.is_scripted() && !is_mute && !connection.is_leaving() {
             return self.dismiss_script(slot);
         }

@@ -163,15 +163,22 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(true)
     }
 
-    /// Logs out, unless the server has closed the session already, and asks for another one.
+    /// Logs out and asks for another session.
     pub(super) fn renew(&mut self, slot: usize) -> Result<(), Failure> {
-        if !self.connections[slot].is_gone() {
-            let logout = self.connections[slot].logout();
-            self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
-            self.flush()?;
-        }
+        self.hang_up(slot)?;
         self.reconnect_slot(slot);
         Ok(())
+    }
+
+    /// Logs out, unless the server has closed the session already.
+    pub(super) fn hang_up(&mut self, slot: usize) -> Result<(), Failure> {
+        if self.connections[slot].is_gone() {
+            return Ok(());
+        }
+        let logout = self.connections[slot].logout();
+        self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
+        self.connections[slot].lose();
+        self.flush()
     }
 
     pub(super) fn reconnect_slot(&mut self, slot: usize) {

@@ -51,6 +51,9 @@ impl<R: Reactor> Worker<'_, R> {
     pub(super) fn drawn(&mut self, slot: usize, mut next: Next) -> Result<Drawn, Failure> {
         loop {
             self.book(slot);
+            if self.connections[slot].has_parted() && !matches!(next, Next::Reconnects) {
+                self.hang_up(slot)?;
+            }
             let reaction = match next {
                 Next::Request => return Ok(Drawn::Request),
                 Next::Ended(counts) => {

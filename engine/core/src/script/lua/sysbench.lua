@@ -91,9 +91,14 @@ local function more_events()
   return task.goes_on ~= 0
 end
 
--- Waiting of a script that shares its thread with others must not hold those up.
+-- Waiting of a script that shares its thread with others must not hold those up, also when it has closed
+-- its connection.
+local function is_alone()
+  return task.looped == 0 and task.parted == 0
+end
+
 local function rest(microseconds)
-  if task.looped == 0 then
+  if is_alone() then
     return real_c.usleep(microseconds)
   end
   task.op, task.number = host.SLEEP, microseconds
@@ -106,7 +111,7 @@ ffi.cdef "int usleep(unsigned int); unsigned int sleep(unsigned int);"
 ffi.C = setmetatable({
   usleep = rest,
   sleep = function(seconds)
-    if task.looped == 0 then
+    if is_alone() then
       return real_c.sleep(seconds)
     end
     return rest(seconds * 1000000)

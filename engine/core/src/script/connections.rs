@@ -1,7 +1,7 @@
 //! The connections of one thread of a script, by number: sessions, prepared statements and last answers.
 
 use super::protocol::ScriptSession;
-use super::results::{ResultSpan, next_row, packet};
+use super::results::{ResultSpan, next_row, packet, result_at, result_of_postgres_at};
 use crate::driver::Driver;
 use crate::error::Failure;
 use crate::session::link::Link;
@@ -9,7 +9,6 @@ use crate::session::{Endpoint, PostgresSession, Session, Timeouts, Transport};
 use crate::spec::DatabaseSpec;
 use dbdyno_wire::mysql::result_set;
 use dbdyno_wire::postgres::message;
-use std::collections::VecDeque;
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -59,9 +58,9 @@ pub(super) struct Open {
     pub(super) reply: Vec<u8>,
     /// Where the next row begins in it, and its number.
     pub(super) row: (usize, u32),
-    /// The result that the script reads, and those behind it.
+    /// The result that the script reads, and how many stand behind it.
     pub(super) result: ResultSpan,
-    pub(super) more: VecDeque<ResultSpan>,
+    pub(super) more: u32,
     pub(super) deprecate_eof: bool,
     pub(super) sql_state: CString,
     pub(super) message: CString,
@@ -166,6 +165,15 @@ impl Connections {
 }
 
 impl Open {
+    /// Goes on to the result that begins at `start`; to an empty one if none can be read there.
+    pub(super) fn go_to_result(&mut self, driver: Driver, start: usize) {
+        let found = match driver {
+            Driver::Mysql => result_at(&self.reply, start, self.deprecate_eof),
+            Driver::Pgsql => result_of_postgres_at(&self.reply, start),
+        };
+        self.result = found.unwrap_or_default();
+    }
+
     /// Where the rows of the answer begin: behind the number of columns and their definitions.
     fn first_row(&self) -> Option<usize> {
         let mut at = self.result.start;

@@ -6,7 +6,7 @@
 use super::connections::{Connections, Open, Prepared, place};
 use super::log::Log;
 use super::protocol::{self, ScriptSession};
-use super::results::{ResultSpan, results_in, results_in_postgres};
+use super::results::ResultSpan;
 use super::task::{Happened, Happening, Op, SqlConnection, Task};
 use crate::driver::Driver;
 use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure};
@@ -16,7 +16,6 @@ use crate::time::clock::Clock;
 use crate::workload::event::Reply;
 use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::{ServerError, Summary};
-use std::collections::VecDeque;
 use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -123,7 +122,7 @@ fn connect(host: &mut Caller) -> bool {
         reply: Vec::new(),
         row: (0, 0),
         result: ResultSpan::default(),
-        more: VecDeque::new(),
+        more: 0,
         deprecate_eof,
         sql_state: CString::default(),
         message: CString::default(),
@@ -349,19 +348,15 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
         open.statements.push(Prepared { sql, id: (reply == Reply::Prepare).then_some(id) });
         return;
     }
-    open.more.clear();
+    open.more = summary.results.saturating_sub(1);
     open.result = ResultSpan {
-        start: 0,
         columns: usize::try_from(summary.columns).unwrap_or(0),
         rows: summary.rows,
         affected_rows: summary.affected_rows,
+        ..ResultSpan::default()
     };
-    if summary.results > 1 {
-        open.more = match host.connections.database.spec.driver {
-            Driver::Mysql => results_in(&open.reply, open.deprecate_eof),
-            Driver::Pgsql => results_in_postgres(&open.reply),
-        };
-        open.result = open.more.pop_front().unwrap_or_default();
+    if open.more > 0 {
+        open.go_to_result(host.connections.database.spec.driver, 0);
     }
     show_result(&mut host.task, open, asked);
     if reply == Reply::Binary {
@@ -381,14 +376,20 @@ fn show_result(task: &mut Task, open: &Open, asked: &SqlConnection) {
     task.columns = u32::try_from(open.result.columns).unwrap_or(u32::MAX);
     task.rows = open.result.rows;
     task.affected_rows = open.result.affected_rows;
-    task.more_results = u32::try_from(open.more.len()).unwrap_or(u32::MAX);
+    task.more_results = open.more;
 }
 
 /// Goes on to the next result of the last text; one without columns when there is none.
 fn next_result(host: &mut Caller) {
     let asked = connection(host);
+    let driver = host.connections.database.spec.driver;
     let Some(open) = host.connections.open.get_mut(place(asked.number)) else { return };
-    open.result = open.more.pop_front().unwrap_or_default();
+    if open.more > 0 {
+        open.more -= 1;
+        open.go_to_result(driver, open.result.end);
+    } else {
+        open.result = ResultSpan::default();
+    }
     show_result(&mut host.task, open, asked);
 }
 

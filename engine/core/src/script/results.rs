@@ -1,41 +1,28 @@
 //! The results within an answer whose packets were kept: a text of several statements has several.
 
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
-use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS};
+use dbdyno_wire::mysql::response;
 use dbdyno_wire::mysql::result_set;
 use dbdyno_wire::postgres::message;
-use std::collections::VecDeque;
 
 /// One result within an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ResultSpan {
     /// Where its first packet begins.
     pub(super) start: usize,
+    /// Where the first packet behind it begins; 0 for a result that has the answer for itself.
+    pub(super) end: usize,
     pub(super) columns: usize,
     pub(super) rows: u64,
     pub(super) affected_rows: u64,
 }
 
-/// The results of an answer, in their order, as far as it can be read.
-pub(super) fn results_in(reply: &[u8], deprecate_eof: bool) -> VecDeque<ResultSpan> {
-    let (mut found, mut at) = (VecDeque::new(), 0);
-    while let Some((result, status, next)) = result_at(reply, at, deprecate_eof) {
-        found.push_back(result);
-        at = next;
-        if status & STATUS_MORE_RESULTS == 0 {
-            break;
-        }
-    }
-    found
-}
-
-/// The result that begins at `start`, the server's status behind it, and where it ends.
-fn result_at(reply: &[u8], start: usize, deprecate_eof: bool) -> Option<(ResultSpan, u16, usize)> {
+/// The result that begins at `start`. An answer may hold a million of them, so there is no list.
+pub(super) fn result_at(reply: &[u8], start: usize, deprecate_eof: bool) -> Option<ResultSpan> {
     let (first, mut at) = packet(reply, start)?;
     if first.first() == Some(&response::OK) {
-        let ok = response::Ok::parse(first).ok()?;
-        let result = ResultSpan { start, affected_rows: ok.affected_rows, ..ResultSpan::default() };
-        return Some((result, ok.status, at));
+        let affected_rows = response::Ok::parse(first).ok()?.affected_rows;
+        return Some(ResultSpan { start, end: at, affected_rows, ..ResultSpan::default() });
     }
     let columns = usize::try_from(result_set::parse_column_count(first).ok()?).ok()?;
     for _ in 0..columns + usize::from(!deprecate_eof) {
@@ -46,21 +33,19 @@ fn result_at(reply: &[u8], start: usize, deprecate_eof: bool) -> Option<(ResultS
         let (payload, next) = packet(reply, at)?;
         at = next;
         if response::ends_rows(*payload.first()?, payload.len(), deprecate_eof) {
-            let status = if deprecate_eof {
-                response::Ok::parse(payload).ok()?.status
-            } else {
-                response::parse_eof(payload).ok()?
-            };
-            return Some((result, status, at));
+            result.end = at;
+            return Some(result);
         }
         result.rows += 1;
     }
 }
 
-/// The results of an answer of PostgreSQL: each command ends with its tag, rows stand before it.
-pub(super) fn results_in_postgres(reply: &[u8]) -> VecDeque<ResultSpan> {
-    let (mut found, mut at, mut result) = (VecDeque::new(), 0, ResultSpan::default());
-    while let Some((kind, payload, next)) = message_at(reply, at) {
+/// The result of PostgreSQL that begins at `start`: each command ends with its tag, rows stand before it.
+pub(super) fn result_of_postgres_at(reply: &[u8], start: usize) -> Option<ResultSpan> {
+    let mut result = ResultSpan { start, end: start, ..ResultSpan::default() };
+    loop {
+        let (kind, payload, next) = message_at(reply, result.end)?;
+        result.end = next;
         match kind {
             b'T' => {
                 let count = payload.first_chunk().map_or(0, |count| u16::from_be_bytes(*count));
@@ -74,14 +59,11 @@ pub(super) fn results_in_postgres(reply: &[u8]) -> VecDeque<ResultSpan> {
                     let number = str::from_utf8(last).ok().and_then(|text| text.parse().ok());
                     result.affected_rows = number.unwrap_or_default();
                 }
-                found.push_back(result);
-                result = ResultSpan { start: next, ..ResultSpan::default() };
+                return Some(result);
             }
             _ => {}
         }
-        at = next;
     }
-    found
 }
 
 /// The next row of an answer of PostgreSQL, of the result that begins or goes on at `at`; and where the message
@@ -114,6 +96,12 @@ pub(super) fn packet(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dbdyno_wire::mysql::response::STATUS_MORE_RESULTS;
+
+    /// All results of an answer.
+    fn all(result_at: impl Fn(usize) -> Option<ResultSpan>) -> Vec<ResultSpan> {
+        std::iter::successors(result_at(0), |result| result_at(result.end)).collect()
+    }
 
     #[test]
     fn several_results_of_postgresql_are_told_apart() {
@@ -123,15 +111,16 @@ mod tests {
         message::from_server(&mut out, b'C', b"SELECT 1\0");
         let second = out.len();
         message::from_server(&mut out, b'C', b"UPDATE 3\0");
+        let end = out.len();
         message::from_server(&mut out, b'Z', b"I");
-        let rows = ResultSpan { start: 0, columns: 1, rows: 1, affected_rows: 0 };
-        let changed = ResultSpan { start: second, columns: 0, rows: 0, affected_rows: 3 };
-        assert_eq!(results_in_postgres(&out), [rows, changed]);
+        let rows = ResultSpan { start: 0, end: second, columns: 1, rows: 1, affected_rows: 0 };
+        let changed = ResultSpan { start: second, end, columns: 0, rows: 0, affected_rows: 3 };
+        assert_eq!(all(|at| result_of_postgres_at(&out, at)), [rows, changed]);
         let (row, behind) = next_row(&out, 0).expect("a row");
         assert_eq!(message::row(row), Some(vec![Some(&b"x"[..])]));
         assert_eq!(next_row(&out, behind), None);
         for end in 0..out.len() {
-            assert!(results_in_postgres(&out[..end]).len() <= 2);
+            assert!(all(|at| result_of_postgres_at(&out[..end], at)).len() <= 2);
         }
     }
 
@@ -147,12 +136,12 @@ mod tests {
         let second = out.len();
         let ok = response::Ok { affected_rows: 3, status: 2, ..response::Ok::default() };
         ok.write(&mut out, &mut number);
-        let found = results_in(&out, false);
-        let rows = ResultSpan { start: 0, columns: 1, rows: 2, affected_rows: 0 };
-        let changed = ResultSpan { start: second, columns: 0, rows: 0, affected_rows: 3 };
-        assert_eq!(found, [rows, changed]);
+        let end = out.len();
+        let rows = ResultSpan { start: 0, end: second, columns: 1, rows: 2, affected_rows: 0 };
+        let changed = ResultSpan { start: second, end, columns: 0, rows: 0, affected_rows: 3 };
+        assert_eq!(all(|at| result_at(&out, at, false)), [rows, changed]);
         for end in 0..out.len() {
-            assert!(results_in(&out[..end], false).len() < 2);
+            assert!(all(|at| result_at(&out[..end], at, false)).len() < 2);
         }
     }
 }

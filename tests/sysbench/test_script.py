@@ -413,9 +413,11 @@ def test_a_server_that_is_not_there_is_told_as_sysbench_does(shell: Shell) -> No
 
 
 @contextmanager
-def reference(service_s: float = 0.001) -> Iterator[str]:
+def reference(
+    service_s: float = 0.001, stall_s: tuple[float, float] | None = None
+) -> Iterator[str]:
     """A server that answers every statement after so long, as options."""
-    server = _engine.Reference("fixed", service_s)
+    server = _engine.Reference("fixed", service_s, stall_s=stall_s)
     user, password, database = server.login
     yield (
         f"--mysql-host=127.0.0.1 --mysql-port={server.port} --mysql-user={user}"
@@ -493,6 +495,20 @@ def test_a_second_connection_in_an_event_is_refused_where_it_would_hold_all_up(
         ended = shell(f"script.lua {server} --threads=2 --time=1 run", script)
     assert ended.returncode == 1, ended
     assert "disconnect the first before, or open both in thread_init" in ended.stdout, ended
+
+
+def test_a_script_that_waits_for_its_server_itself_is_given_up_with_the_run(shell: Shell) -> None:
+    script = """
+      function thread_init()
+        con, other = sysbench.sql.driver():connect(), sysbench.sql.driver():connect()
+      end
+      function event() con:query("SELECT 1") end
+    """
+    line = "--threads=2 --time=1 --forced-shutdown=1 run"
+    with reference(stall_s=(0.3, 3600)) as server:
+        ended = shell(f"script.lua {server} {line}", script, timeout=20)
+    assert ended.returncode == 2, ended
+    assert "Number of unfinished transactions on forced shutdown: 2" in ended.stdout, ended
 
 
 STALE = """

@@ -24,14 +24,15 @@ use crate::time::schedule::{Slice, Timetable};
 use crate::worker::ReconnectThreads;
 use crate::worker::connection::Connection;
 use crate::worker::{
-    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, SharedQueue, Worker, WorkerEnd,
+    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, STOP_GRACE_NS, SharedQueue, Worker,
+    WorkerEnd,
 };
 use crate::workload::Workload;
 use serde_json::value::RawValue;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Barrier, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use threads::{ConnectionSource, ServerInfo, ThreadConnections};
 
 /// Drives the load that `spec` asks for, and tells each finished interval.
@@ -80,6 +81,7 @@ fn load<R: Reactor>(
 ) -> Result<RunRecord, Failure> {
     let threads = sources.len();
     let shared = Shared::new(spec, threads, stop);
+    let given_up = given_up(&sources);
     let (finished, arriving) = channel();
     let start = Start::new(threads);
     let (found, ends) = std::thread::scope(|scope| {
@@ -101,13 +103,48 @@ fn load<R: Reactor>(
             tell(spec, &nothing, record, on_interval);
         }
         start.go.wait();
+        let (clock, control) = (*start.clock.get_or_init(Clock::start), &shared.control);
+        let watcher = given_up.as_deref().map(|given_up| {
+            (given_up, scope.spawn(move || give_up_in_time(given_up, spec, control, clock)))
+        });
         let found = collect(spec, &arriving, threads, on_interval);
+        if let Some((given_up, watcher)) = watcher {
+            given_up.store(true, Ordering::Relaxed);
+            watcher.thread().unpark();
+        }
         let ends = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
         (found, ends.collect::<Result<Vec<_>, Failure>>())
     });
     let record = record_of::<R>(spec, found, ends?, &shared.control);
     let server = start.server.into_inner().unwrap_or_default();
     Ok(RunRecord { server_version: server.server_version, transport: server.transport, ..record })
+}
+
+/// What makes scripts give up that wait for servers themselves; None if the loop waits for all.
+fn given_up(sources: &[ConnectionSource]) -> Option<Arc<AtomicBool>> {
+    let ConnectionSource::Open(first) = sources.first()? else { return None };
+    first.connections.first()?.given_up()
+}
+
+/// Has scripts that wait for servers themselves give up when the loop would.
+fn give_up_in_time(given_up: &AtomicBool, spec: &RunSpec, control: &Control<'_>, clock: Clock) {
+    let mut give_up_ns = give_up_ns(spec);
+    while !given_up.load(Ordering::Relaxed) {
+        std::thread::park_timeout(MAX_WAIT);
+        let now_ns = clock.now_ns();
+        if control.is_over() {
+            give_up_ns = give_up_ns.min(now_ns + STOP_GRACE_NS);
+        }
+        if now_ns >= give_up_ns {
+            given_up.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// From when on what is still in flight is given up.
+fn give_up_ns(spec: &RunSpec) -> u64 {
+    let patience_ns = if spec.drain_s > 0.0 { ns(spec.drain_s) } else { u64::MAX };
+    spec.timetable().deadline_ns().saturating_add(patience_ns)
 }
 
 /// The record of a run from what its workers measured.
@@ -253,13 +290,12 @@ fn worker<'a, R: Reactor>(
 ) -> Worker<'a, R> {
     let Thread { number, connections, reactor, reconnect, placed } = thread;
     let timetable = spec.timetable();
-    let patience_ns = if spec.drain_s > 0.0 { ns(spec.drain_s) } else { u64::MAX };
     let orders = Orders {
         workload,
         ignored: &spec.ignore_errors,
         clock,
         deadline_ns: timetable.deadline_ns(),
-        give_up_ns: timetable.deadline_ns().saturating_add(patience_ns),
+        give_up_ns: give_up_ns(spec),
         control: &shared.control,
     };
     let pacing = pacing(spec, timetable, &connections, number, &shared.queue);

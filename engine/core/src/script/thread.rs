@@ -14,6 +14,7 @@ use crate::spec::ScriptSpec;
 use crate::time::clock::Clock;
 use crate::workload::event::{Event, Reply, StatementKind};
 use dbdyno_wire::mysql::scanner::{ServerError, Summary};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What a client does next.
@@ -37,6 +38,8 @@ pub(crate) enum Next {
     Reconnects,
     /// It gave up.
     Fails(Failure),
+    /// It was given up with its event, which stays unfinished.
+    GivenUp,
 }
 
 /// What a client is told.
@@ -120,6 +123,11 @@ impl ScriptThread {
     /// Whether the loop has its connection.
     pub(crate) const fn is_looped(&self) -> bool {
         self.looped.is_some()
+    }
+
+    /// Once this is set, none of the sessions that are its own waits for a server any more.
+    pub(crate) fn given_up(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.state.host.caller.connections.database.is_over)
     }
 
     /// Whether the script has closed the connection that the loop has.
@@ -215,6 +223,9 @@ impl ScriptThread {
             }
             CameBack::Raised(raised) => {
                 self.has_ended = true;
+                if self.given_up().load(Ordering::Relaxed) {
+                    return Next::GivenUp;
+                }
                 let function = ["thread_init", "thread_run", "thread_done"]
                     .get(self.state.host.caller.task.phase as usize)
                     .copied()

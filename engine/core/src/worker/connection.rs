@@ -17,6 +17,8 @@ use crate::workload::{Client, Workload};
 use dbdyno_wire::mysql::scanner::{Outcome, ServerError};
 use dbdyno_wire::postgres::message;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A connection that is logged in.
 pub struct Connection {
@@ -147,6 +149,12 @@ impl Connection {
     #[must_use]
     pub fn has_socket(&self) -> bool {
         self.script.as_ref().is_none_or(|script| script.is_looped())
+    }
+
+    /// What makes its script give up sessions that the script waits for itself; None if the loop waits.
+    pub(crate) fn given_up(&self) -> Option<Arc<AtomicBool>> {
+        let script = self.script.as_ref().filter(|script| !script.is_looped())?;
+        Some(script.given_up())
     }
 
     /// Whether its script has closed it, and asked for no other yet.

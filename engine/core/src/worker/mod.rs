@@ -37,7 +37,7 @@ use std::time::Duration;
 /// How soon a worker notices a stop or the end of a slice when no reply comes.
 pub const MAX_WAIT: Duration = Duration::from_millis(50);
 /// How long events in flight may take to complete after a stop.
-const STOP_GRACE_NS: u64 = 500_000_000;
+pub const STOP_GRACE_NS: u64 = 500_000_000;
 
 /// All that a worker is made of.
 pub struct Parts<'a, R: Reactor> {

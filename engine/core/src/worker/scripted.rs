@@ -60,8 +60,8 @@ impl<R: Reactor> Worker<'_, R> {
                     self.connections[slot].counts = counts;
                     return Ok(Drawn::Over);
                 }
-                Next::Leaves => {
-                    if !self.connections[slot].is_leaving() {
+                Next::Leaves | Next::GivenUp => {
+                    if matches!(next, Next::Leaves) && !self.connections[slot].is_leaving() {
                         self.recorder.abandon();
                     }
                     self.retire(slot);

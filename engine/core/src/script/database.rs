@@ -236,6 +236,8 @@ fn exchange(host: &mut Caller) -> bool {
             refused_blocking(host, asked_ns, &error)
         }
         Err(Refusal::Lost(why)) => {
+            // The rest of its answer would be taken for the next one.
+            host.connections.open[number].session = None;
             let message = format!("Lost connection to the server during query: {why}");
             refused_blocking(host, asked_ns, &lost(message))
         }

@@ -547,6 +547,23 @@ def test_handles_that_lead_nowhere_are_refused(shell: Shell, connections: int) -
     assert 1 <= int(told[4]) <= 6, ended
 
 
+@pytest.mark.parametrize("mode", ["auto", "disable"])
+def test_a_closed_statement_leaves_nothing_behind(shell: Shell, mode: str) -> None:
+    script = """
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event()
+        local kept = con:prepare("SELECT 1")
+        for _ = 1, 100 do con:prepare("SELECT 2"):close() end
+        print(kept.id, con:prepare("SELECT 3").id)
+        kept:execute()
+      end
+    """
+    with reference() as server:
+        line = f"script.lua {server} --db-ps-mode={mode} --verbosity=0 --events=1 run"
+        ended = shell(line, script)
+    assert ended.stdout == "0\t1\n", ended
+
+
 def test_a_script_that_leaks_ends_with_an_error(shell: Shell) -> None:
     script = "function event() t = t or {}; t[#t + 1] = string.rep('x', 1e7) .. #t end"
     ended = shell("script.lua --time=60 --verbosity=0 run", script)

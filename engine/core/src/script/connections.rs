@@ -54,6 +54,8 @@ pub(super) struct Open {
     /// None in a dry run, when it is closed, and when the loop has it.
     pub(super) session: Option<ScriptSession>,
     pub(super) statements: Vec<Prepared>,
+    /// Numbers of statements that were closed: others get them.
+    pub(super) closed: Vec<u32>,
     /// The packets of the last answer; rows are read from here.
     pub(super) reply: Vec<u8>,
     /// Where the next row begins in it, and its number.
@@ -130,6 +132,7 @@ impl Connections {
         let open = &mut self.open[place(number)];
         open.deprecate_eof = deprecate_eof;
         open.statements.clear();
+        open.closed.clear();
         self.unanswered.clear();
     }
 
@@ -165,6 +168,20 @@ impl Connections {
 }
 
 impl Open {
+    /// The number of the statement that is prepared next.
+    pub(super) fn next_statement(&self) -> u32 {
+        let new = u32::try_from(self.statements.len()).expect("statements are counted in 32 bits");
+        self.closed.last().copied().unwrap_or(new)
+    }
+
+    /// Keeps a statement under that number.
+    pub(super) fn keep_statement(&mut self, prepared: Prepared) {
+        match self.closed.pop() {
+            Some(number) => self.statements[number as usize] = prepared,
+            None => self.statements.push(prepared),
+        }
+    }
+
     /// Goes on to the result that begins at `start`; to an empty one if none can be read there.
     pub(super) fn go_to_result(&mut self, driver: Driver, start: usize) {
         let found = match driver {

@@ -119,6 +119,7 @@ fn connect(host: &mut Caller) -> bool {
         endpoint,
         session,
         statements: Vec::new(),
+        closed: Vec::new(),
         reply: Vec::new(),
         row: (0, 0),
         result: ResultSpan::default(),
@@ -265,8 +266,8 @@ fn dry(host: &mut Caller, number: usize) -> bool {
     if host.task.op() == Some(Op::Prepare) {
         let sql = host.task.text().to_vec();
         let open = &mut host.connections.open[number];
-        host.task.statement_id = statement_number(open);
-        open.statements.push(Prepared { sql, id: None });
+        host.task.statement_id = open.next_statement();
+        open.keep_statement(Prepared { sql, id: None });
     } else {
         let now_ns = host.now_ns();
         let what = Happening::Answered(Answer::default(), false);
@@ -277,10 +278,6 @@ fn dry(host: &mut Caller, number: usize) -> bool {
     true
 }
 
-fn statement_number(open: &Open) -> u32 {
-    u32::try_from(open.statements.len()).expect("statements are counted in 32 bits")
-}
-
 /// Appends the packets of what the script asks; the shape of the reply.
 pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
     out.append(&mut host.connections.unanswered);
@@ -288,7 +285,7 @@ pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
     let driver = host.connections.database.spec.driver;
     match host.task.op() {
         Some(Op::Prepare) => {
-            let id = statement_number(&host.connections.open[number]);
+            let id = host.connections.open[number].next_statement();
             protocol::write_preparation(driver, out, id, host.task.text());
             Reply::Prepare
         }
@@ -316,18 +313,22 @@ pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
     }
 }
 
-/// Forgets a prepared statement; the server answers nothing to that.
+/// Forgets a statement; the server answers nothing to that. Of PostgreSQL's, which sysbench leaves to the end
+/// of the session, the number stays taken.
 fn close_statement(host: &mut Caller) {
     // SAFETY: Lua holds the statement during the call.
     let id = unsafe { &*host.task.statement }.id as usize;
     let number = place(connection(host).number);
     let Connections { open, unanswered, database, .. } = &mut host.connections;
     let Some(open) = open.get_mut(number) else { return };
-    let Some(id) = open.statements.get_mut(id).and_then(|one| one.id.take()) else { return };
+    let Some(one) = open.statements.get_mut(id) else { return };
+    let known_as = std::mem::replace(one, Prepared { sql: Vec::new(), id: None }).id;
     if database.spec.driver == Driver::Pgsql {
-        return; // sysbench leaves it to the end of the session
+        return;
     }
-    command::statement_close(unanswered, id);
+    open.closed.push(u32::try_from(id).expect("statements are counted in 32 bits"));
+    let Some(known_as) = known_as else { return };
+    command::statement_close(unanswered, known_as);
     if let Some(ScriptSession::Mysql(session)) = &mut open.session {
         session.send_unanswered(unanswered);
         unanswered.clear();
@@ -342,12 +343,12 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
     let open = &mut host.connections.open[place(asked.number)];
     if host.task.op() == Some(Op::Prepare) {
         let sql = host.task.text().to_vec();
-        host.task.statement_id = statement_number(open);
+        host.task.statement_id = open.next_statement();
         let id = match host.connections.database.spec.driver {
             Driver::Mysql => id,
             Driver::Pgsql => host.task.statement_id,
         };
-        open.statements.push(Prepared { sql, id: (reply == Reply::Prepare).then_some(id) });
+        open.keep_statement(Prepared { sql, id: (reply == Reply::Prepare).then_some(id) });
         return;
     }
     open.more = summary.results.saturating_sub(1);

@@ -14,10 +14,7 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(20);
 
 /// Serves while `client` is at work on the port; gives what it gave, and the responder.
-fn serving<T: Send>(
-    driver: Driver,
-    client: impl FnOnce(u16) -> T + Send,
-) -> (T, NullResponder) {
+fn serving<T: Send>(driver: Driver, client: impl FnOnce(u16) -> T + Send) -> (T, NullResponder) {
     let mut responder = NullResponder::bind(driver, 1, None).unwrap();
     let port = responder.addresses()[0].port();
     let over = AtomicBool::new(false);
@@ -104,9 +101,8 @@ fn the_engine_runs_on_it_and_leaves_no_session_behind() {
         assert_eq!(record.failure, None);
         let record = serde_json::to_value(&record).unwrap();
         let intervals = record["intervals"].as_array().unwrap();
-        let total = |name: &str| -> u64 {
-            intervals.iter().map(|one| one[name].as_u64().unwrap()).sum()
-        };
+        let total =
+            |name: &str| -> u64 { intervals.iter().map(|one| one[name].as_u64().unwrap()).sum() };
         assert_eq!(total("events"), 600);
         if workload == "oltp_read_write" {
             let counts = ["reads", "writes", "others"].map(total);

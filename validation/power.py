@@ -24,7 +24,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -178,9 +177,8 @@ def _verdicts(run: api.Run) -> tuple[Verdict, ...]:
 
 def _seconds(run: api.Run) -> float:
     """From the first trial's beginning to the last one's end."""
-    began = [datetime.fromisoformat(m.started_at).timestamp() for m in run.trials]
-    ended = [at_s + m.warmup_s + m.window_s for at_s, m in zip(began, run.trials, strict=True)]
-    return max(ended) - min(began)
+    spans = [(at_s, at_s + m.load_s) for m in run.trials if (at_s := m.started_s) is not None]
+    return max(end_s for _, end_s in spans) - min(begin_s for begin_s, _ in spans)
 
 
 @contextmanager

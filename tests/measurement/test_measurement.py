@@ -21,6 +21,15 @@ def test_only_the_measured_window_counts() -> None:
     assert seen.histogram().count() == 10_000
 
 
+def test_the_time_of_a_load_is_what_it_had_before_it_broke_off() -> None:
+    whole = making.measurement(window_s=10, warmup_s=2)
+    assert (whole.started_s, whole.load_s) == (1_795_240_800.0, 12.0)
+    broken = making.changed(whole, window_s=0.0, intervals=whole.intervals[:1])
+    assert broken.load_s == 1.0
+    assert making.changed(broken, intervals=()).load_s == 0.0
+    assert making.changed(whole, started_at="unknown").started_s is None
+
+
 def test_little_s_law_gives_the_mean_latency() -> None:
     assert making.measurement(threads=8, tps=1000.0).latency_ms_avg == pytest.approx(8.0, rel=1e-3)
 

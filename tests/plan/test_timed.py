@@ -133,6 +133,15 @@ def test_a_trial_that_never_began_says_nothing_of_what_a_start_takes() -> None:
     never = measured("mysql:9.7.4", 0, 2, 27.0, 100)
     never = never.model_copy(update={"window_s": 0.0, "intervals": (), "failure": "no such key"})
     assert chosen(plan, [*first, never], 0) == chosen(plan, first, 0)
+    last = measured("mysql:9.7.4", 1, 2, 61.0, 100)  # a minute of warm-up was planned for it
+    none = {"warmup_s": 60.0, "window_s": 0.0, "intervals": (), "failure": "no such key"}
+    assert chosen(plan, [*first, last.model_copy(update=none)], 0) == chosen(plan, first, 0)
+
+
+def test_blocks_that_ran_beside_each_other_show_what_a_start_takes() -> None:
+    """Two machines, a block on each: the trials of one begin between those of the other."""
+    found = chosen(begun(plan_of(600)), first_blocks(0, 17, 0.5, 17.5), 0)
+    assert found.block_s == pytest.approx(2 * (4 + found.window_s + 7), abs=0.1)
 
 
 def test_time_for_loading_is_time_for_fewer_blocks() -> None:

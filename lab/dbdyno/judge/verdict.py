@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime
 from statistics import median
 from typing import Annotated, Final
 
@@ -430,20 +429,12 @@ def block_seconds(measurements: Sequence[Measurement]) -> float | None:
     """
     begun: dict[int, float] = {}
     for one in measurements:
-        at_s = _at_s(one.started_at)
-        if at_s is not None:
+        if (at_s := one.started_s) is not None:
             block = one.trial.block
             begun[block] = min(at_s, begun.get(block, at_s))
     steps = [begun[block + 1] - begun[block] for block in begun if block + 1 in begun]
     rising = [step for step in steps if step > 0]
     if rising:
         return median(rising)
-    loads_s = sum(one.warmup_s + one.window_s for one in measurements if one.trial.block in begun)
+    loads_s = sum(one.load_s for one in measurements if one.trial.block in begun)
     return loads_s / len(begun) if loads_s else None
-
-
-def _at_s(started_at: str) -> float | None:
-    try:
-        return datetime.fromisoformat(started_at).timestamp()
-    except ValueError:
-        return None

@@ -10,6 +10,7 @@ dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -253,6 +254,21 @@ class Measurement(Noun):
     reported: Annotated[dict[str, float], IF_KNOWN] = {}
     machine: Annotated[str, IF_KNOWN] = ""
     lost: Annotated[bool, IF_KNOWN] = False
+
+    @property
+    def started_s(self) -> float | None:
+        """When it began, in seconds since 1970; None where nobody noted it (an imported log)."""
+        try:
+            return datetime.fromisoformat(self.started_at).timestamp()
+        except ValueError:
+            return None
+
+    @property
+    def load_s(self) -> float:
+        """Seconds of load until the window's end, or until it broke off; 0 if it never began."""
+        if self.window_s > 0:
+            return self.warmup_s + self.window_s
+        return self.intervals[-1].end_s if self.intervals else 0.0
 
     @property
     def measured(self) -> tuple[Interval, ...]:

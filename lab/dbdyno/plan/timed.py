@@ -12,8 +12,7 @@ was ahead.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -219,6 +218,24 @@ def _second_noise(trials: Sequence[Rates]) -> float:
     return math.sqrt(variance * max(1.0, 1 + 2 * correlation))
 
 
+class _Span(NamedTuple):
+    """One trial's load on the clock, and the place of its arm in the block."""
+
+    block: int
+    begin_s: float
+    end_s: float
+    position: int
+
+
+def _spans(first: Iterable[Measurement]) -> list[_Span]:
+    """Block by block, as they ran: on several machines blocks run beside each other."""
+    return sorted(
+        _Span(one.trial.block, begin_s, begin_s + one.load_s, one.trial.position)
+        for one in first
+        if (begin_s := one.started_s) is not None
+    )
+
+
 def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
     """What a start and a trial take here; gaps between blocks may hold a load or a pause.
 
@@ -226,13 +243,12 @@ def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
     written before them (21 s where later ones take 2), and must not make all blocks look so dear.
     """
     gaps: dict[bool, list[float]] = {True: [], False: []}
-    begun = sorted((one for one in first if one.window_s > 0), key=_at_s)
-    for before, after in pairwise(begun):
-        if before.trial.block != after.trial.block:
+    for before, after in pairwise(_spans(one for one in first if one.window_s > 0)):
+        if before.block != after.block:
             continue
-        same = before.trial.position == after.trial.position
-        ended_s = _at_s(before) + before.warmup_s + before.window_s
-        gaps[same and plan.procedure.restart == "block"].append(max(0.0, _at_s(after) - ended_s))
+        same = before.position == after.position
+        gap_s = max(0.0, after.begin_s - before.end_s)
+        gaps[same and plan.procedure.restart == "block"].append(gap_s)
     start_s = min(gaps[False], default=START_S_USUAL)
     trial_s = min(gaps[True], default=min(start_s, TRIAL_S))
     return Costs(start_s, trial_s, loads_s)
@@ -244,7 +260,7 @@ def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
     A run may have been interrupted and gone on the next day: a pause that is far longer than what
     lies between trials here counts as if it were as long as that.
     """
-    spans = sorted((_at_s(one), _at_s(one) + one.warmup_s + one.window_s) for one in first)
+    spans = sorted((one.begin_s, one.end_s) for one in _spans(first))
     usual_s = costs.start_s + costs.loads_s
     spent_s, until_s = 0.0, spans[0][0] if spans else 0.0
     for begin_s, end_s in spans:
@@ -254,10 +270,6 @@ def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
         spent_s += pause_s + max(0.0, end_s - max(begin_s, until_s))
         until_s = max(until_s, end_s)
     return spent_s if spans else None
-
-
-def _at_s(measurement: Measurement) -> float:
-    return datetime.fromisoformat(measurement.started_at).timestamp()
 
 
 def _block_s(plan: Plan, load_s: float, costs: Costs) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import groupby, pairwise
 from typing import Final
 
@@ -410,12 +409,7 @@ def _places(measurements: Sequence[Measurement]) -> dict[str, list[int]]:
 
 def _pauses(trials: Sequence[Measurement]) -> list[float]:
     """Seconds from the end of each trial to the begin of the next, where both have a time."""
-    spans = []
-    for m in trials:
-        try:
-            began_s = datetime.fromisoformat(m.started_at).timestamp()
-        except ValueError:
-            continue
-        spans.append((began_s, began_s + m.warmup_s + m.window_s))
-    spans.sort()
+    spans = sorted(
+        (began_s, began_s + m.load_s) for m in trials if (began_s := m.started_s) is not None
+    )
     return [later[0] - earlier[1] for earlier, later in pairwise(spans)]

@@ -10,7 +10,7 @@ import pytest
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.experiment import durability
-from dbdyno.experiment.durability import log_syncs, prove, sessions
+from dbdyno.experiment.durability import prove, sessions
 from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
 
 SPEC = ServerSpec("a", "mysql:8.0.15")
@@ -170,7 +170,7 @@ def test_only_processes_of_our_own_are_killed(reference, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# Sessions for single commits, and the syncs of a log by every product's name.
+# Sessions for single commits.
 
 
 class Gone:
@@ -187,17 +187,3 @@ def test_a_server_that_is_gone_is_an_error_without_the_password() -> None:
         session.ask("SELECT 1")
     session.close()
     assert "secret-4711" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("status", "syncs"),
-    [
-        ({"Innodb_os_log_fsyncs": 7.0, "Innodb_data_fsyncs": 9.0}, 7.0),
-        ({"wal.wal_sync": 5.0, "io.x.relation.normal.fsyncs": 3.0}, 5.0),
-        ({"io.client backend.wal.normal.fsyncs": 4.0, "io.walwriter.wal.normal.fsyncs": 1.0}, 5.0),
-        ({"io.client backend.relation.normal.fsyncs": 4.0}, None),
-        ({"Innodb_data_fsyncs": 9.0}, None),
-    ],
-)
-def test_syncs_of_the_log_by_product(status: dict[str, float], syncs: float | None) -> None:
-    assert log_syncs(status) == syncs

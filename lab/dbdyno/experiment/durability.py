@@ -27,6 +27,7 @@ from dbdyno.experiment.data import dataset
 from dbdyno.experiment.watch.host import flushes
 from dbdyno.experiment.watch.proc import family
 from dbdyno.measurement.parts import Kill, KilledServer
+from dbdyno.measurement.syncs import log_syncs
 from dbdyno.servers import open
 from dbdyno.servers.base import PGSQL, Endpoint, Server, ServerSpec
 from dbdyno.servers.mysql.client import Client
@@ -35,9 +36,6 @@ from dbdyno.servers.reference import EndpointReference, ImageReference, parse
 
 # Sessions of the load user; too slow for load that is measured. After a lost connection the client
 # sends a row once more, which its primary key makes harmless.
-
-INNODB: Final = "Innodb_os_log_fsyncs"
-POSTGRES_LOG: Final = ("io.", ".wal.", ".fsyncs")
 
 
 class Session(Protocol):
@@ -57,21 +55,6 @@ def sessions(server: Server, count: int) -> list[Session]:
         login = (server.label, line, server.credentials, server.database)
         return [PostgresClient(*login) for _ in range(count)]
     return [Client(server.label, server.endpoint, server.credentials) for _ in range(count)]
-
-
-def log_syncs(status: Mapping[str, float]) -> float | None:
-    """Syncs of the log that a server has counted so far; None if it counts none."""
-    if INNODB in status:
-        return status[INNODB]
-    if "wal.wal_sync" in status:  # PostgreSQL until 17
-        return status["wal.wal_sync"]
-    first, middle, last = POSTGRES_LOG
-    found = [
-        value
-        for name, value in status.items()
-        if name.startswith(first) and middle in name and name.endswith(last)
-    ]
-    return sum(found) if found else None
 
 
 TABLE: Final = "dbdyno_commits"
@@ -155,7 +138,7 @@ def prove(
         for number in range(kills):
             report(f"{spec.label}: round {number + 1} of {kills}: commits, then SIGKILL")
             load = _Load(table, number, sessions(server, connections))
-            seen = _load_and_kill(server, load, load_s + number * UNEVEN_S)
+            seen = _load_and_kill(server, settings, load, load_s + number * UNEVEN_S)
             promised.append(load.answered)
             report(f"{spec.label}: starting it again on what is left")
             began_s = time.monotonic()
@@ -197,15 +180,21 @@ def _make(server: Server, table: str) -> None:
         session.close()
 
 
-def _load_and_kill(server: Server, load: _Load, seconds: float) -> _LoadReading:
+def _load_and_kill(
+    server: Server, settings: Mapping[str, str], load: _Load, seconds: float
+) -> _LoadReading:
     """Sends commits for that long and kills the server in the midst of them."""
+
+    def read() -> tuple[int, float | None, float | None]:
+        return sum(load.answered), log_syncs(server.status(), settings), flushes()
+
     load.begin()
     try:
         _wait_for_the_first(server, load)
         began_s = time.monotonic()
-        before = (sum(load.answered), log_syncs(server.status()), flushes())
+        before = read()
         time.sleep(seconds)
-        after = (sum(load.answered), log_syncs(server.status()), flushes())
+        after = read()
         load_s = time.monotonic() - began_s
         _kill(server)
     except BaseException:

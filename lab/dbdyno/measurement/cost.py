@@ -15,6 +15,7 @@ from typing import Final
 
 from dbdyno.language.words import Said, name, say
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.syncs import disk_flushes, postgres_syncs
 
 Total = Callable[[Measurement], float | None]
 PAGE_KB_POSTGRES: Final = 8.192
@@ -115,23 +116,6 @@ def _process(field: str, scale: float = 1.0) -> Total:
     return total
 
 
-def _postgres_syncs(measurement: Measurement) -> float | None:
-    """Until PostgreSQL 17 pg_stat_wal counts those of the log; from 18 on pg_stat_io has them."""
-    found = [
-        growth
-        for name, growth in measurement.server.status.items()
-        if name == "wal.wal_sync" or (name.startswith("io.") and name.endswith(".fsyncs"))
-    ]
-    return sum(found) if found else None
-
-
-def _flushes(measurement: Measurement) -> float | None:
-    """Of the machine's disks, from the samples; their edges are half a second off at most."""
-    rates = [sample.disk_flushes_per_s for sample in measurement.watch_measured]
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) / len(known) * measurement.window_s if known else None
-
-
 def _replies_kb(measurement: Measurement) -> float | None:
     return sum(interval.bytes_received for interval in measurement.measured) / 1e3 or None
 
@@ -223,7 +207,9 @@ COSTS: Final[tuple[Cost, ...]] = (
         3,
         (
             _counted("Innodb_data_fsyncs"),
-            CountedBy(name("wal.wal_sync + io.*.fsyncs"), _postgres_syncs),
+            CountedBy(
+                name("wal.wal_sync + io.*.fsyncs"), lambda seen: postgres_syncs(seen.server.status)
+            ),
         ),
     ),
     Cost(
@@ -231,7 +217,7 @@ COSTS: Final[tuple[Cost, ...]] = (
         say("flushes of the machine's disks"),
         say("flushes"),
         3,
-        (CountedBy(say("the kernel, for all disks"), _flushes),),
+        (CountedBy(say("the kernel, for all disks"), disk_flushes),),
     ),
     Cost(
         "switches",

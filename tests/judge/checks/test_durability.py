@@ -98,9 +98,12 @@ def test_a_server_that_counts_no_syncs_is_held_to_its_promise():
     assert [(finding.system, finding.level) for finding in found] == [(B, Level.DOUBTFUL)]
 
 
-def test_flushes_of_the_window_are_added_up():
-    assert durability.disk_flushes(seen_by_disks(A, 20.0)) == 200
-    assert durability.log_syncs(making.measurement()) == 4000
+def test_what_postgres_counts_late_proves_nothing_of_a_window():
+    asked = {"synchronous_commit": "on", "fsync": "on"}
+    late = making.measurement(status={SYNCS: float("nan"), "wal.wal_sync": 9.0})
+    server = late.server.model_copy(update={"settings": asked})
+    assert durability.commits_unflushed(making.changed(late, server=server), PLAN) is None
+    assert durability.counted_syncs(making.measurement()) == 4000
 
 
 def killed(

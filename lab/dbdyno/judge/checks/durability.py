@@ -22,6 +22,7 @@ from dbdyno.judge.finding import Finding, Level, Spoken, on_trial
 from dbdyno.language.words import Text, clauses, count, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
+from dbdyno.measurement.syncs import disk_flushes, innodb_log_syncs
 from dbdyno.plan.plan import Plan
 
 SHARE_MIN: Final = 0.9
@@ -33,7 +34,7 @@ UNSEEN: Final = 0.1
 
 def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: the settings promise a flush before each answer, and there were too few of them."""
-    flushes = log_syncs(measurement)
+    flushes = counted_syncs(measurement)
     settings = measurement.server.settings
     if flushes is None or not commit_is_waited_for(settings):
         return None
@@ -94,31 +95,20 @@ def unseen_flushes(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 def _expected(measurement: Measurement, plan: Plan) -> float | None:
     """Syncs that the server counted; where it counts none, the least that its promise takes."""
-    counted = log_syncs(measurement)
+    counted = counted_syncs(measurement)
     promised = commit_is_waited_for(measurement.server.settings)
     if counted is not None or not promised or not always_writes(measurement, plan):
         return counted
     return measurement.events / measurement.trial.cell.threads
 
 
-def log_syncs(measurement: Measurement) -> float | None:
+def counted_syncs(measurement: Measurement) -> float | None:
     """How often the server had its log written to the disk in the window; None if nobody counted.
 
-    Of a log that is opened with O_DSYNC every write is a sync.
+    PostgreSQL's sessions report theirs up to a second late, so that a window which lacks some
+    proves nothing.
     """
-    status = measurement.server.status
-    method = measurement.server.settings.get("innodb_flush_method", "").upper()
-    if method == "O_DSYNC" and "Innodb_log_writes" in status:
-        return status["Innodb_log_writes"]
-    return status.get("Innodb_os_log_fsyncs")
-
-
-def disk_flushes(measurement: Measurement) -> float | None:
-    """Cache flushes of all disks of the machine in the window; None on an old kernel."""
-    known = [s for s in measurement.watch_measured if s.disk_flushes_per_s is not None]
-    if not known:
-        return None
-    return sum((s.disk_flushes_per_s or 0.0) * s.length_s for s in known)
+    return innodb_log_syncs(measurement.server.status, measurement.server.settings)
 
 
 class Proof(Spoken):

@@ -8,12 +8,13 @@ from functools import reduce
 from typing import Final
 
 from dbdyno.judge.checks.counts import always_writes
-from dbdyno.judge.checks.durability import disk_flushes, log_syncs
+from dbdyno.judge.checks.durability import counted_syncs
 from dbdyno.judge.checks.settings import commit_is_waited_for
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import WatchSample
+from dbdyno.measurement.syncs import disk_flushes
 from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, numeric
@@ -190,7 +191,7 @@ def _percent(share: float | None) -> float | None:
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3
 SOURCES: Final = (
-    CountedBy(say("Syncs of the log, server's count"), log_syncs),
+    CountedBy(say("Syncs of the log, server's count"), counted_syncs),
     CountedBy(say("Flushes, disks' count"), disk_flushes),
 )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dbdyno.judge.judgement import cells_of
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.report.charts.ratios import ratios
 from dbdyno.report.charts.verdicts import matrix
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import Section, Table
-from dbdyno.report.rows import cells_of
 from dbdyno.report.story import story_of
 from support import making
 from support.chart_checks import assert_sound, titles

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.judgement import judge
+from dbdyno.judge.judgement import cells_of, judge
 from dbdyno.measurement.measurement import Cell
 from dbdyno.report.rows import (
     ALWAYS_DIFFER,
     State,
     attempts,
-    cells_of,
     compare,
     effective,
     ladders,

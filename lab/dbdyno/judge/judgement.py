@@ -138,7 +138,7 @@ def judge(
     beyond = (*measured_again(measurements, plan), *out_of_calibration(ledger))
     audited = replace(audited, findings=(*audited.findings, *beyond))
 
-    design, pairs, judged = plan.design, checked.beside(audited.sound), _cells(compared, plan)
+    design, pairs, judged = plan.design, checked.beside(audited.sound), cells_of(plan, compared)
     families = [_family(one, pairs, judged, audited, compared, plan) for one in comparisons(plan)]
     ratios = _by_cell(judged, (one for family in families for one in family.estimates))
     verdicts = _by_cell(judged, (one for family in families for one in family.verdicts))
@@ -182,7 +182,7 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
         return False
     audited = audit(compared, plan)
     pairs = judge_controls(compared, controls, plan).beside(audited.sound)
-    judged = _cells(compared, plan)
+    judged = cells_of(plan, compared)
     searched = (
         verdict
         for search in _searches(audited, plan)
@@ -267,7 +267,7 @@ def _has_verdict(estimate: Estimate, plan: Plan) -> bool:
     return estimate.metric == metric_of(plan, cell).name and not plan.load.is_rung(cell.rate_per_s)
 
 
-def _cells(measurements: Iterable[Measurement], plan: Plan) -> list[Cell]:
+def cells_of(plan: Plan, measurements: Iterable[Measurement]) -> list[Cell]:
     """The plan's cells, then those that only the measurements have."""
     seen = (measurement.trial.cell for measurement in measurements)
     return list(dict.fromkeys([*cells(plan), *seen]))

@@ -16,13 +16,13 @@ from typing import Final
 
 from dbdyno.judge.controls import split_controls
 from dbdyno.judge.finding import Finding, Level, check_name
-from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, count, listed, name, say
 from dbdyno.measurement.disturbance import place_of, repeats
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import SECRET
-from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import DEFAULT
 from dbdyno.report.numbers import decided
 from dbdyno.report.parts import Table, numeric, table
@@ -137,11 +137,6 @@ def sound_trials(plan: Plan, of: Sequence[Attempt]) -> list[tuple[Cell, str, lis
 def workload_name(workload: str, setting: str) -> str:
     """A workload with its setting, unless that is the default."""
     return workload if setting == DEFAULT else f"{workload}, {setting}"
-
-
-def cells_of(plan: Plan, measurements: Iterable[Measurement]) -> list[Cell]:
-    """The plan's cells, then those that only measurements have."""
-    return list(dict.fromkeys([*cells(plan), *(m.trial.cell for m in measurements)]))
 
 
 def systems_of(plan: Plan, measurements: Iterable[Measurement]) -> list[str]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dbdyno.judge.judgement import judge
+from dbdyno.judge.judgement import cells_of, judge
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.report.charts.timelines import (
     POINTS_MAX,
@@ -16,7 +16,7 @@ from dbdyno.report.charts.timelines import (
     timelines,
 )
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import attempts, cells_of, ladders, systems_of
+from dbdyno.report.rows import attempts, ladders, systems_of
 from support import making
 from support.chart_checks import assert_sound, rows
 from support.made_run import Run, run

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from dbdyno.judge.judgement import cells_of
 from dbdyno.plan.plan import cells
 from dbdyno.report.charts.verdicts import matrix
-from dbdyno.report.rows import cells_of
 from support import making
 from support.chart_checks import assert_sound, panels, rows, titles
 from support.made_run import Run, run

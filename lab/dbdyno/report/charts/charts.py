@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
 from dbdyno.report.charts import costs, curve, levels, ratios, timelines, vega, verdicts
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import Ladder, attempts, cells_of, ladders, systems_of
+from dbdyno.report.rows import Ladder, attempts, ladders, systems_of
 
 
 def figures(

@@ -10,6 +10,7 @@ from typing import Final
 from dbdyno.judge.checks.counts import always_writes
 from dbdyno.judge.checks.durability import counted_syncs
 from dbdyno.judge.checks.settings import commit_is_waited_for
+from dbdyno.judge.judgement import cells_of
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -18,7 +19,7 @@ from dbdyno.measurement.syncs import disk_flushes
 from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, numeric
-from dbdyno.report.rows import Attempt, cells_of, sound, sound_trials, systems_of
+from dbdyno.report.rows import Attempt, sound, sound_trials, systems_of
 
 COSTS_HEADING: Final = say("Costs per transaction")
 Read = Callable[[WatchSample], float | None]

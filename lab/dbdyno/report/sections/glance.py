@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
@@ -21,7 +21,7 @@ from dbdyno.plan.plan import Plan, latency_of, one_baseline
 from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, decided, metric_value, number
 from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, numeric, table
-from dbdyno.report.rows import Attempt, cells_of, compared_arms, sound, systems_of
+from dbdyno.report.rows import Attempt, compared_arms, sound, systems_of
 from dbdyno.report.sections.conclusion import NAMED_MAX, accounted
 from dbdyno.report.sections.settings import TOPICS, tested
 

@@ -12,7 +12,7 @@ from dbdyno.judge.checks.design import WINDOW_S_MIN, lacks_control
 from dbdyno.judge.checks.instrument import MISSED, Ledger, Share
 from dbdyno.judge.checks.settings import cache_bytes
 from dbdyno.judge.finding import Level
-from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Text, count, name, say
 from dbdyno.measurement.measurement import Measurement, loads_of
@@ -21,7 +21,7 @@ from dbdyno.plan.controls import SHARE
 from dbdyno.plan.plan import BLOCKS_FEW, Plan, comparisons
 from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
-from dbdyno.report.rows import State, attempts, cells_of
+from dbdyno.report.rows import State, attempts
 
 BYTES_PER_ROW: Final = 250
 """A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, check_name
-from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, capital, count, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -27,7 +27,6 @@ from dbdyno.report.parts import (
 )
 from dbdyno.report.rows import (
     Ladder,
-    cells_of,
     ladders,
     level_of,
     systems_of,

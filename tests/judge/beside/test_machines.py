@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.beside.machines import components
+from dbdyno.judge.beside.machines import another, components
 from dbdyno.judge.judgement import judge
 from dbdyno.stats.distributions import student_quantile
 from support import making
@@ -37,7 +37,7 @@ def test_each_machine_is_one_number_for_another_machine():
     (spread,) = judge(made, plan).machines
     assert [(one.machine, one.blocks) for one in spread.machines] == [("a", 2), ("b", 3), ("c", 1)]
     logs = [math.log(ratio) for ratio in (1.10, 1.20, 1.30)]
-    half = student_quantile(0.975, 2) * float(np.std(logs, ddof=1)) / math.sqrt(3)
+    half = student_quantile(0.975, 2) * float(np.std(logs, ddof=1)) * math.sqrt(1 + 1 / 3)
     assert spread.ratio == pytest.approx(math.exp(float(np.mean(logs))), rel=1e-3)
     assert spread.high == pytest.approx(spread.ratio * math.exp(half), rel=1e-3)
     assert spread.differ
@@ -63,12 +63,12 @@ def test_the_interval_holds_for_another_machine_and_alike_ones_are_rarely_told_a
     draws, machines, blocks, noise, truth = 2000, 4, 3, 0.02, 0.05
     random, hits, apart, found = np.random.default_rng(7), 0, 0, []
     for _ in range(draws):
-        of_machine = truth + between * random.standard_normal(machines)
-        logs = of_machine[:, None] + noise * random.standard_normal((machines, blocks))
-        means = logs.mean(axis=1)
-        half = student_quantile(0.975, machines - 1) * means.std(ddof=1) / math.sqrt(machines)
-        hits += abs(means.mean() - truth) <= half
-        sd, differ = components(logs.tolist())
+        of_machine = truth + between * random.standard_normal(machines + 1)
+        logs = of_machine[:, None] + noise * random.standard_normal((machines + 1, blocks))
+        *known, new = logs.mean(axis=1).tolist()
+        low, high = another(known)
+        hits += low <= new <= high
+        sd, differ = components(logs[:-1].tolist())
         apart += bool(differ)
         found.append(sd**2)
     assert 0.935 <= hits / draws <= 0.965

@@ -1,10 +1,11 @@
 """How much a comparison differs from machine to machine, where blocks ran on several.
 
 A verdict rests on blocks, so it holds for the machines that ran them. For another machine like them
-the machines are the sample: each gives one number, the mean of its blocks' ln ratios, and Student's
-t on those is the interval. How much machines differ beyond what blocks do by themselves is the
-variance component between groups of a one-way layout with unequal groups (Searle, Casella and
-McCulloch, Variance Components, 1992, section 3.6); whether they differ at all is its F test.
+the machines are the sample: each gives one number, the mean of its blocks' ln ratios, and the
+interval is Student's for one more such number, not for their mean. How much machines differ beyond
+what blocks do by themselves is the variance component between groups of a one-way layout with
+unequal groups (Searle, Casella and McCulloch, Variance Components, 1992, section 3.6); whether they
+differ at all is its F test.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from statistics import fmean, stdev
 from typing import Final
 
 from dbdyno.judge.estimate import Pairs
+from dbdyno.judge.interval import end_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
@@ -39,8 +41,8 @@ class MachineSpread(Noun):
         between: standard deviation of machines' ln ratios beyond what their blocks explain.
         differ: whether they differ by more than chance would have it in 5 % of runs; None where no
             machine has two blocks.
-        ratio, low, high: of another machine like these, with its 95 % interval; that of two
-            machines is as wide as two numbers make it.
+        ratio, low, high: of another machine like these, with the interval in which it lies in 95 %
+            of runs; that of two machines is as wide as two numbers make it.
     """
 
     cell: Cell
@@ -72,7 +74,7 @@ def _spread(verdict: Verdict, by_machine: dict[str, list[float]]) -> MachineSpre
     groups = list(by_machine.values())
     means = [fmean(logs) for logs in groups]
     middle = fmean(means)
-    half = student_quantile(0.975, len(means) - 1) * stdev(means) / math.sqrt(len(means))
+    low, high = another(means)
     between, differ = components(groups)
     return MachineSpread(
         cell=verdict.cell,
@@ -85,9 +87,17 @@ def _spread(verdict: Verdict, by_machine: dict[str, list[float]]) -> MachineSpre
         between=between,
         differ=differ,
         ratio=math.exp(middle),
-        low=math.exp(middle - half),
-        high=math.exp(middle + half),
+        low=end_of(low),
+        high=end_of(high),
     )
+
+
+def another(means: Sequence[float]) -> tuple[float, float]:
+    """Between which limits one more of these numbers lies in 95 % of cases."""
+    count = len(means)
+    apart = stdev(means) * math.sqrt(1 + 1 / count)
+    half = student_quantile(0.975, count - 1) * apart
+    return fmean(means) - half, fmean(means) + half
 
 
 def components(groups: Sequence[Sequence[float]]) -> tuple[float, bool | None]:

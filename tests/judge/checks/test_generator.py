@@ -271,3 +271,17 @@ def test_no_verdict_beside_a_certificate_that_failed(facts, void):
             "the generator's certificate of then did not pass: throughput off by -10.0 % (limit"
             " 2.0 %): four workers of 10 ms, asked by 8 connections"
         )
+
+
+def test_a_certificate_that_failed_voids_the_trials_of_its_machine_alone() -> None:
+    good = CertificateFacts(digest="abc", made_at="then")
+    bad = CertificateFacts(digest="def", made_at="then", wrong=(WRONG,))
+    measured = [
+        making.changed(one, certificate=bad if one.trial.block in (1, 3) else good)
+        for one in making.pairs((0.8, 0.81, 0.79, 0.8, 0.8))
+    ]
+    judged = judge(measured, making.plan(blocks=5))
+    found = [one for one in judged.findings if one.check == "certificate-failed"]
+    theirs = [one.trial.key for one in measured if one.trial.block in (1, 3)]
+    assert [one.trial for one in found] == theirs
+    assert [verdict.estimate.blocks for verdict in judged.verdicts] == [3]

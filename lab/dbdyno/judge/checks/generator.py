@@ -166,20 +166,27 @@ def unequal_placement(measurements: Sequence[Measurement], plan: Plan) -> Iterat
 
 
 def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Void: `dbdyno certify` found that on this machine the generator's numbers are wrong."""
-    facts = next((one.certificate for one in measurements if one.certificate), None)
-    if facts is None or not facts.failed:
-        return
-    yield Finding(
-        check="certificate-failed",
-        level=Level.VOID,
-        evidence=say(
-            "the generator's certificate of {made} did not pass: {faults}",
-            made=facts.made_at,
-            faults=listed(facts.faults(), "; "),
-        ),
-        advice=say("quiet the machine, run `dbdyno certify` until it passes, then measure again"),
-    )
+    """Void: `dbdyno certify` found that on this machine the generator's numbers are wrong.
+
+    Said once where that is so of all trials, as on one machine; else of each whose machine it is.
+    """
+    known = [(one, one.certificate) for one in measurements if one.certificate]
+    failed = [(one, facts) for one, facts in known if facts.failed]
+    of_all = len(failed) == len(known)
+    for one, facts in failed[:1] if of_all else failed:
+        found = on_trial(
+            one,
+            "certificate-failed",
+            Level.VOID,
+            say(
+                "the generator's certificate of {made} did not pass: {faults}",
+                made=facts.made_at,
+                faults=listed(facts.faults(), "; "),
+            ),
+            say("quiet the machine, run `dbdyno certify` until it passes, then measure again"),
+        )
+        everywhere = {"system": None, "cell": None, "trial": None}
+        yield found.model_copy(update=everywhere) if of_all else found
 
 
 def placement_of(measurement: Measurement) -> Text:

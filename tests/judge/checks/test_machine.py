@@ -89,6 +89,18 @@ def test_a_slower_clock_is_reported_from_three_percent_on(last, level, limit):
         )
 
 
+def test_machines_have_clocks_of_their_own():
+    """Three machines that differ, and the last trial of one slower than its others."""
+    clocks = (3000, 2400, 3600, 3000, 2400, 3600, 3000, 2400, 3600, 3000, 2400, 3000)
+    made = clocked(*clocks)
+    for number, one in enumerate(made):
+        made[number] = making.changed(one, machine=("a", "b", "c")[number % 3])
+    (found,) = machine.uneven_clock(made, PLAN)
+    assert found.level is Level.DOUBTFUL
+    assert found.evidence.startswith("in 1 of 4 trials the cores' clock was off its usual 3600 MHz")
+    assert list(machine.uneven_clock(made[:-1], PLAN)) == []
+
+
 def test_two_trials_have_no_usual_clock():
     assert list(machine.uneven_clock(clocked(3000, 2000), PLAN)) == []
 
@@ -176,6 +188,17 @@ def test_slow_syncs_of_two_arms():
         (B, Level.DOUBTFUL),
     ]
     assert "block 3: a sync +" in found[0][2]
+
+
+def test_a_machine_is_held_against_itself():
+    """Blocks of a slow machine among those of two fast ones."""
+    made = []
+    for number, one in enumerate(making.pairs((1.0,) * 9)):
+        name = ("fast", "slow", "also fast")[number // 2 % 3]
+        probe = Probe(cpu_ms=(8.0 if name == "slow" else 5.0) + 0.01 * (number % 2), sync_ms=0.4)
+        made.append(making.changed(one, machine=name, evidence=TrialEvidence(probe=probe)))
+    assert strays(made) == []
+    assert len(strays([making.changed(one, machine="") for one in made])) == 2
 
 
 def test_few_probes_say_nothing():

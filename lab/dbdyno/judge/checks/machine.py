@@ -182,12 +182,17 @@ def swapping(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def uneven_clock(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note from 3 %, doubtful above 10 %: the cores' clock was another than in the other trials."""
-    clocks = [
-        statistics.fmean(known)
-        for m in measurements
-        if m.failure is None and (known := _known(m, lambda sample: sample.cpu_mhz))
-    ]
+    """Note from 3 %, doubtful above 10 %: the cores' clock was another than in the other trials of
+    the machine."""
+    machines: dict[str, list[float]] = {}
+    for m in measurements:
+        if m.failure is None and (known := _known(m, lambda sample: sample.cpu_mhz)):
+            machines.setdefault(m.machine, []).append(statistics.fmean(known))
+    for clocks in machines.values():
+        yield from _uneven(clocks)
+
+
+def _uneven(clocks: Sequence[float]) -> Iterator[Finding]:
     if len(clocks) < TRIALS_MIN:
         return
     usual = statistics.median(clocks)
@@ -245,22 +250,24 @@ SIDES: Final = (
 
 
 def probe_strays(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful or a note: before an arm the machine was slower or faster than before the others."""
-    arms: dict[tuple[str, int, str], Probe] = {}
+    """Doubtful or a note: before an arm the machine was slower or faster than before its others."""
+    arms: dict[tuple[str, int, str], tuple[str, Probe]] = {}
     for m in measurements:
         if m.failure is None and m.evidence.probe is not None:
-            arms[m.trial.system, m.trial.block, m.trial.cell.setting] = m.evidence.probe
+            place = m.trial.system, m.trial.block, m.trial.cell.setting
+            arms[place] = m.machine, m.evidence.probe
     for system in dict.fromkeys(place[0] for place in arms):
-        own = {place: probe for place, probe in arms.items() if place[0] == system}
+        own = {place: found for place, found in arms.items() if place[0] == system}
         parts, level = [], Level.NOTE
         for side in SIDES:
-            known = [v for probe in arms.values() if (v := side.read(probe)) is not None]
-            for (_, block, _), probe in own.items():
+            for (_, block, _), (machine, probe) in own.items():
+                of_machine = (side.read(one) for at, one in arms.values() if at == machine)
+                known = [value for value in of_machine if value is not None]
                 off = _stray(side, side.read(probe), known)
                 if off is None:
                     continue
-                place = {"block": block + 1, "what": side.what, "off": off}
-                parts.append(say("block {block}: {what} {off:+.0%}", **place))
+                seen = {"block": block + 1, "what": side.what, "off": off}
+                parts.append(say("block {block}: {what} {off:+.0%}", **seen))
                 level = Level.DOUBTFUL if abs(off) > side.doubtful else level
         if parts:
             yield Finding(

@@ -108,6 +108,19 @@ def test_a_run_that_was_killed_before_its_repeat_owes_it(store, monkeypatch):
     assert evidence.completion(store, stored.run_id).complete
 
 
+def test_a_resumed_run_owes_what_any_block_owed(store, monkeypatch):
+    """Blocks on several machines end beside each other: one may have been begun after another."""
+    plan = small(threads=(8,), blocks=2)
+    planned = [trial.key for trial in trials_of(plan, "")]
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "finish", lambda run_id: None)
+        stored = start(store, plan)
+    disturbing(monkeypatch, planned[0], planned[3])
+    start(store, plan, stored=stored)
+    assert keys_of(store, stored) == [*planned, *(f"{key}/again=1" for key in planned)]
+    assert evidence.completion(store, stored.run_id).complete
+
+
 def test_a_repeat_is_ended_before_it_is_asked_whether_there_is_enough(store, monkeypatch):
     plan = small(threads=(8,), blocks=5)
     planned = [trial.key for trial in trials_of(plan, "")]

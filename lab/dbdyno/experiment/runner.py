@@ -87,8 +87,9 @@ def run(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
             blocks = _Blocks(context, run.run_id, enough)
-            if run.finished_at is None:
-                blocks.queue_repeats(store.blocks_begun(run.run_id) - 1)
+            if run.finished_at is None:  # blocks on several machines end in any order
+                for block in reversed(range(store.blocks_begun(run.run_id))):
+                    blocks.queue_repeats(block)
             if blocks.decided():
                 context.remaining.clear()
             _run_blocks(context, run.run_id, enough)

@@ -1,13 +1,14 @@
 """What was disturbed is measured again: at once, on all systems, within a bound, after a kill."""
 
 import pytest
-from tests.experiment.test_runner import after, created, small, start
+from tests.experiment.test_runner import after, created, interrupt_in, small, start
 
 from dbdyno.errors import Interrupted
 from dbdyno.experiment import arm
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement import disturbance
 from dbdyno.measurement.disturbance import Disturbance, current
+from dbdyno.plan.fleet import FleetPlan
 from dbdyno.store import evidence
 from support import making
 from support.fakes import Progress, World
@@ -149,3 +150,25 @@ def test_a_trial_that_lost_a_machine_is_measured_again_on_all_systems(store, mon
     told = "block 1: a machine was lost; measured again on all systems: oltp_read_write/threads=8"
     assert told in progress.stages
     assert evidence.completion(store, stored.run_id) == (4, 4, True)
+
+
+def test_a_machine_that_is_lost_takes_back_what_was_done_before_the_run_was_resumed(
+    store, monkeypatch
+):
+    plan = small(threads=(8,), blocks=1, fleet=FleetPlan(generators=1))
+    plan = making.with_parts(plan, design={"disturbance_max": None})
+    planned, real = [trial.key for trial in trials_of(plan, "")], arm.run_trial
+    stored = created(store, plan)
+    with pytest.raises(Interrupted):
+        start(store, plan, progress=interrupt_in(1), stored=stored)
+
+    def losing(plan, trial, *others):
+        found = real(plan, trial, *others)
+        if trial.key != planned[1]:
+            return found
+        return found.model_copy(update={"failure": "a machine was lost", "lost": True})
+
+    monkeypatch.setattr(arm, "run_trial", losing)
+    start(store, plan, stored=stored)
+    again = [f"{key}/again=1" for key in planned]
+    assert keys_of(store, stored) == [planned[0], planned[1], planned[1], *again]

@@ -301,14 +301,14 @@ def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
     """The loads of all data directories that still have trials; closed whatever happens.
 
     The baseline's too where a setting is a share of its dataset, and all where a block with an
-    arm that has ended may be measured again.
+    arm that has ended may be measured again, or where the other blocks' trials are not known.
     """
-    wanted = {_directory(trial) for trial in context.remaining}
-    if wanted and wants_dataset_bytes(context.plan):
-        wanted.add(context.plan.systems[0].label)
-    if wanted and context.plan.design.disturbance_max is not None:
-        wanted |= {_directory(trial) for trial in trials_of(foreseen(context.plan), "")}
-    systems = (*context.plan.systems, control_system(context.plan))
+    plan, wanted = context.plan, {_directory(trial) for trial in context.remaining}
+    if wanted and wants_dataset_bytes(plan):
+        wanted.add(plan.systems[0].label)
+    if wanted and (plan.design.disturbance_max is not None or plan.fleet.is_wanted):
+        wanted |= {_directory(trial) for trial in trials_of(foreseen(plan), "")}
+    systems = (*plan.systems, control_system(plan))
     with ExitStack() as stack:
         pools = [
             stack.enter_context(_pool(context, run_id, system))

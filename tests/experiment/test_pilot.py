@@ -108,6 +108,17 @@ def test_an_interrupted_pilot_goes_on_where_it_was(store):
     assert len(complete) == len(set(complete)) == 10
 
 
+def test_what_is_stored_is_counted_with_the_rates_that_were_found(store):
+    def stop_in_the_fourth(trial, interval):
+        if len(progress.begun) == 4:
+            raise KeyboardInterrupt
+
+    progress, stored = Progress(stop_in_the_fourth), begun(store, asked(SHARES))
+    with pytest.raises(Interrupted) as caught:
+        go(store, stored, World(queue_ms=SERVICE_MS, tick_s=0.002), progress)
+    assert (caught.value.wanted, caught.value.found) == ("4 trials", "1 of them are stored")
+
+
 def test_a_pilot_that_fails_ends_the_run_and_is_resumed(store, tmp_path):
     stored, killed = begun(store, asked(SHARES)), tmp_path / "killed"
     world = World(queue_ms=SERVICE_MS, tick_s=0.002, kill_server=str(killed))

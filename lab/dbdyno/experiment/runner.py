@@ -77,9 +77,7 @@ def run(
     try:
         with store.locked(run.run_id):
             done, times = store.done(run.run_id, impossible=not retry), store.repeats(run.run_id)
-            chosen_before = store.run(run.run_id).plan.design.chosen
-            plan = with_chosen(resolved(plan, store.pilots(run.run_id)), chosen_before)
-            plan = begun(plan)
+            plan = _as_found(plan, store, run.run_id)
             trials = trials_of(foreseen(plan), run.run_id)
             now = [_again(trial, times.get(place_of(trial), 0)) for trial in trials]
             left = [trial for trial in now if not _is_done(trial, done)]
@@ -96,16 +94,22 @@ def run(
             store.finish(run.run_id)
             _raise_if_nothing_ran(context, run.run_id)
     except KeyboardInterrupt:
-        plan = begun(foreseen(with_chosen(plan, store.run(run.run_id).plan.design.chosen)))
-        planned = trials_of(plan, run.run_id)
+        planned = trials_of(foreseen(_as_found(plan, store, run.run_id)), run.run_id)
         times, done = store.repeats(run.run_id), store.done(run.run_id)
-        stored = sum(_again(trial, times.get(place_of(trial), 0)).key in done for trial in planned)
+        now = [_again(trial, times.get(place_of(trial), 0)) for trial in planned]
+        stored = sum(_is_done(trial, done) for trial in now)
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
             wanted=f"{len(planned)} trials",
             found=f"{stored} of them are stored",
             hint=f"to go on: dbdyno compare --resume {run.run_id}",
         ) from None
+
+
+def _as_found(plan: Plan, store: Store, run_id: str) -> Plan:
+    """The plan with the rates that the run's pilot found, and the design that its time chose."""
+    chosen_before = store.run(run_id).plan.design.chosen
+    return begun(with_chosen(resolved(plan, store.pilots(run_id)), chosen_before))
 
 
 def _is_done(trial: Trial, done: set[str]) -> bool:

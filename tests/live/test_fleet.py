@@ -16,6 +16,7 @@ import pytest
 from dbdyno import _engine
 from dbdyno.errors import LoadError, LostError
 from dbdyno.experiment import runner
+from dbdyno.experiment.context import Makers
 from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import Engine, EngineProcess
 from dbdyno.judge.judgement import judge
@@ -30,7 +31,7 @@ from dbdyno.plan.workload import known_workloads
 from dbdyno.servers.base import Server
 from dbdyno.servers.programs.places import cache_folder
 from dbdyno.store.store import Store
-from support import lab_process, ray_cluster, real_server
+from support import lab_process, making, ray_cluster, real_server
 from support.fakes import Progress
 from support.lab_process import (
     DBDYNO,
@@ -281,6 +282,27 @@ def test_a_host_that_is_killed_has_its_block_measured_again(nodes: Nodes, worksp
     assert len(set.union(*machines.values())) >= 2
     assert "report:" in output
     until(lambda: not servers_of_hosts(), "no server is left", GONE_S)
+
+
+def test_a_host_that_dies_behind_its_block_leaves_what_was_disturbed_to_another(
+    remote: ModuleType, tmp_path: Path
+) -> None:
+    from dbdyno.fleet.hosts import Hosts
+    from support.simulated_host import DyingHost
+
+    plan, hosts = making.plan(blocks=2), Hosts("", 2, DyingHost)
+    try:
+        with Store.open(tmp_path) as store:
+            new = store.create_run(plan, "dbdyno run", {}, 4)
+            runner.run(plan, store, new, tmp_path, Progress(), Makers(hosts=hosts))
+            every = store.measurements(new.run_id)
+    finally:
+        hosts.close()
+    assert len(every) == 4 + SYSTEMS
+    assert sorted((one.trial.block, one.trial.repeat) for one in current(every)) == [
+        *[(0, 1)] * SYSTEMS,
+        *[(1, 0)] * SYSTEMS,
+    ]
 
 
 def test_a_head_that_is_killed_loses_nothing_and_leaves_nobody(

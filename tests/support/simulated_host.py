@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
 from dbdyno.fleet.hosts import Event, Host
-from dbdyno.measurement.measurement import Trial
+from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.store.reading import StoredRun
 from support import making
@@ -22,7 +23,31 @@ class SimulatedHost(Host):
         for trial in trials:
             self._events.put(Event(self.name, "begin", trial))
             time.sleep(TRIAL_S)
-            made = making.measurement(trial.system, threads=trial.cell.threads)
+            made = self.measured(trial)
             self._events.put(
                 Event(self.name, "end", trial, made.model_copy(update={"trial": trial}))
             )
+
+    def measured(self, trial: Trial) -> Measurement:
+        """What a trial sees."""
+        return making.measurement(trial.system, threads=trial.cell.threads)
+
+
+class DyingHost(SimulatedHost):
+    """Others disturb the first block, and its host dies behind it; the repeat is quiet."""
+
+    def run_block(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> None:
+        """As `Host.run_block`."""
+        SimulatedHost.run_block(self, run, plan, trials)
+        if is_first(trials[0]):
+            os._exit(1)
+
+    def measured(self, trial: Trial) -> Measurement:
+        """Half of four cores are others' in the first block."""
+        others = 2.0 if is_first(trial) else 0.0
+        return making.measurement(trial.system, threads=trial.cell.threads, other_cpu=others)
+
+
+def is_first(trial: Trial) -> bool:
+    """Whether it is of the first block as it was begun."""
+    return trial.block == 0 and trial.repeat == 0

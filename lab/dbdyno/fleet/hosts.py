@@ -383,6 +383,8 @@ class Hosts:
             )
         if any(one.block == host.block for one in context.remaining):
             blocks.repeat_block(host.block)
+        else:  # it had ended, but for its last server
+            blocks.queue_repeats(host.block)
 
     def _take(self, context: RunContext) -> None:
         """Stores and shows what the hosts have told, waiting a little for the first of it."""

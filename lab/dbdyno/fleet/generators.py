@@ -68,19 +68,22 @@ class Generator:
     def __init__(self) -> None:
         self._child: Child | None = None
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._cores = len(os.sched_getaffinity(0))
 
     def facts(self) -> GeneratorNode:
         """What this node is."""
-        cores = len(os.sched_getaffinity(0))
-        return GeneratorNode(*cluster.node_facts(), cores, certify.known())
+        return GeneratorNode(*cluster.node_facts(), self._cores, certify.known())
 
     def clock_ns(self) -> int:
         """This node's monotonic clock."""
         return time.monotonic_ns()
 
-    def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
-        """What a generator reaches here on a server that answers at once, in events a second."""
-        return ceiling.measure(plan, trial, driver)
+    def ceiling(self, plan: Plan, trial: Trial) -> float | None:
+        """What a generator reaches here on a server that answers at once, in events a second.
+
+        It has a thread for each core, as in a trial; the plan's cores are those of another machine.
+        """
+        return ceiling.measure(plan, trial, threads=self._cores, cores=())
 
     def start(self, request: str) -> None:
         """Starts a child and gives it its request, with the password; ends the one before."""

@@ -42,3 +42,12 @@ def test_what_is_asked_is_short_and_closed(tmp_path):
     asked = log.read_text()
     assert '"window_s": 0.4' in asked
     assert "rate_per_s" not in asked
+
+
+def test_on_another_machine_it_has_that_machines_threads_and_not_the_plans_cores(tmp_path):
+    plan, log = making.plan(procedure={"pin": (4711,)}), tmp_path / "log"
+    first = trials_of(plan, "r")[0]
+    ceiling.measure(plan, first, command(log=log))
+    assert not log.exists(), "here there is no such core"
+    ceiling.measure(plan, first, command(log=log), threads=3, cores=())
+    assert '"threads": 3' in log.read_text()

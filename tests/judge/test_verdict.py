@@ -406,6 +406,14 @@ def test_it_is_the_time_from_block_to_block_and_a_pause_does_not_count():
     assert block_seconds(trials) == pytest.approx(90)
 
 
+def test_machines_that_run_blocks_beside_each_other_share_the_time():
+    trials = [
+        begun(block, after_s).model_copy(update={"machine": machine})
+        for block, after_s, machine in [(0, 0, "a"), (1, 1, "b"), (2, 90, "a"), (3, 91, "b")]
+    ]
+    assert block_seconds(trials) == pytest.approx(45)
+
+
 def test_one_block_takes_its_loads_at_least():
     assert block_seconds([begun(0, 0), begun(0, 40, B)]) == pytest.approx(24)
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Annotated, Final
 
@@ -421,20 +422,22 @@ def is_open(verdict: Verdict) -> bool:
 
 
 def block_seconds(measurements: Sequence[Measurement]) -> float | None:
-    """Seconds from the beginning of one block to that of the next, in the median.
+    """Seconds that a block takes, by those from one's beginning to the next one's, in the median.
 
-    With one block it is the time of its loads, which leaves out starts and restored data; None
-    without a trial, or where nobody noted when trials began. A pause between two labs that worked
-    on the run is one block of many, so the median does not mind it.
+    Machines that run blocks beside each other share that time. With one block it is the time of its
+    loads, which leaves out starts and restored data; None without a trial, or where nobody noted
+    when trials began. A pause between two labs that worked on the run is one block of many, so the
+    median does not mind it.
     """
-    begun: dict[int, float] = {}
+    machines: dict[str, dict[int, float]] = {}
+    loads_s = 0.0
     for one in measurements:
         if (at_s := one.started_s) is not None:
-            block = one.trial.block
+            begun, block = machines.setdefault(one.machine, {}), one.trial.block
             begun[block] = min(at_s, begun.get(block, at_s))
-    steps = [begun[block + 1] - begun[block] for block in begun if block + 1 in begun]
-    rising = [step for step in steps if step > 0]
-    if rising:
-        return median(rising)
-    loads_s = sum(one.load_s for one in measurements if one.trial.block in begun)
-    return loads_s / len(begun) if loads_s else None
+            loads_s += one.load_s
+    begins_s = [sorted(begun.values()) for begun in machines.values()]
+    steps = [later - earlier for of_machine in begins_s for earlier, later in pairwise(of_machine)]
+    if rising := [step for step in steps if step > 0]:
+        return median(rising) / len(machines)
+    return loads_s / sum(map(len, begins_s)) / len(machines) if loads_s else None

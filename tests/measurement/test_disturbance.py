@@ -133,6 +133,14 @@ def test_a_disturbed_block_is_repeated_until_the_repeats_are_used():
     assert to_repeat(stored, blocks=12, limit=None) == []
 
 
+def test_a_pilot_is_not_measured_again_and_allows_no_repeats():
+    pilot = making.measurement(other_cpu=LOUD)
+    pilot = making.with_trial(pilot, block=-1, control="pilot", rate_per_s=100.0)
+    stored = [pilot, *block(0, QUIET, LOUD), *block(0, LOUD, QUIET, repeat=1)]
+    stored += [*block(0, QUIET, QUIET, repeat=2), *block(2, LOUD, LOUD)]
+    assert owed_again(stored, blocks=5, limit=0.1) == []
+
+
 @pytest.mark.parametrize(("blocks", "most"), [(1, 2), (8, 2), (12, 3), (100, 25)])
 def test_a_quarter_of_the_blocks_may_be_repeated_and_two_in_any_case(blocks, most):
     assert repeats_max(blocks, 1) == most

@@ -196,15 +196,15 @@ def to_repeat(
 ) -> list[BlockLoad]:
     """What is to be measured again by what is stored of a run, the first block's first.
 
-    That is where others disturbed a trial, and where a machine that took part was lost.
+    That is where others disturbed a trial, and where a machine that took part was lost. A pilot's
+    trials belong to no block.
     """
-    every = list(measurements)
+    every = [m for m in measurements if m.trial.block >= 0]
     latest = repeats(every)
     repeats_left = repeats_max(blocks, len({place.load for place in latest})) - sum(latest.values())
     found = {
         place_of(m.trial)
         for m in [*lost(every), *(m for m in current(every) if disturbed(m, limit))]
-        if m.trial.block >= 0
     }
     due = sorted(place for place in found if latest[place] < REPEATS_OF_PLACE)
     return due[: max(0, repeats_left)]

@@ -123,3 +123,8 @@ def test_nothing_is_told_of_blocks_that_were_measured_once():
     trials = making.pairs((1.0, 1.0, 1.0))
     assert list(measured_again(trials, PLAN)) == []
     assert judge(trials, PLAN).estimate(trials[0].trial.cell, A, B, PRIMARY.name).blocks == 3
+
+
+def test_a_disturbed_pilot_used_up_no_repeats():
+    pilot = making.with_trial(making.measurement(other_cpu=1.0), block=-1, control="pilot")
+    assert list(measured_again([pilot, *arms(0, QUIET, QUIET)], PLAN)) == []

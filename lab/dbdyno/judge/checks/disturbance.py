@@ -131,7 +131,8 @@ def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
                 )
             )
     limit = plan.design.disturbance_max
-    lost = {place_of(m.trial) for m in current(measurements) if beyond(m, limit) is not None}
+    of_blocks = (m for m in current(measurements) if m.trial.block >= 0)
+    lost = {place_of(m.trial) for m in of_blocks if beyond(m, limit) is not None}
     if lost and not to_repeat(measurements, plan.design.blocks, limit):
         yield _noted(
             say(

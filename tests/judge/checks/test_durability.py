@@ -17,6 +17,7 @@ from support.making import SETTINGS, A, B
 
 PLAN = making.plan()
 SYNCS = "Innodb_os_log_fsyncs"
+POSTGRES = {"synchronous_commit": "on", "fsync": "on"}
 
 
 @pytest.mark.parametrize(("syncs", "void"), [(1250, False), (1065, False), (1060, True), (9, True)])
@@ -99,9 +100,8 @@ def test_a_server_that_counts_no_syncs_is_held_to_its_promise():
 
 
 def test_what_postgres_counts_late_proves_nothing_of_a_window():
-    asked = {"synchronous_commit": "on", "fsync": "on"}
     late = making.measurement(status={SYNCS: float("nan"), "wal.wal_sync": 9.0})
-    server = late.server.model_copy(update={"settings": asked})
+    server = late.server.model_copy(update={"settings": POSTGRES})
     assert durability.commits_unflushed(making.changed(late, server=server), PLAN) is None
     assert durability.counted_syncs(making.measurement()) == 4000
 
@@ -145,6 +145,12 @@ def killed(
         (killed(kept=999), Proof.LOST),
         (killed(kept=999, flush="0", server=None), Proof.LOST),
         (killed(settings={}), Proof.DURABLE),
+        (killed(settings={}, server=179.0), Proof.UNFLUSHED),
+        (killed(settings=POSTGRES, server=0.0), Proof.DURABLE),
+        (killed(settings=POSTGRES, server=0.0, disk=0.0), Proof.UNPROVEN),
+        (killed(settings=POSTGRES, server=0.0, disk=None), Proof.UNPROVEN),
+        (killed(settings=POSTGRES, disk=None), Proof.DURABLE),
+        (killed(settings={**POSTGRES, "fsync": "off"}), Proof.UNFLUSHED),
     ],
 )
 def test_the_word(seen, proof):

@@ -142,18 +142,24 @@ def test_more_generators_than_nodes_are_refused_in_words(
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "words"),
+    ("before", "after", "load_s", "words"),
     [
-        ((0, 0.3), (4.9, 0.3), None),
-        ((0, 0.3), (9.0, 0.3), "the clock of generator 1 of 1 changed by 9.0 ms"),
-        ((0, 25.0), (0, 0.3), "its clock is known to ±25.0 ms only"),
+        ((0, 0.3), (4.9, 0.3), 10, None),
+        ((0, 0.3), (9.0, 0.3), 10, "the clock of generator 1 of 1 changed by 9.0 ms"),
+        ((0, 0.3), (9.0, 0.3), 100, None),
+        ((0, 0.3), (11.0, 0.3), 100, "changed by 11.0 ms during the trial (limit 10.0 ms)"),
+        ((0, 25.0), (0, 0.3), 10, "its clock is known to ±25.0 ms only"),
     ],
 )
 def test_clocks_that_disagree_void_the_trial(
-    remote: ModuleType, before: tuple[float, float], after: tuple[float, float], words: str | None
+    remote: ModuleType,
+    before: tuple[float, float],
+    after: tuple[float, float],
+    load_s: float,
+    words: str | None,
 ) -> None:
     first, last = (remote.Clock(*(round(ms * 1e6) for ms in one)) for one in (before, after))
-    found = remote.fault_of([first]) or remote.change_of([first], [last])
+    found = remote.fault_of([first]) or remote.change_of([first], [last], load_s)
     assert (words in found.value["message"]) if words else found is None
 
 

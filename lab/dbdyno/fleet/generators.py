@@ -42,6 +42,8 @@ CLOCK_MS_MAX: Final = 20.0
 """A begin that may be further apart than that is none; the network stalls, or a node does."""
 CLOCK_CHANGE_MS_MAX: Final = 5.0
 """Beyond what the readings leave open: a clock that did not keep time counts wrong seconds."""
+CLOCK_SHARE_MAX: Final = 1e-4
+"""The same as a share of a long load, in which good clocks part too: that much a rate is wrong."""
 FEW_S: Final = 5.0
 """How long the cluster may have fewer nodes than there are generators, as one may come back."""
 NODE_ID: Final = "ray.io/node-id"
@@ -384,7 +386,7 @@ class FleetEngine(Engine):
 
     def _driven(self, spec: Mapping[str, Any]) -> Message:
         """The load from the first question for the time to the record, or why there is none."""
-        count, arriving = len(self._remotes), Arriving()
+        count, arriving, began_s = len(self._remotes), Arriving(), time.monotonic()
         before = [one.read_clock() for one in self._remotes]
         if late := fault_of(before):
             return late
@@ -397,7 +399,8 @@ class FleetEngine(Engine):
         if isinstance(ended, tuple):
             return Message(*ended)
         after = [one.read_clock() for one in self._remotes]
-        return change_of(before, after) or Message("record", _record(ended, before, after))
+        changed = change_of(before, after, time.monotonic() - began_s)
+        return changed or Message("record", _record(ended, before, after))
 
     def _tell(self, kind: str, value: Any) -> None:  # noqa: ANN401 - an interval of the engine
         self._messages.put(Message(kind, value))
@@ -415,15 +418,16 @@ def fault_of(clocks: Sequence[Clock]) -> Message | None:
     return None
 
 
-def change_of(before: Sequence[Clock], after: Sequence[Clock]) -> Message | None:
-    """The error if a clock did not keep time with this one's during the load."""
+def change_of(before: Sequence[Clock], after: Sequence[Clock], load_s: float) -> Message | None:
+    """The error if a clock did not keep time with this one's during a load of so many seconds."""
+    limit_ms = max(CLOCK_CHANGE_MS_MAX, CLOCK_SHARE_MAX * load_s * 1e3)
     for number, (first, last) in enumerate(zip(before, after, strict=True)):
         change_ns = abs(last.ahead_ns - first.ahead_ns)
         unknown_ns = first.within_ns + last.within_ns
-        if change_ns > unknown_ns + CLOCK_CHANGE_MS_MAX * 1e6:
+        if change_ns > unknown_ns + limit_ms * 1e6:
             found = (
                 f"the clock of generator {number + 1} of {len(before)} changed by"
-                f" {change_ns / 1e6:.1f} ms during the trial (limit {CLOCK_CHANGE_MS_MAX:g} ms)"
+                f" {change_ns / 1e6:.1f} ms during the trial (limit {limit_ms:.1f} ms)"
             )
             return Message("error", {"kind": record.LOST, "message": found})
     return None

@@ -285,6 +285,8 @@ def test_a_host_that_is_killed_has_its_block_measured_again(nodes: Nodes, worksp
     for one in current(measurements):
         machines.setdefault(one.trial.block, set()).add(one.machine)
     assert all(len(names) == 1 for names in machines.values()), "a block is of one machine"
+    looked = {one.trial.block for one in current(measurements) if one.evidence.rows_after}
+    assert looked == {BLOCKS_SPREAD - 1}, "rows are counted at the run's end, and not at a block's"
     assert len(set.union(*machines.values())) >= 2
     assert "report:" in output
     until(lambda: not servers_of_hosts(), "no server is left", GONE_S)

@@ -27,6 +27,7 @@ from dbdyno.errors import DbdynoError, LoadError, LostError, StoreError
 from dbdyno.experiment.arm import never_begun
 from dbdyno.experiment.context import Blocks, Makers, RunContext
 from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import Machine, machine
 from dbdyno.files import locked
 from dbdyno.fleet import cluster
@@ -34,7 +35,7 @@ from dbdyno.fleet.cluster import PATIENCE_S, Installed, Node
 from dbdyno.fleet.generators import Generators
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Measurement, Trial
-from dbdyno.plan.pilot import NO_BLOCK
+from dbdyno.plan.pilot import NO_BLOCK, foreseen
 from dbdyno.plan.plan import Plan
 from dbdyno.servers.programs.places import make_cache_folder
 from dbdyno.store.reading import StoredRun
@@ -92,7 +93,9 @@ class Host:
         Args:
             plan: the run's, with what it has found and chosen by now.
         """
-        self._opened(run, plan, trials).run(trials)
+        every = trials_of(foreseen(plan), run.run_id)
+        later = [one for one in every if one.block > trials[0].block]  # this host may be given any
+        self._opened(run, plan, [*trials, *later]).run(trials)
 
     def find_rates(
         self, run: StoredRun, plan: Plan, trials: Sequence[Trial], pilots: Sequence[Measurement]
@@ -108,7 +111,7 @@ class Host:
         """Ends what is open."""
         self._stack.close()
 
-    def _opened(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> Machine:
+    def _opened(self, run: StoredRun, plan: Plan, left: Sequence[Trial]) -> Machine:
         if self._context is None or self._machine is None:
             parts = self._stack.enter_context(tempfile.TemporaryDirectory(dir=self._folder))
             store = self._stack.enter_context(Store.open(Path(parts)))
@@ -120,12 +123,12 @@ class Host:
                 Sender(self._events, self.name),
                 self._makers(plan),
                 Forecast(plan),
-                list(trials),
-                len(trials),
+                list(left),
+                len(left),
             )
             self._machine = self._stack.enter_context(machine(self._context, run.run_id))
         self._context.plan = plan
-        self._context.remaining[:] = trials
+        self._context.remaining[:] = left
         return self._machine
 
     def _makers(self, plan: Plan) -> Makers:

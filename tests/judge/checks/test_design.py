@@ -204,6 +204,17 @@ def test_the_drift_itself_is_noted():
     assert list(design.machine_drift(drifting(alternating(2), -0.01), PLAN)) == []
 
 
+def test_a_slower_machine_is_no_drift_of_another():
+    made = []
+    for m in alternating(12):
+        name, tps = ("a", 1000.0) if m.trial.block < 6 else ("b", 800.0)
+        place = {"block": m.trial.block, "sequence": m.trial.sequence}
+        one = making.measurement(m.trial.system, tps=tps, **place)
+        made.append(making.changed(one, machine=name))
+    assert list(design.machine_drift(made, PLAN)) == []
+    assert list(design.machine_drift([making.changed(m, machine="") for m in made], PLAN)) != []
+
+
 def timed(*minutes):
     """Trials of 12 s that began so many minutes after the first, two in each block."""
     return [

@@ -385,12 +385,13 @@ def machine_drift(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
 
 
 def _off_their_means(measurements: Sequence[Measurement]) -> list[tuple[float, float]]:
-    """Place in the run, and logarithm of the rate against the mean of its system and cell."""
-    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    """Place in the run, and logarithm of the rate against the mean of its system, cell, machine."""
+    groups: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for m in measurements:
         if m.failure is None and m.events and m.window_s > 0:
             point = (float(m.trial.sequence), math.log(m.events / m.window_s))
-            groups.setdefault((m.trial.system, m.trial.cell.key), []).append(point)
+            of = (m.trial.system, m.trial.cell.key, m.machine)
+            groups.setdefault(of, []).append(point)
     return [
         (place, rate - statistics.fmean(r for _, r in group))
         for group in groups.values()

@@ -150,3 +150,13 @@ def test_systems_are_not_mixed():
 
 def test_fewer_than_five_restarts_have_no_bound():
     assert bad_restarts(sound(runs(EVEN[:4]), blocks=4), 0.02, METRIC, per_cell=False) == []
+
+
+def test_a_slower_machine_is_no_bad_restart():
+    made = runs((*EVEN, *EVEN, *(0.8 * rate for rate in EVEN[:5])))
+    names = ("a",) * 8 + ("b",) * 8 + ("slow",) * 5
+    spread = [making.changed(one, machine=name) for one, name in zip(made, names, strict=True)]
+    assert len(outliers(sound(made, blocks=21), 0.02, METRIC)) == 5
+    assert outliers(sound(spread, blocks=21), 0.02, METRIC) == []
+    (found,) = bad_restarts(sound(spread, blocks=21), 0.02, METRIC, per_cell=False)
+    assert (found.restarts, found.bad) == (21, 0)

@@ -8,7 +8,8 @@ it is said how many of the restarts were bad and how many more could be without 
 The rule is Rosner's generalised extreme Studentised deviate (Technometrics 25, 1983): it finds
 several outliers that would hide each other. Its steps have 2.5 % each, so that five to twelve runs
 without an outlier are given one in about 5 % of cases (simulated in the tests). Besides, a run must
-be off by more than the margin: what does not matter is not listed.
+be off by more than the margin: what does not matter is not listed. Where blocks ran on several
+machines, runs are held against those of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Outlier(Noun):
         trial: its key.
         metric: by which it does: throughput, or at a fixed rate latency.
         ratio: its value over the geometric mean of the runs that do not lie apart.
-        runs: sound trials of the system in the cell, this one included.
+        runs: sound trials of the system in the cell on that machine, this one included.
     """
 
     trial: str
@@ -72,14 +73,14 @@ class BadRestarts(Noun):
 
 def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list[Outlier]:
     """Every outlying trial, in the order of trials; none among fewer than five."""
-    groups: dict[tuple[Cell, str], list[tuple[Trial, float]]] = {}
+    groups: dict[tuple[Cell, str, str], list[tuple[Trial, float]]] = {}
     for one in sound:
         value = one.value(metric_of(one.trial.cell))
         if value:
-            place = one.trial.cell, one.trial.system
+            place = one.trial.cell, one.trial.system, one.measurement.machine
             groups.setdefault(place, []).append((one.trial, math.log(value)))
     made = []
-    for (cell, _), trials in groups.items():
+    for (cell, *_), trials in groups.items():
         for place_of, off in outlying([log for _, log in trials], margin).items():
             trial, _ = trials[place_of]
             made.append(
@@ -104,17 +105,17 @@ def bad_restarts(
     Args:
         per_cell: every cell had a restart of its own; else one served all cells of a setting.
     """
-    groups: dict[tuple[str, str], dict[tuple[Cell, int], float]] = {}
+    groups: dict[tuple[str, str], dict[str, dict[tuple[Cell, int], float]]] = {}
     for one in sound:
         trial, metric = one.trial, metric_of(one.trial.cell)
         value = one.value(metric)
         if value:
             good = math.log(value) if metric.better is Better.HIGHER else -math.log(value)
-            place = groups.setdefault((trial.cell.setting, trial.system), {})
-            place[trial.cell, trial.block] = good
+            machines = groups.setdefault((trial.cell.setting, trial.system), {})
+            machines.setdefault(one.measurement.machine, {})[trial.cell, trial.block] = good
     made = []
-    for (setting, system), logs in groups.items():
-        samples = _restarts(logs, per_cell=per_cell)
+    for (setting, system), machines in groups.items():
+        samples = [one for logs in machines.values() for one in _restarts(logs, per_cell=per_cell)]
         restarts = sum(map(len, samples))
         if all(len(sample) < BLOCKS_FEW for sample in samples):
             continue

@@ -138,7 +138,7 @@ def test_a_pilot_is_not_measured_again_and_allows_no_repeats():
     pilot = making.with_trial(pilot, block=-1, control="pilot", rate_per_s=100.0)
     stored = [pilot, *block(0, QUIET, LOUD), *block(0, LOUD, QUIET, repeat=1)]
     stored += [*block(0, QUIET, QUIET, repeat=2), *block(2, LOUD, LOUD)]
-    assert owed_again(stored, blocks=5, limit=0.1) == []
+    assert to_repeat(stored, blocks=5, limit=0.1) == []
 
 
 @pytest.mark.parametrize(("blocks", "most"), [(1, 2), (8, 2), (12, 3), (100, 25)])

@@ -445,9 +445,7 @@ def test_a_query_yields_also_inside_a_coroutine_of_the_script(shell: Shell) -> N
     assert "    queries:                             320 " in ended.stdout, ended
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("", ""), ("con:disconnect()", "con:reconnect()")]
-)
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("con:disconnect()", "con:reconnect()")])
 def test_scripts_that_sleep_hold_no_others_up(shell: Shell, before: str, after: str) -> None:
     script = f"""
       ffi.cdef'int usleep(unsigned int);'

@@ -80,12 +80,12 @@ class Generator:
         """This node's monotonic clock."""
         return time.monotonic_ns()
 
-    def ceiling(self, plan: Plan, trial: Trial) -> float | None:
+    def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
         """What a generator reaches here on a server that answers at once, in events a second.
 
         It has a thread for each core, as in a trial; the plan's cores are those of another machine.
         """
-        return ceiling.measure(plan, trial, threads=self._cores, cores=())
+        return ceiling.measure(plan, trial, driver, threads=self._cores, cores=())
 
     def start(self, request: str) -> None:
         """Starts a child and gives it its request, with the password; ends the one before."""

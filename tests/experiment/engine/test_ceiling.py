@@ -47,7 +47,7 @@ def test_what_is_asked_is_short_and_closed(tmp_path):
 def test_on_another_machine_it_has_that_machines_threads_and_not_the_plans_cores(tmp_path):
     plan, log = making.plan(procedure={"pin": (4711,)}), tmp_path / "log"
     first = trials_of(plan, "r")[0]
-    ceiling.measure(plan, first, command(log=log))
+    ceiling.measure(plan, first, MYSQL, command(log=log))
     assert not log.exists(), "here there is no such core"
-    ceiling.measure(plan, first, command(log=log), threads=3, cores=())
+    ceiling.measure(plan, first, MYSQL, command(log=log), threads=3, cores=())
     assert '"threads": 3' in log.read_text()

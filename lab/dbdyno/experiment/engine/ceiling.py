@@ -47,12 +47,13 @@ class _Nobody:
 def measure(
     plan: Plan,
     trial: Trial,
+    driver: str,
     command: Sequence[str] = COMMAND,
     *,
     threads: int = 0,
     cores: Sequence[int] | None = None,
 ) -> float | None:
-    """Events a second of the trial's workload on a server that answers at once.
+    """Events a second of the trial's workload on a server of that driver that answers at once.
 
     None where the responder cannot be had or does not understand the workload. The same question
     is answered once in a process: the generator does not change meanwhile.
@@ -63,11 +64,12 @@ def measure(
     """
     cell = trial.cell.model_copy(update={"threads": THREADS, "rate_per_s": None})
     closed = trial.model_copy(update={"cell": cell, "seed": 1, "control": ""})
-    spec = run_spec(plan, closed, cast(Server, _Nobody(Endpoint(LOOPBACK, 0, None), ANYBODY)))
+    nobody = _Nobody(driver, Endpoint(LOOPBACK, 0, None), ANYBODY)
+    spec = run_spec(plan, closed, cast(Server, nobody))
     short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
     asked = json.dumps({**spec, **short, "threads": threads}, sort_keys=True)
     kept_on = plan.procedure.pin if cores is None else tuple(cores)
-    return _reached(asked, kept_on, tuple(command))
+    return _reached(asked, driver, kept_on, tuple(command))
 
 
 @cache

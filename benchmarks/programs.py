@@ -20,9 +20,8 @@ from typing import Any
 
 from benchmarks.built import ROOT
 
-from dbdyno.experiment.engine.spec import PGSQL, driver_of
 from dbdyno.servers import open
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.base import PGSQL, Server, ServerSpec
 
 QUERIES = re.compile(r"^ +queries: +(\d+)", re.MULTILINE)
 Cell = tuple[str, str, int]
@@ -78,7 +77,7 @@ def run_program(
 
 def _login_typed(server: Server, transport: str) -> list[str]:
     """Options of the server's driver that name it and the load's user."""
-    endpoint, driver = server.endpoint, driver_of(server)
+    endpoint, driver = server.endpoint, server.driver
     who = [f"--{driver}-user={server.credentials.user}", f"--{driver}-db={server.database}"]
     tcp = [f"--{driver}-host={endpoint.host}", f"--{driver}-port={endpoint.port}"]
     if transport != "socket" or endpoint.socket is None:

@@ -176,7 +176,7 @@ def test_only_processes_of_our_own_are_killed(reference, tmp_path):
 class Gone:
     """A server of whom only the place is left."""
 
-    label, pid, database = "gone", 1, "sbtest"
+    driver, label, pid, database = "mysql", "gone", 1, "sbtest"
     endpoint = Endpoint("127.0.0.1", 1, None)
     credentials = Credentials("load", "secret-4711")
 

@@ -20,6 +20,7 @@ EXAMPLES = sorted((ROOT / "workloads").glob("*.yaml"))
 
 
 class Nobody:
+    driver = "mysql"
     endpoint = Endpoint("127.0.0.1", 1, None)
     credentials = Credentials("load", "")
     database = "sbtest"

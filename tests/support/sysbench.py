@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,10 @@ from dbdyno.sysbench.options.values import Values
 
 MS = 1_000_000
 GOLDEN = Path(__file__).parents[1] / "golden"
+ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
+Ended = subprocess.CompletedProcess[str]
+Shell = Callable[..., Ended]
+"""Runs a line of the persona, as the fixture `shell` does."""
 
 
 def golden(name: str) -> str:

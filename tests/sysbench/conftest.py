@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dbdyno import _engine
 from dbdyno.sysbench.entry import main
-from support.sysbench import interval, live_interval
+from support.source import ROOT
+from support.sysbench import ENTRY, Ended, Shell, interval, live_interval
 
 
 class FakeStop:
@@ -125,3 +130,25 @@ class Command:
 @pytest.fixture
 def sysbench(engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(capsys)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """Writes a script as `script.lua` and runs a line in its folder."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab"), "HOME": str(tmp_path)}
+
+    def run(line: str, script: str | None = None, *, stdin: str = "", timeout: float = 60) -> Ended:
+        if script is not None:
+            (tmp_path / "script.lua").write_text(script)
+        return subprocess.run(
+            [sys.executable, "-c", ENTRY, *line.split()],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            env=environment,
+            cwd=tmp_path,
+            input=stdin,
+        )
+
+    return run

@@ -37,8 +37,7 @@ FATAL = {
         "Invalid value for the pareto distribution's h: nan."
     ),
     "oltp_reed_write run": (
-        "Cannot find benchmark 'oltp_reed_write': no such built-in test, file or module; did you"
-        " mean oltp_read_write?"
+        "Cannot find benchmark 'oltp_reed_write': no such built-in test, file or module"
     ),
     "oltp_read_write": (
         "Command is required. Supported commands: prepare, prewarm, run, cleanup, help"

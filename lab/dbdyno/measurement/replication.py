@@ -47,6 +47,11 @@ EDGES: Final[Mapping[str, Literal["growth", "least", "most", "end"]]] = {
 """How the readings at the window's two edges become one number."""
 
 
+def waits_uncounted(seen: Mapping[str, float]) -> bool:
+    """Whether commits wait for as long as no replica answers, and are not counted (PostgreSQL)."""
+    return SEMISYNC_ON in seen and COMMITS_ACKNOWLEDGED not in seen
+
+
 def over_window(begin: Mapping[str, float], end: Mapping[str, float]) -> dict[str, float]:
     """The window's numbers from the readings at its edges; what one of them lacks is left out."""
     return {

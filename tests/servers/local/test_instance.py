@@ -125,7 +125,7 @@ def product(request, monkeypatch, tmp_path):
     (source / "rows").write_text("pristine")
     (source / "base" / "1" / "template").write_bytes(b"x" * 8192)
 
-    def start(site, port):
+    def start(site, port, kind=None):
         starts.append(site.asked)
         return IdleServer()
 

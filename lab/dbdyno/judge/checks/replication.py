@@ -74,17 +74,14 @@ def commits_not_waited(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def commits_unproven(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: the window wrote, and the primary counted not one acknowledged commit.
-
-    PostgreSQL counts none. While it waits it does not go on alone, and whether it waits is seen.
-    """
+    """Void: the window wrote, and a primary that counts them had not one acknowledged commit."""
     topology = _topology(measurement, plan)
     if not _semisync(topology):
         return None
     seen = measurement.server.replication
     wrote = sum(interval.writes for interval in measurement.measured)
-    counts = replication.COMMITS_ACKNOWLEDGED in seen or replication.SEMISYNC_ON not in seen
-    if not wrote or not counts or seen.get(replication.COMMITS_ACKNOWLEDGED, 0) > 0:
+    proven = replication.waits_uncounted(seen) or seen.get(replication.COMMITS_ACKNOWLEDGED, 0) > 0
+    if not wrote or proven:
         return None
     return on_trial(
         measurement,

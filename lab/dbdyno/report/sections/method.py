@@ -33,8 +33,7 @@ ROWS_OPEN_MAX = 60
 
 def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """Systems, workloads and procedure."""
-    replicas = asked_replicas(plan, measurements)
-    asked = (*asked_design(plan), *replicas, *asked_procedure(plan))
+    asked = (*asked_design(plan), *asked_replicas(plan, measurements), *asked_procedure(plan))
     items = (*asked, *_seen(measurements), *_always())
     tables = (replicas_table(plan, measurements), procedure_table(plan, measurements))
     parts = (_systems(plan, measurements), _workloads(plan), Items(items))
@@ -332,13 +331,12 @@ def _quiet(plan: Plan) -> list[Text]:
     limit = plan.design.disturbance_max
     if limit is None or limit >= 1:
         return []
-    return [
-        say(
-            "Disturbance: a trial beside which others had more than {limit} of the host's CPU, "
-            "stolen time included, is void, and its cell is measured again on all systems.",
-            limit=share(limit),
-        )
-    ]
+    said = say(
+        "Disturbance: a trial beside which others had more than {limit} of the host's CPU, "
+        "stolen time included, is void, and its cell is measured again on all systems.",
+        limit=share(limit),
+    )
+    return [said]
 
 
 def _load(plan: Plan, load: Text) -> Text:
@@ -527,10 +525,10 @@ def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | 
 
 def asked_replicas(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
     """What the plan says of replicas and of the network, a sentence each."""
-    unlimited = {m.trial.system for m in measurements if _waits_without_limit(m)}
+    seen = {m.trial.system: m.server.replication for m in measurements}
     for system in plan.systems:
         if system.topology.replicas:
-            behind = _said(system.topology, system.label in unlimited)
+            behind = _said(system.topology, seen.get(system.label, {}))
             yield say("{system}: {behind}.", system=system.label, behind=behind)
     network = plan.network
     if network.client_ms:
@@ -564,21 +562,15 @@ def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | N
         numeric(say("Replicas' CPU µs per transaction")),
     )
     rows = tuple(
-        (name(system), title, name(f"{len(trials)}"), *_replicas_row(trials))
+        (name(system), title, name(str(len(trials))), *_replicas_row(trials))
         for (system, title), trials in groups.items()
     )
     return Table(say("Replication in the measured windows"), columns, rows)
 
 
-def _waits_without_limit(measurement: Measurement) -> bool:
-    """Whether its commits waited for replicas and the server has no limit for that (PostgreSQL)."""
-    seen = measurement.server.replication
-    return replication.SEMISYNC_ON in seen and replication.TIMEOUT_S not in seen
-
-
-def _said(topology: TopologyPlan, unlimited: bool) -> Text:
+def _said(topology: TopologyPlan, seen: Mapping[str, float]) -> Text:
     behind = count(topology.replicas, "replica")
-    if topology.replication == "semisync" and unlimited:
+    if topology.replication == "semisync" and replication.waits_uncounted(seen):
         return say("a commit waits until one of {replicas} has it", replicas=behind)
     if topology.replication == "semisync":
         return say(
@@ -588,10 +580,8 @@ def _said(topology: TopologyPlan, unlimited: bool) -> Text:
             most=seconds(topology.timeout_s),
         )
     if topology.replication == "group":
-        return say(
-            "a group of {members}; a commit waits until a majority agrees",
-            members=topology.replicas + 1,
-        )
+        members = topology.replicas + 1
+        return say("a group of {members}; a commit waits until a majority agrees", members=members)
     return say("{replicas}, for which no commit waits", replicas=behind)
 
 

@@ -263,11 +263,7 @@ def check_is_supported(name: str, ours: Sequence[str]) -> None:
     """
     if name in ours:
         return
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
-
     there_are = ", ".join(ours)
     if name in SYSBENCH_TESTS:
         raise unsupported(name, f"this test; there are {there_are}")
-    near = get_close_matches(name, ours, n=1)
-    meant = f"; did you mean {near[0]}?" if near else ""
-    raise fatal(f"Cannot find benchmark '{name}': no such built-in test, file or module{meant}")
+    raise fatal(f"Cannot find benchmark '{name}': no such built-in test, file or module")

@@ -1,0 +1,162 @@
+"""Lua scripts and their connections, on a server of known truth: who waits, what is let go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from dbdyno import _engine
+from support.sysbench import Shell
+
+
+@contextmanager
+def reference(
+    service_s: float = 0.001, stall_s: tuple[float, float] | None = None
+) -> Iterator[str]:
+    """A server that answers every statement after so long, as options."""
+    server = _engine.Reference("fixed", service_s, stall_s=stall_s)
+    user, password, database = server.login
+    yield (
+        f"--mysql-host=127.0.0.1 --mysql-port={server.port} --mysql-user={user}"
+        f" --mysql-password={password} --mysql-db={database}"
+    )
+    del server
+
+
+LOOPED = """
+local c = coroutine
+function thread_init() con = sysbench.sql.driver():connect() end
+local function twice() for _ = 1, 2 do con:query("SELECT 1"); c.yield(1) end end
+function event()
+  local sum = 0
+  for one in c.wrap(twice) do sum = sum + one end
+  assert(sum == 2)
+end
+"""
+
+
+def test_a_query_yields_also_inside_a_coroutine_of_the_script(shell: Shell) -> None:
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=16 --events=160 run", LOOPED)
+    assert ended.returncode == 0, ended
+    assert "    queries:                             320 " in ended.stdout, ended
+
+
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("con:disconnect()", "con:reconnect()")])
+def test_scripts_that_sleep_hold_no_others_up(shell: Shell, before: str, after: str) -> None:
+    script = f"""
+      ffi.cdef'int usleep(unsigned int);'
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event() con:query("SELECT 1"); {before} ffi.C.usleep(100000) {after} end
+    """
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=32 --time=1 run", script)
+    found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
+    assert found, ended
+    # One engine thread that slept itself would come to 10.
+    assert int(found[1]) > 100, ended
+
+
+RENEWED = """
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+  con:disconnect()
+  assert(not pcall(con.query, con, "SELECT 1"))
+  con = sysbench.sql.driver():connect()
+  con:query("SELECT 1")
+  con:disconnect()
+  con:reconnect()
+end
+"""
+
+
+def test_scripts_that_connect_in_their_events_hold_no_others_up(shell: Shell) -> None:
+    with reference(0.05) as server:
+        ended = shell(f"script.lua {server} --verbosity=3 --threads=16 --time=1 run", RENEWED)
+    found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
+    assert found, ended
+    # One after the other they would make 20.
+    assert int(found[1]) > 60, ended
+
+
+def test_a_second_connection_in_an_event_is_refused_where_it_would_hold_all_up(
+    shell: Shell,
+) -> None:
+    script = """
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event() con2 = sysbench.sql.driver():connect() end
+    """
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=2 --time=1 run", script)
+    assert ended.returncode == 1, ended
+    assert "disconnect the first before, or open both in thread_init" in ended.stdout, ended
+
+
+def test_a_script_that_waits_for_its_server_itself_is_given_up_with_the_run(shell: Shell) -> None:
+    script = """
+      function thread_init()
+        con, other = sysbench.sql.driver():connect(), sysbench.sql.driver():connect()
+      end
+      function event() con:query("SELECT 1") end
+    """
+    line = "--threads=2 --time=1 --forced-shutdown=1 run"
+    with reference(stall_s=(0.3, 3600)) as server:
+        ended = shell(f"script.lua {server} {line}", script, timeout=20)
+    assert ended.returncode == 2, ended
+    assert "Number of unfinished transactions on forced shutdown: 2" in ended.stdout, ended
+
+
+STALE = """
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+  local stmt = con:prepare("SELECT ?")
+  local param = stmt:bind_create(sysbench.sql.type.INT)
+  print(select(2, pcall(stmt.bind_param, stmt, param, nil)))
+  stmt:bind_param(param)
+  stmt:execute()
+  con:reconnect()
+  print(select(2, pcall(stmt.execute, stmt)))
+  stmt:close()
+  print(select(2, pcall(stmt.execute, stmt)))
+  print(select(2, pcall(stmt.bind_param, stmt, param)))
+  for _ = 1, 50 do con:disconnect(); con = sysbench.sql.driver():connect() end
+  print(con.number)
+end
+"""
+
+
+@pytest.mark.parametrize("connections", [1, 2])
+def test_handles_that_lead_nowhere_are_refused(shell: Shell, connections: int) -> None:
+    """Whether the loop has the connection (one) or the script waits by itself (two)."""
+    script = STALE
+    if connections == 2:
+        first = "con = sysbench.sql.driver():connect()"
+        script = STALE.replace(first, f"other = {first[6:]}; {first}", 1)
+    script = script.replace("for _ = 1, 50 do", "for _ = 1, 50 do collectgarbage()")
+    with reference() as server:
+        ended = shell(f"script.lua {server} --verbosity=1 --events=1 run", script)
+    told = [line for line in ended.stdout.splitlines() if not line.startswith("ALERT")]
+    assert told[:1] == ["parameter 2 is nil: bind_create() makes one"], ended
+    assert told[1:3] == ["SQL API error"] * 2, ended
+    assert told[3:4] == ["attempt to use an already closed statement"], ended
+    assert 1 <= int(told[4]) <= 6, ended
+
+
+@pytest.mark.parametrize("mode", ["auto", "disable"])
+def test_a_closed_statement_leaves_nothing_behind(shell: Shell, mode: str) -> None:
+    script = """
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event()
+        local kept = con:prepare("SELECT 1")
+        for _ = 1, 100 do con:prepare("SELECT 2"):close() end
+        print(kept.id, con:prepare("SELECT 3").id)
+        kept:execute()
+      end
+    """
+    with reference() as server:
+        line = f"script.lua {server} --db-ps-mode={mode} --verbosity=0 --events=1 run"
+        ended = shell(line, script)
+    assert ended.stdout == "0\t1\n", ended

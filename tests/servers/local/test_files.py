@@ -251,18 +251,18 @@ def folder(tmp_path):
     (data / "sbtest").mkdir(parents=True)
     (data / "ibdata1").write_bytes(b"system")
     (data / "sbtest" / "sbtest1.ibd").write_bytes(os.urandom(100_000))
-    files.keep(data, data.parent / files.FILE)
+    files.write_checksums(data, data.parent / files.CHECKSUMS)
     return data
 
 
-def compare(folder):
-    files.compare("fast", folder, folder.parent / files.FILE)
+def check(folder):
+    files.check_checksums("fast", folder, folder.parent / files.CHECKSUMS)
 
 
 def test_files_are_listed_by_their_path_with_length_and_crc(folder):
-    assert files.take(folder)["ibdata1"] == [6, zlib.crc32(b"system")]
-    assert list(files.take(folder)) == ["ibdata1", "sbtest/sbtest1.ibd"]
-    compare(folder)
+    assert files.checksums_of(folder)["ibdata1"] == [6, zlib.crc32(b"system")]
+    assert list(files.checksums_of(folder)) == ["ibdata1", "sbtest/sbtest1.ibd"]
+    check(folder)
 
 
 def test_one_changed_byte_is_found_and_named(folder):
@@ -271,7 +271,7 @@ def test_one_changed_byte_is_found_and_named(folder):
     content[70_000] ^= 1
     table.write_bytes(content)
     with pytest.raises(ServerError, match="not those of the snapshot") as caught:
-        compare(folder)
+        check(folder)
     assert caught.value.found == "sbtest/sbtest1.ibd"
     assert caught.value.wanted.startswith("2 files")
 
@@ -279,7 +279,7 @@ def test_one_changed_byte_is_found_and_named(folder):
 def test_a_file_too_many_or_too_few_is_found(folder):
     (folder / "ibdata1").rename(folder / "ibdata2")
     with pytest.raises(ServerError) as caught:
-        compare(folder)
+        check(folder)
     assert caught.value.found == "ibdata1, ibdata2"
 
 
@@ -287,7 +287,7 @@ def test_no_more_than_five_files_are_named(folder):
     for number in range(9):
         (folder / f"t{number}").touch()
     with pytest.raises(ServerError) as caught:
-        compare(folder)
+        check(folder)
     assert caught.value.found == "t0, t1, t2, t3, t4 …"
 
 
@@ -298,4 +298,4 @@ def test_a_sum_in_pieces_is_the_sum_of_the_whole(tmp_path_factory, content, piec
     file.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHECKSUM_CHUNK_BYTES", piece)
-        assert files._sum(os.open(file, os.O_RDONLY)) == [len(content), zlib.crc32(content)]
+        assert files._checksum(os.open(file, os.O_RDONLY)) == [len(content), zlib.crc32(content)]

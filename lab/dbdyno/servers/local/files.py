@@ -93,7 +93,7 @@ class InstanceFiles:
             shutil.rmtree(self._copy, ignore_errors=True)
             self._copy.mkdir(mode=0o700)
             copy_tree(self.data, self.kept, owner=None)
-            keep(self.kept, self._copy / FILE)
+            write_checksums(self.kept, self._copy / CHECKSUMS)
             with (self._copy / MARKER).open("w") as marker:
                 json.dump(self.identity, marker)
                 marker.flush()
@@ -103,7 +103,7 @@ class InstanceFiles:
         """Whether a complete snapshot of this very server and format exists."""
         try:
             marker = json.loads((self._copy / MARKER).read_text())
-            return bool(marker == self.identity and (self._copy / FILE).is_file())
+            return bool(marker == self.identity and (self._copy / CHECKSUMS).is_file())
         except (OSError, ValueError):
             return False
 
@@ -114,7 +114,7 @@ class InstanceFiles:
         self.clear()
         with self.os_errors("restored"):
             self._lay(self.kept)
-            compare(self.label, self.data, self._copy / FILE)
+            check_checksums(self.label, self.data, self._copy / CHECKSUMS)
 
     def clear(self) -> None:
         """Remove the running server's folder; the snapshot stays. ServerError if it cannot be."""
@@ -400,13 +400,13 @@ def _flush(handle: int) -> None:
 # attacker.
 
 
-FILE: Final = "files.json"
+CHECKSUMS: Final = "files.json"
 CHECKSUM_CHUNK_BYTES: Final = 1 << 22
 NAMED_MAX: Final = 5
 """How many files an error names."""
 
 
-def take(folder: Path) -> dict[str, list[int]]:
+def checksums_of(folder: Path) -> dict[str, list[int]]:
     """Length and CRC-32 of every file below a folder, by its path in it."""
     found: dict[str, list[int]] = {}
     owner = folder.lstat().st_uid
@@ -415,21 +415,21 @@ def take(folder: Path) -> dict[str, list[int]]:
             kind = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
             if stat.S_ISREG(kind):
                 path = Path(place, name).relative_to(folder)
-                found[str(path)] = _sum(open_file(handle, name, owner))
+                found[str(path)] = _checksum(open_file(handle, name, owner))
     return {name: found[name] for name in sorted(found, key=Path)}
 
 
-def keep(folder: Path, listed: Path) -> None:
-    """Writes what `take` finds to a file, flushed."""
+def write_checksums(folder: Path, listed: Path) -> None:
+    """Writes the checksums of a folder's files to a file, flushed."""
     with listed.open("w") as file:
-        json.dump(take(folder), file)
+        json.dump(checksums_of(folder), file)
         file.flush()
         os.fsync(file.fileno())
 
 
-def compare(label: str, folder: Path, listed: Path) -> None:
+def check_checksums(label: str, folder: Path, listed: Path) -> None:
     """The folder holds exactly the files that were listed; else a ServerError names the first."""
-    wanted, found = json.loads(listed.read_text()), take(folder)
+    wanted, found = json.loads(listed.read_text()), checksums_of(folder)
     unlike = [name for name in sorted({*wanted, *found}) if wanted.get(name) != found.get(name)]
     if unlike:
         raise ServerError(
@@ -440,7 +440,7 @@ def compare(label: str, folder: Path, listed: Path) -> None:
         )
 
 
-def _sum(handle: int) -> list[int]:
+def _checksum(handle: int) -> list[int]:
     length = check = 0
     with os.fdopen(handle, "rb") as file:
         while chunk := file.read(CHECKSUM_CHUNK_BYTES):

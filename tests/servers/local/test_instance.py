@@ -65,12 +65,13 @@ def test_what_is_discarded_is_gone_and_counts_no_more_even_by_half(files, tmp_pa
     assert not files.folder.exists()
 
 
-def test_a_restored_file_that_differs_from_the_snapshots_is_an_error(files):
+def test_a_restored_file_that_differs_from_the_snapshots_is_an_error_and_never_used(files):
     files.snapshot()
     (files.kept / "rows").write_text("spoilt  ")  # by a disk, after its checksum was taken
     with pytest.raises(ServerError, match="not those of the snapshot") as caught:
         files.restore()
     assert caught.value.found == "rows"
+    assert not files.data.exists()  # or the next start would be on it
 
 
 def test_folders_beside_the_data_are_there_and_a_snapshot_may_be_anothers(files, tmp_path):

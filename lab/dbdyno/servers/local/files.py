@@ -112,9 +112,13 @@ class InstanceFiles:
         if not self.has_snapshot():
             raise ServerError(f"{self.label}: there is no snapshot to restore")
         self.clear()
-        with self.os_errors("restored"):
-            self._lay(self.kept)
-            check_checksums(self.label, self.data, self._copy / CHECKSUMS)
+        try:
+            with self.os_errors("restored"):
+                self._lay(self.kept)
+                check_checksums(self.label, self.data, self._copy / CHECKSUMS)
+        except BaseException:
+            self.clear()  # a start would take what is there for the snapshot
+            raise
 
     def clear(self) -> None:
         """Remove the running server's folder; the snapshot stays. ServerError if it cannot be."""

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -74,6 +75,23 @@ def test_a_name_is_given_once(workspace):
         start(workspace)
     assert caught.value.hint == "give another --name, or: dbdyno servers stop one"
     assert module.find(workspace, None).status == "running"
+
+
+def test_of_two_starts_at_once_one_wins_and_the_other_harms_nothing(workspace):
+    def outcome():
+        try:
+            return start(workspace).status
+        except UsageError as error:
+            return error.message
+
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(outcome) for _ in range(2)]
+    assert sorted(one.result() for one in both) == [
+        "a server called one is running already",
+        "running",
+    ]
+    assert module.find(workspace, "one").status == "running"
+    assert module.password(module.find(workspace, "one")) == "secret-4711"
 
 
 def test_the_only_one_need_not_be_named(workspace):

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.files import holder, is_locked
+from dbdyno.files import holder, is_locked, locked
 from dbdyno.plan.settings import SettingValue
 
 FOLDER: Final = "servers"
@@ -127,10 +127,18 @@ def start(
     Raises:
         UsageError: the name is odd or taken, or the server cannot be had with these settings.
         ServerError, ProvisionError: it did not start.
+        StoreError: the workspace cannot be written.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name for a server", wanted="letters, digits, . _ + -")
     folder = (workspace / FOLDER / name).absolute()
+    with locked(folder.parent / f".{name}.lock", f"the server {name}", wait=report):
+        return _start(folder, {"reference": reference, "settings": {**settings}}, report)
+
+
+def _start(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]) -> KeptServer:
+    """Starts a server in the folder of its name, which no other command does meanwhile."""
+    name = folder.name
     if (folder / LOCK).exists():
         there = _at(folder)
         if there.status != "ended":
@@ -142,9 +150,7 @@ def start(
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        _supervised(
-            folder, {"label": name, "reference": reference, "settings": {**settings}}, report
-        )
+        _supervised(folder, {"label": name, **asked}, report)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -100,6 +100,21 @@ def test_an_archive_is_fetched_and_laid_out_whatever_folder_is_around_it(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "target", "vendor"]
 
 
+@pytest.mark.parametrize("end", ["../other/lib", "../target/lib"])
+def test_a_link_that_leads_out_once_its_folder_is_stripped_is_refused(tmp_path, end):
+    with tarfile.open(tmp_path / "with_link.tar", "w:gz") as archive:
+        info = tarfile.TarInfo("top/bin/mysqld")
+        info.mode = 0o755
+        archive.addfile(info)
+        link = tarfile.TarInfo("top/lib")
+        link.type, link.linkname = tarfile.SYMTYPE, end
+        archive.addfile(link)
+    target = tmp_path / "target"
+    target.mkdir()
+    with pytest.raises(ProvisionError, match=r"'lib'.*link out of the folder"):
+        TarballSource("", DIGEST).unpack(tmp_path / "with_link.tar", target, tmp_path / "home")
+
+
 def test_another_digest_than_the_users_is_refused(vendor, tmp_path):
     folder, address = vendor
     found = packed(folder / "server.tar", ["bin/mysqld"], "gz")

@@ -106,6 +106,21 @@ def test_an_endless_archive_is_stopped(tmp_path, target, monkeypatch):
         unpack(jar_of(tmp_path, ("big", tarfile.REGTYPE, "x" * 11, 0o644)), INNER, target)
 
 
+def test_second_names_of_a_file_count_as_the_copies_that_they_become(tmp_path, target, monkeypatch):
+    monkeypatch.setattr(module, "UNPACKED_BYTES_MAX", 10)
+    twins = [(f"twin{n}", tarfile.LNKTYPE, "big", 0o644) for n in range(2)]
+    with pytest.raises(ProvisionError, match=r"twin0.*larger than 10 bytes"):
+        unpack(jar_of(tmp_path, ("big", tarfile.REGTYPE, "x" * 6, 0o644), *twins), INNER, target)
+    assert [path.name for path in target.iterdir()] == ["big"]
+
+
+def test_an_archive_of_countless_members_is_stopped(tmp_path, target, monkeypatch):
+    monkeypatch.setattr(module, "MEMBERS_MAX", 2)
+    many = [(f"f{n}", tarfile.REGTYPE, "", 0o644) for n in range(3)]
+    with pytest.raises(ProvisionError, match="more than 2 members"):
+        unpack(jar_of(tmp_path, *many), INNER, target)
+
+
 def test_a_missing_member_and_a_damaged_jar_are_reported(tmp_path, target):
     jar = jar_of(tmp_path, ("file", tarfile.REGTYPE, "x", 0o644))
     with pytest.raises(ProvisionError, match="holds no other"):
@@ -179,6 +194,7 @@ def test_the_tree_of_a_zip_is_taken_and_programs_become_executable(tmp_path, tar
         ("/evil", 0o644, "x", "leads out"),
         ("link", 0o120777, "/etc/passwd", "link out"),
         ("a/link", 0o120777, "../../etc", "link out"),
+        ("link", 0o120777, "x" * 5000, "no end"),
     ],
 )
 def test_an_unsafe_member_of_a_zip_is_refused(tmp_path, target, name, mode, text, reason):

@@ -20,7 +20,7 @@ from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.sources import Tool, digest_of, fetched_file
-from dbdyno.servers.programs.unpack import Layout, unpack
+from dbdyno.servers.programs.unpack import Layout, check_links, unpack
 
 SILENCE_S_MAX: Final = 60.0
 DOWNLOAD_BYTES_MAX: Final = 4 * 1024**3
@@ -94,6 +94,7 @@ class TarballSource:
             for path in around.iterdir():
                 shutil.move(path, target / path.name)
             around.rmdir()
+            check_links(target)  # what was inside of that folder may lead out of this one
 
 
 @dataclass(frozen=True)

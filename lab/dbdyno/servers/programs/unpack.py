@@ -26,6 +26,8 @@ from dbdyno.errors import ProvisionError
 from dbdyno.servers.programs.places import make_open
 
 UNPACKED_BYTES_MAX: Final = 8 * 1024**3
+MEMBERS_MAX: Final = 200_000
+LINK_BYTES_MAX: Final = 4096
 DAMAGED: Final = (  # whatever the readers of archives raise for bytes that are none
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
     *(EOFError, OSError, ValueError, RuntimeError),
@@ -97,6 +99,7 @@ class _Taking:
 
     layout: Layout
     target: Path
+    members: int = 0
     taken_bytes: int = 0
     links: list[tuple[Path, str]] = field(default_factory=list)
 
@@ -105,10 +108,16 @@ class _Taking:
         inner = _within(_safe_name(name), self.layout.inside)
         if inner is None or _matches(inner, self.layout.left_out):
             return None
-        self.taken_bytes += size
+        self.count(name, size)
+        return self.target / inner
+
+    def count(self, name: str, size: int) -> None:
+        """Adds a member that will take so many bytes; refuses what is endless."""
+        self.members, self.taken_bytes = self.members + 1, self.taken_bytes + size
         if self.taken_bytes > UNPACKED_BYTES_MAX:
             raise _unsafe(name, f"the archive is larger than {UNPACKED_BYTES_MAX} bytes")
-        return self.target / inner
+        if self.members > MEMBERS_MAX:
+            raise _unsafe(name, f"the archive has more than {MEMBERS_MAX} members")
 
     @contextmanager
     def written(self, place: Path, mode: int) -> Iterator[IO[bytes]]:
@@ -132,17 +141,27 @@ class _Taking:
     def make_links(self) -> None:
         """All links, now that no more files are written."""
         for place, destination in self.links:
-            self._check_inside(place.parent, place)  # one link may bend the way of another
+            _check_inside(self.target, place.parent)  # one link may bend the way of another
             make_open(place.parent)
             place.symlink_to(destination)
-        for place, _ in self.links:
-            self._check_inside(place, place)
+        check_links(self.target)
 
-    def _check_inside(self, path: Path, place: Path) -> None:
-        if not path.resolve().is_relative_to(self.target.resolve()):
-            raise _unsafe(
-                str(place.relative_to(self.target)), "it is or follows a link out of the folder"
-            )
+
+def check_links(folder: Path) -> None:
+    """No link below a folder leads out of it, nor in a circle; ProvisionError if one does."""
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            _check_inside(folder, path)
+
+
+def _check_inside(folder: Path, path: Path) -> None:
+    try:
+        is_inside = path.resolve().is_relative_to(folder.resolve())
+    except RuntimeError:  # a circle
+        is_inside = False
+    if not is_inside:
+        reason = "it is or follows a link out of the folder, or in a circle"
+        raise _unsafe(str(path.relative_to(folder)), reason)
 
 
 def _take_jar(archive: Path, taking: _Taking) -> None:
@@ -168,6 +187,8 @@ def _take_zip(archive: zipfile.ZipFile, taking: _Taking) -> None:
         if item.is_dir():
             make_open(place)
         elif stat.S_ISLNK(mode):
+            if item.file_size > LINK_BYTES_MAX:
+                raise _unsafe(item.filename, "it is a link to a place with no end")
             taking.link(place, item.filename, archive.read(item).decode())
         else:
             with archive.open(item) as source, taking.written(place, mode) as written:
@@ -207,6 +228,7 @@ def _take_twin(item: tarfile.TarInfo, place: Path, taking: _Taking) -> None:
     first = taking.place_of(item.linkname, 0)
     if first is None or not first.is_file():
         raise _unsafe(item.name, f"it is a second name of {item.linkname!r}, which was not taken")
+    taking.count(item.name, first.stat().st_size)
     with first.open("rb") as source, taking.written(place, item.mode) as written:
         shutil.copyfileobj(source, written, 1 << 20)
 

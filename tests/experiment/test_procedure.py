@@ -128,17 +128,18 @@ class Running:
     pid = 4711
 
 
-def test_purging_and_settling_are_done_as_the_plan_says(context, asked):
-    before_trial(context(), Running(), Steps())
+def test_purging_and_settling_are_done_as_the_plan_says(context, instance, asked):
+    before_trial(context(), instance, Running(), Steps())
     assert asked == []
     steps, running = Steps(), Running()
-    before_trial(context(purge_binlogs=True, settle_cap_s=30.0), running, steps)
+    before_trial(context(purge_binlogs=True, settle_cap_s=30.0), instance, running, steps)
     assert asked == [("purge", running), ("settle", 30.0)]
     assert [step.name for step in steps.taken] == ["purge binary logs", "settle"]
 
 
-def test_restored_data_has_nothing_to_settle(context, asked):
-    before_trial(context(settle_cap_s=30.0), Running(), Steps([Step(name="restore", seconds=1)]))
+def test_restored_data_has_nothing_to_settle(context, instance, asked):
+    steps = Steps([Step(name="restore", seconds=1)])
+    before_trial(context(settle_cap_s=30.0), instance, Running(), steps)
     assert asked == []
 
 
@@ -169,12 +170,20 @@ def test_replicas_catch_up_before_a_trial_and_it_is_reported_when_they_do_not():
     ]
 
 
-def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(context, asked):
-    class Foreign(Running):
+def test_a_server_of_ours_whose_process_is_not_seen_is_brought_to_rest_too(
+    context, instance, asked
+):
+    class Unseen(Running):
         pid = 0
 
-    steps = Steps()
-    before_trial(context(purge_binlogs=True, settle_cap_s=30.0), Foreign(), steps)
+    before_trial(context(settle_cap_s=30.0), instance, Unseen(), Steps())
+    assert asked == [("settle", 30.0)]
+
+
+def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(context, tmp_path, asked):
+    endpoint = FakeInstance(ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i", [])
+    steps, plan = Steps(), {"purge_binlogs": True, "settle_cap_s": 30.0}
+    before_trial(context(**plan), endpoint, Running(), steps)
     assert asked == []
     assert [(step.name, step.done) for step in steps.taken] == [
         ("purge binary logs", False),

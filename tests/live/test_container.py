@@ -1,6 +1,6 @@
 """A container's whole life with a real server in it, over a stand-in for docker.
 
-There is no docker where dbdyno is made. The stand-in (tests/servers/fake_docker.py) runs MySQL
+There is no docker where dbdyno is made. The stand-in (tests/support/fake_docker.py) runs MySQL
 itself as the images' entry points do, so what is proved is what a server is given, how it is asked.
 """
 

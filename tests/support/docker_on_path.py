@@ -6,6 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from dbdyno.servers.foreign import container
+
 DIGEST = "sha256:" + "0f" * 32
 IMAGE = f"docker.io/library/mysql@{DIGEST}"
 REFERENCE = f"container:{IMAGE}"
@@ -29,6 +31,7 @@ class Docker:
         path = os.pathsep.join(map(str, [self.folder / "bin", *dict.fromkeys(tools)]))
         monkeypatch.setenv("PATH", path)
         monkeypatch.setenv("FAKE_DOCKER", str(self.folder))
+        monkeypatch.setattr(container, "PROC", self.folder / "proc")
 
     def calls(self):
         """Every command, as a list of words."""

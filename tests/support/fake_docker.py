@@ -1,8 +1,9 @@
 """Docker's command line over plain processes and folders, for tests where there is no docker.
 
-``$FAKE_DOCKER`` is its folder: volumes, containers, and `calls.jsonl`, every command with what its
-file of environment held. A container sleeps until it is stopped; with ``$FAKE_DOCKER_MYSQLD`` it is
-that server, set up as the entry points of MySQL's and MariaDB's images do it.
+``$FAKE_DOCKER`` is its folder: volumes, containers, `proc` with the control group of each process,
+and `calls.jsonl`, every command with what its file of environment held. A container sleeps until
+it is stopped; with ``$FAKE_DOCKER_MYSQLD`` it is that server, set up as the entry points of MySQL's
+and MariaDB's images do it.
 
 A test calls it dozens of times: what few commands need is imported there.
 """
@@ -15,7 +16,10 @@ from pathlib import Path
 
 ROOT = Path(os.environ["FAKE_DOCKER"])
 SLEEPS = 'trap "exit 0" TERM; while :; do sleep 0.05; done'
-RUNS = '"$@" & echo $! > {0}/pid; wait $!; echo $? > {0}/exit'
+RUNS = (
+    '"$@" & echo 0::/docker/{1} > {0}/cgroup; ln -sfn {0} {2}/$!; echo $! > {0}/pid;'
+    " wait $!; code=$?; rm -f {0}/cgroup; echo $code > {0}/exit"
+)
 
 
 def after(words, option):
@@ -98,9 +102,10 @@ def start(name):
     (place / "port").write_text(str(port))
     program = os.environ.get("FAKE_DOCKER_MYSQLD")
     command = server(place, about, program, port) if program else ["sh", "-c", SLEEPS]
+    (ROOT / "proc").mkdir(exist_ok=True)
     with (place / "log").open("w") as log:
         subprocess.Popen(
-            ["sh", "-c", RUNS.format(place), "sh", *command],
+            ["sh", "-c", RUNS.format(place, name, ROOT / "proc"), "sh", *command],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -110,7 +110,7 @@ class _Arm:
         if server is None:
             return self._void(trial, self.broken[self._keys_of(trial)], impossible=False)
         began = time.monotonic()
-        before_trial(context, server, self.steps)
+        before_trial(context, self.instance, server, self.steps)
         warmed = self._warm_up(trial, server)
         catch_up(server, self.steps)
         context.forecast.prepared(time.monotonic() - began)

@@ -117,12 +117,12 @@ def start(
     return server
 
 
-def before_trial(context: RunContext, server: Server, steps: Steps) -> None:
+def before_trial(context: RunContext, instance: Instance, server: Server, steps: Steps) -> None:
     """Brings a running server to rest, as the plan says; steps that fail are kept as not done.
 
     Nothing is changed in a server that the lab did not start.
     """
-    asked, is_ours = context.plan.procedure, server.pid != 0
+    asked, is_ours = context.plan.procedure, not is_endpoint(instance.spec.reference)
     if asked.purge_binlogs:
         context.progress.stage(f"{server.label}: purging the binary logs")
         steps.taken.append(purge_binary_logs(server) if is_ours else _of_the_owner(PURGE))

@@ -38,6 +38,20 @@ def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
         assert limit in text
 
 
+def test_systems_whose_processes_were_not_seen_are_named() -> None:
+    plan = making.plan(blocks=3)
+    trials = making.pairs((1.0,) * 3)
+    assert "were not seen" not in sentences(run(plan, trials))
+    hidden = {"pid": None, "cpu_s": 0.0}
+    boxed = [
+        one.model_copy(update={"server": one.server.model_copy(update=hidden)})
+        if one.trial.system == making.B
+        else one
+        for one in trials
+    ]
+    assert f"The processes of {making.B} were not seen" in sentences(run(plan, boxed))
+
+
 @pytest.mark.parametrize(
     ("loads", "covered", "limit"),
     [

@@ -156,6 +156,19 @@ def test_a_container_that_ends_while_it_starts_is_an_error_with_the_end_of_its_l
     assert server.last_words() == log_end_of(program, name) == ""
 
 
+def test_a_process_of_that_number_that_is_not_the_containers_is_nobody(program, tmp_path):
+    name = begun(program, tmp_path)
+    at = Endpoint("127.0.0.1", 1, None)
+    server = ContainerServer("boxed", program, name, at, WHO)
+    assert server.pid > 0
+    group = tmp_path / "docker" / "containers" / name / "cgroup"
+    group.write_text("0::/user.slice/a-strangers.scope\n")  # docker runs in a virtual machine
+    assert server.alive()  # by docker's word
+    assert ContainerServer("boxed", program, name, at, WHO).pid == 0
+    program.call("stop", name)
+    assert not server.alive()
+
+
 def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "Client", lambda *_: FakeClient(ready=False))
     monkeypatch.setattr(module, "START_S_MAX", 0.1)

@@ -14,7 +14,7 @@ from dbdyno.judge.checks.settings import cache_bytes
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Word
-from dbdyno.language.words import Text, count, name, say
+from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
@@ -164,6 +164,12 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
             "Load generator and server shared one machine and talked over loopback: they take CPU "
             "from each other, and no network is in the latencies."
         )
+    if unseen := _unseen(plan, measurements):
+        yield say(
+            "The processes of {systems} were not seen, as their containers run in another machine: "
+            "what a transaction costs them in CPU is unknown, and what others used beside them.",
+            systems=listed(unseen),
+        )
     yield say(
         "One machine: other processors, disks and memory sizes may rank the systems differently."
     )
@@ -182,6 +188,13 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
                 "operating system's cache may have served it.",
                 **sizes,
             )
+
+
+def _unseen(plan: Plan, measurements: Sequence[Measurement]) -> list[str]:
+    """Systems that the lab started and whose processes it could not read."""
+    ours = [s.label for s in plan.systems if not (s.is_endpoint or s.is_imported)]
+    seen = {m.trial.system: m.server.pid or m.server.cpu_s for m in measurements if not m.failure}
+    return [label for label in ours if not seen.get(label, True)]
 
 
 def pools_of(measurements: Sequence[Measurement]) -> list[int]:

@@ -18,11 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 from dbdyno.errors import ProvisionError, ServerError, UsageError
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
-from dbdyno.servers.foreign.endpoint import EndpointServer
+from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.programs import identify
 from dbdyno.servers.programs.catalog import CatalogEntry
@@ -37,6 +35,7 @@ DATA: Final = "/var/lib/mysql"
 ASK: Final = 'exec "$(command -v mariadbd || command -v mysqld)" --version'
 START_S_MAX: Final = 300.0
 LINES_SHOWN: Final = "12"
+PROC: Final = Path("/proc")
 REMOVE_WHEN_THE_LAB_IS_GONE: Final = 'read -r _; exec "$0" rm --force --volumes "$1"'
 
 
@@ -197,11 +196,12 @@ class ContainerServer(EndpointServer):
         self.container = container
         self.stopped_cleanly = False
         self._program = program
-        self.pid = int(self._inspect("{{.State.Pid}}") or 0)
+        said = self._inspect("{{.State.Pid}}") or ""
+        self.pid = int(said) if said.isdecimal() and self._is_here(said) else NOT_OURS
 
     def alive(self) -> bool:
         """Whether the container runs; its process is looked at where it can be seen."""
-        if self.pid and psutil.pid_exists(self.pid):
+        if self.pid and self._is_here(str(self.pid)):
             return True
         return self._inspect("{{.State.Running}}") == "true"
 
@@ -249,6 +249,16 @@ class ContainerServer(EndpointServer):
                         found=self.last_words() or None,
                     )
                 time.sleep(0.1)
+
+    def _is_here(self, pid: str) -> bool:
+        """Whether it is a process of the container: its control group has the container's id.
+
+        Where containers run in a virtual machine, the number is a stranger's here, or nobody's.
+        """
+        try:
+            return self.container in (PROC / pid / "cgroup").read_text()
+        except OSError:
+            return False
 
     def _inspect(self, what: str) -> str | None:
         return self._program.says("inspect", "--format", what, self.container)

@@ -51,8 +51,10 @@ class DbdynoError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
+        """Without control characters: a server or a file that is quoted may be hostile."""
         parts = (("wanted", self.wanted), ("found", self.found), ("hint", self.hint))
-        return "\n".join([self.message, *(f"  {name}: {text}" for name, text in parts if text)])
+        whole = "\n".join([self.message, *(f"  {name}: {text}" for name, text in parts if text)])
+        return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in whole)
 
     @property
     def one_line(self) -> str:
@@ -125,11 +127,6 @@ class StoreError(DbdynoError):
 
 class BundleError(StoreError):
     """A file is no evidence bundle, or was damaged or altered."""
-
-    def __str__(self) -> str:
-        """Without control characters: the text that is quoted may be hostile."""
-        text = super().__str__()
-        return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
 
 
 class Interrupted(DbdynoError):  # noqa: N818 - an interruption is not a mistake

@@ -27,7 +27,7 @@ def server(
 def test_status_says_who_runs_where_since_when(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    died = KeptState(**{**vars(STATE), "ending": "[ERROR] out of memory"})
+    died = KeptState(**{**vars(STATE), "ending": "[ERROR]\x1bout of memory"})
     found = [
         server(tmp_path, "a"),
         server(tmp_path, "b", None),

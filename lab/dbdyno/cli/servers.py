@@ -15,6 +15,7 @@ from dbdyno.cli import options
 from dbdyno.cli.progress import note
 from dbdyno.errors import UsageError
 from dbdyno.plan.systems import label_of
+from dbdyno.report.formats.stdout import printable
 from dbdyno.servers import open
 from dbdyno.servers.kept import kept
 from dbdyno.servers.kept.kept import KeptServer
@@ -112,7 +113,8 @@ def _row(server: KeptServer) -> tuple[str, ...]:
 def _print_columns(rows: Sequence[Sequence[str]]) -> None:
     if not rows:
         return
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    shown = [[printable(cell) for cell in row] for row in rows]  # a server's last words too
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         sys.stdout.write(f"{line.rstrip()}\n")

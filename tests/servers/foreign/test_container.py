@@ -115,6 +115,14 @@ def test_another_image_is_refused(monkeypatch, tmp_path, says, kind, message):
         looked()
 
 
+def test_an_image_that_cannot_be_run_is_refused_with_dockers_words(monkeypatch, tmp_path):
+    docker = Docker(monkeypatch, tmp_path)
+    (docker.folder / "says").unlink()
+    with pytest.raises(ProvisionError, match="does not say that it holds a server") as caught:
+        looked()
+    assert "FileNotFoundError" in (caught.value.found or "")
+
+
 def test_unclear_data_are_refused(monkeypatch, tmp_path):
     docker = Docker(monkeypatch, tmp_path)
     (docker.folder / "pulled").write_text('{"/a": {}, "/b": {}}')
@@ -177,6 +185,21 @@ def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
     with pytest.raises(ServerError, match="no answer within"):
         server.wait_ready(WHO)
     program.call("rm", "--force", name)
+
+
+def test_a_service_that_hangs_is_not_waited_for_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "ANSWER_S_MAX", 0.2)
+    slow = tmp_path / "docker"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    hung = module.ContainerProgram(str(slow))
+    assert log_end_of(hung, "id1") == ""
+    watcher = ContainerWatcher(hung, "id1")
+    with pytest.raises(ServerError, match="not removed within") as caught:
+        watcher.remove()
+    assert caught.value.found == "id1 is still being removed"
+    with watcher._waiting as left:
+        left.kill()
 
 
 def test_a_watcher_removes_its_container_when_asked(program, tmp_path):

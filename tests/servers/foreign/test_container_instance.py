@@ -150,6 +150,44 @@ def test_a_snapshot_brings_the_data_back(docker, instance, tmp_path):
     assert not later.has_snapshot()
 
 
+def test_a_restore_that_was_broken_off_is_made_again_before_a_start(docker, instance, monkeypatch):
+    instance.start().stop()
+    instance.snapshot()
+    data(docker, "-copy").write_text("loaded")
+
+    def interrupted(self, source, target):
+        data(docker, "-data").write_text("half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(container_instance.ContainerInstance, "_copy_volume", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            instance.restore()
+    instance.start().stop()
+    assert data(docker, "-data").read_text() == "loaded"
+
+
+def test_a_container_that_copies_is_known_again_by_whoever_clears_up(docker, instance):
+    instance.start().stop()
+    instance.snapshot()
+    (copying,) = [call for call in docker.calls() if call[-1].startswith("cp -a")]
+    assert copying[copying.index("--label") + 1] == instance._label
+
+
+def test_a_container_that_ends_at_once_is_an_error_with_the_end_of_its_log(
+    docker, instance, monkeypatch
+):
+    def says(self, *words, asked=container.ContainerProgram.says):
+        return None if words[0] == "port" else asked(self, *words)
+
+    monkeypatch.setattr(container.ContainerProgram, "says", says)
+    monkeypatch.setattr(container_instance, "log_end_of", lambda *_: "[ERROR] unknown variable")
+    with pytest.raises(ServerError, match="it ended as it began") as caught:
+        instance.start()
+    assert caught.value.found == "[ERROR] unknown variable"
+    assert docker.containers() == {}
+
+
 def test_a_snapshots_tables_have_a_size(docker, instance):
     with pytest.raises(ServerError, match="no snapshot to measure"):
         instance.data_bytes()

@@ -153,13 +153,16 @@ def _volumes(program: ContainerProgram, name: str) -> list[str] | None:
 
 def _entry(program: ContainerProgram, name: str, reference: str) -> CatalogEntry:
     alone = ("--rm", "--network", "none", "--entrypoint", "sh")
-    words = program.says("run", *alone, name, "-c", ASK) or ""
-    found = identify.understood(words)
+    try:
+        words = program.call("run", *alone, name, "-c", ASK)
+        found = identify.understood(words)
+    except ServerError as error:
+        words, found = error.found or error.message, None
     if found is None:
         raise ProvisionError(
             f"{reference} does not say that it holds a server dbdyno can run",
             wanted="an image with mysqld or mariadbd that answers --version",
-            found=words or "no such program",
+            found=words or "nothing",
         )
     if found.product == "postgres":
         raise UsageError(f"{reference}: only images of MySQL and MariaDB can be run yet")
@@ -268,6 +271,7 @@ class ContainerWatcher:
     """Removes a container when the lab is gone, or at once when asked."""
 
     def __init__(self, program: ContainerProgram, container: str) -> None:
+        self._container = container
         self._waiting = subprocess.Popen(
             ["sh", "-c", REMOVE_WHEN_THE_LAB_IS_GONE, program.path, container],
             stdin=subprocess.PIPE,
@@ -277,19 +281,31 @@ class ContainerWatcher:
         )
 
     def remove(self) -> None:
-        """Remove the container now, if it is still there."""
-        with self._waiting:
-            pass
+        """Remove the container now, if it is still there; ServerError if that takes too long."""
+        assert self._waiting.stdin
+        self._waiting.stdin.close()
+        try:
+            self._waiting.wait(ANSWER_S_MAX)
+        except subprocess.TimeoutExpired as error:
+            raise ServerError(
+                f"a container was not removed within {ANSWER_S_MAX:.0f} s",
+                found=f"{self._container} is still being removed",
+                hint="look whether the service of docker or podman runs",
+            ) from error
 
 
 def log_end_of(program: ContainerProgram, container: str) -> str:
     """The end of what a container printed, on either stream; empty if it is gone."""
-    done = subprocess.run(
-        [program.path, "logs", "--tail", LINES_SHOWN, container],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [program.path, "logs", "--tail", LINES_SHOWN, container],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=ANSWER_S_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return ""
     return done.stdout.strip() if done.returncode == 0 else ""

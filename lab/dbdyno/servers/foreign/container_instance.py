@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
@@ -18,7 +19,13 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import DATABASE, LOAD_USER, MYSQL, Credentials, Endpoint, ServerSpec
-from dbdyno.servers.foreign.container import ContainerServer, ContainerWatcher, find, look
+from dbdyno.servers.foreign.container import (
+    ContainerServer,
+    ContainerWatcher,
+    find,
+    log_end_of,
+    look,
+)
 from dbdyno.servers.local.server import OwnInstance
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import Client
@@ -118,6 +125,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         (self.folder / MARKER).write_text(json.dumps(self._identity()))
 
     def _bring_back(self) -> None:
+        self._has_data = False  # half a copy is none
         self._copy_volume(self._copy, self._data)
         self._has_data = True
 
@@ -165,8 +173,15 @@ class ContainerInstance(OwnInstance[ContainerServer]):
 
     def _begin(self, container: str, load: Credentials) -> ContainerServer:
         self._program.call("start", container)
-        said = self._program.call("port", container, f"{PORT}/tcp").splitlines()[0]
-        endpoint = Endpoint(LOOPBACK, int(said.rpartition(":")[2]), None)
+        said = self._program.says("port", container, f"{PORT}/tcp") or ""
+        port = re.match(r"\S+:(\d{1,5})\b", said)
+        if port is None:
+            raise ServerError(
+                f"{self.spec.label}: its container has no port {PORT}: it ended as it began",
+                found=log_end_of(self._program, container) or None,
+                hint="take out the setting that its log complains of",
+            )
+        endpoint = Endpoint(LOOPBACK, int(port[1]), None)
         return ContainerServer(self.spec.label, self._program, container, endpoint, load)
 
     def _make_accounts(self, endpoint: Endpoint, root: Credentials, sql: str) -> None:
@@ -201,15 +216,15 @@ class ContainerInstance(OwnInstance[ContainerServer]):
     def _alone(self, script: str, *volumes: str) -> tuple[str, ...]:
         """A container of the image that runs a line of shell on volumes, and is gone after it."""
         options = ("--rm", "--network", "none", "--user", "0", "--entrypoint", "sh")
-        return ("run", *options, *volumes, self._image.name, "-c", script)
+        return ("run", *options, "--label", self._label, *volumes, self._image.name, "-c", script)
 
     def _identity(self) -> dict[str, object]:
         return {"image": self._image.name, "format": settings.data_format(self._entry, self._asked)}
 
     def _remove_container(self) -> None:
-        if self._watcher is not None:
-            self._watcher.remove()
-        self._watcher = None
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.remove()
 
     def _clear(self) -> None:
         self._remove_container()

@@ -17,6 +17,9 @@ TOLD = dict.fromkeys(
 )
 
 
+YAML = "tables: [{system: A, threads: [8], values: {tps: [{text: %s}]}}]"
+
+
 def table(system: str = "A", **more: Any) -> dict[str, Any]:
     return {"system": system, "workload": "oltp_read_write", "threads": [8, 16], **more}
 
@@ -168,6 +171,17 @@ def test_percentiles_of_sysbench_lie_on_its_grid() -> None:
 
 
 # Copies.
+
+
+def test_what_is_no_size_of_a_cache_and_no_printed_number_breaks_no_audit() -> None:
+    tables = [
+        table(values={"tps": ["100", "200"]}, at={"cache": size})
+        for size in ("Redis 6.2.1", "off.", "...", "16G")
+    ]
+    assert found(publication(*tables), "shape") == []
+    for text in ("many", "9" * 400):
+        with pytest.raises(UsageError, match="is no publication"):
+            publication_of(YAML % text, "a")
 
 
 def test_a_row_that_stands_twice_was_not_measured_twice() -> None:

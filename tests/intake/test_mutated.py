@@ -1,4 +1,4 @@
-"""Whatever a file holds, it is read or refused: ten thousand mutated logs and pages."""
+"""Whatever a file holds, it is read or refused: mutated logs and pages by the thousand."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import os
 import random
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from dbdyno.audit.publication import publication_of
+from dbdyno.audit.publication import Publication, publication_of
 from dbdyno.errors import UsageError
+from dbdyno.intake import grids
+from dbdyno.intake import read as read_room
 from dbdyno.intake.columns import Mapping, is_heading, published
 from dbdyno.intake.grids import grids_in
 from dbdyno.intake.imported import imported
 from dbdyno.intake.other_logs import rows_in
-from dbdyno.intake.prose import claims_in, sentences
+from dbdyno.intake.prose import claims_in, disclosed_in, facts_in, sentences
 from dbdyno.intake.sysbench_log import runs_in
 from support.published_logs import (
     FORK,
@@ -39,6 +42,7 @@ HTML: Final = (
     "<p>A is faster than B by 10 %.</p><table><tr><th rowspan=2>threads<th colspan=2>TPS</tr>"
     "<tr><th>A<th>B</tr><tr><td>8<td>10.5<td>9.5</tr></table>"
 )
+EMPTY: Final = {"system": "A", "threads": (), "values": {}}
 YAML: Final = (ROOT / "examples" / "published" / "tidb-v3-vs-v2-2019.yaml").read_text()
 
 
@@ -48,6 +52,8 @@ def read_page(text: str, source: str) -> None:
         for grid in grids_in(text, source, is_heading)
         for table in published(grid, Mapping(), source).tables
     ]
+    disclosed_in(text)
+    Publication.model_validate({"tables": tables or [EMPTY], **facts_in(text)._asdict()})
     list(claims_in(sentences(text), [table.system for table in tables], []))
 
 
@@ -102,3 +108,67 @@ def test_a_mutated_text_is_read_or_refused(name: str) -> None:
             refusals.append(str(refused))
     assert read > 0
     assert [one for one in refusals if "log" not in one] == []  # each says which file
+
+
+LONG: Final = "9" * 5000
+WIDE: Final = "\u00a0" * 200_000
+HOSTILE: Final = {
+    "a cell over two lines": 'threads,tps\n"8\n",12\n',
+    "a cell of 200 KB": f"threads,tps\n8,{'1' * 200_000}",
+    "a number without end": f"threads,tps\n8,{'1' * 400}\n",
+    "a load level without end": f"threads,tps\n{'1' * 400},8\n",
+    "a span without end": f"<table><tr><td colspan={LONG}>threads<td>tps<tr><td>8<td>1</table>",
+    "a span in other digits": "<table><tr><td colspan=\u00b2>threads<td>tps<tr><td>8<td>1</table>",
+    "dashes instead of a heading": "-" * 200_000,
+    "digits instead of minutes": f"<p>{'7' * 200_000}</p>{HTML}",
+    "facts without end": f"{HTML}<p>--tables={LONG} --table-size={LONG} ping {LONG} ms</p>",
+    "threads without end": V1.replace("Number of threads: 16", f"Number of threads: {LONG}"),
+    "more threads than can be": V1.replace("Number of threads: 16", "Number of threads: 99999999"),
+    "events without end": f"{V1}    total number of events:  {LONG}\n",
+    "a histogram beyond all times": f"{V1}  {LONG} |*** 5\n 999999999999 | 5\n",
+    "blanks without end": f"{V1}{' ' * 200_000}\n",
+    "a workload of blanks": PGBENCH.replace("type: ", f"type: a{WIDE}b{WIDE}"),
+    "clients without end": f"{PGBENCH}number of clients: {LONG}\n",
+    "users without end": f"{LONG} Active Virtual Users configured\n{HAMMERDB}",
+    "JSON that is deep": '{"totals": ' + "[" * 200_000,
+    "JSON beyond all numbers": OWN_JSON.replace('"events": 2', '"events": Infinity'),
+    "JSON with an exponent": OWN_JSON.replace('"to_s": 1.0', '"to_s": 1e999'),
+    "JSON without end": OWN_JSON.replace('"events": 2', f'"events": {"9" * 400}'),
+    "seconds that are none": OWN_CSV.replace("12.000", "nan"),
+    "seconds beyond all numbers": OWN_CSV.replace("12.000", "1e308"),
+    "a time with two points": OWN_HLOG.replace("0.000,1.000,", "0..0,1.0.0,"),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+@pytest.mark.parametrize("reader", [read_page, read_run])
+def test_what_was_made_to_break_a_reader_is_read_or_refused(
+    reader: Callable[[str, str], None], text: str
+) -> None:
+    with suppress(UsageError):
+        reader(text, "log")
+
+
+def test_a_cell_between_quotes_may_have_two_lines() -> None:
+    (grid,) = grids_in('threads,tps\n"8\n",12\n16,13\n', "page", is_heading)
+    assert (grid.rows, grid.lines) == ((("8", "12"), ("16", "13")), (3, 4))
+
+
+def test_cells_that_span_rows_and_columns_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grids, "CELLS_MAX", 1000)
+    page = f"<table><tr>{'<td colspan=100 rowspan=100>8' * 5}{'<tr><td>8' * 10}</table>"
+    with pytest.raises(UsageError, match="line 1 of page: a table without end"):
+        grids_in(page, "page", is_heading)
+
+
+def test_a_file_without_end_is_read_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_room, "SIZE_MAX", 1 << 20)
+    with pytest.raises(UsageError, match="/dev/zero is too large"):
+        read_room.text_of(Path("/dev/zero"))
+
+
+def test_a_pipe_in_a_folder_is_no_log(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(V1)
+    os.mkfifo(tmp_path / "pipe")
+    plan, _ = imported([tmp_path], "made", Mapping())
+    assert [system.label for system in plan.systems] == ["a"]

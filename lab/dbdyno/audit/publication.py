@@ -22,8 +22,10 @@ TPS: Final = "tps"
 QPS: Final = "qps"
 MEAN: Final = "latency_ms_avg"
 LATENCY: Final = "latency_ms_"
-NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
-QUANTILE: Final = re.compile(r"latency_ms_p(\d+)")
+DIGITS_MAX: Final = 24
+"""Before and behind the point; nothing that is measured has more."""
+NUMBER: Final = re.compile(rf"[+-]?\d{{1,{DIGITS_MAX}}}(?:\.\d{{1,{DIGITS_MAX}}})?")
+QUANTILE: Final = re.compile(r"latency_ms_p(\d{1,9})")
 
 
 class Printed(FiniteNoun):
@@ -34,8 +36,8 @@ class Printed(FiniteNoun):
             503.60, as a spreadsheet drops zeros at the end.
     """
 
-    text: str
-    dropped: int = 0
+    text: Annotated[str, Field(pattern=f"^{NUMBER.pattern}$")]
+    dropped: Annotated[int, Field(ge=0, le=DIGITS_MAX)] = 0
 
     @property
     def value(self) -> float:

@@ -45,6 +45,8 @@ ROLES: Final = {
 BUFFER_POOL_SIZE: Final = re.compile(
     r"buffer[ _]pool(?:[ _]size)?\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G", re.IGNORECASE
 )
+HEADING_MAX: Final = 400
+"""Signs of a heading; longer ones would take patterns long."""
 SPACES: Final = "\u00a0\u202f\u2009 _'"
 METRICS: Final[tuple[tuple[str, str], ...]] = (
     (
@@ -137,11 +139,15 @@ def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
 def _role_of(text: str) -> str | None:
     """What a column is that holds no metric; None if it is none of `ROLES`."""
     bare = text.strip()
+    if len(bare) > HEADING_MAX:
+        return None
     return next((r for r, words in ROLES.items() if re.fullmatch(words, bare, re.I)), None)
 
 
 def _metric_of(text: str) -> tuple[str, str] | None:
     """The metric that a heading names, and the words beside it."""
+    if len(text) > HEADING_MAX:
+        return None
     bare = UNIT.sub("", text)
     for pattern, metric in METRICS:
         if match := re.search(rf"(?<![a-z]){pattern}(?![a-z])", bare, re.IGNORECASE):
@@ -169,9 +175,9 @@ def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
     bare = re.sub(r"(ms|s|%)$", "", bare)
     if decimal == ",":
         bare = bare.replace(".", "").replace(",", ".")
-    elif re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", bare):
+    elif re.fullmatch(r"[+-]?\d{1,3}(,\d{3}){1,4}(\.\d+)?", bare):
         bare = bare.replace(",", "")
-    if not re.fullmatch(r"[+-]?\d+(\.\d+)?", bare):
+    if not re.fullmatch(r"[+-]?\d{1,15}(\.\d{1,15})?", bare):
         raise UsageError(
             f"line {line} of {source}: {text!r} is no number",
             wanted="digits with a decimal point, commas between thousands only",
@@ -309,6 +315,7 @@ def _levels_down(grid: Grid) -> Grid:
 
 def _said_by(caption: str, mapping: Mapping) -> Mapping:
     """What the words before a table say of it, where the mapping does not: metric, workload, …"""
+    caption = caption[-HEADING_MAX:]
     workloads = [
         one for one, words in WORKLOADS.items() if re.search(words, caption, re.IGNORECASE)
     ]

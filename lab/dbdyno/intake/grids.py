@@ -17,6 +17,7 @@ from dbdyno.errors import UsageError
 
 SPAN_MAX: Final = 200
 """A cell over more columns or rows is no table that anybody published."""
+CELLS_MAX: Final = 1_000_000
 RULE: Final = re.compile(r"^\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?$")
 DELIMITERS: Final = ("\t", ";", ",")
 NUMERIC: Final = re.compile(r"^[+-]?\d[\d\s.,\u00a0\u202f]*(%|ms|s|k|K|万)?$")
@@ -49,7 +50,7 @@ def grids_in(text: str, source: str, is_heading: Callable[[str], bool]) -> list[
         UsageError: a table whose rows have unequal lengths.
     """
     if re.search(r"<table\b", text, re.IGNORECASE):
-        parser = _Tables()
+        parser = _Tables(source)
         parser.feed(text)
         parser.close()
         return [_checked(rows, lines, caption, source) for rows, lines, caption in parser.found]
@@ -76,8 +77,10 @@ def _checked(
 class _Tables(HTMLParser):
     """HTML tables, cells that span rows or columns written out."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)
+        self._source = source
+        self._cells = 0
         self.found: list[tuple[list[list[str]], list[int], str]] = []
         self._rows: list[list[str]] | None = None
         self._lines: list[int] = []
@@ -124,7 +127,7 @@ class _Tables(HTMLParser):
         for _ in range(columns):
             if rows > 1:
                 self._below[len(self._row)] = (rows - 1, text)
-            self._row.append(text)
+            self._append(text)
         self._cell = None
 
     def _end_row(self) -> None:
@@ -141,11 +144,21 @@ class _Tables(HTMLParser):
             left, text = self._below.pop(place)
             if left > 1:
                 self._below[place] = (left - 1, text)
-            self._row.append(text)
+            self._append(text)
+
+    def _append(self, text: str) -> None:
+        self._cells += 1  # a few that span rows and columns make any number of them
+        if self._cells > CELLS_MAX:
+            raise UsageError(
+                f"line {self.getpos()[0]} of {self._source}: a table without end",
+                wanted=f"{CELLS_MAX:,} cells on a page at most",
+                hint="copy the table that counts into a file of its own",
+            )
+        self._row.append(text)
 
 
 def _span(text: str | None) -> int:
-    return min(SPAN_MAX, int(text)) if text and text.isdigit() and int(text) > 0 else 1
+    return max(1, min(SPAN_MAX, int(text))) if re.fullmatch(r"[0-9]{1,9}", text or "") else 1
 
 
 def _markdown(text: str, source: str) -> Iterator[Grid]:
@@ -173,11 +186,17 @@ def _piped(line: str) -> list[str]:
 
 def _delimited(text: str, source: str) -> Iterator[Grid]:
     """One table of a file that has nothing else; the first delimiter that parts its heading."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     for delimiter in DELIMITERS:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+        rows, numbers = [], []
+        reader = csv.reader((line for _, line in lines), delimiter=delimiter)
+        try:
+            for row in reader:  # one between quotes may have several lines
+                rows.append([cell.strip() for cell in row])
+                numbers.append(lines[reader.line_num - 1][0])
+        except csv.Error:  # no cell is so long
+            continue
         if len(rows) > 1 and len(rows[0]) > 1:
-            numbers = [n for n, line in enumerate(text.splitlines(), 1) if line.strip()]
             yield _checked(rows, numbers, "", source)
             return
 

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pydantic import ValidationError
+
 from dbdyno.errors import UsageError
 from dbdyno.intake.columns import Mapping
 from dbdyno.intake.read import text_of
@@ -25,6 +27,7 @@ from dbdyno.plan.systems import IMPORTED_SCHEME, SystemPlan, label_made_of
 from dbdyno.plan.workload import WorkloadPlan
 
 FILES_MAX: Final = 10_000
+NAMED_MAX: Final = 5
 FIELDS: Final = ("system", "workload", "threads", "repeat")
 """What a field of a file name's pattern may say; any other one names the system too."""
 WITHOUT_NAME: Final = "unnamed workload"
@@ -55,7 +58,20 @@ def imported(
     """
     names = _named(pattern) if pattern else None
     found = [one for path in _files(paths) for one in _found(path, mapping, names)]
-    plan = Plan(
+    try:
+        return _plan_of(found, title), list(_measurements(found))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(
+            f"what stands in {', '.join(map(str, paths[:NAMED_MAX]))} is no run that can be stored",
+            wanted=first["msg"],
+            found=f"{'.'.join(map(str, first['loc']))}: {first['input']!r:.60}",
+            hint="give only the files of one experiment, or mend the number",
+        ) from error
+
+
+def _plan_of(found: Sequence[ImportedTrial], title: str) -> Plan:
+    return Plan(
         title=title,
         systems=tuple(
             SystemPlan(label=label, reference=f"{IMPORTED_SCHEME}{label}")
@@ -69,14 +85,13 @@ def imported(
         trial=TrialPlan(warmup_s=0, window_s=max(1.0, *(one.run.seconds for one in found))),
         design=DesignPlan(blocks=max(_repeats(found)) + 1, controls=False),
     )
-    return plan, list(_measurements(found))
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        files += [one for one in inside if not (one.is_dir() or one.name.startswith("."))]
+        inside = sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
+        files += [one for one in inside if not one.name.startswith(".")]
     if not files or len(files) > FILES_MAX:
         raise UsageError(
             "there is nothing to import" if not files else "these are too many files",

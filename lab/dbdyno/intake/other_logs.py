@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from dbdyno.errors import UsageError
-from dbdyno.intake.sysbench_log import NUMBER
+from dbdyno.intake.sysbench_log import NUMBER, WHOLE
 
-BEGINS: Final = re.compile(r"^\s*transaction type: (?P<workload>.+?)\s*$")
+BEGINS: Final = re.compile(r"^\s*transaction type: (?P<workload>.+)$")
 PGBENCH: Final = {
-    "threads": re.compile(r"^number of clients: (\d+)\s*$"),
-    "seconds": re.compile(r"^duration: (\d+) s\s*$"),
-    "events": re.compile(r"^number of transactions actually processed: (\d+)"),
+    "threads": re.compile(rf"^number of clients: {WHOLE}\s*$"),
+    "seconds": re.compile(rf"^duration: {WHOLE} s\s*$"),
+    "events": re.compile(rf"^number of transactions actually processed: {WHOLE}"),
     "latency_ms_avg": re.compile(rf"^latency average(?: =|:) {NUMBER} ms\s*$"),
     "latency_ms_stddev": re.compile(rf"^latency stddev(?: =|:) {NUMBER} ms\s*$"),
     "tps": re.compile(
@@ -29,11 +29,11 @@ PGBENCH: Final = {
 LENGTH: Final = ("seconds", "events")
 """By which it is known how long a run took."""
 WITHOUT_CONNECTING: Final = re.compile(
-    r"^tps = (\d+(?:\.\d+)?) \(excluding connections establishing\)\s*$"
+    rf"^tps = {NUMBER} \(excluding connections establishing\)\s*$"
 )
-USERS: Final = re.compile(r"(\d+) Active Virtual Users configured")
+USERS: Final = re.compile(rf"{WHOLE} Active Virtual Users configured")
 ACHIEVED: Final = re.compile(
-    r"TEST RESULT : System achieved (\d+) NOPM(?: from (\d+) (?P<product>.+?) TPM)?\s*(?:at|$)"
+    rf"TEST RESULT : System achieved {WHOLE} NOPM(?: from {WHOLE} .{{1,60}}? TPM)?\s*(?:at|$)"
 )
 
 

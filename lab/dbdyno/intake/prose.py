@@ -29,7 +29,7 @@ DISCLOSED: Final[Mapping[str, str]] = {
     "spread": r"standard deviation|std ?dev|confidence interval|variance|±|error bars?"
     r"|标准差|置信区间|方差|波动",
     "duration": r"--(?:max-)?time[= ]\d+|\b\d+ ?(?:s|sec|seconds|min|minutes)\b"
-    r"|\b(?:one|ten|five) minutes?\b|\d+\s*(?:秒|分钟)|时长",
+    r"|\b(?:one|ten|five) minutes?\b|\d{1,6}\s{0,3}(?:秒|分钟)|时长",
     "warm_up": r"warm(?:ed)?[ -]?up|\bwarm\b|预热|暖机",
     "order": r"interleav|randomi[sz]ed order|in (?:random|turn)|alternat|轮流|交替|随机顺序",
     "client": r"(?:client|generator|sysbench)[^.]{0,60}(?:cpu|machine|host|cores)|压测机|客户端机",
@@ -45,9 +45,9 @@ ROWS: Final = (
 )
 EACH: Final = r"(?:(?:each|every|per|one) table|每张?(?:数据)?表|单表|一张表)"
 FACTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "tables": (r"--(?:oltp[-_])?tables(?:[-_]count)?[= ](?P<value>\d+)",),
+    "tables": (r"--(?:oltp[-_])?tables(?:[-_]count)?[= ](?P<value>\d{1,9})(?!\d)",),
     "rows_per_table": (
-        r"--(?:oltp[-_])?table[-_]size[= ](?P<value>\d+)",
+        r"--(?:oltp[-_])?table[-_]size[= ](?P<value>\d{1,12})(?!\d)",
         rf"{EACH}[^\d.。;；]{{0,20}}{ROWS}\s*(?:rows|records|行|条)",
         rf"{ROWS}\s*(?:rows|records|行|条)\s*(?:per|in each|in every|a) table",
     ),
@@ -61,7 +61,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "round_trip_ms": (
         r"(?:\bping\b|\bRTT\b|round[ -]trip|network(?:'s)? (?:mean |average )?(?:latency|delay)"
-        r"|网络(?:平均)?(?:延迟|时延|延时))[^\d.。;；]{0,20}(?P<value>\d+(?:\.\d+)?)\s*(?:ms|毫秒)",
+        r"|网络(?:平均)?(?:延迟|时延|延时))[^\d.。;；]{0,20}(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?:ms|毫秒)",
         r"(?<![\d.])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?:ms|毫秒) "
         r"(?:\w+ )?(?:network|LAN) (?:latency|delay)",
     ),

@@ -172,16 +172,16 @@ def text_of(path: Path) -> str:
         UsageError: it cannot be read, is too large, or is no text in any of these encodings.
     """
     try:
-        if path.stat().st_size > SIZE_MAX:
-            raise UsageError(
-                f"{path} is too large",
-                wanted=f"{SIZE_MAX // 1024**2} MiB at most",
-                found=f"{path.stat().st_size / 1024**2:.0f} MiB",
-                hint="cut it into files of single runs",
-            )
-        whole = path.read_bytes()
+        with path.open("rb") as file:  # what has no end may have no size either
+            whole = file.read(SIZE_MAX + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read", found=str(error)) from error
+    if len(whole) > SIZE_MAX:
+        raise UsageError(
+            f"{path} is too large",
+            wanted=f"{SIZE_MAX // 1024**2} MiB at most",
+            hint="cut it into files of single runs",
+        )
     encoding = next((name for mark, name in MARKS if whole.startswith(mark)), "")
     for tried in [encoding] if encoding else ["utf-8", "gb18030"]:
         try:

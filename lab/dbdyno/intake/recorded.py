@@ -9,9 +9,11 @@ printed; what a text does not hold stays unknown.
 from __future__ import annotations
 
 import json
+import math
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -30,6 +32,7 @@ Raw = TypeVar("Raw")
 Read = TypeVar("Read")
 
 COUNT_MAX: Final = 2**40
+DIGITS_MAX: Final = 18
 HAMMERDB: Final = "hammerdb_tprocc"
 TABLE: Final = "a table, by a tool that it does not name"
 PRINTED: Final = {
@@ -46,7 +49,9 @@ CSV_COLUMNS: Final = {
 }
 OWN_HLOG: Final = "#[dbdyno: latencies in ns"
 HLOG_LINE: Final = re.compile(
-    r"(?:Tag=(?P<tag>\w+),)?(?P<start>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),(?P<blob>HIST\S+)"
+    r"(?:Tag=(?P<tag>\w+),)?(?P<start>{0}),(?P<length>{0}),(?P<max>{0}),(?P<blob>HIST\S+)".format(
+        r"\d{1,12}(?:\.\d{1,12})?"
+    )
 )
 NO_STATEMENT: Final = ("event_service", "timer_lag")
 """Histograms of a log that are not those of a kind of statement."""
@@ -227,7 +232,8 @@ def _rows(table: PublishedTable) -> Iterator[Recorded]:
 
 def _document(text: str, source: str) -> Recorded:
     """A whole run, second by second; its percentiles are those that were asked for."""
-    document = _parsed(json.loads, text, source, 1)
+    read = partial(json.loads, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
+    document = _parsed(read, text, source, 1)
     try:
         totals = document["totals"]
         printed = totals["latency_ms"]["percentiles"]
@@ -248,7 +254,7 @@ def _document(text: str, source: str) -> Recorded:
             workload=str(document["test"] or ""),
             failure=str(failure.get("message")) if failure else None,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UsageError(
             f"{source} is JSON, but not what `dbdyno sysbench --output=json` writes",
             found=f"{type(error).__name__}: {error}",
@@ -282,7 +288,7 @@ def _seconds_of_csv(text: str, source: str) -> Recorded:
         )
     intervals, threads = [], 0
     for number, line in enumerate(lines, 2):
-        cells = _parsed(lambda row: [float(cell) for cell in row.split(",")], line, source, number)
+        cells = _parsed(lambda row: list(map(_finite, row.split(","))), line, source, number)
         if len(cells) != len(names):
             raise UsageError(
                 f"line {number} of {source}: a row of another length than its heading",
@@ -290,22 +296,25 @@ def _seconds_of_csv(text: str, source: str) -> Recorded:
                 found=str(len(cells)),
             )
         row = dict(zip(names, cells, strict=True))
-        seconds, threads = row["interval_s"], int(row["threads"])
-        events = round(row["transactions_per_s"] * seconds)
-        kinds = ("reads", "writes", "others")
-        intervals.append(
-            Interval(
-                phase=Phase.MEASURED,
-                start_s=max(0.0, row["time_s"] - seconds),
-                end_s=row["time_s"],
-                events=events,
-                **{kind: round(row[f"{kind}_per_s"] * seconds) for kind in kinds},
-                latency_ns_sum=round(row["latency_ms_mean"] * events * 1e6),
-                latency_ns_min=round(row["latency_ms_min"] * 1e6),
-                latency_ns_max=round(row["latency_ms_max"] * 1e6),
-            )
-        )
+        threads = int(row["threads"])
+        intervals.append(_parsed(_second, row, source, number))
     return Recorded("dbdyno", threads, {}, _length_s(intervals), tuple(intervals))
+
+
+def _second(row: Mapping[str, float]) -> Interval:
+    seconds = row["interval_s"]
+    events = round(row["transactions_per_s"] * seconds)
+    kinds = ("reads", "writes", "others")
+    return Interval(
+        phase=Phase.MEASURED,
+        start_s=max(0.0, row["time_s"] - seconds),
+        end_s=row["time_s"],
+        events=events,
+        **{kind: round(row[f"{kind}_per_s"] * seconds) for kind in kinds},
+        latency_ns_sum=round(row["latency_ms_mean"] * events * 1e6),
+        latency_ns_min=round(row["latency_ms_min"] * 1e6),
+        latency_ns_max=round(row["latency_ms_max"] * 1e6),
+    )
 
 
 def _hlog(text: str, source: str) -> Recorded:
@@ -355,12 +364,26 @@ def _length_s(intervals: Sequence[Interval]) -> float:
     return intervals[-1].end_s - intervals[0].start_s if intervals else 0.0
 
 
+def _finite(text: str) -> float:
+    """A number; ValueError for one that is none, or beyond all others."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]!r} is no number that was measured")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise ValueError(f"a number of {len(text)} digits was not measured")
+    return int(text)
+
+
 def _parsed(read: Callable[[Raw], Read], raw: Raw, source: str, line: int) -> Read:
     try:
         return read(raw)
-    except ValueError as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise UsageError(
             f"line {line} of {source} cannot be read",
-            found=str(error),
+            found=str(error)[:200],
             hint="was the file cut off, or changed by hand?",
         ) from error

@@ -15,26 +15,28 @@ from typing import Final
 
 from dbdyno.errors import UsageError
 
-NUMBER: Final = r"(\d+(?:\.\d+)?)"
+NUMBER: Final = r"(\d{1,12}(?:\.\d{1,12})?)"
+WHOLE: Final = r"(\d{1,12})"
+"""Longer ones were not measured, and would not fit into what is computed of them."""
 VERSION: Final = re.compile(r"\bsysbench (\d+\.\d+(?:\.\d+)?(?:-\w+)?)")
-THREADS: Final = re.compile(r"^Number of threads: (\d+)\s*$")
+THREADS: Final = re.compile(rf"^Number of threads: {WHOLE}\s*$")
 RATE: Final = re.compile(rf"^Target transaction rate: {NUMBER}/sec")
-INTERVAL: Final = re.compile(rf"^\[\s*{NUMBER}s\s*\] th(?:ds|reads): (\d+),? (.*)$")
+INTERVAL: Final = re.compile(rf"^\[\s*{NUMBER}s\s*\] th(?:ds|reads): {WHOLE},? (.*)$")
 BEGUN_INTERVAL: Final = re.compile(r"^\[\s*\d+(?:\.\d+)?s\s*\] th(?:ds|reads)")
 PART: Final = re.compile(
     r"(tps|qps|eps|reads|writes|response time|lat|err/s|errors|reconn/s|reconnects)"
     r"\s*(\([^)]*\))?:\s*([0-9./]+(?:ms)?)\s*(\([^)]*\))?"
 )
-COUNTED: Final = re.compile(rf"^ +([a-z/ ]+): +(\d+) +\({NUMBER} per sec\.\)\s*$")
-COUNT: Final = re.compile(r"^ +(read|write|other|total): +(\d+)\s*$")
+COUNTED: Final = re.compile(rf"^ +([a-z/][a-z/ ]*): +{WHOLE} +\({NUMBER} per sec\.\)\s*$")
+COUNT: Final = re.compile(rf"^ +(read|write|other|total): +{WHOLE}\s*$")
 SECONDS: Final = re.compile(rf"^ +(?:total time|time elapsed): +{NUMBER}s\s*$")
-EVENTS: Final = re.compile(r"^ +total number of events: +(\d+)\s*$")
+EVENTS: Final = re.compile(rf"^ +total number of events: +{WHOLE}\s*$")
 LATENCY: Final = re.compile(rf"^ +(min|avg|max|sum): +{NUMBER}(ms|s)?\s*$")
 PERCENTILE: Final = re.compile(
     rf"^ +(?:approx\. +)?{NUMBER}(?:th|st|nd|rd)? percentile: +{NUMBER}(ms|s)?\s*$"
 )
 JOINED: Final = re.compile(rf"^\s*lat \(ms,([0-9%.,]+)\): ({NUMBER}(?:/{NUMBER})*)\s*$")
-BUCKET: Final = re.compile(rf"^ *{NUMBER} \|[* ]* (\d+)\s*$")
+BUCKET: Final = re.compile(rf"^ *{NUMBER} \|[* ]* {WHOLE}\s*$")
 STAMP: Final = re.compile(r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s+")
 ENDED: Final = re.compile(r"^Threads fairness:")
 FATAL: Final = re.compile(r"^FATAL: (.*)$|^ALERT: (.*)$")

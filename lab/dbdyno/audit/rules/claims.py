@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.publication import (
+    NUMBER,
     AuditedClaim,
     Printed,
     Publication,
@@ -35,9 +36,10 @@ ALIKE_SHARE: Final = 0.03
 """Cells closer than this speak for nobody, unless the sentence knows no exception."""
 PEAKS: Final = "ratio of peaks"
 SHOWN: Final = 3
-CHANGE: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|％|)(?:x|×|倍)?")
+CHANGE: Final = re.compile(rf"({NUMBER.pattern})\s*(%|％|)(?:x|×|倍)?")
 RATE: Final = re.compile(
-    r"(?<![\d.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s*(k|万)?\s*(tps|qps)\b",
+    r"(?<![\d.,])(\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,9})?)"
+    r"\s*(k|万)?\s*(tps|qps)\b",
     re.IGNORECASE,
 )
 

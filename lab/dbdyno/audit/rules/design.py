@@ -113,11 +113,7 @@ def _falls_with_threads(cells: list[PublishedCell]) -> Iterator[str]:
 
 def _falls_with_memory(cells: list[PublishedCell]) -> Iterator[str]:
     for axis in dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name)):
-        sized = [
-            (cell, float(found[0]))
-            for cell in cells
-            if (found := re.findall(r"[\d.]+", cell.at.get(axis, "")))
-        ]
+        sized = [(cell, size) for cell in cells if (size := _number(cell.at.get(axis))) is not None]
 
         def place(one: tuple[PublishedCell, float], axis: str = axis) -> tuple[str, ...]:
             cell = one[0]

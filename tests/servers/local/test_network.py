@@ -118,6 +118,14 @@ def test_what_the_kernel_refuses_is_quoted_with_what_to_do(programs, said, hint)
     assert hint in (caught.value.hint or "")
 
 
+def test_a_command_that_hangs_is_given_up(programs, tmp_path, monkeypatch):
+    monkeypatch.setattr(network, "COMMAND_S_MAX", 0.2)
+    programs("unshare", "exec /bin/sleep 60")
+    with pytest.raises(ServerError, match="cannot put a delay") as caught:
+        network.check(DELAYED)
+    assert "did not end within 0.2 s" in (caught.value.found or "")
+
+
 def test_missing_programs_are_named_with_their_packages(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ServerError) as caught:

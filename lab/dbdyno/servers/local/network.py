@@ -29,6 +29,7 @@ PROGRAMS_ALSO: Final = {"nsenter": "util-linux", "sleep": "coreutils"}
 PACKETS_MAX: Final = 100_000  # held back at one end; netem's own limit of 1000 would lose some
 ADDRESS: Final = "10.213.0.{}"
 PATIENCE_S: Final = 5.0
+COMMAND_S_MAX: Final = 30.0
 CLIENT: Final = "client"
 
 
@@ -58,9 +59,8 @@ def check(plan: NetworkPlan) -> None:
         )
     # In a namespace of its own that ends with the command: netem must be there, and allowed.
     probe = ["unshare", "--net", "tc", *_netem("lo", 1.0)]
-    done = subprocess.run(probe, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        said = done.stderr.strip() or f"exit code {done.returncode}"
+    said = _complaint(probe)
+    if said is not None:
         hint = "this user may not make network namespaces: run outside the container"
         if "qdisc" in said:
             hint = "load the kernel module sch_netem, or use a kernel that has it"
@@ -172,14 +172,31 @@ def _hold(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _run(command: Sequence[str], text: str) -> None:
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
+    said = _complaint(command, text)
+    if said is not None:
         raise ServerError(
             "the network between load and servers could not be made",
             wanted=" ".join(command) + (f" <<< {text!r}" if text else ""),
-            found=done.stderr.strip() or f"exit code {done.returncode}",
+            found=said,
             hint="run as root, outside a container that forbids it",
         )
+
+
+def _complaint(command: Sequence[str], text: str = "") -> str | None:
+    """Why a command that is fed a text did not do its work; None if it did."""
+    try:
+        done = subprocess.run(
+            command,
+            input=text,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_S_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {COMMAND_S_MAX:g} s"
+    return done.stderr.strip() or f"exit code {done.returncode}" if done.returncode else None
 
 
 def _refusal(asked: str, found: str, hint: str) -> ServerError:

@@ -108,7 +108,7 @@ class TopologyInstance:
             running: list[Server] = []
             for member, keys, place in zip(members, keys_of_all, places, strict=True):
                 running.append(member.start({**asked, **keys}, place))
-                started.callback(_end, running[-1])
+                started.callback(running[-1].kill)
             if self._replicas:
                 self._report(
                     f"{self.spec.label}: joining its replicas, {len(self._replicas)} in all"
@@ -165,14 +165,6 @@ class TopologyInstance:
         if self._network is None:
             return None, (Place(self.spec.address),) * (1 + len(self._replicas))
         return self._network.client.namespace, self._network.members
-
-
-def _end(server: Server) -> None:
-    """Ends a server whose start came to nothing; how it ends does not matter any more."""
-    try:
-        server.stop()
-    except ServerError:
-        return
 
 
 class TopologyServer:

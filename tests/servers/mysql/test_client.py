@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pymysql
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.base import Credentials, Encryption, Endpoint
 from dbdyno.servers.mysql import client as module
 from dbdyno.servers.mysql.client import COUNTERS, Client, numbers
+from support.certificates import Authority
 from support.scripted_server import FakeClient
 
 ENDPOINT = Endpoint("127.0.0.1", 1, Path("/nowhere/my.sock"))
@@ -142,6 +145,25 @@ def test_closing_does_not_wait_for_a_server_that_is_silent(monkeypatch):
             asking.join(30)
             assert time.monotonic() - began < module.CONNECT_S_MAX / 2
     assert "did not answer" in errors[0].message
+
+
+def test_over_tls_too_a_login_has_a_time_as_a_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CONNECT_S_MAX", 1)
+    asked = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    asked.load_cert_chain(*Authority(tmp_path, "theirs").issue("server", "127.0.0.1"))
+    endpoint = Endpoint("127.0.0.1", 1, None, encryption=Encryption("required"))
+    context = module._transport(endpoint)["ssl"]
+    ours, theirs = socket.socketpair()
+    with ThreadPoolExecutor(1) as pool:
+        answering = pool.submit(asked.wrap_socket, theirs, server_side=True)
+        line = context.wrap_socket(module.MysqlConnection(fileno=ours.detach()))
+        with line, answering.result() as talking:
+            talking.sendall(b"x")
+            assert line.recv_into(bytearray(1)) == 1
+            began = time.monotonic()
+            with pytest.raises(TimeoutError):  # it goes on, a byte a minute
+                line.recv_into(bytearray(1))
+    assert time.monotonic() - began < 10
 
 
 def test_an_observer_asks_for_the_counters_of_the_table_alone() -> None:

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import pymysql
 from pymysql.constants import CR, ER
@@ -85,7 +85,12 @@ class MysqlConnection(socket.socket):
 
 
 class _EncryptedConnection(MysqlConnection, ssl.SSLSocket):
-    """What TLS makes of an open one in the midst of a login."""
+    """What TLS makes of an open one in the midst of a login, whose time goes on."""
+
+    def __new__(cls, **_: object) -> Self:  # by which `ssl` makes it; its __init__ does the rest
+        made = super().__new__(cls)
+        made.allow(CONNECT_S_MAX)
+        return made
 
 
 class Client:

@@ -174,6 +174,7 @@ def test_an_observer_asks_for_the_counters_of_the_table_alone() -> None:
 
 def test_words_among_the_numbers_are_left_out() -> None:
     rows = [("Uptime", "9"), ("Rpl_status", "ON"), ("Ssl_cipher", ""), ("Ratio", "0.5")]
+    rows += [("Odd", "nan"), ("Endless", "1e999")]
     assert numbers(rows) == {"Uptime": 9.0, "Ratio": 0.5}
 
 

@@ -13,6 +13,7 @@ from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.postgres import client as status
 from dbdyno.servers.postgres.client import PostgresClient
+from support.scripted_server import FakeClient
 
 ENDPOINT = Endpoint("127.0.0.1", 5999, Path("/nowhere/.s.PGSQL.5999"))
 SECRET = "secret-4711"
@@ -200,6 +201,28 @@ def test_every_number_is_kept_under_its_view_and_column():
         "wal.wal_bytes": 123456789012.0,
         "io.client backend.relation.normal.reads": 3.0,
     }
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("Uptime",)],
+        [("Uptime", "{}")],
+        [("Uptime", "12", "s")],
+        [("wal", "[" * 100_000)],
+        [("wal", "7")],
+        [("wal", '{"wal_bytes": ' + "9" * 400 + "}")],
+        [("wal", "no JSON")],
+    ],
+)
+def test_an_odd_answer_is_an_error_in_words(rows):
+    with pytest.raises(ServerError, match="answered 'SELECT' with something else"):
+        status.answered(FakeClient({"SELECT": rows}), "SELECT")
+
+
+def test_numbers_beyond_all_others_are_left_out():
+    rows = [("wal", '{"wal_bytes": 1e999, "wal_records": NaN, "wal_fpi": 3}')]
+    assert status.flattened(rows) == {"wal.wal_fpi": 3.0}
 
 
 def test_zeros_of_the_longest_view_are_left_out():

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from dbdyno.servers.base import PGSQL, Credentials, Endpoint, count_of
+from dbdyno.servers.base import PGSQL, Credentials, Endpoint, count_of, rows_of
 from dbdyno.servers.foreign.endpoint import (
     EndpointDataset,
     EndpointInstance,
     EndpointServer,
     EndpointSession,
 )
-from dbdyno.servers.postgres.client import WHICH_VIEWS, PostgresClient, flattened, question
+from dbdyno.servers.postgres.client import WHICH_VIEWS, PostgresClient, answered, question
 from dbdyno.servers.reference import EndpointReference
 
 PROOFS: Final = "scram-sha-256,md5,none"
@@ -33,8 +33,8 @@ class PostgresEndpointServer(EndpointServer):
         return PostgresClient(label, place, self.credentials, self.database, proofs=PROOFS)
 
     def _numbers(self, client: EndpointSession) -> dict[str, float]:
-        views = [row[0] for row in client.ask(WHICH_VIEWS)]
-        return flattened(client.ask(question(views, self.database)))
+        views = [row[0] for row in rows_of(client, WHICH_VIEWS, 1)]
+        return answered(client, question(views, self.database))
 
 
 class PostgresDataset(EndpointDataset):

@@ -298,15 +298,13 @@ def observer_of(client: Client) -> Observer:
 
 
 def numbers(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
-    """Names with the values that are numbers; others (a version, a state) are left out.
+    """Names with the values that are finite numbers; others (a version, NaN) are left out.
 
     Args:
         rows: each a name, its value, and whatever else.
     """
     found = {}
     for name, value, *_ in rows:
-        try:
+        with suppress(ValueError):
             found[name] = float(value)
-        except ValueError:
-            continue
-    return found
+    return {name: number for name, number in found.items() if math.isfinite(number)}

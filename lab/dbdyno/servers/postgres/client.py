@@ -8,6 +8,7 @@ given up a little later. A server gets no password but as SCRAM's proof, whateve
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Collection, Generator, Iterable, Mapping
@@ -18,7 +19,7 @@ from psycopg import waiting
 from psycopg.waiting import Ready, Wait
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.base import Answering, Credentials, Endpoint, odd_answer, rows_of
 
 CONNECT_S_MAX: Final = 10
 ANSWER_S_MAX: Final = 60.0
@@ -265,11 +266,24 @@ def question(views: Collection[str], database: str) -> str:
     return " UNION ALL ".join(parts)
 
 
+def answered(session: Answering, sql: str) -> dict[str, float]:
+    """The numbers in the answer to a `question`; ServerError if it is none."""
+    rows = rows_of(session, sql, 2)
+    try:
+        return flattened(rows)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        wanted = "the name of a view and its numbers as JSON"
+        raise odd_answer(session.label, sql, wanted, f"{rows!r:.200}") from None
+
+
 def flattened(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
     """Every number of the answer, by name; what is text, time or missing is left out.
 
     Args:
         rows: short name of a view, and one of its rows as JSON.
+
+    Raises:
+        ValueError, or another of Python's own: they are not so.
     """
     found: dict[str, float] = {}
     for short, text in rows:
@@ -281,7 +295,7 @@ def flattened(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
         for column, value in row.items():
             if _is_number(value) and column not in NOT_COUNTED:
                 found[f"{place}.{column}"] = float(value)
-    return found
+    return {name: number for name, number in found.items() if math.isfinite(number)}
 
 
 def _is_number(value: object) -> bool:

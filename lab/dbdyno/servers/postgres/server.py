@@ -40,7 +40,7 @@ from dbdyno.servers.postgres import settings
 from dbdyno.servers.postgres.client import (
     WHICH_VIEWS,
     PostgresClient,
-    flattened,
+    answered,
     question,
     without_idle_io,
 )
@@ -96,9 +96,9 @@ class PostgresServer(StartedServer):
 
     def _numbers(self, client: PostgresClient) -> dict[str, float]:
         if not self._status_sql:
-            views = [row[0] for row in client.ask(WHICH_VIEWS)]
+            views = [row[0] for row in rows_of(client, WHICH_VIEWS, 1)]
             self._status_sql = question(views, DATABASE)
-        return flattened(client.ask(self._status_sql))
+        return answered(client, self._status_sql)
 
     def change(self, parameters: Mapping[str, str]) -> None:
         """Have these, which need no restart, in force until its end; ServerError if refused."""

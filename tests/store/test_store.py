@@ -157,6 +157,24 @@ def test_a_full_disk_keeps_what_was_stored(store):
     assert store.measurements(run.run_id)[0].failure is None
 
 
+class Full(sqlite3.Connection):
+    """A file that cannot be copied to a smaller one."""
+
+    def execute(self, sql, *values):
+        if sql == "VACUUM":
+            raise sqlite3.OperationalError("database or disk is full")
+        return super().execute(sql, *values)
+
+
+def test_a_run_is_removed_on_a_full_disk_too(store):
+    run = new_run(store)
+    store.append(measurement(run))
+    connection = sqlite3.connect(store.path, factory=Full, isolation_level=None)
+    with Store(connection, store.path) as full:
+        full.remove(run.run_id)
+    assert store.run_ids() == []
+
+
 def test_blocks_are_begun_up_to_the_last_of_which_a_trial_is_stored(store):
     run = new_run(store)
     assert store.blocks_begun(run.run_id) == 0

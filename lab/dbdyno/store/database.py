@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from itertools import pairwise
@@ -355,7 +355,8 @@ def remove(connection: sqlite3.Connection, run_id: str) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("VACUUM")
+    with suppress(sqlite3.OperationalError):  # it takes room and quiet: without, room is used again
+        connection.execute("VACUUM")
 
 
 def make_added(connection: sqlite3.Connection) -> None:

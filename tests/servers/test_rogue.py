@@ -2,6 +2,7 @@
 
 import struct
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -94,16 +95,29 @@ def test_a_rogue_postgres_endpoint_gets_no_password_in_the_clear(mode, monkeypat
         assert "server requested a cleartext password" in str(caught.value)
 
 
+def silent_once_logged_in(caller):
+    caller.heard += caller.line.recv(4096)
+    caller.raw(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")
+
+
 def test_a_postgres_that_stops_answering_is_given_up(monkeypatch):
     monkeypatch.setattr(postgres, "BEYOND_S", 0.2)
-    ready = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"
-
-    def talk(caller):
-        caller.heard += caller.line.recv(4096)
-        caller.raw(ready)  # and no word more
-
-    with rogue(talk) as (port, _):
+    with rogue(silent_once_logged_in) as (port, _):
         place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
         client = PostgresClient("theirs", place, who, "sbtest", answer_s_max=0.2)
         with closing(client), pytest.raises(ServerError, match="did not answer"):
             client.ask("SELECT 1")
+
+
+def test_closing_does_not_wait_for_a_postgres_that_is_silent():
+    with rogue(silent_once_logged_in) as (port, _), ThreadPoolExecutor(1) as pool:
+        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
+        client = PostgresClient("theirs", place, who, "sbtest")
+        asking = pool.submit(client.ask, "SELECT 1")
+        while client._connection is None and not asking.done():
+            time.sleep(0.01)
+        began = time.monotonic()
+        client.close()
+        with pytest.raises(ServerError, match="did not answer"):
+            asking.result()
+        assert time.monotonic() - began < 2

@@ -11,7 +11,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Final, TypeVar
 
 import psycopg
@@ -49,6 +49,8 @@ class _Session(psycopg.Connection):
     """
 
     answer_s_max = ANSWER_S_MAX
+    is_given_up = False
+    """Set by whoever does not want the answer any more."""
 
     def wait(
         self,
@@ -59,7 +61,7 @@ class _Session(psycopg.Connection):
         """As psycopg's; OperationalError when the time is over."""
         seconds = self.answer_s_max + BEYOND_S if timeout is None else timeout
         try:
-            limited = _ended_in_time(gen, seconds)
+            limited = _ended_in_time(gen, seconds, lambda: self.is_given_up)
             return waiting.wait(limited, self.pgconn.socket, interval=interval)
         except KeyboardInterrupt:
             self.pgconn.finish()
@@ -67,14 +69,14 @@ class _Session(psycopg.Connection):
 
 
 def _ended_in_time(
-    work: Generator[Wait, Ready | int, Answer], seconds: float
+    work: Generator[Wait, Ready | int, Answer], seconds: float, is_given_up: Callable[[], bool]
 ) -> Generator[Wait, Ready | int, Answer]:
     ends = time.monotonic() + seconds
     try:
         wanted = next(work)
         while True:
             ready = yield wanted
-            if time.monotonic() > ends:
+            if time.monotonic() > ends or is_given_up():
                 raise _LateError(f"no answer within {seconds:.0f} s")
             wanted = work.send(ready)
     except StopIteration as done:
@@ -166,9 +168,14 @@ class PostgresClient:
         return kept.decode()
 
     def close(self) -> None:
-        """Log out; asking again logs in again."""
-        with self._lock:
+        """Log out; asking again logs in again. A question that still waits is given up."""
+        while not self._lock.acquire(timeout=LOOK_S):
+            if (session := self._connection) is not None:
+                session.is_given_up = True
+        try:
             self._drop()
+        finally:
+            self._lock.release()
 
     def _ask(self, sql: str) -> list[tuple[str, ...]]:
         with self._connected().cursor() as cursor:

@@ -97,6 +97,20 @@ def test_a_server_that_is_gone_is_an_error_without_the_password(monkeypatch):
     assert "secret" not in str(caught.value)
 
 
+def test_the_answer_to_a_question_that_was_interrupted_is_not_taken_for_the_nexts(monkeypatch):
+    def interrupted(self, sql):
+        raise KeyboardInterrupt
+
+    first = Connection()
+    client = client_with(monkeypatch, first, Connection())
+    with monkeypatch.context() as patch:
+        patch.setattr(Cursor, "execute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            client.ask("SELECT 1")
+    assert not first.open
+    assert client.ask("SELECT 1") == [("1", "two", "")]
+
+
 def test_a_server_that_is_coming_up_is_asked_again(monkeypatch):
     coming = pymysql.err.OperationalError(2003, "Can't connect")
     client = client_with(monkeypatch, coming, Connection())

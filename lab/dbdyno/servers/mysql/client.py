@@ -160,7 +160,11 @@ class Client:
         with self._connected().cursor() as cursor:
             if self._line is not None:
                 self._line.allow(ANSWER_S_MAX)
-            cursor.execute(sql)
+            try:
+                cursor.execute(sql)
+            except KeyboardInterrupt:
+                self._drop()  # its answer would be taken for that of the next question
+                raise
             return [tuple(_text(value) for value in row) for row in cursor.fetchall()]
 
     def _ask_again(self, sql: str) -> list[tuple[str, ...]]:

@@ -163,6 +163,7 @@ class Database:
     """Understands the handful of statements that are sent; tables map to their largest id."""
 
     label = "shop"
+    refused = ("none",)
 
     def __init__(self, **tables):
         self.exists, self.tables, self.mark = bool(tables), dict(tables), None
@@ -180,11 +181,17 @@ class Database:
             return [("32768.0" if self.tables else "",)]
         elif sql.startswith("CREATE TABLE IF NOT EXISTS"):
             self.mark = self.mark or {}
+        elif sql == "BEGIN":
+            self.before = self.mark
+        elif sql == "ROLLBACK":
+            self.mark = self.before
+        elif sql.startswith(self.refused):
+            raise ServerError(f"did not answer {sql!r}")
         elif sql.startswith("DELETE FROM"):
             self.mark = {}
         elif sql.startswith("INSERT INTO"):
             self.mark |= dict(re.findall(r"\('(\w+)', '(\w+)'\)", sql))
-        else:
+        elif sql != "COMMIT":
             assert sql == f"SELECT name, value FROM `d`.`{MARK}`"
             return list(self.mark.items())
         return []
@@ -265,6 +272,21 @@ def test_what_a_script_made_may_be_made_anew():
     of(database, has_scripts=True).finish()
     del database.tables["jobs"]
     assert of(database, has_scripts=True).trouble() == "the table jobs is gone"
+
+
+@pytest.mark.parametrize("refused", ["INSERT INTO", "DELETE FROM"])
+def test_a_mark_is_written_whole_or_not_at_all(refused):
+    database = Database()
+    of(database, has_scripts=True).begin()
+    database.tables |= {"jobs": 7}
+    of(database, has_scripts=True).finish()
+    before, database.refused = dict(database.mark), (refused,)
+    with pytest.raises(ServerError, match="did not answer"):
+        of(database, "xyz", has_scripts=True).begin()
+    assert database.mark == before
+    database.refused = ("none",)
+    of(database, "xyz", has_scripts=True).begin()
+    assert database.mark["dataset"] == "xyz"
 
 
 def test_tables_of_other_names_are_no_trouble():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -42,6 +43,7 @@ GROWTH_MAX: Final = 0.1
 """How far a table's largest id may move, by the load's own inserts and deletes, before it is
 another table."""
 _TABLE = re.compile(r"sbtest[0-9]*")
+_END = re.compile(r"[0-9]{1,19}")
 
 
 class EndpointSession(Answering, Protocol):
@@ -367,7 +369,7 @@ class EndpointDataset:
                     return f"the table {name} is gone"
                 continue
             found = self._end(name) if name in tables else 0
-            if not end.isdecimal() or abs(found - int(end)) > GROWTH_MAX * int(end):
+            if not _END.fullmatch(end) or abs(found - int(end)) > GROWTH_MAX * int(end):
                 return f"{name} ends at id {found}, and at {end} when it was loaded"
         return None
 
@@ -400,7 +402,14 @@ class EndpointDataset:
         table = self._placed(MARK)
         columns = "name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
         self._server.ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-        self._server.ask(f"DELETE FROM {table}")
         named = {name.replace("\\", "").replace("'", "''"): mark[name] for name in mark}
         values = ", ".join(f"('{name}', '{value}')" for name, value in named.items())
-        self._server.ask(f"INSERT INTO {table} VALUES {values}")
+        try:  # whole or not at all: without it, what scripts made would be somebody else's
+            self._server.ask("BEGIN")
+            self._server.ask(f"DELETE FROM {table}")
+            self._server.ask(f"INSERT INTO {table} VALUES {values}")
+            self._server.ask("COMMIT")
+        except ServerError:
+            with suppress(ServerError):
+                self._server.ask("ROLLBACK")
+            raise

@@ -130,6 +130,15 @@ def test_what_kept_it_from_starting_is_reported_and_nothing_stays(workspace, nam
     assert module.all_of(workspace) == []
 
 
+def test_a_supervisor_that_cannot_begin_is_reported(workspace, monkeypatch):
+    monkeypatch.setattr(module, "SUPERVISOR", (sys.executable, "-c", "exec('nothing')"))
+    settings = {f"setting_{n}": "x" * 1000 for n in range(100)}  # more than the pipe holds
+    with pytest.raises(ServerError, match="ended before it was ready") as caught:
+        module.start(workspace, "one", "mysql:8.0.15", settings, str)
+    assert "NameError" in (caught.value.found or "")
+    assert module.all_of(workspace) == []
+
+
 def test_a_server_that_died_says_how_and_can_be_started_again(workspace):
     server = start(workspace)
     os.kill(server.state.pid, signal.SIGKILL)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -232,8 +233,10 @@ def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], 
     ):
         assert child.stdin
         assert child.stdout
-        child.stdin.write(json.dumps(asked))
-        child.stdin.close()
+        with suppress(BrokenPipeError):  # it ended: why, its log says
+            child.stdin.write(json.dumps(asked))
+        with suppress(BrokenPipeError):  # of what is still to be written
+            child.stdin.close()
         try:
             for line in child.stdout:
                 message = json.loads(line)

@@ -165,8 +165,9 @@ def test_a_failing_copy_leaves_nothing_behind(source, tmp_path, monkeypatch):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(files, "_copy_range", fail)
-    with pytest.raises(ServerError, match="cannot be copied"):
+    with pytest.raises(ServerError, match="cannot be copied") as caught:
         files.copy_tree(source, tmp_path / "target", owner=None)
+    assert "look at the disk" in (caught.value.hint or "")
     assert not (tmp_path / "target").exists()
 
 

@@ -174,7 +174,7 @@ def test_one_that_is_taken_says_who_wanted_what():
     assert "held by" in (caught.value.found or "")
 
 
-@pytest.mark.parametrize("port", ["many", "0", "70000"])
+@pytest.mark.parametrize("port", ["many", "0", "70000", "\u00b2", "9" * 5000])
 def test_a_port_that_is_no_port_is_refused(port):
     with pytest.raises(ServerError, match="not a port number"):
         local_server.on_a_port(site(port=port), lambda port: port)

@@ -264,7 +264,10 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
             _Copying(os.fstat(read).st_uid, owner).folder(read, written, source)
     except OSError as error:
         shutil.rmtree(target, ignore_errors=True)
-        raise ServerError(f"{source} cannot be copied to {target}: {error.strerror}") from error
+        raise ServerError(
+            f"{source} cannot be copied to {target}: {error.strerror or error}",
+            hint="make room, or look at the disk and at who owns the files",
+        ) from error
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise

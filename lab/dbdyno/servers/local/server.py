@@ -6,6 +6,7 @@ exited cleanly. `OwnInstance` decides when a server's data may be used, for cont
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -253,8 +254,12 @@ def on_a_port(site: Site, start_on: Callable[[int], Bound]) -> Bound:
 
 
 def _fixed(site: Site, text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) < 65536:
-        raise ServerError(f"{site.label}: port {text!r} is not a port number")
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 0 < int(text) < 65536:
+        raise ServerError(
+            f"{site.label}: port {text!r} is not a port number",
+            wanted="1 to 65535",
+            hint="leave port out: dbdyno finds a free one",
+        )
     port = int(text)
     if not process.port_is_free(port):
         raise ServerError(

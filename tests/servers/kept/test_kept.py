@@ -204,6 +204,14 @@ def test_a_client_of_mariadb_gets_the_option_for_no_tls(path):
     assert (made.command[0], made.command[-1]) == (program, "--skip-ssl")
 
 
+@pytest.mark.parametrize("text", ["#!/bin/sh\nexec /bin/sleep 60\n", "#!/no/such/shell\n"])
+def test_a_client_that_does_not_answer_is_an_error_in_words(path, monkeypatch, text):
+    monkeypatch.setattr(module, "CLIENT_S_MAX", 0.2)
+    Path(client(path, "mysql", "")).write_text(text)
+    with pytest.raises(ServerError, match="does not say its version"):
+        shell(state(), "p", [])
+
+
 def test_the_servers_own_client_comes_first(path, tmp_path):
     client(path, "mysql", "")
     own = client(tmp_path / "home" / "bin", "mysql", "")

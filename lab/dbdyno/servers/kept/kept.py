@@ -34,6 +34,7 @@ LOG: Final = "supervisor.log"
 FILES: Final = "files"
 SUPERVISOR: Final = (sys.executable, "-m", "dbdyno.servers.kept.supervisor")
 STOP_S_MAX: Final = 180.0
+CLIENT_S_MAX: Final = 10.0
 LOG_SHOWN: Final = 2000
 PROGRAM_FOLDERS: Final = ("bin", "usr/bin", "package/server/bin")
 """Where a product's clients lie below the folder of its programs."""
@@ -275,7 +276,7 @@ def shell(state: KeptState, password: str, arguments: Sequence[str]) -> Shell:
     """The client's command line with `arguments` behind the login.
 
     Raises:
-        ServerError: there is no client for this product.
+        ServerError: there is no client for this product, or it does not answer.
     """
     product = product_of(state)
     program = _client(product, state.programs)
@@ -322,5 +323,20 @@ def _client(product: str, programs: str) -> str:
 
 def _transport(program: str) -> tuple[str, ...]:
     """The option for a login without TLS, which servers here do not have."""
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=CLIENT_S_MAX,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ServerError(
+            f"{program} does not say its version",
+            wanted=f"an answer to --version within {CLIENT_S_MAX:g} s",
+            found=str(error),
+            hint="log in with a client of your own: dbdyno servers status says where",
+        ) from error
     return ("--skip-ssl",) if "MariaDB" in done.stdout else ()

@@ -57,9 +57,10 @@ def main() -> int:
     """Runs what was asked for and prints one line a run, then the sum."""
     options = _options()
     outcomes = Outcomes(options.keep, {name: getattr(options, name) for name in ASKED})
-    with tempfile.TemporaryDirectory(prefix="dbdyno-power-") as folder:
-        workspace = Path(options.workspace or folder)
-        for seed in range(len(outcomes.ended) + 1, options.runs + 1):
+    for seed in range(len(outcomes.ended) + 1, options.runs + 1):
+        # Each run has rows of its own, which would fill the disk if all were kept.
+        with tempfile.TemporaryDirectory(prefix="dbdyno-power-") as folder:
+            workspace = Path(options.workspace or folder)
             if options.what == "widths":
                 outcomes.add(_in_turn(options, seed, workspace))
                 said = _line_of_widths(outcomes.ended[-1])
@@ -82,7 +83,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", default="1,8")
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
-    parser.add_argument("--workspace", help="where runs are kept; nowhere unless given")
+    parser.add_argument(
+        "--workspace", help="where runs and their rows are kept; nowhere unless given"
+    )
     parser.add_argument("--keep", type=Path, metavar="FILE", help="outcomes, a line each; goes on")
     return parser.parse_args()
 

@@ -158,7 +158,8 @@ class _Tables(HTMLParser):
 
 
 def _span(text: str | None) -> int:
-    return max(1, min(SPAN_MAX, int(text))) if re.fullmatch(r"[0-9]{1,9}", text or "") else 1
+    is_number = re.fullmatch(r"[0-9]{1,9}", text or "")
+    return max(1, min(SPAN_MAX, int(text))) if text and is_number else 1
 
 
 def _markdown(text: str, source: str) -> Iterator[Grid]:

@@ -282,7 +282,7 @@ def check_space(source: Path, target: Path) -> None:
             f"the disk is too full for a copy of {source}",
             wanted=f"{needed} bytes free at {target}",
             found=f"{free} bytes free",
-            hint="make room, use fewer rows, or a workspace on another disk",
+            hint="remove data of earlier runs (dbdyno runs clean), use fewer rows, or another disk",
         )
 
 

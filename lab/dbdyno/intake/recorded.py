@@ -32,7 +32,7 @@ Raw = TypeVar("Raw")
 Read = TypeVar("Read")
 
 COUNT_MAX: Final = 2**40
-DIGITS_MAX: Final = 18
+DIGITS_MAX: Final = 20  # of a seed, which has 64 bits
 HAMMERDB: Final = "hammerdb_tprocc"
 TABLE: Final = "a table, by a tool that it does not name"
 PRINTED: Final = {

@@ -11,6 +11,8 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from tests.sysbench.test_commands import FAILURE
 
+from dbdyno.intake.columns import Mapping
+from dbdyno.intake.imported import imported
 from dbdyno.sysbench.formats import log
 from support.sysbench import MS, encoded, interval, recorded
 
@@ -18,6 +20,15 @@ from support.sysbench import MS, encoded, interval, recorded
 def document(sysbench, line, status=0):
     assert sysbench(f"oltp_read_write {line} --output=json run") == status
     return json.loads(sysbench.stdout)
+
+
+def test_a_document_can_be_imported_whatever_its_seed(sysbench, engine, tmp_path):
+    found = document(sysbench, "--threads=2 --time=2")
+    path = tmp_path / "oltp_read_write_2.json"
+    path.write_text(json.dumps({**found, "seed": 2**64 - 1}))
+    _, (made,) = imported([path], "x", Mapping(), "{workload}_{threads}")
+    assert made.trial.cell.threads == 2
+    assert made.events > 0
 
 
 def test_a_run_with_all_it_saw(sysbench, engine):

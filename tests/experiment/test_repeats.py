@@ -132,18 +132,23 @@ def test_a_repeat_is_ended_before_it_is_asked_whether_there_is_enough(store, mon
     assert len(keys_of(store, stored)) == 6
 
 
-def test_a_trial_that_lost_a_machine_is_measured_again_on_all_systems(store, monkeypatch):
-    plan, progress = small(threads=(8,), blocks=2), Progress()
-    planned = [trial.key for trial in trials_of(plan, "")]
+def losing_machine(monkeypatch, key):
+    """The trial of this key loses a machine."""
     real = arm.run_trial
 
     def losing(plan, trial, *others):
         found = real(plan, trial, *others)
-        if trial.key != planned[0]:
+        if trial.key != key:
             return found
         return found.model_copy(update={"failure": "a machine was lost", "lost": True})
 
     monkeypatch.setattr(arm, "run_trial", losing)
+
+
+def test_a_trial_that_lost_a_machine_is_measured_again_on_all_systems(store, monkeypatch):
+    plan, progress = small(threads=(8,), blocks=2), Progress()
+    planned = [trial.key for trial in trials_of(plan, "")]
+    losing_machine(monkeypatch, planned[0])
     stored = start(store, plan, progress=progress)
     again = [f"{key}/again=1" for key in planned[:2]]
     assert keys_of(store, stored) == [*planned[:2], *again, *planned[2:]]
@@ -157,18 +162,11 @@ def test_a_machine_that_is_lost_takes_back_what_was_done_before_the_run_was_resu
 ):
     plan = small(threads=(8,), blocks=1, fleet=FleetPlan(generators=1))
     plan = making.with_parts(plan, design={"disturbance_max": None})
-    planned, real = [trial.key for trial in trials_of(plan, "")], arm.run_trial
+    planned = [trial.key for trial in trials_of(plan, "")]
     stored = created(store, plan)
     with pytest.raises(Interrupted):
         start(store, plan, progress=interrupt_in(1), stored=stored)
-
-    def losing(plan, trial, *others):
-        found = real(plan, trial, *others)
-        if trial.key != planned[1]:
-            return found
-        return found.model_copy(update={"failure": "a machine was lost", "lost": True})
-
-    monkeypatch.setattr(arm, "run_trial", losing)
+    losing_machine(monkeypatch, planned[1])
     start(store, plan, stored=stored)
     again = [f"{key}/again=1" for key in planned]
     assert keys_of(store, stored) == [planned[0], planned[1], planned[1], *again]

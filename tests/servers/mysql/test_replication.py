@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.systems import TopologyPlan
-from dbdyno.servers.mysql import replication
+from dbdyno.servers.local import topology
 from dbdyno.servers.mysql.replication import (
     Links,
     behind,
@@ -211,7 +211,7 @@ def test_a_group_is_begun_by_the_primary_and_joined_by_the_others():
 
 
 def test_a_replica_that_does_not_follow_is_reported_with_its_own_reason(monkeypatch):
-    monkeypatch.setattr(replication, "JOIN_S_MAX", 0.1)
+    monkeypatch.setattr(topology, "JOIN_S_MAX", 0.1)
     with pytest.raises(ServerError, match="replica 1: it did not join its primary") as caught:
         links().join(primary(), [replica(STOPPED)])
     assert caught.value.found == (
@@ -220,7 +220,7 @@ def test_a_replica_that_does_not_follow_is_reported_with_its_own_reason(monkeypa
 
 
 def test_a_replica_that_follows_without_acknowledging_is_reported(monkeypatch):
-    monkeypatch.setattr(replication, "JOIN_S_MAX", 0.1)
+    monkeypatch.setattr(topology, "JOIN_S_MAX", 0.1)
     silent = primary(**{"SHOW GLOBAL STATUS": [("Rpl_semi_sync_source_clients", "0")]})
     with pytest.raises(ServerError, match="did not join") as caught:
         links().join(silent, [replica()])

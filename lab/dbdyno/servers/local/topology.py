@@ -29,6 +29,8 @@ from dbdyno.servers.local.server import StartedInstance
 from dbdyno.servers.process import Place
 
 REPLICA: Final = "replica-{}"
+JOIN_S_MAX: Final = 60.0
+LOOK_S: Final = 0.05
 
 Keys = Mapping[str, SettingValue]
 
@@ -64,6 +66,19 @@ class Replication(Protocol):
 
     def before_stop(self, primary: Server) -> None:
         """What a primary whose replicas have ended would wait for as it stops."""
+
+
+def wait_joined(joined: Callable[[], bool], server: Server, trouble: Callable[[], str]) -> None:
+    """Wait until a server has joined its primary; ServerError, with its trouble, if it does not."""
+    ends = time.monotonic() + JOIN_S_MAX
+    while not joined():
+        if time.monotonic() > ends or not server.alive():
+            raise ServerError(
+                f"{server.label}: it did not join its primary within {JOIN_S_MAX:.0f} s",
+                found=f"{trouble()}; its last words: {server.last_words() or 'none'}",
+                hint="take out the settings that its log complains of",
+            )
+        time.sleep(LOOK_S)
 
 
 class TopologyInstance:

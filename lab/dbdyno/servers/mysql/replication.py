@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers.base import Credentials, Server, count_of, row_of, rows_of
+from dbdyno.servers.local.topology import wait_joined
 from dbdyno.servers.mysql.settings import OFF_WORDS, normalise
 
 # What statements, variables and counters are called. MySQL renamed all of them in 8.0.26 (master
@@ -250,8 +250,6 @@ def _plugin(
 
 USER: Final = "dbdyno_replica"
 PASSWORD_BYTES: Final = 16  # as hexadecimal, all that a replica takes
-JOIN_S_MAX: Final = 60.0
-LOOK_S: Final = 0.05
 RECEIVES, APPLIES, RECEIVE_ERROR, APPLY_ERROR = 10, 11, 35, 37
 """Columns of a replica's status; their order is the same in all versions."""
 GROUP_RIGHTS: Final = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM"
@@ -290,9 +288,9 @@ class Links:
         for replica in replicas:
             self._follow(primary, replica, who, begin)
         for replica in replicas:
-            _wait(partial(self._follows, replica), replica, self._trouble(replica))
+            wait_joined(partial(self._follows, replica), replica, self._trouble(replica))
         if self.plan.replication == "semisync":
-            _wait(lambda: self._answering(primary) == len(replicas), primary, self._silence)
+            wait_joined(lambda: self._answering(primary) == len(replicas), primary, self._silence)
 
     def running(self, primary: Server, replicas: Sequence[Server]) -> int:
         """How many replicas receive and apply now."""
@@ -353,7 +351,7 @@ class Links:
         primary.ask("SET GLOBAL group_replication_bootstrap_group = OFF")
         for number, replica in enumerate(replicas, start=1):
             _send_secret(replica, begin, who.password)
-            _wait(
+            wait_joined(
                 partial(self._online, primary, number),
                 replica,
                 lambda: "the group did not take it in time",
@@ -371,18 +369,6 @@ def _send_secret(server: Server, order: str, secret: str) -> None:
         texts = (error.message, error.found or "")
         message, found = (text.replace(secret, "…") for text in texts)
         raise ServerError(message, found=found or None, hint=error.hint) from None
-
-
-def _wait(joined: Callable[[], bool], server: Server, trouble: Callable[[], str]) -> None:
-    ends = time.monotonic() + JOIN_S_MAX
-    while not joined():
-        if time.monotonic() > ends or not server.alive():
-            raise ServerError(
-                f"{server.label}: it did not join its primary within {JOIN_S_MAX:.0f} s",
-                found=f"{trouble()}; its last words: {server.last_words() or 'none'}",
-                hint="take out the settings that its log complains of",
-            )
-        time.sleep(LOOK_S)
 
 
 # Transactions are counted in MySQL's GTID sets (``uuid:1-5:7``, several servers separated by

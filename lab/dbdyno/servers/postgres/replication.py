@@ -15,13 +15,15 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from dbdyno.errors import ServerError, UsageError
+from dbdyno.errors import UsageError
 from dbdyno.measurement import replication
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import Credentials, Server, ServerSpec, count_of, row_of
+from dbdyno.servers.local.topology import LOOK_S, wait_joined
 from dbdyno.servers.postgres.instance import PostgresInstance, StandbyInstance
 from dbdyno.servers.postgres.server import REPLICA_USER, PostgresServer, PostgresStandby
 from dbdyno.servers.postgres.settings import normalise
@@ -29,8 +31,6 @@ from dbdyno.servers.process import Place
 from dbdyno.servers.programs.catalog import CatalogEntry
 
 NAME: Final = "replica_{}"
-JOIN_S_MAX: Final = 60.0
-LOOK_S: Final = 0.05
 OWNED: Final = ("synchronous_standby_names", "primary_conninfo", "primary_slot_name")
 NEEDED: Final = {"wal_level": "minimal", "max_wal_senders": "0", "hot_standby": "off"}
 """Settings with the value that no system with replicas can have."""
@@ -113,10 +113,10 @@ class PostgresReplication:
             cast(PostgresStandby, replica).follow(primary.endpoint, who, name)
         position = row_of(primary, POSITION)[0]
         applied = f"{STREAMING} AND replay_lsn >= '{position}'"  # the lab's own orders till now
-        _wait_for(applied, primary, replicas, "stream and have applied all")
+        _wait(primary, applied, names, replicas)
         if self._spec.topology.replication == "semisync":
             first.change({"synchronous_standby_names": f"ANY 1 ({', '.join(names)})"})
-            _wait_for(WAITED_FOR, primary, replicas, "are waited for")
+            _wait(primary, WAITED_FOR, names, replicas)
 
     def state(self, primary: Server, replicas: Sequence[Server]) -> dict[str, float]:
         """Who streams, how far behind, and whether commits wait."""
@@ -167,15 +167,16 @@ def _own(spec: ServerSpec, asked: Mapping[str, SettingValue]) -> None:
         )
 
 
-def _wait_for(asked: str, primary: Server, replicas: Sequence[Server], what: str) -> None:
-    ends_s = time.monotonic() + JOIN_S_MAX
-    while (count := count_of(primary, asked)) < len(replicas):
-        if time.monotonic() > ends_s or not all(replica.alive() for replica in replicas):
-            words = "; ".join(replica.last_words() for replica in replicas)
-            raise ServerError(
-                f"{primary.label}: its replicas did not join within {JOIN_S_MAX:.0f} s",
-                wanted=f"{len(replicas)} that {what}",
-                found=f"{count}; their last words: {words or 'none'}",
-                hint="take out the settings that their logs complain of",
-            )
-        time.sleep(LOOK_S)
+def _wait(primary: Server, asked: str, names: Sequence[str], replicas: Sequence[Server]) -> None:
+    """Until the primary counts each of the replicas by this question."""
+    for name, replica in zip(names, replicas, strict=True):
+        question = f"{asked} AND application_name = '{name}'"
+        wait_joined(
+            partial(_is_one, primary, question),
+            replica,
+            lambda: "its primary does not count it among those that follow as they should",
+        )
+
+
+def _is_one(server: Server, question: str) -> bool:
+    return count_of(server, question) == 1

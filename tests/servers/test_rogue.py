@@ -14,7 +14,7 @@ from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointServer
 from dbdyno.servers.mysql import client as mysql
 from dbdyno.servers.postgres import client as postgres
 from dbdyno.servers.postgres.client import PostgresClient
-from support.rogue_server import MODES, rogue
+from support.rogue_server import MODES, PLENTY, rogue
 
 SECRET = "correct horse battery staple"
 PATIENCE_S = 1
@@ -54,6 +54,31 @@ def postgres_asks_for(kind, more=b""):
         caller.raw(b"R" + struct.pack(">I", 4 + len(payload)) + payload)
 
     return talk
+
+
+def postgres_message(kind, payload=b""):
+    return kind + struct.pack(">I", 4 + len(payload)) + payload
+
+
+def postgres_rows_without_end(caller):
+    """Lets everybody in, and answers the first question for as long as anybody listens."""
+    caller.line.recv(4096)
+    caller.raw(postgres_message(b"R", bytes(4)) + postgres_message(b"Z", b"I"))
+    caller.line.recv(4096)
+    column = b"a\0" + struct.pack(">IHIhIH", 0, 0, 25, -1, 0, 0)
+    caller.raw(postgres_message(b"T", struct.pack(">H", 1) + column))
+    row = postgres_message(b"D", struct.pack(">HI", 1, 60_000) + b"x" * 60_000)
+    for _ in range(PLENTY):
+        caller.raw(row)
+
+
+def test_an_answer_of_a_postgres_that_has_no_end_is_given_up():
+    with rogue(postgres_rows_without_end) as (port, _):
+        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
+        client = PostgresClient("theirs", place, who, "sbtest")
+        with closing(client), pytest.raises(ServerError, match="did not answer") as caught:
+            client.ask("SELECT 1")
+    assert "its answer is longer than" in str(caught.value)
 
 
 POSTGRES_MODES = {

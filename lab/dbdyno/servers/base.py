@@ -28,6 +28,8 @@ MYSQL, PGSQL = "mysql", "pgsql"
 
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
+ANSWER_BYTES_MAX: Final = 8 << 20
+"""Of an answer to the lab itself: a server that says more is none, or means harm."""
 
 
 @dataclass(frozen=True)

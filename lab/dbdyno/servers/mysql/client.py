@@ -24,7 +24,7 @@ import pymysql
 from pymysql.constants import CR, ER
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Credentials, Endpoint, Observer, rows_of
+from dbdyno.servers.base import ANSWER_BYTES_MAX, Credentials, Endpoint, Observer, rows_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -33,7 +33,6 @@ CONNECT_S_MAX: Final = 10
 """For reaching the server and logging in."""
 ANSWER_S_MAX: Final = 60
 LOOK_S: Final = 0.1
-ANSWER_BYTES_MAX: Final = 8 << 20
 NOT_READY: Final = frozenset(  # what a server says, or does not say, while it is coming up
     {CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_LOST, ER.SERVER_SHUTDOWN}
 )

@@ -2,13 +2,16 @@
 
 Never used for load. What a question costs a server is part of what is measured, so one session
 serves all questions. Each has a time limit, which is the server's own; one that has stopped is
-given up a little later. A server gets no password but as SCRAM's proof, whatever it asks for.
+given up a little later, and so is one whose answer has no end. A server gets no password but as SCRAM's proof, whatever it asks for.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
+import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
@@ -19,7 +22,14 @@ from psycopg import waiting
 from psycopg.waiting import Ready, Wait
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Answering, Credentials, Endpoint, odd_answer, rows_of
+from dbdyno.servers.base import (
+    ANSWER_BYTES_MAX,
+    Answering,
+    Credentials,
+    Endpoint,
+    odd_answer,
+    rows_of,
+)
 
 CONNECT_S_MAX: Final = 10
 ANSWER_S_MAX: Final = 60.0
@@ -38,8 +48,8 @@ Answer = TypeVar("Answer")
 LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
-class _LateError(psycopg.OperationalError):
-    """No answer in time."""
+class _GivenUpError(psycopg.OperationalError):
+    """No answer in time, or one without an end."""
 
 
 class _Session(psycopg.Connection):
@@ -61,23 +71,35 @@ class _Session(psycopg.Connection):
         """As psycopg's; OperationalError when the time is over."""
         seconds = self.answer_s_max + BEYOND_S if timeout is None else timeout
         try:
-            limited = _ended_in_time(gen, seconds, lambda: self.is_given_up)
-            return waiting.wait(limited, self.pgconn.socket, interval=interval)
+            line = self.pgconn.socket
+            limited = _limited(gen, line, seconds, lambda: self.is_given_up)
+            return waiting.wait(limited, line, interval=interval)
         except KeyboardInterrupt:
             self.pgconn.finish()
             raise
 
 
-def _ended_in_time(
-    work: Generator[Wait, Ready | int, Answer], seconds: float, is_given_up: Callable[[], bool]
+def _limited(
+    work: Generator[Wait, Ready | int, Answer],
+    line: int,
+    seconds: float,
+    is_given_up: Callable[[], bool],
 ) -> Generator[Wait, Ready | int, Answer]:
-    ends = time.monotonic() + seconds
+    """The same work, until it takes too long or too much comes.
+
+    libpq has no limit of its own. What lies at the socket before each of its reads is added up.
+    """
+    ends, came = time.monotonic() + seconds, 0
     try:
         wanted = next(work)
         while True:
             ready = yield wanted
             if time.monotonic() > ends or is_given_up():
-                raise _LateError(f"no answer within {seconds:.0f} s")
+                raise _GivenUpError(f"no answer within {seconds:.0f} s")
+            lying = fcntl.ioctl(line, termios.FIONREAD, bytes(4))
+            came += int.from_bytes(lying, sys.byteorder)
+            if came > ANSWER_BYTES_MAX:
+                raise _GivenUpError(f"its answer is longer than {ANSWER_BYTES_MAX} bytes")
             wanted = work.send(ready)
     except StopIteration as done:
         answer: Answer = done.value
@@ -141,11 +163,11 @@ class PostgresClient:
             try:
                 return self._ask(sql)
             except psycopg.Error as error:
-                is_late = isinstance(error, _LateError)
+                is_given_up = isinstance(error, _GivenUpError)
                 is_lost = isinstance(error, LOST) and not self._still_connected()
-                if is_late or is_lost:
+                if is_given_up or is_lost:
                     self._drop()
-                if is_late or not is_lost:
+                if is_given_up or not is_lost:
                     raise self._failed(unanswered, error) from error
             try:
                 return self._ask(sql)

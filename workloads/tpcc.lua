@@ -336,6 +336,9 @@ local function row(text, ...)
   return con:query_row(string.format(text, ...))
 end
 
+-- What the running event is counted as; sysbench has no such function.
+local event_kind = sysbench.event_kind or function() end
+
 -- Clause 2.4. One order in a hundred names an item that does not exist, and is rolled back.
 local function new_order(w)
   local d, c, count = uniform(1, DISTRICTS), any_customer(), uniform(5, 15)
@@ -362,6 +365,7 @@ local function new_order(w)
     local price = row("SELECT i_price, i_name, i_data FROM item WHERE i_id = %d", line.item)
     if price == nil then
       con:query("ROLLBACK")
+      event_kind("new_order_rolled_back")
       return
     end
     local quantity, info = row([[SELECT s_quantity, s_dist_%02d, s_data FROM stock
@@ -482,11 +486,11 @@ end
 -- The mix (clause 5.2.4.2): a deck of cards for each thread, shuffled anew when it is used up. Keying time and
 -- mean think time of each kind in seconds (clause 5.2.5.7).
 local KINDS = {
-  { run = new_order, cards = 10, keying_s = 18, thinking_s = 12 },
-  { run = payment, cards = 10, keying_s = 3, thinking_s = 12 },
-  { run = order_status, cards = 1, keying_s = 2, thinking_s = 10 },
-  { run = delivery, cards = 1, keying_s = 2, thinking_s = 5 },
-  { run = stock_level, cards = 1, keying_s = 2, thinking_s = 5 },
+  { name = "new_order", run = new_order, cards = 10, keying_s = 18, thinking_s = 12 },
+  { name = "payment", run = payment, cards = 10, keying_s = 3, thinking_s = 12 },
+  { name = "order_status", run = order_status, cards = 1, keying_s = 2, thinking_s = 10 },
+  { name = "delivery", run = delivery, cards = 1, keying_s = 2, thinking_s = 5 },
+  { name = "stock_level", run = stock_level, cards = 1, keying_s = 2, thinking_s = 5 },
 }
 local deck = {}
 
@@ -501,6 +505,11 @@ local function next_kind()
     end
   end
   return table.remove(deck)
+end
+
+local function run_as(kind)
+  event_kind(kind.name)
+  kind.run(warehouse_of_thread())
 end
 
 -- New orders are counted by the districts' next number, which also counts none that was rolled back.
@@ -528,17 +537,6 @@ function done()
     orders * 60 / took_s))
 end
 
-function thread_init()
-  con = connect()
-  if sysbench.opt.waits then
-    thread_run = live_as_a_terminal
-  end
-end
-
-function event()
-  next_kind().run(warehouse_of_thread())
-end
-
 -- With waits a thread is a terminal: what it types and thinks is no part of a transaction's latency.
 local function live_as_a_terminal(thread)
   while ffi.C.sb_more_events(thread) do
@@ -546,7 +544,7 @@ local function live_as_a_terminal(thread)
     ffi.C.usleep(kind.keying_s * 1000000)
     ffi.C.sb_event_start(thread)
     repeat
-      local ok, raised = pcall(kind.run, warehouse_of_thread())
+      local ok, raised = pcall(run_as, kind)
       if not ok then
         if type(raised) ~= "table" or raised.errcode ~= sysbench.error.RESTART_EVENT then
           error(raised, 0)
@@ -558,6 +556,17 @@ local function live_as_a_terminal(thread)
     local think_s = math.min(-math.log(1 - sysbench.rand.uniform_double()), 10) * kind.thinking_s
     ffi.C.usleep(think_s * 1000000)
   end
+end
+
+function thread_init()
+  con = connect()
+  if sysbench.opt.waits then
+    thread_run = live_as_a_terminal
+  end
+end
+
+function event()
+  run_as(next_kind())
 end
 
 -- After a deadlock the transaction is gone; after a lock that was waited for too long it is not.

@@ -126,6 +126,9 @@ local OPERATIONS = {
   end,
 }
 
+-- What the running event is counted as; sysbench has no such function.
+local event_kind = sysbench.event_kind or function() end
+
 function thread_init()
   mix = MIXES[sysbench.opt.workload:upper()]
   if mix == nil then
@@ -139,6 +142,7 @@ function event()
   for name, run in pairs(OPERATIONS) do
     local share = mix[name] or 0
     if drawn <= share then
+      event_kind(name)
       return run()
     end
     drawn = drawn - share

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno import api
+from dbdyno.measurement.measurement import KIND, kinds_of
+from dbdyno.measurement.metric import NOPM, PRIMARY
 from support.lab_process import finished, workspace
 from support.real_server import CROWDED, SMALL_REDO, SMALL_REDO_TYPED
 from support.source import ROOT
@@ -26,13 +28,24 @@ def test_tpcc_is_compared_and_its_rows_are_checked() -> None:
             *(*SMALL_REDO_TYPED, *CROWDED),
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
-        measured = api.load("latest", folder).trials
+        loaded = api.load("latest", folder)
+        measured = loaded.trials
+        estimates = loaded.estimates()
     assert len(measured) >= 6
     assert {one.trial.cell.workload for one in measured} == {"tpcc"}
     assert {one.evidence.script_check for one in measured} == {"holds"}
     assert len({one.dataset for one in measured}) == 1
     assert all(one.events > 10 for one in measured)
     assert "tpcc" in ended.stdout
+    # Ten of 23 cards are new orders, of which one in a hundred is rolled back.
+    for one in measured:
+        kinds = {kind: one.histogram(KIND + kind).count() for kind in kinds_of([one])}
+        assert sum(kinds.values()) == one.events
+        assert {"new_order", "payment"} <= set(kinds)
+        orders = one.value(NOPM)
+        assert orders is not None
+        assert orders == pytest.approx(one.value(PRIMARY) * 60 * 10 / 23, rel=0.25)
+    assert NOPM.name in estimates["metric"].to_list()
 
 
 BROKEN = """

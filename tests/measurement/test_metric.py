@@ -6,16 +6,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbdyno.measurement.measurement import value_of
-from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT, TABLE, Better, Merge, Metric
+from dbdyno.measurement.measurement import kinds_of, value_of
+from dbdyno.measurement.metric import (
+    BY_NAME,
+    NOPM,
+    PRIMARY,
+    RATE_AT_LIMIT,
+    TABLE,
+    Better,
+    Merge,
+    Metric,
+    metrics_of_kinds,
+    of_kind,
+)
 from dbdyno.measurement.parts import Phase
 from support import making
 
 
 def test_names_are_unique_and_end_in_their_unit() -> None:
-    assert len(BY_NAME) == len({*TABLE, RATE_AT_LIMIT}) == len(TABLE) + 1
-    endings = {"1/s": "_per_s", "ms": "_ms_", "µs": "_us_"}
-    assert [m.name for m in TABLE if endings[m.unit] not in m.name] == []
+    assert len(BY_NAME) == len({*TABLE, NOPM, RATE_AT_LIMIT}) == len(TABLE) + 2
+    endings = {"1/s": "_per_s", "1/min": "_per_min", "ms": "_ms_", "µs": "_us_"}
+    assert [m.name for m in (*TABLE, NOPM, *of_kind("read")) if endings[m.unit] not in m.name] == []
     assert PRIMARY.better is Better.HIGHER
 
 
@@ -56,3 +67,13 @@ def test_a_mean_is_not_a_mean_of_means() -> None:
     average = BY_NAME["latency_ms_avg"]
     assert average.merge is Merge.TOTAL_OVER_TOTAL
     assert value_of([many, few], average) == pytest.approx((1000 * 8 + 10 * 800) / 1010, rel=1e-3)
+
+
+def test_events_that_a_script_calls_by_names_are_counted_apart() -> None:
+    plain = making.measurement(tps=1000.0, latency_ms=8.0)
+    seen = making.with_kinds(plain, {"payment": 0.4, "new_order": 0.5, "rare": 0.0005})
+    assert (kinds_of([plain]), kinds_of([seen])) == ([], ["new_order", "payment", "rare"])
+    values = {m.name: value_of([seen, seen], m) for m in metrics_of_kinds(kinds_of([seen]))}
+    assert (values["new_orders_per_min"], values["payment_per_s"]) == (30_000.0, 400.0)
+    assert values["new_order_latency_ms_p95"] == pytest.approx(12.5, rel=0.05)
+    assert (plain.value(NOPM), values["rare_latency_ms_p95"]) == (None, None)

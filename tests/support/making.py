@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from dbdyno.measurement.measurement import (
     EVENT,
+    KIND,
     SERVICE,
     Cell,
     EngineFacts,
@@ -217,6 +218,19 @@ def changed(made: Measurement, **fields: object) -> Measurement:
     """The same trial with other fields; unlike model_copy it forgets what was cached of the old."""
     kept = {name: getattr(made, name) for name in Measurement.model_fields}
     return Measurement.model_construct(**{**kept, **fields})  # type: ignore[arg-type]
+
+
+def with_kinds(made: Measurement, shares: dict[str, float]) -> Measurement:
+    """The same measurement of a script that calls these shares of its events by these names."""
+    intervals = []
+    for one in made.intervals:
+        mean_ns = one.latency_ns_sum // max(one.events, 1)
+        kinds = {
+            KIND + kind: latencies(round(one.events * share), mean_ns, 0.3)[0]
+            for kind, share in shares.items()
+        }
+        intervals.append(one.model_copy(update={"histograms": {**one.histograms, **kinds}}))
+    return changed(made, intervals=tuple(intervals))
 
 
 def with_trial(made: Measurement, **fields: Any) -> Measurement:

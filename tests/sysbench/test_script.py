@@ -308,6 +308,16 @@ def test_a_thread_can_have_a_loop_of_its_own(shell: Shell) -> None:
     assert plain.stdout == "ran\n", plain
 
 
+def test_events_may_have_names_that_are_words(shell: Shell) -> None:
+    told = shell("script.lua --events=9 run", "function event() sysbench.event_kind('read') end")
+    assert "total number of events:              9\n" in told.stdout, told
+    wrong = "function event() sysbench.event_kind('two words') end"
+    ended = shell("script.lua --events=1 run", wrong)
+    assert "wanted up to 63 letters, digits and _, and at most 256 names; found two words" in (
+        ended.stdout + ended.stderr
+    )
+
+
 def test_a_loop_of_ones_own_waits_in_the_queue_of_the_rate(shell: Shell) -> None:
     script = """
       ffi.cdef[[bool sb_more_events(int); void sb_event_start(int); void sb_event_stop(int);

@@ -53,8 +53,8 @@ HLOG_LINE: Final = re.compile(
         r"\d{1,12}(?:\.\d{1,12})?"
     )
 )
-NO_STATEMENT: Final = ("event_service", "timer_lag")
-"""Histograms of a log that are not those of a kind of statement."""
+NO_STATEMENT: Final = ("event_", "timer_lag")
+"""How names of histograms begin that are not those of a kind of statement."""
 
 
 class Recorded(NamedTuple):
@@ -341,7 +341,7 @@ def _hlog(text: str, source: str) -> Recorded:
     for (start_s, length_s), histograms in slices.items():
         counts = {name: Histogram.decode(blob) for name, blob in histograms.items()}
         events = counts.pop(EVENT, Histogram())
-        statements = sum(one.count() for name, one in counts.items() if name not in NO_STATEMENT)
+        statements = sum(one.count() for name, one in counts.items() if not name.startswith(NO_STATEMENT))
         intervals.append(
             Interval(
                 phase=Phase.MEASURED,

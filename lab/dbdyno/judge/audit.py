@@ -36,7 +36,7 @@ from dbdyno.judge.checks.course import Steadiness, not_yet_steady, without_head
 from dbdyno.judge.checks.machine import probe_strays
 from dbdyno.judge.checks.settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.measurement.measurement import EVENT, Cell, Measurement, Trial
+from dbdyno.measurement.measurement import EVENT, KIND, Cell, Measurement, Trial, kinds_of
 from dbdyno.measurement.metric import Metric
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.plan import Plan
@@ -203,7 +203,8 @@ class Sound:
         """
         cut_s = self.steadiness.found.cut_s if self.steadiness else 0
         late = without_head(self._measurement, cut_s)
-        whole = {EVENT: late.histogram().encode()}
+        names = (EVENT, *(KIND + kind for kind in kinds_of([late])))
+        whole = {name: late.histogram(name).encode() for name in names}
         intervals = []
         for interval in late.intervals:
             blobs = whole if interval.phase is Phase.MEASURED else {}

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.interval import FIXED, end_of, interval
-from dbdyno.measurement.measurement import RATES, Cell, value_of
-from dbdyno.measurement.metric import TABLE, Metric
+from dbdyno.measurement.measurement import RATES, Cell, kinds_of, value_of
+from dbdyno.measurement.metric import NOPM, TABLE, Metric, metrics_of_kinds
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
@@ -66,14 +66,18 @@ class Estimate(Noun):
 def system_values(
     sound: Iterable[Sound], cells: Sequence[Cell], design: DesignPlan = FIXED
 ) -> list[SystemValue]:
-    """Every metric of every system in these cells, in the order of cells, systems, metrics."""
+    """Every metric of every system in these cells, in the order of cells, systems, metrics.
+
+    Events that a script gave names have metrics of their own.
+    """
     pairs = Pairs(sound)
     return [
         _system_value(pairs, cell, system, metric, design)
         for cell in cells
-        for system in pairs.arms_of(cell)
-        for metric in TABLE
+        for system, arm in pairs.arms_of(cell).items()
+        for metric in (*TABLE, *metrics_of_kinds(kinds_of(one.condensed for one in arm.values())))
     ]
+
 
 
 def estimates(
@@ -83,8 +87,11 @@ def estimates(
     systems: Sequence[str],
     design: DesignPlan = FIXED,
 ) -> list[Estimate]:
-    """Every metric of each system against the baseline, in the order of cells, systems, metrics."""
-    return [
+    """Every metric of each system against the baseline, in the order of cells, systems, metrics.
+
+    New orders a minute are left out where nobody counted any.
+    """
+    every = (
         estimate_of(
             list(pairs.log_ratios(cell, baseline, system, metric).values()),
             cell,
@@ -95,8 +102,9 @@ def estimates(
         )
         for cell in cells
         for system in systems
-        for metric in TABLE
-    ]
+        for metric in (*TABLE, NOPM)
+    )
+    return [one for one in every if one.blocks or one.metric != NOPM.name]
 
 
 def estimate_of(

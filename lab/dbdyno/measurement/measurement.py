@@ -36,6 +36,8 @@ EVENT = "event"
 """Name of the histogram of event latency from the intended start."""
 SERVICE = "event_service"
 """Name of the histogram of event latency from the actual start."""
+KIND = "event_kind_"
+"""Begin of the name of the histogram of those events that a script gave the name behind it."""
 
 
 class Cell(Noun):
@@ -339,6 +341,12 @@ def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
     return merged
 
 
+def kinds_of(parts: Iterable[Measurement]) -> list[str]:
+    """The names that a script gave to events of the window, sorted."""
+    names = {name for part in parts for one in part.measured for name in one.histograms}
+    return sorted(name.removeprefix(KIND) for name in names if name.startswith(KIND))
+
+
 def _stored(parts: Iterable[Measurement], name: str) -> Iterator[bytes]:
     for measurement in parts:
         for interval in measurement.measured:
@@ -354,6 +362,8 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     measurements = list(parts)
     if measurements and all(metric.name in m.reported for m in measurements):
         return sum(m.reported[metric.name] for m in measurements) / len(measurements)
+    if metric.kind:
+        return _of_kind(measurements, metric)
     events = sum(m.events for m in measurements)
     if not measurements or (events < metric.requests_needed() and metric.name not in RATES):
         return None
@@ -367,6 +377,15 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
         return min(merged.quantile(metric.quantile), _latency_ns_max(measurements)) / 1e6
     numerator, denominator = _SIDES[metric.name](measurements)
     return numerator / denominator if denominator > 0 else None
+
+
+def _of_kind(parts: list[Measurement], metric: Metric) -> float | None:
+    seen = merge_histograms(_stored(parts, KIND + metric.kind))
+    if seen.count() < metric.requests_needed():
+        return None
+    if metric.quantile is not None:
+        return min(seen.quantile(metric.quantile), _latency_ns_max(parts)) / 1e6
+    return seen.count() / _window_s(parts) * (60 if metric.unit == "1/min" else 1)
 
 
 def _latency_ns_max(parts: list[Measurement]) -> int:

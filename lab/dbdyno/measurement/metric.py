@@ -6,11 +6,12 @@ it cannot come from two different numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from dbdyno.language.words import Said, say
+from dbdyno.language.words import Said, name, say
 
 
 class Better(StrEnum):
@@ -42,6 +43,7 @@ class Metric:
         quantile: for histogram metrics, which quantile of the event latency; else None.
         requests_above_minimum: a quantile is shown only with that many requests beyond it
             (docs/how-it-works/stability.md: 100).
+        kind: of which events alone, by the name that a script gives them; empty for all.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Metric:
     decimals: int = 2
     quantile: float | None = None
     requests_above_minimum: int = 100
+    kind: str = ""
 
     def requests_needed(self) -> int:
         """Requests a measurement must hold before this metric is shown; 1 for plain metrics."""
@@ -83,6 +86,16 @@ TABLE: Final[tuple[Metric, ...]] = (
     ),
 )
 
+NOPM: Final = Metric(
+    "new_orders_per_min",
+    say("NOPM"),
+    "1/min",
+    Better.HIGHER,
+    Merge.TOTAL_OVER_TOTAL,
+    decimals=0,
+    kind="new_order",
+)
+"""New orders a minute of a load like TPC-C's; seen only where a script calls events `new_order`."""
 RATE_AT_LIMIT: Final = Metric(
     "rate_at_limit_per_s",
     say("rate within the limit"),
@@ -92,6 +105,21 @@ RATE_AT_LIMIT: Final = Metric(
 )
 """The highest sustained rate that keeps a latency limit. It takes several trials to see it, so no
 measurement has it and it stands in no table of measurements."""
-BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in (*TABLE, RATE_AT_LIMIT)}
+BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in (*TABLE, NOPM, RATE_AT_LIMIT)}
 PRIMARY: Final = BY_NAME["transactions_per_s"]
 """The metric a closed loop's verdict is about."""
+
+
+def of_kind(kind: str) -> tuple[Metric, Metric]:
+    """Rate and p95 of the events that a script calls `kind`."""
+    label = name(kind)
+    rate = Metric(f"{kind}_per_s", label, "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL, kind=kind)
+    p95 = f"{kind}_latency_ms_p95"
+    return rate, Metric(p95, label, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=0.95, kind=kind)
+
+
+def metrics_of_kinds(kinds: Iterable[str]) -> list[Metric]:
+    """Those of events that a script gave these names; new orders are counted by the minute too."""
+    names = list(kinds)
+    orders = [NOPM] if NOPM.kind in names else []
+    return [*orders, *(metric for kind in names for metric in of_kind(kind))]

@@ -94,7 +94,9 @@ function thread_init()
 end
 
 function event()
-  event_of().run()
+  local one = event_of()
+  sysbench.event_kind(one.name)
+  one.run()
 end
 
 function thread_done()
@@ -111,6 +113,7 @@ if RESTS then
   function thread_run(thread)
     while ffi.C.sb_more_events(thread) do
       local one = event_of()
+      sysbench.event_kind(one.name)
       ffi.C.sb_event_start(thread)
       repeat
         local ok, raised = pcall(one.run)

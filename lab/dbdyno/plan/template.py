@@ -26,10 +26,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Final
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from dbdyno.errors import PlanError, PlanMistake, UsageError
 from dbdyno.measurement.parts import FiniteNoun
@@ -43,6 +44,8 @@ NUMBER_MAX: Final = 2**32 - 1
 ROWS_MAX: Final = 2**31 - 1
 TEXT_MAX: Final = 65_535
 STATEMENTS_MAX: Final = 10_000
+TRANSACTION: Final = 2  # BEGIN and COMMIT
+EVENTS_MAX: Final = 256
 DRAWS: Final = ("uniform", "gaussian", "special", "pareto", "zipfian")
 KINDS: Final = (*DRAWS, "sequential", "text", "format", "choice", "constant")
 ROW: Final = "row"
@@ -167,11 +170,15 @@ class TemplateEvent(FiniteNoun):
     draw: dict[Name, Value] = {}
     think_time_ms: Annotated[float, Field(ge=0), Time("ms")] = 0.0
 
+    def statement_count(self) -> int:
+        """Statements that one event sends."""
+        return sum(one.repeat for one in self.statements) + (TRANSACTION if self.transaction else 0)
+
 
 class Template(FiniteNoun):
     """A whole load."""
 
-    events: Annotated[dict[Name, TemplateEvent], Field(min_length=1)]
+    events: Annotated[dict[Name, TemplateEvent], Field(min_length=1, max_length=EVENTS_MAX)]
     tables: dict[Name, TemplateTable] = {}
 
     def shares(self) -> dict[str, float]:
@@ -331,13 +338,25 @@ def _of_value(
 
 _RUNTIME: Final = FilePath(__file__).with_name("template.lua")
 _MIDDLE: Final = "-- TABLES AND EVENTS\n"
+_COUNTS: Final = "-- Statements of each event: "
+_AS_COUNTS: Final = TypeAdapter(dict[Name, Annotated[int, Field(ge=1)]])
 
 
 def lua(template: Template, name: str) -> str:
     """The template as a Lua script in sysbench's language; `name` is its file's."""
     before, _, behind = _RUNTIME.read_text(encoding="utf-8").partition(_MIDDLE)
-    parts = [f"-- Made by dbdyno of the template {json.dumps(name)}.", before, _tables(template)]
-    return "\n".join([*parts, *_events(template), behind])
+    counts = {name: event.statement_count() for name, event in template.events.items()}
+    head = [f"-- Made by dbdyno of the template {json.dumps(name)}.", _COUNTS + json.dumps(counts)]
+    return "\n".join([*head, before, _tables(template), *_events(template), behind])
+
+
+def statement_counts(script: str) -> dict[str, int]:
+    """Statements of each event of a script that `lua` made, by the event's name; else empty."""
+    for line in script.split("\n", 2)[:2]:
+        if line.startswith(_COUNTS):
+            with suppress(ValueError):
+                return _AS_COUNTS.validate_json(line.removeprefix(_COUNTS))
+    return {}
 
 
 def _tables(template: Template) -> str:

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import Judgement
-from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.metric import TABLE
+from dbdyno.measurement.measurement import Measurement, kinds_of
+from dbdyno.measurement.metric import TABLE, metrics_of_kinds
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.rows import Attempt, all_attempts, compare, effective, systems_of
@@ -88,5 +88,8 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
         "dataset": measurement.dataset,
         "evidence": measurement.evidence.model_dump(mode="json"),
         "engine": measurement.engine.model_dump(mode="json"),
-        "values": {metric.name: measurement.value(metric) for metric in TABLE},
+        "values": {
+            metric.name: measurement.value(metric)
+            for metric in (*TABLE, *metrics_of_kinds(kinds_of([measurement])))
+        },
     }

@@ -20,6 +20,8 @@ from dbdyno.judge.checks.counts import (
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Phase
+from dbdyno.plan import template
+from dbdyno.plan.workload import WorkloadPlan
 from support import making
 from support.made_loops import Loop
 
@@ -113,6 +115,29 @@ def test_statements_of_event_allow_restarts_and_errors():
     intervals = (*made.intervals[:2], explained, *made.intervals[3:])
     made = making.changed(made, intervals=intervals)
     assert counts.statements_of_event(made, PLAN) is None
+
+
+TEMPLATE = """
+events:
+  look: {weight: 3, statements: [SELECT 1]}
+  buy: {transaction: true, statements: [SELECT 2, {sql: SELECT 3, repeat: 2}]}
+"""
+
+
+def test_statements_of_a_template_follow_its_kinds_of_events():
+    script = template.lua(template.read(TEMPLATE, "shop.yaml"), "shop.yaml")
+    workload = WorkloadPlan(name="shop.yaml", script=script)
+    plan = PLAN.model_copy(update={"workloads": (workload,)})
+    plain = making.measurement(workload="shop", statements=(2, 0, 0))
+    seen = making.with_kinds(plain, {"look": 0.75, "buy": 0.25})
+    assert counts.statements_of_event(seen, plan) is None, "0.75 x 1 + 0.25 x 5 statements"
+    fewer = making.measurement(workload="shop", statements=(1, 0, 0))
+    found = counts.statements_of_event(making.with_kinds(fewer, {"look": 0.75, "buy": 0.25}), plan)
+    assert "1.000 an event, the workload has 2: off by -10000" in found.evidence
+    # Of events without names, or other names, nothing is known.
+    assert counts.statements_of_event(plain, plan) is None
+    assert counts.statements_of_event(making.with_kinds(fewer, {"else": 1.0}), plan) is None
+    assert template.statement_counts("-- Statements of each event: {") == {}
 
 
 def test_statements_of_an_unknown_workload_are_not_judged():

@@ -9,7 +9,9 @@ use crate::workload::event::StatementKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Counts and latencies of one slice; as JSON an interval of the record.
 #[derive(Clone, Debug, Serialize)]
@@ -74,15 +76,28 @@ pub struct Histograms {
     pub event_service: Histogram,
     /// Of statements by kind; only those that occurred.
     pub statements: [Option<Box<Histogram>>; StatementKind::ALL.len()],
+    /// Of events that a script has given a name, from their intended start.
+    pub kinds: BTreeMap<Arc<str>, Histogram>,
     /// With a schedule: from an event's intended start to its sending where a connection was free at
     /// that moment. It is the generator's own error.
     pub timer_lag: Option<Box<Histogram>>,
 }
 
 impl Histograms {
+    /// Of events of this kind.
+    pub(crate) fn of_kind(&mut self, kind: &Arc<str>) -> &mut Histogram {
+        if !self.kinds.contains_key(kind) {
+            self.kinds.insert(Arc::clone(kind), Histogram::default());
+        }
+        self.kinds.get_mut(kind).expect("it is there")
+    }
+
     fn add(&mut self, other: &Self) {
         self.event.add(&other.event);
         self.event_service.add(&other.event_service);
+        for (kind, counts) in &other.kinds {
+            self.of_kind(kind).add(counts);
+        }
         let own = self.statements.iter_mut().chain([&mut self.timer_lag]);
         for (own, others) in own.zip(other.statements.iter().chain([&other.timer_lag])) {
             if let Some(others) = others {
@@ -95,11 +110,14 @@ impl Histograms {
 impl Serialize for Histograms {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let events = [("event", &self.event), ("event_service", &self.event_service)];
-        let kinds = StatementKind::ALL.iter().zip(&self.statements);
-        let kinds = kinds.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
+        let statements = StatementKind::ALL.iter().zip(&self.statements);
+        let statements = statements.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
         let lag = self.timer_lag.as_deref().map(|counts| ("timer_lag", counts));
-        let all = events.into_iter().chain(kinds).chain(lag);
+        let all = events.into_iter().chain(statements).chain(lag);
+        let all = all.map(|(name, counts)| (Cow::from(name), counts));
+        let kinds = self.kinds.iter().map(|(kind, counts)| (format!("event_kind_{kind}").into(), counts));
         let encoded = all
+            .chain(kinds)
             .filter(|(_, counts)| counts.count() > 0)
             .map(|(name, counts)| (name, STANDARD.encode(counts.encode())));
         encoded.collect::<BTreeMap<_, _>>().serialize(serializer)

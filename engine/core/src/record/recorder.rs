@@ -8,6 +8,7 @@ use crate::record::interval::Interval;
 use crate::time::clock;
 use crate::time::schedule::{Phase, Timetable};
 use crate::workload::event::StatementKind;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -151,9 +152,9 @@ impl Recorder {
             .record(done_ns.saturating_sub(asked_ns));
     }
 
-    /// An event that was due at `due_ns` and begun at `sent_ns` is complete.
+    /// An event that was due at `due_ns` and begun at `sent_ns` is complete; `kind` is what its script calls it.
     #[inline]
-    pub fn event(&mut self, due_ns: u64, sent_ns: u64, done_ns: u64) {
+    pub fn event(&mut self, due_ns: u64, sent_ns: u64, done_ns: u64, kind: Option<&Arc<str>>) {
         let latency_ns = done_ns.saturating_sub(due_ns);
         self.in_flight -= 1;
         let interval = &mut self.current;
@@ -162,6 +163,9 @@ impl Recorder {
         interval.latency_ns_min = interval.latency_ns_min.min(latency_ns);
         interval.latency_ns_max = interval.latency_ns_max.max(latency_ns);
         interval.histograms.event.record(latency_ns);
+        if let Some(kind) = kind {
+            interval.histograms.of_kind(kind).record(latency_ns);
+        }
         interval.histograms.event_service.record(done_ns.saturating_sub(sent_ns));
     }
 
@@ -270,7 +274,7 @@ mod tests {
         {
             recorder.statement(StatementKind::Deletes, done_ns - 1000, done_ns, answer);
             recorder.begun(done_ns - 1000);
-            recorder.event(done_ns - 2000, done_ns - 1000, done_ns);
+            recorder.event(done_ns - 2000, done_ns - 1000, done_ns, None);
         }
         recorder.error(1213.into(), 3 * SECOND + 6);
         let rest = recorder.finish(3 * SECOND + 7);
@@ -297,7 +301,7 @@ mod tests {
         let (sender, receiver) = channel();
         let mut recorder = Recorder::new(Timetable::new(0, 0, 0), 0, sender);
         recorder.begun(501_000);
-        recorder.event(1_000, 501_000, 601_000);
+        recorder.event(1_000, 501_000, 601_000, None);
         let _ = recorder.finish(SECOND);
         let (_, interval) = receiver.recv().unwrap();
         assert_eq!(interval.latency_ns_sum, 600_000);
@@ -323,6 +327,7 @@ mod tests {
             latencies in prop::collection::vec((0_u64..SECOND, any::<bool>(), 0_u16..3), 0..60)
         ) {
             let slice = Timetable::new(0, 0, 0).slice_from(0);
+            let kind = Arc::from("payment");
             let mut parts: Vec<_> = (0..3)
                 .map(|_| {
                     let (sender, receiver) = channel();
@@ -334,7 +339,7 @@ mod tests {
                     let recorder = &mut parts[part].0;
                     recorder.statement(StatementKind::Inserts, 0, *latency, WRITE);
                     recorder.begun(0);
-                    recorder.event(0, latency / 2, *latency);
+                    recorder.event(0, latency / 2, *latency, left.then_some(&kind));
                     recorder.error((*code).into(), *latency);
                     recorder.sent(7);
                 }

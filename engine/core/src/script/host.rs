@@ -15,6 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Counters of a script's own, by sysbench's numbers.
 const COUNTERS: usize = 9;
 
+/// Kinds of events that a script may tell apart.
+const EVENT_KINDS_MAX: usize = 256;
+const EVENT_KIND_LENGTH_MAX: usize = 63;
+
 /// Draws that a script can make.
 pub(super) struct Draws {
     random: Random,
@@ -65,6 +69,8 @@ pub(super) struct Host {
     api: Api,
     draws: Draws,
     counters: [i64; COUNTERS],
+    /// Names that the script gave to events, by their numbers less 1.
+    pub(super) event_kinds: Vec<Arc<str>>,
     /// To whoever let the script's thread go on; null outside of it.
     pub(super) way_back: *const Yielder<(), ()>,
 }
@@ -74,7 +80,8 @@ impl Host {
         let caller =
             Caller { task: Task::new(), connections, log, clock: None, happened: Vec::new() };
         let (api, counters) = (Api::new(), [0; COUNTERS]);
-        Box::new(Self { caller, api, draws, counters, way_back: ptr::null() })
+        let event_kinds = Vec::new();
+        Box::new(Self { caller, api, draws, counters, event_kinds, way_back: ptr::null() })
     }
 
     /// The addresses that prelude.lua takes.
@@ -104,11 +111,12 @@ struct Api {
     disconnect: extern "C" fn(*mut Host, u32),
     forget: extern "C" fn(*mut Host, u32),
     wait: extern "C" fn(*mut Host),
+    kind: extern "C" fn(*mut Host, *const u8, u64) -> u32,
 }
 
 impl Api {
     fn new() -> Self {
-        Self { serve, draw, word, real, fill, count, counted, log, disconnect, forget, wait }
+        Self { serve, draw, word, real, fill, count, counted, log, disconnect, forget, wait, kind }
     }
 }
 
@@ -191,4 +199,21 @@ extern "C" fn wait(at: *mut Host) {
             yielder.suspend(());
         }
     }
+}
+
+/// The number of a kind of event by its name; 0 for a name that cannot be, or is one too many.
+extern "C" fn kind(at: *mut Host, name: *const u8, bytes: u64) -> u32 {
+    // SAFETY: a Lua string and its length.
+    let name = unsafe { slice::from_raw_parts(name, length(bytes)) };
+    let is_word = name.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let kinds = &mut host(at).event_kinds;
+    let Ok(name) = std::str::from_utf8(name) else { return 0 };
+    if name.is_empty() || name.len() > EVENT_KIND_LENGTH_MAX || !is_word {
+        return 0;
+    }
+    if kinds.len() >= EVENT_KINDS_MAX {
+        return 0;
+    }
+    kinds.push(name.into());
+    u32::try_from(kinds.len()).unwrap_or_default()
 }

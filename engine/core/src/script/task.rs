@@ -73,6 +73,8 @@ pub(super) struct Task {
     pub(super) more_results: u32,
     /// The number of a connection that the loop had and the script has closed; 0 for none.
     pub(super) parted: u32,
+    /// What the script calls the event that runs, from 1; 0 for nothing.
+    pub(super) kind: u32,
 }
 
 impl Task {
@@ -96,6 +98,7 @@ impl Task {
             statement_id: 0,
             more_results: 0,
             parted: 0,
+            kind: 0,
         }
     }
 

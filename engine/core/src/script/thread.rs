@@ -148,9 +148,17 @@ impl ScriptThread {
         self.state.host.caller.happened.drain(..)
     }
 
+    /// What the script has called the event that it was asked for last.
+    #[inline]
+    pub(crate) fn event_kind(&self) -> Option<&Arc<str>> {
+        let host = &self.state.host;
+        host.event_kinds.get(host.caller.task.kind.checked_sub(1)? as usize)
+    }
+
     /// Begins an event.
     #[inline]
     pub(crate) fn draw(&mut self, event: &mut Event) -> Next {
+        self.state.host.caller.task.kind = 0;
         self.state.host.caller.task.goes_on = 1;
         self.state.host.caller.task.completed = 0;
         if !self.awaits_event {

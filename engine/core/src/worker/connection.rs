@@ -179,6 +179,12 @@ impl Connection {
         script.follow(reaction, &mut self.event)
     }
 
+    /// What its script calls the event that has just ended.
+    #[inline]
+    pub(super) fn event_kind(&self) -> Option<&Arc<str>> {
+        self.script.as_ref()?.event_kind()
+    }
+
     /// Its script begins no event any more.
     pub(super) fn begin_leaving(&mut self) {
         self.leaving = true;

@@ -254,7 +254,8 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.recorder.abandon();
             return;
         }
-        self.recorder.event(connection.due_ns, connection.sent_ns, self.now_ns);
+        let (due_ns, sent_ns) = (connection.due_ns, connection.sent_ns);
+        self.recorder.event(due_ns, sent_ns, self.now_ns, connection.event_kind());
         if self.recorder.phase() != Phase::Warmup {
             connection.completed(self.now_ns.saturating_sub(connection.due_ns));
         }

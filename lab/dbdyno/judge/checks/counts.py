@@ -16,11 +16,12 @@ from typing import Final
 from dbdyno.judge.checks.standstill import LOCK_WAIT_TIMEOUT
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import listed, say
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import KIND, Measurement, kinds_of
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.template import statement_counts
 
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (docs/reference/findings.md, same work)."""
@@ -148,15 +149,16 @@ def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: statements per event are those of the workload.
 
     Allowed besides the error share: at each edge a connection may be within an event, which moves
-    the difference by per_event − 1 at most, and a restarted event repeats at most all its own.
+    the difference by its statements less one at most, and a restarted event repeats at most all its
+    own.
     """
-    per_event = statements_per_event(measurement, plan)
-    if per_event is None:
+    wanted = _statements_wanted(measurement, plan)
+    if wanted is None:
         return None
-    expected = per_event * measurement.events
+    expected, longest = wanted
     restarts = sum(i.restarts for i in measurement.measured)
-    edge = measurement.trial.cell.threads * (per_event - 1)
-    tolerance = STATEMENT_SHARE_MAX * expected + edge + restarts * per_event
+    edge = measurement.trial.cell.threads * (longest - 1)
+    tolerance = STATEMENT_SHARE_MAX * expected + edge + restarts * longest
     tolerance += sum(measurement.errors.values())
     off = measurement.queries - expected
     if abs(off) <= tolerance:
@@ -167,11 +169,11 @@ def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
         Level.VOID,
         say(
             "{statements} statements in {events} events are {found:.3f} an event, the workload has "
-            "{per_event}: off by {off:+d} (tolerance {tolerance:.0f})",
+            "{per_event:g}: off by {off:+d} (tolerance {tolerance:.0f})",
             statements=measurement.queries,
             events=measurement.events,
             found=measurement.queries / measurement.events,
-            per_event=per_event,
+            per_event=expected / measurement.events,
             off=off,
             tolerance=tolerance,
         ),
@@ -306,6 +308,25 @@ def always_writes(measurement: Measurement, plan: Plan) -> bool:
     if name not in ("oltp_read_write", "oltp_write_only"):
         return False
     return any(_count(options, kind) > 0 for kind in WRITES)
+
+
+def _statements_wanted(measurement: Measurement, plan: Plan) -> tuple[int, int] | None:
+    """Statements that the window's events consist of, and those of the longest kind of event.
+
+    None where no invariant is known, as of a script that is not made of a template.
+    """
+    per_event = statements_per_event(measurement, plan)
+    if per_event is not None:
+        return per_event * measurement.events, per_event
+    label, kinds = measurement.trial.cell.workload, kinds_of([measurement])
+    script = next((one.script for one in plan.workloads if one.label == label), None)
+    counts = statement_counts(script or "")
+    if not kinds or not counts.keys() >= set(kinds):
+        return None
+    events = {kind: measurement.histogram(KIND + kind).count() for kind in kinds}
+    if sum(events.values()) != measurement.events:
+        return None
+    return sum(counts[kind] * times for kind, times in events.items()), max(counts.values())
 
 
 def statements_per_event(measurement: Measurement, plan: Plan) -> int | None:

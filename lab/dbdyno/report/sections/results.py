@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, check_name
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, capital, count, listed, name, say
-from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.metric import PRIMARY, TABLE, Metric
+from dbdyno.measurement.measurement import Cell, Measurement, kinds_of
+from dbdyno.measurement.metric import NOPM, PRIMARY, TABLE, Metric, of_kind
 from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.plan.settings import DEFAULT
 from dbdyno.plan.systems import Comparison
@@ -150,10 +150,16 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
         if any(cell in seen for cell in ladder.cells)
     ]
     made = [
-        _table(ladder, metric, systems, of_systems, judgement)
+        table
         for ladder in every
-        for metric in TABLE
-        if metric.name != PER_STATEMENT or not _is_multiple(ladder, judgement)
+        for table in (
+            *(
+                _table(ladder, metric, systems, of_systems, judgement)
+                for metric in (*TABLE, NOPM)
+                if _says_more(metric, ladder, judgement)
+            ),
+            *_of_kinds(ladder, systems, measurements, judgement),
+        )
     ]
     heading = say("Numbers")
     if not made:
@@ -231,6 +237,51 @@ def _settings_table(
         workload=workload,
     )
     return Table(caption, columns, rows)
+
+
+def _says_more(metric: Metric, ladder: Ladder, judgement: Judgement) -> bool:
+    """Whether a table of that metric tells what those before it do not."""
+    if metric == NOPM:
+        return any(v.metric == NOPM.name and v.cell in ladder.cells for v in judgement.values)
+    return metric.name != PER_STATEMENT or not _is_multiple(ladder, judgement)
+
+
+def _of_kinds(
+    ladder: Ladder,
+    systems: Sequence[str],
+    measurements: Sequence[Measurement],
+    judgement: Judgement,
+) -> Iterator[Table]:
+    """A table of the kinds of events that a script told apart; none for a single one."""
+    kinds = kinds_of(one for one in measurements if one.trial.cell in ladder.cells)
+    if len(kinds) < 2:
+        return
+    columns = (
+        numeric(ladder.load_title),
+        Column(say("Event")),
+        *(
+            numeric(heading)
+            for system in systems
+            for heading in (
+                say("{system}, 1/s", system=system),
+                say("{system}, {label} ms", system=system, label="p95"),
+            )
+        ),
+    )
+    rows = tuple(
+        (
+            level_of(cell),
+            name(kind),
+            *(
+                metric_value(judgement.value(cell, system, metric.name), metric)
+                for system in systems
+                for metric in of_kind(kind)
+            ),
+        )
+        for cell in ladder.cells
+        for kind in kinds
+    )
+    yield Table(say("Kinds of events: {ladder}", ladder=ladder.title), columns, rows)
 
 
 def _is_multiple(ladder: Ladder, judgement: Judgement) -> bool:

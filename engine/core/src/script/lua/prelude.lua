@@ -98,6 +98,7 @@ typedef struct dbdyno_task {
   uint32_t statement_id;
   uint32_t more_results;
   uint32_t parted; /* the number of a connection that the loop had and the script has closed */
+  uint32_t kind; /* what the event is called, from 1; 0 for nothing */
 } dbdyno_task;
 
 typedef struct dbdyno_api {
@@ -112,6 +113,7 @@ typedef struct dbdyno_api {
   void (*disconnect)(dbdyno_task *, uint32_t connection);
   void (*forget)(dbdyno_task *, uint32_t connection);
   void (*wait)(dbdyno_task *);
+  uint32_t (*kind)(dbdyno_task *, const char *name, uint64_t length);
 } dbdyno_api;
 ]]
 
@@ -131,7 +133,7 @@ host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
 
 -- A function that is kept is called without making an object of its address each time.
 for _, name in ipairs({ "serve", "draw", "word", "real", "fill", "count", "counted", "disconnect",
-  "forget", "wait" }) do
+  "forget", "wait", "kind" }) do
   host[name] = api[name]
 end
 local serve, write_line = host.serve, api.log

@@ -151,6 +151,22 @@ ffi.C = setmetatable({
   return real_c[name]
 end })
 
+-- dbdyno's own: what the event that runs is called. Events of each name are counted, and their latencies kept.
+
+local kinds = {}
+
+function sysbench.event_kind(name)
+  local kind = kinds[name]
+  if kind == nil then
+    kind = host.kind(task, name, #name)
+    if kind == 0 then
+      error("sysbench.event_kind: wanted up to 63 letters, digits and _, and at most 256 names; found " .. name, 2)
+    end
+    kinds[name] = kind
+  end
+  task.kind = kind
+end
+
 -- A thread: what the engine runs on a stack of its own. sysbench looks `event` up anew for each event.
 
 local RESTART_EVENT = sysbench.error.RESTART_EVENT

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 from tests.cli.test_flow import made_bench
 
 from dbdyno import __main__
+from dbdyno.cli import flow
 from dbdyno.experiment import runner
+from dbdyno.experiment.context import Makers
 from dbdyno.experiment.watch import environment
+from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support import making
@@ -70,6 +73,32 @@ def test_a_replay_that_ends_early_says_how_to_compare_later(
     said = capsys.readouterr()
     assert "when the run is complete: dbdyno replay latest --with latest" in said.err
     assert said.out == ""
+
+
+def test_a_run_of_a_fleet_is_run_again_on_another(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = making.plan(blocks=3).model_copy(update={"fleet": FleetPlan(spread="blocks")})
+    store_made(workspace, (0.7, 0.701, 0.699), plan=plan)
+    typed = ("replay", "latest", "--workspace", workspace)
+    assert dbdyno(*typed) == 2
+    said = capsys.readouterr().err
+    assert "found: no --fleet" in said
+    assert "when the run is complete" not in said
+    assert dbdyno(*typed, "--fleet", "auto", "--with", "latest") == 2
+    assert "--fleet is for a run that is made again" in capsys.readouterr().err
+    asked = []
+
+    def machines(plan, address):
+        asked.append((plan.fleet.spread, address))
+        return nullcontext(flow._Machines(address, Makers(), {}, lambda: None))
+
+    monkeypatch.setattr(flow, "_machines", machines)
+    assert dbdyno(*typed, "--fleet", "10.0.0.9:6379") == 0
+    assert asked == [("blocks", "10.0.0.9:6379")]
+    assert "the same verdict in 1 of 1 comparisons" in capsys.readouterr().out
+    with Store.open(workspace) as store:
+        assert store.runs()[0].command == "dbdyno replay latest --fleet 10.0.0.9:6379"
 
 
 def test_a_strangers_plan_is_run_only_when_trusted(

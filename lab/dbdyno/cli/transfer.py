@@ -76,28 +76,38 @@ def replay(
     name: options.Replayed,
     again: options.With = None,
     trust: options.Trust = False,
+    fleet: options.Fleet = "",
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
     """Run a bundle's experiment again and compare the two."""
+    if again is not None and fleet:
+        raise UsageError(
+            "--fleet is for a run that is made again",
+            found="also --with, which runs nothing",
+            hint="leave one of them out",
+        )
     first = api.load(name, workspace)
     if again is None:
         _refuse_risks(first.plan, name, trusted=trust or not first.evidence.digest)
-        again = _run_again(first, name, workspace)
+        again = _run_again(first, name, workspace, fleet)
     second = api.load(again, workspace)
     compared = replayed(first.side, second.side)
     sys.stdout.write(render(compared, output, lang))
 
 
-def _run_again(first: api.Run, name: str, workspace: Path) -> str:
+def _run_again(first: api.Run, name: str, workspace: Path, fleet: str) -> str:
     """Runs the plan; its result goes to stderr, because stdout is for the comparison."""
-    command = shlex.join(["dbdyno", "replay", name])
+    typed = ["dbdyno", "replay", name]
+    command = shlex.join([*typed, "--fleet", fleet] if fleet else typed)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return flow.begin(first.plan, workspace, command, ReportOptions(Output.PLAIN))
+            return flow.begin(first.plan, workspace, command, ReportOptions(Output.PLAIN), fleet)
+    except UsageError:
+        raise  # nothing was begun that could be completed
     except DbdynoError:
-        note(f"when the run is complete: {command} --with latest")
+        note(f"when the run is complete: {shlex.join(typed)} --with latest")
         raise
 
 

@@ -7,8 +7,9 @@ report can show: six load levels, controls, replicas, dips, void and failed tria
 what the commit wrote of each run with `dbdyno report` (stdout, report.md, report.json; both
 languages), `dbdyno export --csv` and, of `dbdyno bundle`, SHA256SUMS; one bundle is there whole.
 
-Stores, bundles and exports are compared byte for byte, and so is what was estimated. Reports are
-compared with tests/golden/stored_runs, which holds what they say today:
+Stores, bundles and exports (but for columns that came later) are compared byte for byte, and so is
+what was estimated. Reports are compared with tests/golden/stored_runs, which holds what they say
+today:
 
     DBDYNO_RENEW_GOLDEN=1 python -m pytest tests/test_compatibility.py
 
@@ -136,12 +137,19 @@ def test_what_was_estimated_is_estimated_again(old: Path, written: Path, run: st
     assert now["values"] == then["values"]
 
 
+LATER: Final = {"trials.csv": b"machine"}
+"""A table's column that came later: it is the last one, and is empty in these runs."""
+
+
 @pytest.mark.parametrize("run", RUNS)
 def test_exports_are_the_old_ones(old: Path, written: Path, run: str) -> None:
     tables = sorted(path.name for path in (old / run / "export").iterdir())
     assert sorted(path.name for path in (written / run / "export").iterdir()) == tables
     for table in tables:
         before = (old / run / "export" / table).read_bytes()
+        if later := LATER.get(table):
+            header, _, rows = before.partition(b"\n")
+            before = header + b"," + later + b"\n" + rows.replace(b"\n", b",\n")
         assert (written / run / "export" / table).read_bytes() == before, table
 
 

@@ -120,6 +120,11 @@ def test_a_trial_is_one_row_of_totals() -> None:
     assert (one["latency_ms_p999"], one["why"]) == (None, None)
 
 
+def test_a_trial_names_the_machine_of_a_fleet_that_ran_it() -> None:
+    there = Attempt(making.changed(making.measurement(), machine="4f1c"), State.SOUND)
+    assert [row(tables.trial(one, []))["machine"] for one in (there, attempt())] == ["4f1c", None]
+
+
 def test_steps_and_the_way_to_a_steady_load_are_told() -> None:
     steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
     warm_up = WarmUp(seconds=40, cut_s=None, why="it still rose")

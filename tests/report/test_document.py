@@ -62,6 +62,13 @@ def test_every_attempt_is_there_with_its_state_and_values(made: Run, read: dict)
     assert read["settings"][making.A]["sync_binlog"] == "1"
 
 
+def test_a_trial_names_the_machine_of_a_fleet_that_ran_it() -> None:
+    there = making.changed(making.measurement(), machine="4f1c")
+    made = run(making.plan(), [there, making.measurement(making.B)])
+    document = report_document.document(made.plan, made.measurements, made.judgement, made.facts)
+    assert [trial["machine"] for trial in document["trials"]] == ["4f1c", ""]
+
+
 def test_what_json_cannot_hold_is_null() -> None:
     mixed = {"a": math.inf, "b": [math.nan, 1.5, 2], "c": ("x", None, True)}
     assert report_document.finite(mixed) == {"a": None, "b": [None, 1.5, 2], "c": ["x", None, True]}

@@ -156,6 +156,7 @@ TRIALS: Final = TableDefinition(
         text("dataset", "digest of the rows that were loaded; empty where nobody took it"),
         number("until_steady_s", "load that ran before the warm-up until it was steady"),
         text("steady", "`yes`, `no`, or empty without such a load"),
+        text("machine", "which one of a fleet ran it; empty for the one that began the run"),
     ),
 )
 PROCEDURE: Final = TableDefinition(
@@ -310,6 +311,7 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
         "dataset": seen.dataset or None,
         "until_steady_s": warm_up and warm_up.seconds,
         "steady": warm_up and _yes(warm_up.steady),
+        "machine": seen.machine or None,
     }
     return {name: [value] for name, value in row.items()}
 

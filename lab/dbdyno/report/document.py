@@ -86,6 +86,7 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
         "procedure": [step.model_dump(mode="json") for step in measurement.procedure],
         "until_steady": measurement.until_steady and measurement.until_steady.model_dump(),
         "dataset": measurement.dataset,
+        "machine": measurement.machine,
         "evidence": measurement.evidence.model_dump(mode="json"),
         "engine": measurement.engine.model_dump(mode="json"),
         "values": {

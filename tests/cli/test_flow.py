@@ -26,6 +26,7 @@ from dbdyno.report.formats.stdout import Output
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
 from support import making
+from support.fakes import SideBySide
 
 PLAIN, JSON, MARKDOWN = (ReportOptions(output) for output in Output)
 Bench = Callable[[Plan, Store, StoredRun, Path, Progress], None]
@@ -134,6 +135,18 @@ def test_time_is_added_to_a_run_and_its_intervals_grow_for_it(
     flow.more("latest", 1.0, workspace, PLAIN)
     (run,) = runs(workspace)
     assert (run.plan.design.blocks, run.plan.design.chosen.additions) == (8, 2)
+
+
+def test_time_is_added_on_each_of_the_machines_that_there_are(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    begin_timed(workspace)
+    made = flow._Machines("auto", Makers(hosts=SideBySide(3)), {}, lambda: None)
+    monkeypatch.setattr(flow, "_machines", lambda plan, address: nullcontext(made))
+    flow.more("latest", 120.0, workspace, PLAIN, "auto")  # four blocks of 30 s on each
+    (run,) = runs(workspace)
+    assert run.plan.design.blocks == 3 + 3 * 4
 
 
 def test_no_time_adds_more_blocks_than_a_run_can_have(

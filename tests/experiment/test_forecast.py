@@ -36,6 +36,15 @@ def test_a_plan_takes_its_datasets_its_arms_and_its_trials():
     assert seconds_expected(PLAN) == pytest.approx(datasets + 6 * START_S + loads_s)
 
 
+def test_machines_beside_each_other_take_the_time_of_their_rounds():
+    loads_s = Forecast(PLAN).loads_s
+    blocks_s = seconds_expected(PLAN) - loads_s
+    assert seconds_expected(PLAN, 2) == pytest.approx(loads_s + blocks_s * 2 / 3)
+    assert seconds_expected(PLAN, 8) == pytest.approx(loads_s + blocks_s / 3)
+    timed = making.with_parts(PLAN, design={"time_s": 600.0})
+    assert seconds_expected(timed, 8) == loads_s + 600
+
+
 def test_further_loads_are_expected_and_take_their_share_of_the_time_at_most():
     one_s, once_s = 2 * load_s(PLAN), seconds_expected(PLAN)
     times = {"loads": 2}

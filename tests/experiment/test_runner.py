@@ -14,6 +14,7 @@ from dbdyno.errors import (
     ServerError,
     StoreError,
 )
+from dbdyno.experiment.context import Makers
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import run
 from dbdyno.measurement.metric import BY_NAME
@@ -21,7 +22,7 @@ from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.timed import begun
 from support import making
-from support.fakes import Progress, World
+from support.fakes import Progress, SideBySide, World
 
 A, B = making.A, making.B
 ONE_LOAD = DatasetPlan(loads=1)
@@ -449,6 +450,15 @@ def test_a_run_with_a_time_chooses_after_two_blocks_and_stores_it(store):
     assert later_s == {int(found.trial.window_s)}
     assert first_s != later_s
     assert any("blocks at most" in stage for stage in progress.stages)
+
+
+def test_machines_beside_each_other_have_that_time_each(store):
+    plan, makers = timed(100), Makers(hosts=SideBySide(3))
+    stored = created(store, plan)
+    run(plan, store, stored, store.path.parent, Progress(), makers)
+    design = store.run(stored.run_id).plan.design
+    assert design.blocks == 2 + 3 * int((100 - 12) / design.chosen.block_s)
+    assert len(store.done(stored.run_id)) == 2 * design.blocks
 
 
 def test_a_resumed_run_keeps_the_design_it_chose(store):

@@ -64,3 +64,7 @@ def test_plan_show_tells_machines_and_node_hours():
     assert "one machine labelled db runs the servers" in shown
     assert "node hours" in shown
     assert "node hours" not in described(plan())
+    spread = {"spread": "blocks"}
+    assert "in an m-th of the time" in described(plan(fleet=spread))
+    timed = described(plan(fleet=spread, design={"time_s": 600}))
+    assert "m machines run m times the blocks in the same time" in timed

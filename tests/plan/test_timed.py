@@ -154,6 +154,25 @@ def test_time_for_loading_is_time_for_fewer_blocks() -> None:
     assert dear.block_s == pytest.approx(measured_s / (1 - LOADS_SHARE))
 
 
+def test_machines_beside_each_other_run_as_many_times_the_blocks() -> None:
+    plan, scatter = plan_of(300), Scatter(start=0.10, second=0.01)
+    assert [begun(plan, machines).design.blocks for machines in (1, 3, 9)] == [10, 30, 40]
+    alone, three, nine = (
+        narrowest(begun(plan), scatter, COSTS, 30.0, machines) for machines in (1, 3, 9)
+    )
+    assert alone.block_s == three.block_s == 2 * (4 + 4 + 4)
+    assert (alone.blocks, three.blocks) == (2 + 11, 2 + 3 * 11)
+    assert nine.blocks == BLOCKS_TIMED
+    assert nine.window_s > three.window_s
+
+
+def test_what_another_machine_takes_for_its_set_up_is_no_time_that_was_spent() -> None:
+    plan, late = begun(plan_of(600)), first_blocks(0, 17, 87, 104)
+    others = [making.changed(one, machine="b" * one.trial.block) for one in late]
+    assert chosen(plan, others, 0) == chosen(plan, first_blocks(0, 17, 27, 44), 0)
+    assert chosen(plan, others, 0).blocks > chosen(plan, late, 0).blocks
+
+
 def test_what_was_chosen_was_not_asked_for() -> None:
     plan = plan_of(300)
     found = with_chosen(plan, narrowest(begun(plan), Scatter(0.03, 0.1), COSTS))

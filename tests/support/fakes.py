@@ -13,6 +13,7 @@ from dbdyno.errors import ServerError
 from dbdyno.experiment.context import Makers
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.servers.base import MYSQL, Credentials, Endpoint
+from support import making
 
 FAKE_ENGINE = f"""\
 import sys
@@ -182,6 +183,23 @@ class Progress:
     def end(self, trial, measurement, seconds_left):
         self.ended.append(measurement)
         self.left.append(seconds_left)
+
+
+class SideBySide:
+    """So many machines that run blocks, whose trials of 12 s are made and all begin at once."""
+
+    def __init__(self, machines):
+        self.machines = machines
+
+    def count(self):
+        return self.machines
+
+    def run(self, context, run_id, blocks):
+        while trials := blocks.next():
+            for trial in trials:
+                made = making.measurement(trial.system, threads=trial.cell.threads)
+                context.store.append(made.model_copy(update={"trial": trial}))
+                context.remaining.remove(trial)
 
 
 class World:

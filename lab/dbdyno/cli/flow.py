@@ -157,13 +157,13 @@ def more(
                 found=f"one of {so_far}",
                 hint="begin a new run",
             )
-        further = max(1, int(time_s / design.block_s))
-        wider = {
-            "blocks": min(BLOCKS_LOOKED_AHEAD, so_far + further),
-            "additions": design.additions + 1,
-            "all_blocks": enough(store.measurements(run.run_id), run.plan),
-        }
         with _machines(run.plan, fleet) as machines:
+            further = machines.makers.machines * max(1, int(time_s / design.block_s))
+            wider = {
+                "blocks": min(BLOCKS_LOOKED_AHEAD, so_far + further),
+                "additions": design.additions + 1,
+                "all_blocks": enough(store.measurements(run.run_id), run.plan),
+            }
             store.choose(run.run_id, design.model_copy(update=wider))
             _run(store, store.run(run.run_id), workspace, options, machines)
 
@@ -225,7 +225,7 @@ def _run(
             wanted="a run of dbdyno's own, which can go on",
             hint=f"its report: dbdyno report {run.run_id}; to measure: dbdyno compare --help",
         )
-    note(_announcement(run))
+    note(_announcement(run, machines.makers.machines))
     if (known := certify.known()).failed:
         note(
             f"the load generator did not pass on this machine ({known.made_at}), so the trials of"
@@ -308,7 +308,7 @@ def _enough(store: Store, run: StoredRun) -> runner.Enough | None:
     return lambda measurements: enough(measurements, store.run(run.run_id).plan)
 
 
-def _announcement(run: StoredRun) -> str:
+def _announcement(run: StoredRun, machines: int) -> str:
     if run.plan.design.time_s is not None:
         left_s = forecast.seconds_expected(run.plan)
         if run.plan.design.chosen:
@@ -321,7 +321,7 @@ def _announcement(run: StoredRun) -> str:
     until, ends = "", ""
     if run.plan.design.stop == "decided":
         until, ends = " at most", "; it ends when every cell is decided"
-    seconds = duration(forecast.seconds_expected(run.plan))
+    seconds = duration(forecast.seconds_expected(run.plan, machines))
     trials = f"{count(evidence.trials_at_most(run), 'trial')}{until}{pilot}"
     return f"run {run.run_id}: {trials}, about {seconds} for all of them{ends}"
 

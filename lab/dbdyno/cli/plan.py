@@ -215,13 +215,18 @@ def _fleet(plan: Plan) -> list[str]:
 
 
 def _node_hours(plan: Plan, seconds: float) -> list[str]:
-    """What a run costs of a cluster: blocks on more machines take less time and as much work."""
+    """What a run costs of a cluster: on more machines as many blocks take less time.
+
+    A run with a time has more blocks instead.
+    """
     fleet = plan.fleet
     if not fleet.is_wanted:
         return []
     machines = fleet.generators + 1
     words = f"about {machines * seconds / 3600:.1f} node hours"
-    if fleet.spread:
+    if fleet.spread and plan.design.time_s is not None:
+        words += " for each machine; m machines run m times the blocks in the same time"
+    elif fleet.spread:
         words += "; spread over m machines in an m-th of the time, with one more loading on each"
     return _row("cost", words)
 

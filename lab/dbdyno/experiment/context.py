@@ -66,6 +66,9 @@ class Blocks(Protocol):
 class BlockRunner(Protocol):
     """Other machines on which blocks are run."""
 
+    def count(self) -> int:
+        """How many there are by now."""
+
     def run(self, context: RunContext, run_id: str, blocks: Blocks) -> None:
         """Has all blocks run, and stores each trial as it ends."""
 
@@ -87,6 +90,11 @@ class Makers:
     engine: Callable[..., Engine] = EngineProcess
     hosts: BlockRunner | None = None
     address: str = LOOPBACK
+
+    @property
+    def machines(self) -> int:
+        """How many run blocks beside each other."""
+        return 1 if self.hosts is None else self.hosts.count()
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
@@ -27,11 +28,16 @@ STEADY_S: Final = 120.0
 """Load that runs until it is steady mostly is so at the first check."""
 
 
-def seconds_expected(plan: Plan) -> float:
-    """How long the whole plan takes on an ordinary machine; servers to be fetched come on top."""
+def seconds_expected(plan: Plan, machines: int = 1) -> float:
+    """How long the whole plan takes on ordinary machines; servers to be fetched come on top.
+
+    Args:
+        machines: how many run blocks beside each other.
+    """
     plan = begun(plan)
-    forecast = Forecast(plan)
-    whole_s = plan.design.time_s or forecast.seconds_left(trials_of(foreseen(plan), ""))
+    forecast, blocks = Forecast(plan), plan.design.blocks
+    share = math.ceil(blocks / machines) / blocks
+    whole_s = plan.design.time_s or share * forecast.seconds_left(trials_of(foreseen(plan), ""))
     return forecast.loads_s + pilot_s(plan) + whole_s
 
 

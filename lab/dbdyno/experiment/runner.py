@@ -74,15 +74,16 @@ def run(
         CellError: no cell of the plan can be run.
         ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.
     """
+    makers = makers or Makers()
     try:
         with store.locked(run.run_id):
             done, times = store.done(run.run_id, impossible=not retry), store.repeats(run.run_id)
-            plan = _as_found(plan, store, run.run_id)
+            plan = _as_found(plan, store, run.run_id, makers.machines)
             trials = trials_of(foreseen(plan), run.run_id)
             now = [_again(trial, times.get(place_of(trial), 0)) for trial in trials]
             left = [trial for trial in now if not _is_done(trial, done)]
             context = RunContext(
-                plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
+                plan, store, folder, progress, makers, Forecast(plan), left, len(trials)
             )
             blocks = _Blocks(context, run.run_id, enough)
             if run.finished_at is None:  # blocks on several machines end in any order
@@ -94,7 +95,8 @@ def run(
             store.finish(run.run_id)
             _raise_if_nothing_ran(context, run.run_id)
     except KeyboardInterrupt:
-        planned = trials_of(foreseen(_as_found(plan, store, run.run_id)), run.run_id)
+        found = _as_found(plan, store, run.run_id, makers.machines)
+        planned = trials_of(foreseen(found), run.run_id)
         times, done = store.repeats(run.run_id), store.done(run.run_id)
         now = [_again(trial, times.get(place_of(trial), 0)) for trial in planned]
         stored = sum(_is_done(trial, done) for trial in now)
@@ -106,10 +108,10 @@ def run(
         ) from None
 
 
-def _as_found(plan: Plan, store: Store, run_id: str) -> Plan:
+def _as_found(plan: Plan, store: Store, run_id: str, machines: int) -> Plan:
     """The plan with the rates that the run's pilot found, and the design that its time chose."""
     chosen_before = store.run(run_id).plan.design.chosen
-    return begun(with_chosen(resolved(plan, store.pilots(run_id)), chosen_before))
+    return begun(with_chosen(resolved(plan, store.pilots(run_id)), chosen_before), machines)
 
 
 def _is_done(trial: Trial, done: set[str]) -> bool:
@@ -288,7 +290,7 @@ def _choose(context: RunContext, run_id: str) -> None:
     if not _may_choose(plan):
         return
     first = [m for m in context.store.measurements(run_id) if m.trial.block < FIRST_BLOCKS]
-    design = chosen(plan, current(first), context.forecast.loads_s)
+    design = chosen(plan, current(first), context.forecast.loads_s, context.makers.machines)
     context.store.choose(run_id, design)
     context.plan = with_chosen(plan, design)
     context.remaining = [t for t in trials_of(context.plan, run_id) if t.block >= FIRST_BLOCKS]

@@ -236,6 +236,10 @@ class Hosts:
         self._losses: dict[int, int] = {}
         self._fill()
 
+    def count(self) -> int:
+        """As `BlockRunner.count`."""
+        return len(self._hosts)
+
     def environment(self) -> dict[str, str]:
         """What a report says of their machines."""
         return {f"machine {h.name}": cluster.in_short(h.facts.environment) for h in self._hosts}

@@ -5,8 +5,8 @@ and each start costs time. Short windows give more blocks, long ones steadier on
 narrowest interval depends on the machine, so the first blocks of the run measure it. They count
 like all others: their windows are of another length, which makes their ratios more or less
 uncertain but shifts none, and Student's t errs no more for it at 5 % and below (Bakirov and Székely
-2005; docs/how-it-works/time.md). What is chosen depends on scatter and costs, never on which system
-was ahead.
+2005; docs/how-it-works/time.md). What is chosen depends on scatter, costs and the number of
+machines, never on which system was ahead.
 """
 
 from __future__ import annotations
@@ -54,8 +54,12 @@ INTERRUPTION_TIMES: Final = 10
 """A pause between trials is an interruption beyond both: that long, so often what is usual."""
 
 
-def begun(plan: Plan) -> Plan:
-    """The plan with what its first blocks run; as it is where it has no time or has chosen."""
+def begun(plan: Plan, machines: int = 1) -> Plan:
+    """The plan with what its first blocks run; as it is where it has no time or has chosen.
+
+    Args:
+        machines: how many run blocks beside each other.
+    """
     if plan.design.time_s is None or plan.design.chosen is not None:
         return plan
     # A short time is for the three blocks that a verdict takes, and theirs are the trials' shares.
@@ -70,7 +74,7 @@ def begun(plan: Plan) -> Plan:
     )
     costs = Costs(START_S_USUAL, TRIAL_S)
     block_s = _block_s(plan, guess.warmup_s + guess.window_s, costs)
-    blocks = max(BLOCKS_MIN, min(BLOCKS_TIMED, int(plan.design.time_s / block_s)))
+    blocks = max(BLOCKS_MIN, min(BLOCKS_TIMED, machines * int(plan.design.time_s / block_s)))
     whole = with_chosen(plan, guess.model_copy(update={"blocks": blocks}))
     design = whole.design.model_copy(update={"chosen": None})
     return whole.model_copy(update={"design": design})
@@ -113,13 +117,16 @@ class Scatter(NamedTuple):
         return self.start**2 + self.second**2 / window_s
 
 
-def chosen(plan: Plan, first: Sequence[Measurement], loads_s: float) -> ChosenDesign:
+def chosen(
+    plan: Plan, first: Sequence[Measurement], loads_s: float, machines: int = 1
+) -> ChosenDesign:
     """The design with the narrowest interval in the plan's time.
 
     Args:
         plan: as `begun` gives it.
         first: all that the first blocks measured.
         loads_s: what it takes to load the rows of all systems once more.
+        machines: how many run blocks beside each other.
     """
     sound = [one for one in first if one.failure is None and one.events > 0]
     arms: dict[tuple[str, str], list[Rates]] = {}
@@ -128,28 +135,30 @@ def chosen(plan: Plan, first: Sequence[Measurement], loads_s: float) -> ChosenDe
         rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])
         arms.setdefault((one.trial.system, one.trial.cell.key), []).append(rates)
     scatter, costs = scatter_of(list(arms.values())), _costs(plan, first, loads_s)
-    return narrowest(plan, scatter, costs, _spent_s(first, costs))
+    return narrowest(plan, scatter, costs, _spent_s(first, costs), machines)
 
 
 def narrowest(
-    plan: Plan, scatter: Scatter, costs: Costs, spent_s: float | None = None
+    plan: Plan, scatter: Scatter, costs: Costs, spent_s: float | None = None, machines: int = 1
 ) -> ChosenDesign:
     """The window, and the blocks that then fit into the time, with the narrowest interval.
 
     Args:
         plan: as `begun` gives it.
         spent_s: what the first blocks took; what they should take by `costs` if it is not known.
+        machines: how many run blocks beside each other; each of them has the time that is left.
     """
     if plan.design.time_s is None:
         raise ValueError("the plan has no time")
     window_s, warmup_s = plan.trial.window_s, plan.trial.warmup_s
     if spent_s is None:
-        spent_s = FIRST_BLOCKS * _block_s(plan, warmup_s + window_s, costs)
+        rounds = math.ceil(FIRST_BLOCKS / machines)
+        spent_s = rounds * _block_s(plan, warmup_s + window_s, costs)
     left_s = plan.design.time_s - spent_s
 
     def blocks_of(length_s: float) -> int:
-        more = int(left_s / _block_s(plan, warmup_s + length_s, costs))
-        return min(BLOCKS_TIMED, FIRST_BLOCKS + max(1, more))
+        each = int(left_s / _block_s(plan, warmup_s + length_s, costs))
+        return min(BLOCKS_TIMED, FIRST_BLOCKS + machines * max(1, each))
 
     def half_width(length_s: float) -> float:
         blocks = blocks_of(length_s)
@@ -219,18 +228,19 @@ def _second_noise(trials: Sequence[Rates]) -> float:
 
 
 class _Span(NamedTuple):
-    """One trial's load on the clock, and the place of its arm in the block."""
+    """One trial's load on the clock, the place of its arm in the block, and where it ran."""
 
     block: int
     begin_s: float
     end_s: float
     position: int
+    machine: str
 
 
 def _spans(first: Iterable[Measurement]) -> list[_Span]:
     """Block by block, as they ran: on several machines blocks run beside each other."""
     return sorted(
-        _Span(one.trial.block, begin_s, begin_s + one.load_s, one.trial.position)
+        _Span(one.trial.block, begin_s, begin_s + one.load_s, one.trial.position, one.machine)
         for one in first
         if (begin_s := one.started_s) is not None
     )
@@ -258,17 +268,20 @@ def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
     """From the first trial's beginning to the last one's end; None without any.
 
     A run may have been interrupted and gone on the next day: a pause that is far longer than what
-    lies between trials here counts as if it were as long as that.
+    lies between trials here counts as if it were as long as that. A pause before a machine's first
+    trial is its set-up, which comes on top of the time.
     """
-    spans = sorted((one.begin_s, one.end_s) for one in _spans(first))
+    spans = sorted(_spans(first), key=lambda one: one.begin_s)
     usual_s = costs.start_s + costs.loads_s
-    spent_s, until_s = 0.0, spans[0][0] if spans else 0.0
-    for begin_s, end_s in spans:
-        pause_s = max(0.0, begin_s - until_s)
+    spent_s, until_s = 0.0, spans[0].begin_s if spans else 0.0
+    set_up: set[str] = set()
+    for one in spans:
+        pause_s = max(0.0, one.begin_s - until_s) if one.machine in set_up else 0.0
         if pause_s > max(INTERRUPTION_S, INTERRUPTION_TIMES * usual_s):
             pause_s = usual_s
-        spent_s += pause_s + max(0.0, end_s - max(begin_s, until_s))
-        until_s = max(until_s, end_s)
+        spent_s += pause_s + max(0.0, one.end_s - max(one.begin_s, until_s))
+        until_s = max(until_s, one.end_s)
+        set_up.add(one.machine)
     return spent_s if spans else None
 
 

@@ -86,10 +86,7 @@ pub struct Histograms {
 impl Histograms {
     /// Of events of this kind.
     pub(crate) fn of_kind(&mut self, kind: &Arc<str>) -> &mut Histogram {
-        if !self.kinds.contains_key(kind) {
-            self.kinds.insert(Arc::clone(kind), Histogram::default());
-        }
-        self.kinds.get_mut(kind).expect("it is there")
+        self.kinds.entry(Arc::clone(kind)).or_default()
     }
 
     fn add(&mut self, other: &Self) {

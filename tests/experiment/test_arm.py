@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from dbdyno.errors import CellError, LoadError, ServerError, StoreError, UsageError
+from dbdyno.errors import CellError, LoadError, LostError, ServerError, StoreError, UsageError
 from dbdyno.experiment import procedure as procedure_room
 from dbdyno.experiment.arm import never_begun, reason, run_arm
 from dbdyno.experiment.context import RunContext
@@ -112,6 +112,29 @@ def test_a_server_that_dies_between_two_trials_is_replaced(store):
     assert [m.failure for m in store.measurements(trials[0].run_id)] == [None, None]
     assert [what for what, _ in world.calls] == ["snapshot", *["restore", "start"] * 2]
     assert any("it had died before" in text for text in context.progress.stages)
+
+
+@pytest.mark.parametrize("step", ["start", "restore"])
+def test_a_machine_that_is_lost_before_a_load_voids_its_trial_and_the_next_goes_on(
+    store, monkeypatch, step
+):
+    world = World()
+    context, instance, trials = arm_of(store, small(), world)
+    do, times = getattr(instance, step), []
+
+    def lose(*asked):
+        times.append(asked)
+        if len(times) == 1:
+            raise LostError("a machine of the fleet was lost", found="replica 1 on 10.0.0.3")
+        return do(*asked)
+
+    monkeypatch.setattr(instance, step, lose)
+    run_arm(context, instance, trials)
+    first, second = store.measurements(trials[0].run_id)
+    assert "lost; found replica 1 on 10.0.0.3" in first.failure
+    assert (first.lost, first.impossible, first.events) == (True, False, 0)
+    assert (second.failure, second.lost) == (None, False)
+    assert world.servers_left() == []
 
 
 def varied(**axes):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from dbdyno.errors import LoadError, ServerError
+from dbdyno.errors import LoadError, LostError, ServerError
 from dbdyno.experiment import trial as trial_room
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.trial import run_trial
@@ -73,6 +73,19 @@ def test_counters_that_cannot_be_read_fail_the_trial(server, monkeypatch):
     measured, _ = run(server)
     assert measured.failure == "the server's counters could not be read: timeout"
     assert measured.events == 300
+
+
+def test_a_machine_that_is_lost_at_an_edge_of_the_window_is_not_a_server_that_died(
+    server, monkeypatch
+):
+    def lose():
+        monkeypatch.setattr(server, "alive", lambda: False)
+        raise LostError("a machine of the fleet was lost", found="replica 1 on 10.0.0.3")
+
+    monkeypatch.setattr(server, "status", lose)
+    measured, _ = run(server)
+    assert measured.failure == "a machine of the fleet was lost: replica 1 on 10.0.0.3"
+    assert measured.lost
 
 
 SESSIONS = [

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from dbdyno.errors import CellError, DbdynoError, ServerError, UsageError
+from dbdyno.errors import CellError, DbdynoError, LostError, ServerError, UsageError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine.record import engine_facts_unknown
@@ -94,6 +94,10 @@ class _Arm:
         disk.check_during(context.folders)
         try:
             return self._measure(trial)
+        except LostError as error:  # before or behind its load; what is lost is placed anew
+            self._give_up()
+            void = self._void(trial, reason(error), impossible=False)
+            return void.model_copy(update={"lost": True})
         except UsageError as error:
             place = trial.cell.key if self._own_keys(trial) else trial.cell.setting
             context.refused[trial.system, place] = reason(error)

@@ -140,7 +140,7 @@ def _drive(
         if not seen.is_lost and not seen.intervals and _lives(server):
             raise
         seen.failure = f"{error.message}: {error.found}"
-    if not server.alive() or (seen.failure and not _lives(server)):
+    if not seen.is_lost and (not server.alive() or (seen.failure and not _lives(server))):
         seen.failure = _death(server, seen.failure)
     return seen
 

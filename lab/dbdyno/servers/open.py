@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dbdyno.errors import UsageError
 from dbdyno.servers.base import PGSQL, Instance, ServerSpec
@@ -18,7 +18,8 @@ from dbdyno.servers.foreign.container_instance import ContainerInstance
 from dbdyno.servers.foreign.endpoint import EndpointInstance
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
 from dbdyno.servers.local import network
-from dbdyno.servers.local.topology import TopologyInstance
+from dbdyno.servers.local.server import StartedInstance
+from dbdyno.servers.local.topology import Elsewhere, Replication, TopologyInstance
 from dbdyno.servers.mysql import settings as mysql_settings
 from dbdyno.servers.mysql import topology
 from dbdyno.servers.mysql.instance import MysqlInstance
@@ -146,11 +147,19 @@ def programs(reference: str) -> Path | None:
             return obtain(asked, _silent)[1]
 
 
-def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
+def instance(
+    spec: ServerSpec,
+    folder: Path,
+    report: Callable[[str], None],
+    elsewhere: Elsewhere | None = None,
+) -> Instance:
     """A place for the server of `spec`, its data directory laid out, ready to be started.
 
     If the servers' user cannot enter `folder` (root's home, say), the instance works in the cache
     instead; its `folder` says where. Start it from the main thread (see `process`).
+
+    Args:
+        elsewhere: places its replicas on other machines.
 
     Raises:
         UnknownSystemError, UsageError: the reference or a setting cannot be.
@@ -177,10 +186,27 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
             entry, home = obtain(asked, report)
             _check(spec, entry)
     if _is_linked(spec):
-        way = PostgresReplication if entry.product == POSTGRES else MysqlReplication
-        return TopologyInstance(spec, way(spec, entry, home, report), folder, report)
+        replication = _replication(spec, entry, home, report)
+        return TopologyInstance(spec, replication, folder, report, elsewhere)
     kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
     return kind(spec, entry, home, folder, report)
+
+
+def member(
+    spec: ServerSpec, folder: Path, copy: Path, report: Callable[[str], None]
+) -> StartedInstance[Any]:
+    """A replica whose primary is on another machine, from which `copy` was carried here.
+
+    Args:
+        spec: what the primary is, without replicas or delays.
+
+    Raises:
+        UnknownSystemError, UsageError, ProvisionError, ServerError: as `instance`.
+    """
+    asked = parse(spec.reference)
+    assert not isinstance(asked, EndpointReference | ImageReference), "they have no replicas"
+    entry, home = obtain(asked, report)
+    return _replication(spec, entry, home, report).member(spec, folder, copy)
 
 
 def obtain(asked: Programs, report: Callable[[str], None]) -> tuple[CatalogEntry, Path]:
@@ -217,6 +243,13 @@ def _check(spec: ServerSpec, entry: CatalogEntry) -> None:
     else:
         topology.check(spec, entry)
     network.check(spec.network)
+
+
+def _replication(
+    spec: ServerSpec, entry: CatalogEntry, home: Path, report: Callable[[str], None]
+) -> Replication:
+    way = PostgresReplication if entry.product == POSTGRES else MysqlReplication
+    return way(spec, entry, home, report)
 
 
 def _is_linked(spec: ServerSpec) -> bool:

@@ -29,6 +29,9 @@ class FakeInstance:
         self.server = None
         World.calls.append(("make", spec.label))
 
+    def place(self):
+        return HERE
+
     def start(self, settings=None, place=HERE):
         World.calls.append(("start", self.spec.label))
         World.starts.append((dict(settings or {}), place))
@@ -98,12 +101,12 @@ def world(monkeypatch, tmp_path):
     return tmp_path / "system"
 
 
-def made(folder, kind="semisync", replicas=2, reference="mysql:8.0.33", **more):
+def made(folder, kind="semisync", replicas=2, reference="mysql:8.0.33", elsewhere=None, **more):
     plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind})
     spec = ServerSpec("both", reference, more.pop("settings", {}), plan, **more)
     entry = find(reference)
     ways = of_mysql.MysqlReplication(spec, entry, folder.parent, lambda text: None)
-    return topology.TopologyInstance(spec, ways, folder, lambda text: None)
+    return topology.TopologyInstance(spec, ways, folder, lambda text: None, elsewhere)
 
 
 def test_a_system_that_is_discarded_ends_its_servers_and_takes_the_one_snapshot(world):
@@ -152,6 +155,31 @@ def test_with_a_snapshot_all_begin_as_copies_of_it(world):
         "both replica 2",
     ]
     assert instance.data_bytes() == 4711
+
+
+def test_a_replica_elsewhere_is_started_where_it_is_and_closed_with_the_rest(world):
+    class Far(FakeInstance):
+        def place(self):
+            return Place("10.0.0.3", talk_port=4711)
+
+    asked = []
+
+    def elsewhere(spec, number, copy, report):
+        asked.append((spec.label, number, copy))
+        return Far(spec, None, None, world.parent / "far", report) if number == 2 else None
+
+    instance = made(world, "group", elsewhere=elsewhere)
+    instance.snapshot()
+    server = instance.start()
+    assert asked == [(f"both replica {n}", n, world / "snapshot") for n in (1, 2)]
+    assert [place for _, place in World.starts] == [HERE, HERE, Place("10.0.0.3", talk_port=4711)]
+    keys = [keys for keys, _ in World.starts]
+    assert keys[2]["group_replication_local_address"] == "10.0.0.3:4711"
+    assert keys[0]["group_replication_ip_allowlist"] == "127.0.0.1,10.0.0.3"
+    instance.restore()
+    assert ("restore", "both replica 2") in World.calls
+    instance.close()
+    assert not server.alive()
 
 
 def test_a_member_that_does_not_start_leaves_none_running(world):

@@ -586,12 +586,14 @@ def _said(topology: TopologyPlan, seen: Mapping[str, float]) -> Text:
 
 
 def _replicas_row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
-    def total(what: str) -> float | None:
-        seen = [m.server.replication[what] for m in trials if what in m.server.replication]
+    def total(*names: str) -> float | None:
+        every = [m.server.replication for m in trials]
+        seen = [one[name] for one in every for name in names if name in one]
         return sum(seen) if seen else None
 
     behind = max(m.server.replication.get(replication.TRANSACTIONS_BEHIND, 0) for m in trials)
-    events, cpu_s = sum(m.events for m in trials), total(replication.REPLICAS_CPU_S)
+    events = sum(m.events for m in trials)
+    cpu_s = total(replication.REPLICAS_CPU_S, replication.REPLICAS_APART_CPU_S)
     return (
         number(total(replication.COMMITS_ACKNOWLEDGED), 0),
         number(total(replication.COMMITS_NOT_ACKNOWLEDGED), 0),

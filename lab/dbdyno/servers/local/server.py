@@ -423,6 +423,10 @@ class StartedInstance(OwnInstance[Started]):
             if not self.has_snapshot():
                 self._lay_pristine()
 
+    def place(self) -> Place:
+        """Where it listens unless a start says otherwise."""
+        return Place(self.spec.address)
+
     def start(
         self, settings: Mapping[str, SettingValue] | None = None, place: Place | None = None
     ) -> Started:
@@ -431,7 +435,7 @@ class StartedInstance(OwnInstance[Started]):
         It begins with the snapshot, or with fresh data if there is none.
 
         Args:
-            place: where it listens; unless given, at the address of its spec.
+            place: where it listens; unless given, at its own.
 
         Raises:
             UsageError: a setting cannot be given to a data directory that exists, or is the lab's.
@@ -439,7 +443,7 @@ class StartedInstance(OwnInstance[Started]):
         """
         self._must_be_stopped("started")
         site = replace(self._site, asked=self._asked_with(settings or {}))
-        site = replace(site, place=place or Place(self.spec.address))
+        site = replace(site, place=place or self.place())
         with self._files.os_errors("started on"):
             if not self._files.data.is_dir():
                 self.restore() if self.has_snapshot() else self._lay_pristine()

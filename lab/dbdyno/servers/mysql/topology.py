@@ -188,7 +188,8 @@ def _words(spec: ServerSpec, entry: CatalogEntry) -> ReplicationDialect:
 
 
 def _group_port(place: Place) -> int:
-    return process.free_port() if place.namespace is None else GROUP_PORT
+    here = process.free_port() if place.namespace is None else GROUP_PORT
+    return place.talk_port or here
 
 
 def _check_plugins(entry: CatalogEntry, home: Path, files: tuple[str, ...]) -> None:

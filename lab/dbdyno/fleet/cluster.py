@@ -12,18 +12,22 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import ray
+from ray.exceptions import GetTimeoutError, RayError
 
 import dbdyno
 from dbdyno import _engine
-from dbdyno.errors import LoadError
+from dbdyno.errors import LoadError, LostError, StoreError
 from dbdyno.experiment.watch import environment
+from dbdyno.files import locked
 from dbdyno.plan.fleet import LABEL
+from dbdyno.servers.programs.places import make_cache_folder
 
 PLACE_S: Final = 20.0
 """How long Ray may take to find nodes that have room; a machine that was lost may come back."""
@@ -31,6 +35,8 @@ PATIENCE_S: Final = 60.0
 """How long a node may take to start a process of ours."""
 ANSWER_S: Final = 10.0
 """After so long without an answer a machine is lost."""
+SLOTS: Final = 64
+"""So many processes of a kind may work in one machine's cache."""
 PINGS: Final = 20
 SHOWN: Final = ("cpu", "cores", "memory", "kernel", "virtualisation")
 """What a report says of each node."""
@@ -183,6 +189,44 @@ def on(node: Node) -> Any:  # noqa: ANN401 - Ray's own type differs from version
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
 
     return NodeAffinitySchedulingStrategy(node_id=node.node_id, soft=False)
+
+
+def slot(held: ExitStack, kind: str, first: Callable[[Path], bool] = lambda folder: False) -> Path:
+    """A folder of this machine's cache that no other process of the fleet uses until `held` closes.
+
+    Args:
+        kind: what they are for, the name of the folder that they are in.
+        first: those that suit best.
+
+    Raises:
+        LoadError: all are taken.
+    """
+    best = filter(first, sorted(make_cache_folder(kind).iterdir()))
+    others = (make_cache_folder(kind, str(number)) for number in range(1, SLOTS + 1))
+    for folder in chain(best, others):
+        with suppress(StoreError):
+            held.enter_context(locked(folder / "slot.lock", f"{kind} {folder.name}"))
+            return folder
+    raise LoadError(f"{SLOTS} processes are at work in {kind} on this machine", hint="end some")
+
+
+def answer(asked: Any, who: str, timeout_s: float | None = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
+    """What a call of Ray brings; LostError, with who was asked, if it brings nothing.
+
+    Args:
+        timeout_s: None waits for as long as Ray does not know that the machine is gone.
+    """
+    try:
+        return ray.get(asked, timeout=timeout_s)
+    except GetTimeoutError:
+        found = f"{who} did not answer for {timeout_s or 0:.0f} s"
+    except RayError as error:
+        found = f"{who}: {reason(error)}"
+    raise LostError(
+        "a machine of the fleet was lost",
+        found=found,
+        hint="look at the machines: dbdyno fleet check",
+    )
 
 
 class Clock(NamedTuple):

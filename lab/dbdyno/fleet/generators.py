@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import RayError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -143,7 +143,7 @@ class Remote:
         """How far its clock is from this one's, by the fastest of several questions.
 
         Raises:
-            LoadError: it does not answer.
+            LostError: it does not answer.
         """
         return cluster.read_clock(lambda: self._asked(self._actor.clock_ns.remote()))
 
@@ -197,13 +197,7 @@ class Remote:
                     return
 
     def _asked(self, answer: Any, timeout_s: float = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
-        try:
-            return ray.get(answer, timeout=timeout_s)
-        except GetTimeoutError:
-            found = f"{self.name} did not answer for {timeout_s:.0f} s"
-        except RayError as error:
-            found = f"{self.name}: {cluster.reason(error)}"
-        raise LoadError("a generator on another machine cannot be used", found=found)
+        return cluster.answer(answer, self.name, timeout_s)
 
 
 def _lost(message: str) -> str:

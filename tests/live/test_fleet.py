@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from subprocess import Popen, run
 from types import ModuleType
@@ -20,15 +21,17 @@ from dbdyno.experiment.context import Makers
 from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import Engine, EngineProcess
 from dbdyno.judge.judgement import judge
+from dbdyno.measurement import replication
 from dbdyno.measurement.disturbance import current
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.file import read
-from dbdyno.plan.fleet import FleetPlan
+from dbdyno.plan.fleet import FleetPlan, PlacePlan
+from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
-from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.workload import known_workloads
-from dbdyno.servers.base import Server
+from dbdyno.plan.systems import SystemPlan, TopologyPlan
+from dbdyno.plan.workload import WorkloadPlan, known_workloads
+from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.programs.places import cache_folder
 from dbdyno.store.store import Store
 from support import lab_process, making, ray_cluster, real_server
@@ -214,6 +217,100 @@ def published(server: Server) -> Plan:
         "fleet": FleetPlan(generators=3),
     }
     return plan.model_copy(update=parts)
+
+
+def test_a_replica_on_another_node_has_the_rows_and_its_loss_voids_the_trial(
+    nodes: Nodes, remote: ModuleType, workspace: Path
+) -> None:
+    from dbdyno.fleet import replicas
+    from dbdyno.fleet.hosts import makers_of
+
+    plan, progress, makers = replicated(), Progress(), makers_of(None, "load")
+    assert set(replicas.environment(plan, [])) == {"replica 1"}
+    made: list[Any] = []
+    secrets: list[bytes] = []
+
+    def opened(*asked: Any) -> Any:
+        made.append(makers.open_instance(*asked))
+        return made[-1]
+
+    def look(trial: Trial, interval: Any) -> None:
+        if trial.block == 0 and not secrets:
+            server = made[-1]._server
+            (replica,) = server.replicas
+            server.ask("CREATE TABLE sbtest.proof (id INT PRIMARY KEY)")
+            server.ask("INSERT INTO sbtest.proof VALUES (4711)")
+            assert server.catch_up(30) < 30
+            assert replica.ask("SELECT id FROM sbtest.proof") == [("4711",)]
+            assert server.endpoint.host == replica.endpoint.host == ray_cluster.ADDRESS
+            (actor,) = of_cluster(nodes, "ray::Replica")
+            assert "mysqld" in [one.name() for one in actor.children()]
+            assert replica.pid == 0
+            secrets.extend(one.credentials.password.encode() for one in (server, replica))
+        elif trial.block == 1 and trial.repeat == 0:
+            for actor in of_cluster(nodes, "ray::Replica"):
+                actor.kill()
+
+    progress.at_interval = look
+    with Store.open(workspace) as store:
+        asked = store.create_run(plan, "dbdyno run", {}, 2)
+        around = replace(makers, open_instance=opened)
+        runner.run(plan, store, asked, workspace, progress, around)
+        first, lost, again = store.measurements(asked.run_id)
+    assert (first.failure, again.failure, again.trial.repeat) == (None, None, 1)
+    assert "a machine of the fleet was lost: both replica 1 on 127.0.0.2" in (lost.failure or "")
+    assert lost.lost
+    seen = first.server.replication
+    assert seen[replication.COMMITS_ACKNOWLEDGED] > 0
+    assert seen[replication.REPLICAS_APART_CPU_S] > 0
+    assert replication.REPLICAS_CPU_S not in seen
+    carried = [line for line in progress.stages if "carrying its primary's data" in line]
+    assert len(carried) == 1, "it stays on that node"
+    until(lambda: not of_cluster(nodes, "ray::Replica"), "no actor is left", GONE_S)
+    until(lambda: not processes_of(cache_folder() / "replicas"), "no server is left", GONE_S)
+    logs = [path.read_bytes() for path in nodes.session.rglob("*") if path.is_file()]
+    assert len(secrets) == 2
+    assert not any(secret in log for secret in secrets for log in logs)
+
+
+def replicated() -> Plan:
+    """A primary where the test runs, with a replica on another node, for two blocks of one load."""
+    topology = TopologyPlan(replicas=1, replication="semisync", timeout_s=2)
+    settings = {"innodb_redo_log_capacity": "48M"}
+    system = SystemPlan(
+        label="both", reference="mysql:8.0.33", settings=settings, topology=topology
+    )
+    return Plan(
+        systems=(system,),
+        workloads=(WorkloadPlan(name="oltp_write_only"),),
+        dataset=DatasetPlan(tables=1, rows=1000, loads=1),
+        load=LoadPlan(threads=(4,)),
+        trial=TrialPlan(warmup_s=1, window_s=4),
+        design=DesignPlan(blocks=2, controls=False, disturbance_max=1.0),
+        fleet=FleetPlan(place=PlacePlan(replicas="load")),
+    )
+
+
+def test_replicas_are_dealt_out_to_other_nodes_than_their_primarys(
+    remote: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dbdyno.fleet.replicas import Replicas
+
+    dealt, one, other = Replicas("db"), Path("one"), Path("other")
+    own, *others = [remote.Node(name, "10.0.0.1", "db", 1.0) for name in (dealt._near, *"xyz")]
+    there = [own]
+    monkeypatch.setattr(remote.cluster, "with_role", lambda role: there)
+    spec = ServerSpec("both replica 1", "mysql:8.0.33")
+    assert dealt.member(spec, 1, one, print) is None
+    there += others
+    assert dealt.member(spec, 1, one, print) is not None
+    names = [dealt._node(copy, n).node_id for copy in (one, other) for n in (1, 2, 3, 4)]
+    assert names == [*"xyzx"] * 2
+    there.remove(others[0])
+    assert [dealt._node(one, n).node_id for n in (1, 4)] == ["y", "z"]
+    there.clear()
+    with pytest.raises(LoadError, match="no node is left for a replica"):
+        dealt._node(one, 1)
 
 
 def test_another_installation_on_a_node_is_refused_before_anything_begins(

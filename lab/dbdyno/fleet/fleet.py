@@ -10,9 +10,8 @@ from typing import NamedTuple
 import ray
 
 from dbdyno.experiment.context import Makers
-from dbdyno.fleet import cluster
-from dbdyno.fleet.generators import Generators
-from dbdyno.fleet.hosts import Hosts, makers_of
+from dbdyno.fleet import cluster, replicas
+from dbdyno.fleet.hosts import Hosts, generators_of, makers_of
 from dbdyno.plan.plan import Plan
 
 
@@ -40,11 +39,15 @@ def machines(plan: Plan, address: str) -> Iterator[Fleet]:
         if wanted.has_hosts:
             hosts = Hosts(wanted.place.primary, None if wanted.spread else 1)
             stack.callback(hosts.close)
-            yield Fleet(replace(Makers(), hosts=hosts), hosts.environment())
+            about = hosts.environment() | replicas.environment(plan, hosts.nodes())
+            yield Fleet(replace(Makers(), hosts=hosts), about)
             return
-        generators = Generators(wanted.generators, wanted.place.generators, _of_servers(plan))
-        stack.callback(generators.close)
-        yield Fleet(makers_of(generators), generators.environment())
+        near = _of_servers(plan)
+        about = replicas.environment(plan, near)
+        generators = generators_of(plan, near, stack)
+        if generators is not None:
+            about |= generators.environment()
+        yield Fleet(makers_of(generators, wanted.place.replicas), about)
 
 
 def _of_servers(plan: Plan) -> list[cluster.Node]:

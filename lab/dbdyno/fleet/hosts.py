@@ -15,7 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,21 +24,21 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 from ray.util.queue import Empty, Queue
 
-from dbdyno.errors import DbdynoError, LoadError, LostError, StoreError
+from dbdyno.errors import DbdynoError, LoadError, LostError
 from dbdyno.experiment.arm import never_begun
 from dbdyno.experiment.context import Blocks, Makers, RunContext
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import Machine, machine
-from dbdyno.files import locked
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import PATIENCE_S, Installed, Node
 from dbdyno.fleet.generators import Generators
+from dbdyno.fleet.replicas import Replicas
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.pilot import NO_BLOCK, foreseen
 from dbdyno.plan.plan import Plan
-from dbdyno.servers.programs.places import make_cache_folder
+from dbdyno.servers import open
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
 
@@ -45,7 +46,6 @@ ALIVE_EVERY_S: Final = 2.0
 SILENT_S: Final = 30.0
 """A host that says nothing for so long is lost."""
 TAKE_S: Final = 0.2
-SLOTS: Final = 64
 LOSSES_MAX: Final = 3
 """After so many losses of one block the run ends; it can be resumed with other machines."""
 
@@ -78,7 +78,11 @@ class Host:
     def __init__(self, events: Queue, away: Sequence[Node]) -> None:
         self._events, self._away = events, away
         self._stack = ExitStack()
-        self._folder, self.name = self._slot()
+        self._folder = cluster.slot(self._stack, "fleet")
+        named = self._folder / "name"
+        if not named.exists():
+            named.write_text(secrets.token_hex(2))
+        self.name = named.read_text()
         self._context: RunContext | None = None
         self._machine: Machine | None = None
         threading.Thread(target=self._tell_alive, daemon=True).start()
@@ -132,24 +136,8 @@ class Host:
         return self._machine
 
     def _makers(self, plan: Plan) -> Makers:
-        wanted = plan.fleet
-        if not wanted.generators:
-            return Makers()
-        generators = Generators(wanted.generators, wanted.place.generators, self._away)
-        self._stack.callback(generators.close)
-        return makers_of(generators)
-
-    def _slot(self) -> tuple[Path, str]:
-        """A folder of this machine's cache that no other host uses, and its name."""
-        for number in range(1, SLOTS + 1):
-            folder = make_cache_folder("fleet", str(number))
-            with suppress(StoreError):
-                self._stack.enter_context(locked(folder / "host.lock", f"host {number}"))
-                named = folder / "name"
-                if not named.exists():
-                    named.write_text(secrets.token_hex(2))
-                return folder, named.read_text()
-        raise LoadError(f"{SLOTS} hosts are at work on this machine", hint="end some of them")
+        generators = generators_of(plan, self._away, self._stack)
+        return makers_of(generators, plan.fleet.place.replicas)
 
     def _tell_alive(self) -> None:
         with suppress(RayError):
@@ -158,16 +146,44 @@ class Host:
                 time.sleep(ALIVE_EVERY_S)
 
 
-def makers_of(generators: Generators) -> Makers:
-    """The makers of a lab whose generators have machines of their own.
+def generators_of(plan: Plan, away: Sequence[Node], held: ExitStack) -> Generators | None:
+    """The generators that the plan wants apart, if any; they end with `held`.
 
-    Servers listen on this node's address, by which those machines know it.
+    Args:
+        away: nodes of servers, from which they are kept, as from those of replicas.
     """
-    return Makers(
+    wanted, place = plan.fleet, plan.fleet.place
+    if not wanted.generators:
+        return None
+    of_replicas = cluster.with_role(place.replicas) if place.replicas else []
+    generators = Generators(wanted.generators, place.generators, [*away, *of_replicas])
+    held.callback(generators.close)
+    return generators
+
+
+def makers_of(generators: Generators | None, replicas: str = "") -> Makers:
+    """The makers of a lab whose generators, or servers' replicas, have machines of their own.
+
+    Servers listen on this node's address then, by which those machines know it.
+
+    Args:
+        replicas: label of the nodes of replicas; empty for their primary's.
+    """
+    makers = Makers()
+    if generators is None and not replicas:
+        return makers
+    address: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+    makers = replace(makers, address=address)
+    if replicas:
+        far = Replicas(replicas).member
+        makers = replace(makers, open_instance=partial(open.instance, elsewhere=far))
+    if generators is None:
+        return makers
+    return replace(
+        makers,
         engine=generators.engine,
         ceiling=generators.ceiling,
         certificate=generators.certificate,
-        address=ray.util.get_node_ip_address(),  # type: ignore[no-untyped-call]
     )
 
 
@@ -239,6 +255,10 @@ class Hosts:
     def count(self) -> int:
         """As `BlockRunner.count`."""
         return len(self._hosts)
+
+    def nodes(self) -> list[Node]:
+        """Where they are."""
+        return [host.node for host in self._hosts]
 
     def environment(self) -> dict[str, str]:
         """What a report says of their machines."""

@@ -22,7 +22,7 @@ from dbdyno.language.words import LISTS
 from support.sayings import placeholders, sayings, templates
 
 LANGUAGES = [language for language in Language if language is not Language.EN]
-STAY = {"TPS", "QPS", "p50", "p95", "p99", "p99.9"}
+STAY = {"TPS", "QPS", "NOPM", "p50", "p95", "p99", "p99.9"}
 """What has letters and is said the same way in every language."""
 NAMES = {
     *("system", "systems", "baseline", "workload", "setting", "ignored", "version", "versions"),

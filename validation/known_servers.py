@@ -1,17 +1,17 @@
 """How often is the whole lab wrong about servers whose truth is known?
 
-Each experiment compares two reference servers of the engine: four workers with exponential times, so
-that a closed loop which keeps them busy gets exactly workers / time, however busy the machine is.
-The second server's time is longer by 2 %, or not at all; each start of either is faster or slower by
-chance (`START_SD`), as starts of real servers are. All else is the lab as users have it: plan,
-blocks in drawn order, the engine in a child process, watch, store, judge. Servers are not loaded,
-and what only a real one can be asked is not.
+Each experiment compares two reference servers of the engine: four workers with exponential times,
+so that a closed loop which keeps them busy gets exactly workers / time, however busy the machine
+is. The second server's time is longer by 2 %, or not at all; each start of either is faster or
+slower by chance (`START_SD`), as starts of real servers are. All else is the lab as users have it:
+plan, blocks in drawn order, the engine in a child process, watch, store, judge. Servers are not
+loaded, and what only a real one can be asked is not.
 
 Told is how often the 95 % interval holds the truth, how often a verdict has the wrong sign, and how
 often equal servers are called different by that interval.
 
     .venv/bin/python -m validation.known_servers --runs 200     # planted and equal: 400, 40 minutes
-    .venv/bin/python -m validation.known_servers --runs 2 --blocks 3 --window 0.5
+    .venv/bin/python -m validation.known_servers --runs 2 --blocks 3 --window 1
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
-from dbdyno.servers.base import MYSQL, STOP_S, Credentials, Endpoint, ServerSpec
+from dbdyno.servers.base import MYSQL, STOP_S, Credentials, Endpoint, Instance, ServerSpec
 from dbdyno.store.store import Store
 
 FIRST, SECOND = "first", "second"
@@ -103,7 +103,9 @@ class KnownInstance:
 
     driver = MYSQL
 
-    def __init__(self, spec: ServerSpec, folder: Path, chance: random.Random, slower: float) -> None:
+    def __init__(
+        self, spec: ServerSpec, folder: Path, chance: random.Random, slower: float
+    ) -> None:
         self.spec, self.folder = spec, folder
         self._chance, self._slower = chance, slower
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -170,7 +172,7 @@ def experiment(seed: int, planted: float, blocks: int, window_s: float) -> Outco
     """Runs one experiment from its plan to its verdict."""
     chance = random.Random(seed)
 
-    def open_instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Any:
+    def open_instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
         return KnownInstance(spec, folder, chance, planted if spec.label == SECOND else 0.0)
 
     makers = Makers(
@@ -179,11 +181,13 @@ def experiment(seed: int, planted: float, blocks: int, window_s: float) -> Outco
         certificate=CertificateFacts,
     )
     plan = plan_of(seed, blocks, window_s)
-    with tempfile.TemporaryDirectory(prefix="dbdyno-known-") as name:
-        with Store.open(Path(name)) as store:
-            run = store.create_run(plan, "validation.known_servers", {}, len(trials_of(plan, "")))
-            runner.run(plan, store, run, Path(name), _Quiet(), makers)
-            (verdict,) = judge(store.measurements(run.run_id), plan).verdicts
+    with (
+        tempfile.TemporaryDirectory(prefix="dbdyno-known-") as name,
+        Store.open(Path(name)) as store,
+    ):
+        run = store.create_run(plan, "validation.known_servers", {}, len(trials_of(plan, "")))
+        runner.run(plan, store, run, Path(name), _Quiet(), makers)
+        (verdict,) = judge(store.measurements(run.run_id), plan).verdicts
     found = verdict.estimate
     return {
         "seed": seed,
@@ -202,7 +206,11 @@ def summary(ended: Sequence[Outcome]) -> str:
     equal = [one for one in ended if not one["planted"]]
     truth = 1 / (1 + PLANTED)
     rows = [
-        ("interval holds the truth, planted", [_holds(one, truth) for one in planted], "93 to 97 %"),
+        (
+            "interval holds the truth, planted",
+            [_holds(one, truth) for one in planted],
+            "93 to 97 %",
+        ),
         ("better, though it is slower", [_is(one, Word.BETTER) for one in planted], "at most 1 %"),
         ("worse, as it is", [_is(one, Word.WORSE) for one in planted], ""),
         ("equal ones differ", [not _holds(one, 1.0) for one in equal], "3 to 7 %"),
@@ -245,7 +253,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=200, help="with 2 %% planted, and as many equal")
+    parser.add_argument(
+        "--runs", type=int, default=200, help="with 2 %% planted, and as many equal"
+    )
     parser.add_argument("--blocks", type=int, default=5)
     parser.add_argument("--window", type=float, default=2.0, help="seconds of a trial")
     parser.add_argument("--jobs", type=int, default=6, help="experiments at a time")

@@ -7,7 +7,7 @@ from validation import known_servers
 
 
 def test_a_server_that_is_slower_by_half_is_found_by_the_whole_lab() -> None:
-    outcome = known_servers.experiment(seed=1, planted=0.5, blocks=3, window_s=0.5)
+    outcome = known_servers.experiment(seed=1, planted=0.5, blocks=3, window_s=1)
     assert (outcome["word"], outcome["blocks"]) == ("worse", 3)
     assert outcome["ratio"] == pytest.approx(1 / 1.5, rel=0.15)
 

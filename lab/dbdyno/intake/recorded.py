@@ -341,7 +341,9 @@ def _hlog(text: str, source: str) -> Recorded:
     for (start_s, length_s), histograms in slices.items():
         counts = {name: Histogram.decode(blob) for name, blob in histograms.items()}
         events = counts.pop(EVENT, Histogram())
-        statements = sum(one.count() for name, one in counts.items() if not name.startswith(NO_STATEMENT))
+        statements = sum(
+            one.count() for name, one in counts.items() if not name.startswith(NO_STATEMENT)
+        )
         intervals.append(
             Interval(
                 phase=Phase.MEASURED,

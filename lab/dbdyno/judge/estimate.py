@@ -79,7 +79,6 @@ def system_values(
     ]
 
 
-
 def estimates(
     pairs: Pairs,
     cells: Sequence[Cell],

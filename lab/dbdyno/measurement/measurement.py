@@ -371,10 +371,9 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
         return _latency_ns_max(measurements) / 1e6 or None
     if metric.quantile is not None:
         merged = merge_histograms(_stored(measurements, EVENT))
-        if merged.count() == 0:
-            return None
         # The upper edge of a size class can lie above the largest latency, which is kept exactly.
-        return min(merged.quantile(metric.quantile), _latency_ns_max(measurements)) / 1e6
+        latency_ns = min(merged.quantile(metric.quantile), _latency_ns_max(measurements))
+        return latency_ns / 1e6 if merged.count() else None
     numerator, denominator = _SIDES[metric.name](measurements)
     return numerator / denominator if denominator > 0 else None
 

@@ -105,7 +105,9 @@ RATE_AT_LIMIT: Final = Metric(
 )
 """The highest sustained rate that keeps a latency limit. It takes several trials to see it, so no
 measurement has it and it stands in no table of measurements."""
-BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in (*TABLE, NOPM, RATE_AT_LIMIT)}
+BY_NAME: Final[dict[str, Metric]] = {
+    metric.name: metric for metric in (*TABLE, NOPM, RATE_AT_LIMIT)
+}
 PRIMARY: Final = BY_NAME["transactions_per_s"]
 """The metric a closed loop's verdict is about."""
 

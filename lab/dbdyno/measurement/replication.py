@@ -19,6 +19,7 @@ REPLICAS_CPU_S: Final = "replicas_cpu_s"
 """CPU seconds of the processes of all replicas on their primary's machine."""
 REPLICAS_APART_CPU_S: Final = "replicas_apart_cpu_s"
 """The same of those on other machines, whose CPU is no part of the primary's host."""
+CPU_S: Final = (REPLICAS_CPU_S, REPLICAS_APART_CPU_S)
 SEMISYNC_ON: Final = "semisync_on"
 """1 while commits wait for a replica, 0 once the primary has given up waiting."""
 SEMISYNC_REPLICAS: Final = "semisync_replicas"

@@ -66,13 +66,15 @@ def test_new_orders_and_kinds_of_events_have_tables_of_their_own() -> None:
     shares = {"payment": 0.4, "new_order": 0.5}
     trials = [making.with_kinds(one, shares) for one in making.pairs((0.8, 0.8, 0.8))]
     made = run(making.plan(), trials)
-    parts = {p.caption.partition(":")[0]: p for p in tables(made.plan, trials, made.judgement).parts[1:]}
+    parts = {
+        p.caption.partition(":")[0]: p for p in tables(made.plan, trials, made.judgement).parts[1:]
+    }
     orders = parts["NOPM, 1/min"]
     assert orders.rows[0][1:3] == ("30\u202f000", "24\u202f000")
     assert orders.rows[0][3].startswith("−20.0 % [")
     kinds = parts["Kinds of events"]
     assert [row[:3] for row in kinds.rows] == [
-        ("8", "new_order", "500.00"),
-        ("8", "payment", "400.00"),
+        ("8", "new_order", "500.0"),
+        ("8", "payment", "400.0"),
     ]
     assert kinds.columns[-1].heading == f"{making.B}, p95 ms"

@@ -108,11 +108,13 @@ impl Serialize for Histograms {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let events = [("event", &self.event), ("event_service", &self.event_service)];
         let statements = StatementKind::ALL.iter().zip(&self.statements);
-        let statements = statements.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
+        let statements =
+            statements.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
         let lag = self.timer_lag.as_deref().map(|counts| ("timer_lag", counts));
         let all = events.into_iter().chain(statements).chain(lag);
         let all = all.map(|(name, counts)| (Cow::from(name), counts));
-        let kinds = self.kinds.iter().map(|(kind, counts)| (format!("event_kind_{kind}").into(), counts));
+        let kinds =
+            self.kinds.iter().map(|(kind, counts)| (format!("event_kind_{kind}").into(), counts));
         let encoded = all
             .chain(kinds)
             .filter(|(_, counts)| counts.count() > 0)

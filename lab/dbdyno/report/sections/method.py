@@ -586,17 +586,15 @@ def _said(topology: TopologyPlan, seen: Mapping[str, float]) -> Text:
 
 
 def _replicas_row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
-    def total(*names: str) -> float | None:
-        every = [m.server.replication for m in trials]
-        seen = [one[name] for one in every for name in names if name in one]
-        return sum(seen) if seen else None
+    every = [m.server.replication for m in trials]
 
-    behind = max(m.server.replication.get(replication.TRANSACTIONS_BEHIND, 0) for m in trials)
-    events = sum(m.events for m in trials)
-    cpu_s = total(replication.REPLICAS_CPU_S, replication.REPLICAS_APART_CPU_S)
+    def total(*names: str) -> float | None:
+        return sum(seen) if (seen := [o[n] for o in every for n in names if n in o]) else None
+
+    events, cpu_s = sum(m.events for m in trials), total(*replication.CPU_S)
     return (
         number(total(replication.COMMITS_ACKNOWLEDGED), 0),
         number(total(replication.COMMITS_NOT_ACKNOWLEDGED), 0),
-        number(behind, 0),
+        number(max(one.get(replication.TRANSACTIONS_BEHIND, 0) for one in every), 0),
         number(cpu_s / events * 1e6 if cpu_s is not None and events else None, 1),
     )

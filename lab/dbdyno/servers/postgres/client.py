@@ -2,7 +2,8 @@
 
 Never used for load. What a question costs a server is part of what is measured, so one session
 serves all questions. Each has a time limit, which is the server's own; one that has stopped is
-given up a little later, and so is one whose answer has no end. A server gets no password but as SCRAM's proof, whatever it asks for.
+given up a little later, and so is one whose answer has no end. A server gets no password but as
+SCRAM's proof, whatever it asks for.
 """
 
 from __future__ import annotations

@@ -320,7 +320,8 @@ def test_a_lost_connection_is_opened_again_if_that_is_ignored(shell: Shell, thre
         stmt:execute()
       end
     """
-    line = f"script.lua --threads={threads} --events=200 --mysql-ignore-errors=2013,1317"
+    # For a time: of a number of events a quick thread may leave others no fifth.
+    line = f"script.lua --threads={threads} --time=1 --mysql-ignore-errors=2013,1317"
     ended = shell(f"{line} run", script)
     assert f"    reconnects:                          {threads} " in ended.stdout.replace(
         f"{threads}  ", f"{threads} "

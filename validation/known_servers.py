@@ -30,13 +30,13 @@ from typing import Any, Final
 from validation.outcomes import Outcome, Outcomes
 
 from dbdyno import _engine
+from dbdyno.cli.progress import Several
 from dbdyno.experiment import runner
 from dbdyno.experiment.context import Makers
 from dbdyno.experiment.order import trials_of
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement.certificate import CertificateFacts
-from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
@@ -152,22 +152,6 @@ def plan_of(seed: int, blocks: int, window_s: float) -> Plan:
     )
 
 
-class _Quiet:
-    """Progress that nobody is told of."""
-
-    def stage(self, text: str) -> None:
-        """Not told."""
-
-    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Not told."""
-
-    def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
-        """Not told."""
-
-    def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """Not told."""
-
-
 def experiment(seed: int, planted: float, blocks: int, window_s: float) -> Outcome:
     """Runs one experiment from its plan to its verdict."""
     chance = random.Random(seed)
@@ -186,7 +170,7 @@ def experiment(seed: int, planted: float, blocks: int, window_s: float) -> Outco
         Store.open(Path(name)) as store,
     ):
         run = store.create_run(plan, "validation.known_servers", {}, len(trials_of(plan, "")))
-        runner.run(plan, store, run, Path(name), _Quiet(), makers)
+        runner.run(plan, store, run, Path(name), Several(()), makers)
         (verdict,) = judge(store.measurements(run.run_id), plan).verdicts
     found = verdict.estimate
     return {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno import api
-from dbdyno.measurement.measurement import KIND, kinds_of
-from dbdyno.measurement.metric import NOPM, PRIMARY
+from dbdyno.measurement.measurement import kinds_of
+from dbdyno.measurement.metric import KIND, NOPM, PRIMARY
 from support.lab_process import finished, workspace
 from support.real_server import CROWDED, SMALL_REDO, SMALL_REDO_TYPED
 from support.source import ROOT

@@ -74,6 +74,14 @@ def test_events_that_a_script_calls_by_names_are_counted_apart() -> None:
     seen = making.with_kinds(plain, {"payment": 0.4, "new_order": 0.5, "rare": 0.0005})
     assert (kinds_of([plain]), kinds_of([seen])) == ([], ["new_order", "payment", "rare"])
     values = {m.name: value_of([seen, seen], m) for m in metrics_of_kinds(kinds_of([seen]))}
-    assert (values["new_orders_per_min"], values["payment_per_s"]) == (30_000.0, 400.0)
-    assert values["new_order_latency_ms_p95"] == pytest.approx(12.5, rel=0.05)
-    assert (plain.value(NOPM), values["rare_latency_ms_p95"]) == (None, None)
+    assert (values["new_orders_per_min"], values["event_kind_payment_per_s"]) == (30_000.0, 400.0)
+    assert values["event_kind_new_order_latency_ms_p95"] == pytest.approx(12.5, rel=0.05)
+    assert (plain.value(NOPM), values["event_kind_rare_latency_ms_p95"]) == (None, None)
+
+
+def test_a_kind_of_event_may_have_a_name_that_metrics_have() -> None:
+    seen = making.with_kinds(making.measurement(tps=1000.0), {"transactions": 0.5, "queries": 0.1})
+    metrics = {m.name: m for m in (*TABLE, *metrics_of_kinds(kinds_of([seen])))}
+    assert len(metrics) == len(TABLE) + 4
+    assert seen.value(metrics["transactions_per_s"]) == 1000.0
+    assert seen.value(metrics["event_kind_transactions_per_s"]) == 500.0

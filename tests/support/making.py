@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from dbdyno.measurement.measurement import (
     EVENT,
-    KIND,
     SERVICE,
     Cell,
     EngineFacts,
@@ -20,6 +19,7 @@ from dbdyno.measurement.measurement import (
     ServerFacts,
     Trial,
 )
+from dbdyno.measurement.metric import KIND
 from dbdyno.measurement.parts import (
     DiskSample,
     Interval,

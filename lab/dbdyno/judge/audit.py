@@ -36,8 +36,8 @@ from dbdyno.judge.checks.course import Steadiness, not_yet_steady, without_head
 from dbdyno.judge.checks.machine import probe_strays
 from dbdyno.judge.checks.settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.measurement.measurement import EVENT, KIND, Cell, Measurement, Trial, kinds_of
-from dbdyno.measurement.metric import Metric
+from dbdyno.measurement.measurement import EVENT, Cell, Measurement, Trial, kinds_of
+from dbdyno.measurement.metric import KIND, Metric
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.plan import Plan
 

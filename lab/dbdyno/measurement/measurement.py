@@ -18,7 +18,7 @@ from pydantic import Field
 from dbdyno._engine import Histogram
 from dbdyno.language.words import Said, count, name, say
 from dbdyno.measurement.certificate import CertificateFacts
-from dbdyno.measurement.metric import Merge, Metric
+from dbdyno.measurement.metric import KIND, Merge, Metric
 from dbdyno.measurement.parts import (
     IF_KNOWN,
     Interval,
@@ -36,8 +36,6 @@ EVENT = "event"
 """Name of the histogram of event latency from the intended start."""
 SERVICE = "event_service"
 """Name of the histogram of event latency from the actual start."""
-KIND = "event_kind_"
-"""Begin of the name of the histogram of those events that a script gave the name behind it."""
 
 
 class Cell(Noun):
@@ -371,9 +369,7 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
         return _latency_ns_max(measurements) / 1e6 or None
     if metric.quantile is not None:
         merged = merge_histograms(_stored(measurements, EVENT))
-        # The upper edge of a size class can lie above the largest latency, which is kept exactly.
-        latency_ns = min(merged.quantile(metric.quantile), _latency_ns_max(measurements))
-        return latency_ns / 1e6 if merged.count() else None
+        return _quantile_ms(merged, metric.quantile, measurements) if merged.count() else None
     numerator, denominator = _SIDES[metric.name](measurements)
     return numerator / denominator if denominator > 0 else None
 
@@ -383,8 +379,13 @@ def _of_kind(parts: list[Measurement], metric: Metric) -> float | None:
     if seen.count() < metric.requests_needed():
         return None
     if metric.quantile is not None:
-        return min(seen.quantile(metric.quantile), _latency_ns_max(parts)) / 1e6
+        return _quantile_ms(seen, metric.quantile, parts)
     return seen.count() / _window_s(parts) * (60 if metric.unit == "1/min" else 1)
+
+
+def _quantile_ms(seen: Histogram, quantile: float, parts: list[Measurement]) -> float:
+    """The upper edge of a size class can lie above the largest latency, which is kept exactly."""
+    return min(seen.quantile(quantile), _latency_ns_max(parts)) / 1e6
 
 
 def _latency_ns_max(parts: list[Measurement]) -> int:

@@ -13,6 +13,10 @@ from typing import Final
 
 from dbdyno.language.words import Said, name, say
 
+KIND: Final = "event_kind_"
+"""Begin of the names, of histograms and metrics, of those events alone that a script gave the name
+behind it."""
+
 
 class Better(StrEnum):
     """Which direction is good for the user."""
@@ -113,11 +117,16 @@ PRIMARY: Final = BY_NAME["transactions_per_s"]
 
 
 def of_kind(kind: str) -> tuple[Metric, Metric]:
-    """Rate and p95 of the events that a script calls `kind`."""
+    """Rate and p95 of the events that a script calls `kind`.
+
+    Its name may be that of another metric, such as `transactions`: hence `KIND` before it.
+    """
+    rate, p95 = f"{KIND}{kind}_per_s", f"{KIND}{kind}_latency_ms_p95"
     label = name(kind)
-    rate = Metric(f"{kind}_per_s", label, "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL, kind=kind)
-    p95 = f"{kind}_latency_ms_p95"
-    return rate, Metric(p95, label, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=0.95, kind=kind)
+    return (
+        Metric(rate, label, "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL, kind=kind),
+        Metric(p95, label, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=0.95, kind=kind),
+    )
 
 
 def metrics_of_kinds(kinds: Iterable[str]) -> list[Metric]:

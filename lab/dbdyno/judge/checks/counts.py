@@ -16,7 +16,8 @@ from typing import Final
 from dbdyno.judge.checks.standstill import LOCK_WAIT_TIMEOUT
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import listed, say
-from dbdyno.measurement.measurement import KIND, Measurement, kinds_of
+from dbdyno.measurement.measurement import Measurement, kinds_of
+from dbdyno.measurement.metric import KIND
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan

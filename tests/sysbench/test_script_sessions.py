@@ -77,7 +77,7 @@ def test_scripts_that_connect_in_their_events_hold_no_others_up(shell: Shell) ->
     with reference(0.05) as server:
         ended = shell(f"script.lua {server} --verbosity=3 --threads=16 --time=1 run", RENEWED)
     found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
-    assert found, ended
+    assert found, f"exit {ended.returncode}: {ended.stdout}{ended.stderr}"
     # One after the other they would make 20.
     assert int(found[1]) > 60, ended
 

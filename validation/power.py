@@ -8,8 +8,8 @@
 
 `widths` measures one system against itself, by turns in three blocks of 4 s of warm-up and 10 s of
 window, and with a time as long as those took; it compares the half widths of the intervals. `ties`
-counts wrong words between equal systems. `planted` slows the second system down by 5 % (its load
-stands still for that share of the time) and counts how often that is found. `demo` counts how
+counts wrong words between equal systems. `planted` slows the second system down by 5 % (its server
+is stopped for that share of the time) and counts how often that is found. `demo` counts how
 often the comparison of `make demo` decides both cells. With `--keep FILE` each of them goes on
 where it was ended.
 """
@@ -19,11 +19,16 @@ from __future__ import annotations
 import argparse
 import io
 import math
+import os
+import random
+import signal
 import sys
 import tempfile
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -36,13 +41,16 @@ from dbdyno.experiment import trial as trials
 from dbdyno.experiment.engine import spec
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.controls import standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.spelling import duration_s
 from dbdyno.report.formats.stdout import Output
 from dbdyno.servers.base import Server
 
 PLANTED: Final = 0.05
+PERIOD_S: Final = 0.4
+"""Pieces of 20 ms, which the client's own work cannot hide."""
+LOGIN_S: Final = 0.3
+"""Stopped for so much longer than warm-up and window, as logins come before them."""
 WORDS: Final = {"ties": (Word.BETTER, Word.WORSE), "planted": (Word.WORSE,), "demo": (Word.WORSE,)}
 """Whose number is told: wrong words of equal systems, and what is true of the others."""
 DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
@@ -186,14 +194,14 @@ def _seconds(run: api.Run) -> float:
 
 @contextmanager
 def _slower(label: str) -> Iterator[None]:
-    """That system's load stands still for a share of the time."""
+    """That system's server is stopped for a share of the time, which the lab is not told."""
 
     def planted(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         asked = spec.run_spec(plan, trial, server)
-        if trial.system != label:
-            return asked
-        period_s = standstill_period_s(plan.trial.window_s)
-        return {**asked, "standstill": {"share": PLANTED, "period_s": period_s}}
+        if trial.system == label:
+            until_s = time.monotonic() + asked["warmup_s"] + asked["window_s"] + LOGIN_S
+            threading.Thread(target=_stop_by_turns, args=(server.pid, until_s)).start()
+        return asked
 
     before = trials.run_spec
     trials.run_spec = planted
@@ -201,6 +209,21 @@ def _slower(label: str) -> Iterator[None]:
         yield
     finally:
         trials.run_spec = before
+
+
+def _stop_by_turns(pid: int, until_s: float) -> None:
+    """Stops a process for a share of each period, at a moment drawn anew, as long as it lives."""
+    at_s = time.monotonic()
+    with suppress(ProcessLookupError):
+        while at_s < until_s:
+            time.sleep(max(0.0, at_s + random.uniform(0, PERIOD_S / 2) - time.monotonic()))
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                time.sleep(PLANTED * PERIOD_S)
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            at_s += PERIOD_S
+            time.sleep(max(0.0, at_s - time.monotonic()))
 
 
 if __name__ == "__main__":

@@ -402,6 +402,27 @@ def test_a_script_that_leaks_ends_with_an_error(shell: Shell) -> None:
     assert "not enough memory" in ended.stdout, ended
 
 
+CALLED_BACK = """
+local ffi = require("ffi")
+ffi.cdef("void qsort(int *base, size_t count, size_t size, int (*compare)(int *, int *))")
+local compare = ffi.cast("int (*)(int *, int *)", function(a, b) return a[0] - b[0] end)
+local numbers, count = ffi.new("int[2]", 2, 1), ffi.new("int[1]", 1)
+function event()
+  for i = 1, 1000 do
+    ffi.C.qsort(numbers, count[0], 4, compare)
+    if i == 500 then count[0] = 2 end
+  end
+end
+"""
+"""One number needs no comparison: the call is compiled before it first calls back."""
+
+
+def test_an_error_that_no_script_can_catch_is_told(shell: Shell) -> None:
+    ended = shell("script.lua --events=10 --verbosity=0 run", CALLED_BACK)
+    assert ended.returncode == 1
+    assert ended.stderr == "PANIC: unprotected error in call to Lua API (bad callback)\n"
+
+
 def test_a_script_that_computes_for_ever_is_ended_by_a_second_signal(
     shell: Shell, tmp_path: Path
 ) -> None:

@@ -93,7 +93,10 @@ impl State {
         }
         let mut state = Self { raw, host, _memory: memory };
         // SAFETY: the state is open.
-        unsafe { lua::luaL_openlibs(raw) };
+        unsafe {
+            lua::lua_atpanic(raw, given_up);
+            lua::luaL_openlibs(raw);
+        }
         state.prepare(spec, thread)?;
         Ok(state)
     }
@@ -455,6 +458,15 @@ unsafe fn text_at(raw: *mut lua::lua_State, place: c_int) -> Option<String> {
 
 /// What one state may allocate: a script that leaks ends with an error, not with the machine's memory.
 const MEMORY_MAX: usize = 1 << 30;
+
+/// Says why, in sysbench's words, before LuaJIT ends the program with status 1: of errors that no `pcall`
+/// can catch, such as a callback into Lua out of compiled code.
+unsafe extern "C-unwind" fn given_up(raw: *mut lua::lua_State) -> c_int {
+    // SAFETY: called by Lua only, with the error on top of the stack.
+    let error = unsafe { take_error(raw) };
+    eprintln!("PANIC: unprotected error in call to Lua API ({error})");
+    0
+}
 
 /// Lua's allocator, which counts.
 unsafe extern "C" fn allocate(

@@ -7,6 +7,7 @@
 //!
 //! A script is a program with the user's rights: it can open files and run other programs.
 
+mod chunks;
 mod connections;
 mod database;
 mod host;
@@ -26,6 +27,7 @@ pub(crate) use thread::{Next, Reaction, ScriptThread, open_threads};
 use crate::error::Failure;
 use crate::random::{GlibcRandom, Random, UniqueSequence};
 use crate::spec::ScriptSpec;
+use chunks::Chunks;
 use connections::Database;
 use log::Log;
 use serde_json::{Map, Value};
@@ -38,6 +40,7 @@ fn common(spec: &ScriptSpec) -> Result<Common, Failure> {
     let _main = Random::from_glibc(&mut libc_random);
     Ok(Common {
         spec: spec.clone(),
+        chunks: Chunks::of(spec),
         database: Arc::new(Database::new(spec.database.clone())?),
         unique: Arc::new(UniqueSequence::from_glibc(&mut libc_random)),
         log: Arc::new(Log::new(spec.verbosity)),
@@ -209,9 +212,7 @@ fn call_command(state: &mut State, name: &str) -> Result<bool, Failure> {
 /// A state that has loaded the script.
 fn loaded(common: &Common, thread: u32, random: Random) -> Result<State, Failure> {
     let mut state = State::new(common, thread, random).map_err(|raised| failure(&raised))?;
-    state
-        .load(&common.spec.chunk, common.spec.source.as_bytes())
-        .map_err(|raised| failure(&raised))?;
+    state.load(&common.chunks).map_err(|raised| failure(&raised))?;
     Ok(state)
 }
 

@@ -3,6 +3,7 @@
 //! LuaJIT is used through its C interface and not through a wrapper's values, because a thread goes on for
 //! every statement: that is a change of stacks here (`stack`), and carries nothing.
 
+use super::chunks::{Chunk, Chunks};
 use super::connections::{Connections, Database};
 use super::host::{Draws, Host};
 use super::log::Log;
@@ -16,31 +17,10 @@ use std::ptr;
 use std::slice;
 use std::sync::Arc;
 
-/// sysbench's API, chunk by chunk. Some errors repeat a chunk's name.
-const CHUNKS: [(&str, &str); 5] = [
-    ("=prelude", include_str!("lua/prelude.lua")),
-    ("=sysbench", include_str!("lua/sysbench.lua")),
-    ("sysbench.cmdline.lua", include_str!("lua/sysbench.cmdline.lua")),
-    ("=sysbench.sql", include_str!("lua/sysbench.sql.lua")),
-    (LEGACY, include_str!("lua/legacy.lua")),
-];
-
-/// What sysbench 1.1 has no more.
-const LEGACY: &str = "=legacy";
-
-/// What scripts may `require` without a file.
-const MODULES: [(&str, &str); 6] = [
-    ("cpu", include_str!("lua/scripts/cpu.lua")),
-    ("oltp_common", include_str!("lua/oltp_common.lua")),
-    ("oltp_point_select", include_str!("lua/scripts/oltp_point_select.lua")),
-    ("oltp_read_only", include_str!("lua/scripts/oltp_read_only.lua")),
-    ("oltp_read_write", include_str!("lua/scripts/oltp_read_write.lua")),
-    ("oltp_write_only", include_str!("lua/scripts/oltp_write_only.lua")),
-];
-
 /// What all states of a script share.
 pub(super) struct Common {
     pub(super) spec: ScriptSpec,
+    pub(super) chunks: Chunks,
     pub(super) database: Arc<Database>,
     pub(super) unique: Arc<UniqueSequence>,
     pub(super) log: Arc<Log>,
@@ -97,21 +77,21 @@ impl State {
             lua::lua_atpanic(raw, given_up);
             lua::luaL_openlibs(raw);
         }
-        state.prepare(spec, thread)?;
+        state.prepare(common, thread)?;
         Ok(state)
     }
 
-    fn prepare(&mut self, spec: &ScriptSpec, thread: u32) -> Result<(), String> {
+    fn prepare(&mut self, common: &Common, thread: u32) -> Result<(), String> {
+        let spec = &common.spec;
         self.set_search_paths(&spec.package_path, &spec.package_cpath);
         if let Some(command) = &spec.luajit_cmd {
             self.luajit_command(command)?;
         }
         self.make_host(spec, thread);
-        let has_legacy = spec.version.starts_with("1.0");
-        for (name, source) in CHUNKS.into_iter().filter(|one| has_legacy || one.0 != LEGACY) {
-            let is_first = name == CHUNKS[0].0;
+        for (place, chunk) in common.chunks.api.iter().enumerate() {
+            let is_first = place == 0;
             let [task, api] = self.host.addresses();
-            self.run(name, source.as_bytes(), |raw| {
+            self.run(chunk, |raw| {
                 // SAFETY: there is room for four values on a stack that is nearly empty.
                 unsafe {
                     if is_first {
@@ -124,7 +104,7 @@ impl State {
                 if is_first { 4 } else { 1 }
             })?;
         }
-        self.preload();
+        self.preload(&common.chunks.modules);
         for (name, value) in &spec.globals {
             let name = CString::new(name.as_str()).unwrap_or_default();
             // SAFETY: the state is open, and the value is taken off.
@@ -168,16 +148,14 @@ impl State {
     }
 
     /// Our modules are found behind those of the user, so that a file of the same name wins.
-    fn preload(&mut self) {
+    fn preload(&mut self, modules: &[(CString, Chunk)]) {
         let raw = self.raw;
-        for (name, source) in MODULES {
-            let chunk = CString::new(format!("={name}.lua")).expect("no zero byte");
-            let name = CString::new(name).expect("no zero byte");
-            // SAFETY: as above; the text outlives the call, which copies it.
+        for (name, Chunk { name: chunk, code }) in modules {
+            // SAFETY: as above; the code outlives the call, which copies it.
             unsafe {
                 lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, c"package".as_ptr());
                 lua::lua_getfield(raw, -1, c"preload".as_ptr());
-                lua::luaL_loadbuffer(raw, source.as_ptr().cast(), source.len(), chunk.as_ptr());
+                lua::luaL_loadbuffer(raw, code.as_ptr().cast(), code.len(), chunk.as_ptr());
                 lua::lua_setfield(raw, -2, name.as_ptr());
                 lua::lua_settop(raw, 0);
             }
@@ -205,35 +183,26 @@ impl State {
             "opt" => format!("require('jit.opt').start({rest:?})"),
             _ => format!("require('jit.' .. {name:?}).start({rest:?})"),
         };
-        self.run("=luajit-cmd", source.as_bytes(), |_| 0)
+        self.run(&Chunk { name: c"=luajit-cmd".to_owned(), code: source.into_bytes() }, |_| 0)
     }
 
     /// Runs the top level of the script.
     ///
     /// # Errors
     /// What the script raised, or where its syntax is wrong.
-    pub(super) fn load(&mut self, name: &str, source: &[u8]) -> Result<(), String> {
-        // The first line of a program that is run by its name tells by whom.
-        let mut text = source.to_vec();
-        if text.starts_with(b"#") {
-            let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
-            text[..end].fill(b' ');
-        }
-        self.run(name, &text, |_| 0)
+    pub(super) fn load(&mut self, chunks: &Chunks) -> Result<(), String> {
+        self.run(&chunks.script, |_| 0)
     }
 
     fn run(
         &mut self,
-        name: &str,
-        source: &[u8],
+        Chunk { name, code }: &Chunk,
         push_arguments: impl FnOnce(*mut lua::lua_State) -> c_int,
     ) -> Result<(), String> {
-        let name = CString::new(name.replace('\0', "?")).expect("zero bytes were replaced");
         let raw = self.raw;
-        // SAFETY: the state is open; both texts outlive the call.
+        // SAFETY: the state is open; name and code outlive the call.
         unsafe {
-            let status =
-                lua::luaL_loadbuffer(raw, source.as_ptr().cast(), source.len(), name.as_ptr());
+            let status = lua::luaL_loadbuffer(raw, code.as_ptr().cast(), code.len(), name.as_ptr());
             if status != lua::LUA_OK {
                 return Err(take_error(raw));
             }

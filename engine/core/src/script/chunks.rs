@@ -1,0 +1,144 @@
+//! What every state of a script loads, compiled once: sysbench's API, our modules, and the script.
+//!
+//! Each of hundreds of threads has a state of its own, and to parse some 50 KB of Lua takes most of the time
+//! that it takes to make one. Bytecode is read instead; names, lines and locals for messages are in it.
+
+use crate::spec::ScriptSpec;
+use mlua_sys as lua;
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::slice;
+
+/// sysbench's API, chunk by chunk. Some errors repeat a chunk's name.
+const API: [(&str, &str); 5] = [
+    ("=prelude", include_str!("lua/prelude.lua")),
+    ("=sysbench", include_str!("lua/sysbench.lua")),
+    ("sysbench.cmdline.lua", include_str!("lua/sysbench.cmdline.lua")),
+    ("=sysbench.sql", include_str!("lua/sysbench.sql.lua")),
+    (LEGACY, include_str!("lua/legacy.lua")),
+];
+
+/// What sysbench 1.1 has no more.
+const LEGACY: &str = "=legacy";
+
+/// What scripts may `require` without a file.
+const MODULES: [(&str, &str); 6] = [
+    ("cpu", include_str!("lua/scripts/cpu.lua")),
+    ("oltp_common", include_str!("lua/oltp_common.lua")),
+    ("oltp_point_select", include_str!("lua/scripts/oltp_point_select.lua")),
+    ("oltp_read_only", include_str!("lua/scripts/oltp_read_only.lua")),
+    ("oltp_read_write", include_str!("lua/scripts/oltp_read_write.lua")),
+    ("oltp_write_only", include_str!("lua/scripts/oltp_write_only.lua")),
+];
+
+/// A chunk of Lua.
+pub(super) struct Chunk {
+    /// What messages call it.
+    pub(super) name: CString,
+    /// Its bytecode or its source, which LuaJIT tells apart.
+    pub(super) code: Vec<u8>,
+}
+
+/// All chunks of a script's states.
+pub(super) struct Chunks {
+    /// sysbench's API, in the order in which its parts are run.
+    pub(super) api: Vec<Chunk>,
+    /// What scripts may `require` without a file, by the name that they give.
+    pub(super) modules: Vec<(CString, Chunk)>,
+    pub(super) script: Chunk,
+}
+
+impl Chunks {
+    pub(super) fn of(spec: &ScriptSpec) -> Self {
+        let has_legacy = spec.version.starts_with("1.0");
+        let api = API.into_iter().filter(|(name, _)| has_legacy || *name != LEGACY);
+        // SAFETY: a state of our own, in which nothing runs; it is closed below.
+        let raw = unsafe { lua::luaL_newstate() };
+        let chunk = |name: &str, source: &[u8]| {
+            let name = c_string(name);
+            // SAFETY: the state is open, unless there was no memory for it.
+            let code = unsafe { compiled(raw, &name, source) };
+            Chunk { name, code }
+        };
+        let module = |(name, source): (&str, &str)| {
+            (c_string(name), chunk(&format!("={name}.lua"), source.as_bytes()))
+        };
+        let chunks = Self {
+            api: api.map(|(name, source)| chunk(name, source.as_bytes())).collect(),
+            modules: MODULES.into_iter().map(module).collect(),
+            script: chunk(&spec.chunk, &without_program(&spec.source)),
+        };
+        if !raw.is_null() {
+            // SAFETY: the state is open, and nothing refers to it.
+            unsafe { lua::lua_close(raw) };
+        }
+        chunks
+    }
+}
+
+fn c_string(name: &str) -> CString {
+    CString::new(name.replace('\0', "?")).expect("zero bytes were replaced")
+}
+
+/// The first line of a script that is run by its name tells by which program.
+fn without_program(source: &str) -> Vec<u8> {
+    let mut text = source.as_bytes().to_vec();
+    if text.starts_with(b"#") {
+        let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+        text[..end].fill(b' ');
+    }
+    text
+}
+
+/// The bytecode of a chunk; its source if it has a mistake, which is told when it is loaded.
+///
+/// # Safety
+/// The state is open, or null.
+unsafe fn compiled(raw: *mut lua::lua_State, name: &CStr, source: &[u8]) -> Vec<u8> {
+    if raw.is_null() {
+        return source.to_vec();
+    }
+    let mut code: Vec<u8> = Vec::new();
+    // SAFETY: the caller says so; the texts and the vector outlive the calls, and the stack is left empty.
+    unsafe {
+        let text = source.as_ptr().cast();
+        let loaded = lua::luaL_loadbuffer(raw, text, source.len(), name.as_ptr());
+        let is_compiled = loaded == lua::LUA_OK
+            && lua::lua_dump(raw, append, (&raw mut code).cast(), 0) == 0;
+        lua::lua_settop(raw, 0);
+        if is_compiled { code } else { source.to_vec() }
+    }
+}
+
+/// Appends a piece of bytecode.
+unsafe extern "C-unwind" fn append(
+    _: *mut lua::lua_State,
+    piece: *const c_void,
+    length: usize,
+    code: *mut c_void,
+) -> c_int {
+    // SAFETY: called by `lua_dump` only, with the vector that it was given.
+    unsafe {
+        let code: *mut Vec<u8> = code.cast();
+        (*code).extend_from_slice(slice::from_raw_parts(piece.cast(), length));
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_becomes_bytecode_unless_it_has_a_mistake() {
+        // SAFETY: a state of the test's own, which it closes.
+        unsafe {
+            let raw = lua::luaL_newstate();
+            for (name, source) in API.into_iter().chain(MODULES) {
+                let code = compiled(raw, c"=chunk", source.as_bytes());
+                assert!(code.starts_with(b"\x1bLJ"), "{name}");
+            }
+            assert_eq!(compiled(raw, c"=chunk", b"local 1"), b"local 1");
+            lua::lua_close(raw);
+        }
+    }
+}

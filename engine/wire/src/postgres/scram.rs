@@ -9,6 +9,7 @@ use hmac::{Hmac, Mac};
 use md5::Md5;
 use rsa::rand_core::{OsRng, RngCore};
 use sha2::{Digest, Sha256, Sha384, Sha512};
+use std::sync::{Mutex, PoisonError};
 
 /// The mechanism without a channel binding.
 pub const SCRAM: &str = "SCRAM-SHA-256";
@@ -206,12 +207,41 @@ fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// `Hi` of RFC 5802: PBKDF2 with one block.
+/// A salted password, and what it was made of.
+struct Salted {
+    password: Vec<u8>,
+    salt: Vec<u8>,
+    rounds: u32,
+    salted: [u8; 32],
+}
+
+/// The last one: all sessions of a run prove the same password with the same salt, and RFC 5802 lets a client
+/// keep what takes so many rounds.
+static LAST: Mutex<Option<Salted>> = Mutex::new(None);
+
 fn salted_password(password: &[u8], salt: &[u8], rounds: u32) -> [u8; 32] {
-    let mut block = hmac(password, &[salt, &1_u32.to_be_bytes()].concat());
+    // Locked until it is known: sessions that are opened together would all compute it.
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(one) = &*last
+        && (&one.password[..], &one.salt[..], one.rounds) == (password, salt, rounds)
+    {
+        return one.salted;
+    }
+    let salted = iterated(password, salt, rounds);
+    *last = Some(Salted { password: password.to_vec(), salt: salt.to_vec(), rounds, salted });
+    salted
+}
+
+/// `Hi` of RFC 5802: PBKDF2 with one block.
+fn iterated(password: &[u8], salt: &[u8], rounds: u32) -> [u8; 32] {
+    let keyed = Hmac::<Sha256>::new_from_slice(password).expect("HMAC takes keys of any length");
+    let mac = |text: &[u8]| -> [u8; 32] {
+        keyed.clone().chain_update(text).finalize().into_bytes().into()
+    };
+    let mut block = mac(&[salt, &1_u32.to_be_bytes()].concat());
     let mut sum = block;
     for _ in 1..rounds {
-        block = hmac(password, &block);
+        block = mac(&block);
         sum.iter_mut().zip(block).for_each(|(byte, other)| *byte ^= other);
     }
     sum
@@ -242,7 +272,10 @@ mod tests {
     #[test]
     fn a_salted_password_is_that_of_the_rfc() {
         let salt = STANDARD.decode("W22ZaJ0SNY7soEsUEjb6gQ==").expect("base64");
+        salted_password(b"pencil", &salt, 4095); // kept, and not taken for the next one
         let salted = salted_password(b"pencil", &salt, 4096);
+        assert_eq!(salted_password(b"pencil", &salt, 4096), salted);
+        assert_ne!(salted_password(b"pencils", &salt, 4096), salted);
         // From `ServerKey` and `StoredKey` as PostgreSQL stores them for this password and salt.
         let stored: [u8; 32] = Sha256::digest(hmac(&salted, b"Client Key")).into();
         assert_eq!(STANDARD.encode(stored), "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=");

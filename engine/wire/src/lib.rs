@@ -18,3 +18,35 @@ pub enum Parameter<'a> {
     /// A string, in the session's character set.
     Text(&'a [u8]),
 }
+
+/// Appends a number in decimal digits. Requests hold one for each parameter or two, and `write!` takes
+/// several times as long.
+pub fn decimal(out: &mut Vec<u8>, number: i64) {
+    let mut digits = [0; 20];
+    let (mut start, mut rest) = (digits.len(), number.unsigned_abs());
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        start -= 1;
+        digits[start] = b'-';
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_number_has_its_digits() {
+        for number in [0, 7, -7, 10, 4_294_967_295, -1_234_567_890, i64::MIN, i64::MAX] {
+            let mut out = b"=".to_vec();
+            super::decimal(&mut out, number);
+            assert_eq!(out, format!("={number}").as_bytes());
+        }
+    }
+}

@@ -4,10 +4,10 @@ use super::task::Bound;
 use crate::driver::Driver;
 use crate::session::{PostgresSession, Refusal, Session};
 use crate::workload::event::Reply;
-use dbdyno_wire::Parameter;
 use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::Summary;
 use dbdyno_wire::postgres::message;
+use dbdyno_wire::{Parameter, decimal};
 use std::io::Write as _;
 
 /// A session of a script, whichever protocol it speaks.
@@ -110,9 +110,7 @@ pub(super) fn with_literals<'a>(
         match (byte, if byte == b'?' { values.next() } else { None }) {
             (_, None) => out.push(byte),
             (_, Some(Bound::Null)) => out.extend_from_slice(b"NULL"),
-            (_, Some(Bound::Integer(number))) => {
-                write!(out, "{number}").expect("writing to memory does not fail");
-            }
+            (_, Some(Bound::Integer(number))) => decimal(&mut out, number),
             (_, Some(Bound::Real(number))) => {
                 write!(out, "{number:.6}").expect("writing to memory does not fail");
             }

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use super::StatementText;
 use crate::driver::Driver;
 use crate::workload::event::{Event, Reply, StatementKind};
-use dbdyno_wire::Parameter;
 use dbdyno_wire::mysql::command::statement_execute;
 use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
 use dbdyno_wire::postgres::message;
+use dbdyno_wire::{Parameter, decimal};
 
 /// The command code of a text query.
 const COM_QUERY: u8 = 0x03;
@@ -138,9 +138,7 @@ fn write_literal(parameter: Parameter<'_>, out: &mut Vec<u8>) {
         Parameter::Double(number) => {
             write!(out, "{number}").expect("writing to memory does not fail");
         }
-        Parameter::BigInt(number) => {
-            write!(out, "{number}").expect("writing to memory does not fail");
-        }
+        Parameter::BigInt(number) => decimal(out, number),
         Parameter::Text(text) => {
             out.push(b'\'');
             out.extend_from_slice(text);

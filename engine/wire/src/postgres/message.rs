@@ -3,7 +3,7 @@
 //! Writers append to the caller's buffer. What belongs together is one request: [`execution`] binds, runs and
 //! ends with a Sync, so a prepared statement costs one packet each way.
 
-use crate::Parameter;
+use crate::{Parameter, decimal};
 use std::fmt;
 use std::io::Write as _;
 
@@ -96,7 +96,9 @@ pub fn end_query(out: &mut Vec<u8>, start: usize) {
 
 /// Appends the name of statement `id`.
 fn name(out: &mut Vec<u8>, id: u32) {
-    write!(out, "s{id}\0").expect("memory takes it");
+    out.push(b's');
+    decimal(out, id.into());
+    out.push(0);
 }
 
 /// Appends a whole request that prepares `sql` as statement `id`; the server finds out the types of its
@@ -134,7 +136,7 @@ fn value(out: &mut Vec<u8>, parameter: &Parameter<'_>) {
             out[start..].copy_from_slice(&u32::MAX.to_be_bytes());
             return;
         }
-        Parameter::BigInt(number) => write!(out, "{number}").expect("memory takes it"),
+        Parameter::BigInt(number) => decimal(out, *number),
         Parameter::Double(number) => write!(out, "{number}").expect("memory takes it"),
         Parameter::Text(text) => out.extend_from_slice(text),
     }

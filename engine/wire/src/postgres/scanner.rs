@@ -205,13 +205,13 @@ impl Scanner {
         let tag = payload.strip_suffix(&[0]).unwrap_or(payload);
         let mut words = tag.split(|&byte| byte == b' ');
         let name = words.next().unwrap_or_default();
-        let count = words.next_back().and_then(|word| str::from_utf8(word).ok()?.parse().ok());
         match name {
             b"SELECT" | b"FETCH" | b"SHOW" => {
                 self.summary.columns = self.summary.columns.max(1);
             }
             _ => {
-                let changed = count.unwrap_or(0_u64);
+                let count = words.next_back().and_then(|word| str::from_utf8(word).ok());
+                let changed = count.and_then(|word| word.parse().ok()).unwrap_or(0_u64);
                 self.summary.affected_rows = self.summary.affected_rows.saturating_add(changed);
                 if self.summary.rows == 0 {
                     self.summary.columns = 0;

@@ -232,12 +232,10 @@ impl Connection {
     /// When the bytes are no reply of the protocol, or nothing was asked.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
-        if let Some(script) = &mut self.script {
-            return feed_through(&mut self.link, &mut self.replies, script.kept(), bytes);
-        }
-        match &mut self.link {
-            Link::Plain => self.replies.feed(bytes),
-            link => feed_through(link, &mut self.replies, None, bytes),
+        let kept = self.script.as_mut().and_then(|script| script.kept());
+        match (&mut self.link, kept) {
+            (Link::Plain, None) => self.replies.feed(bytes),
+            (link, kept) => feed_through(link, &mut self.replies, kept, bytes),
         }
     }
 

@@ -95,6 +95,15 @@ def test_statements_are_what_is_neither_event_nor_lag():
     assert [*totals.statements()] == ["begin", "inserts"]
 
 
+def test_a_histogram_that_nobody_asks_for_is_not_decoded():
+    one = interval(0, [MS])
+    one["histograms"]["begin"] = "nohistograms"
+    totals = Totals.of([one])
+    assert totals.latency_ms(Percentile.of(95.0)) == 1.0
+    with pytest.raises(ValueError, match="not an HDR V2 histogram"):
+        totals.statements()
+
+
 def test_the_mean_of_a_histogram_is_that_of_its_size_classes():
     histogram = Histogram()
     assert mean_ns(histogram) == 0.0

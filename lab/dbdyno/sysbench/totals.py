@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binascii import a2b_base64
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dbdyno._engine import Histogram
@@ -18,6 +18,34 @@ _AT_THE_END = ("backlog", "in_flight")
 _NS_PER_MS = 1e6
 
 
+class Histograms(Mapping[str, Histogram]):
+    """Histograms by name, each merged over all intervals.
+
+    They are decoded when they are asked for: a report needs one of a dozen.
+    """
+
+    def __init__(self, intervals: Sequence[Mapping[str, Any]]) -> None:
+        self._encoded: dict[str, list[str]] = {}
+        self._merged: dict[str, Histogram] = {}
+        for interval in intervals:
+            for name, text in interval["histograms"].items():
+                self._encoded.setdefault(name, []).append(text)
+
+    def __getitem__(self, name: str) -> Histogram:
+        if name not in self._merged:
+            merged, *others = (Histogram.decode(a2b_base64(text)) for text in self._encoded[name])
+            for other in others:
+                merged.add(other)
+            self._merged[name] = merged
+        return self._merged[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._encoded)
+
+    def __len__(self) -> int:
+        return len(self._encoded)
+
+
 class Totals(NamedTuple):
     """Intervals merged; those of the warm-up are left out.
 
@@ -29,7 +57,7 @@ class Totals(NamedTuple):
         arrivals: events that fell due; 0 without a rate.
         backlog, in_flight: events due but not begun, and running, at the end.
         silence_ns_max: longest stretch without an answer while events were in flight.
-        histograms: by name, each merged.
+        histograms: by name.
     """
 
     seconds: float
@@ -49,7 +77,7 @@ class Totals(NamedTuple):
     latency_ns_sum: int
     latency_ns_min: int
     latency_ns_max: int
-    histograms: dict[str, Histogram]
+    histograms: Histograms
 
     @classmethod
     def of(cls, intervals: Sequence[Mapping[str, Any]]) -> Totals:
@@ -59,7 +87,7 @@ class Totals(NamedTuple):
         return cls(
             seconds=max((one["end_s"] for one in counted), default=0.0) - start_s,
             errors=_errors(counted),
-            histograms=_histograms(counted),
+            histograms=Histograms(counted),
             **{name: _merged(name, counted) for name in _COUNTS},
         )
 
@@ -125,15 +153,3 @@ def _errors(intervals: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         merged.update(interval["errors"])
     # Numbers in their order, then SQLSTATEs; those of PostgreSQL may be all digits, and are longer.
     return dict(sorted(merged.items(), key=lambda item: (len(item[0]), item[0])))
-
-
-def _histograms(intervals: Sequence[Mapping[str, Any]]) -> dict[str, Histogram]:
-    merged: dict[str, Histogram] = {}
-    for interval in intervals:
-        for name, text in interval["histograms"].items():
-            histogram = Histogram.decode(a2b_base64(text))
-            if name in merged:
-                merged[name].add(histogram)
-            else:
-                merged[name] = histogram
-    return merged

@@ -27,7 +27,7 @@ from dbdyno.sysbench.target import (
 _ARRIVALS = ("poisson", "uniform")
 _PLACEMENTS = ("normal", "batch")
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
-_PAUSE = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?", re.ASCII)
+_PAUSE = rf"(?a)({_NUMBER})(?:-({_NUMBER}))?"
 
 
 class Pace(NamedTuple):
@@ -78,7 +78,9 @@ class Pace(NamedTuple):
 
 
 def _think_time_ms(text: str) -> tuple[float, float]:
-    match = _PAUSE.fullmatch(text or "0")
+    if text in ("", "0"):
+        return (0.0, 0.0)
+    match = re.fullmatch(_PAUSE, text)
     least = float(match[1]) if match else 0.0
     most = float(match[2]) if match and match[2] else least
     if match is None or most < least:
@@ -91,7 +93,7 @@ def _think_time_ms(text: str) -> tuple[float, float]:
 
 VERBOSITY_MAX = 5
 _DRAIN_S_MIN = 0.001
-_GRACE = re.compile(r"([0-9]{1,9})(%?)", re.ASCII)
+_GRACE = r"(?a)([0-9]{1,9})(%?)"
 
 
 def _placement(text: str) -> str:
@@ -184,7 +186,7 @@ def _forced_shutdown_s(values: Values, time_s: int) -> float | None:
     if not values.was_typed("forced-shutdown") or values.text("forced-shutdown") == "off":
         return None
     text = values.text("forced-shutdown") or "5%"
-    match = _GRACE.fullmatch(text)
+    match = re.fullmatch(_GRACE, text)
     if match is None:
         raise fatal(f"Invalid value for --forced-shutdown: '{text}'")
     if not time_s:

@@ -26,14 +26,18 @@ def test_booleans(raw, value):
 
 @pytest.mark.parametrize(
     ("raw", "value"),
-    [("", 0), ("7", 7), (" +7", 7), ("-7", -7), ("1K", None), ("1e3", None), ("2147483648", None)],
+    [
+        *[("", 0), ("7", 7), (" +7", 7), ("-7", -7), ("1K", None), ("1e3", None), ("+", None)],
+        *[("+-7", None), ("7 ", None), ("\u0667", None), ("2147483648", None)],
+    ],
 )
 def test_integers(raw, value):
     assert integer(raw) == value
 
 
 @pytest.mark.parametrize(
-    ("raw", "value"), [("64K", 65536), ("2mb", 2 << 20), ("1x", 0), ("K", 0), (None, 0)]
+    ("raw", "value"),
+    [("5", 5), ("64K", 65536), ("2mb", 2 << 20), ("1x", 0), ("K", 0), ("1" * 21, 0), (None, 0)],
 )
 def test_sizes(raw, value):
     assert size(raw) == value
@@ -41,7 +45,10 @@ def test_sizes(raw, value):
 
 @pytest.mark.parametrize(
     ("raw", "value"),
-    [("10k", 10), ("1M", 1), ("1e6", 1e6), ("0x10", 16), ("abc", 0), (".5", 0.5), (None, 0)],
+    [
+        *[("10k", 10), ("1M", 1), ("1e6", 1e6), ("0x10", 16), ("abc", 0), (".5", 0.5), (None, 0)],
+        *[("7", 7), ("1.5.2", 1.5), (".", 0), ("\u0667", 0)],
+    ],
 )
 def test_numbers_stop_where_strtod_stops(raw, value):
     assert number(raw) == value

@@ -183,7 +183,7 @@ def _suggestion(name: str, table: Mapping[str, Option]) -> list[str]:
 # a name are cut off (sysbench looks for an option called ``threads ``), and a file that cannot be
 # read ends the program (sysbench goes on with the defaults).
 
-_PART = re.compile(r"""[\s,]*(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain>[^\s,'"]+))""")
+_PART = r"""[\s,]*(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain>[^\s,'"]+))"""
 
 
 class Setting(NamedTuple):
@@ -234,7 +234,7 @@ def _parts(value: str, place: str) -> tuple[str, ...]:
         rest = value[at:].lstrip(" \t,")
         if not rest or rest.startswith("#"):
             break
-        match = _PART.match(value, at)
+        match = re.compile(_PART).match(value, at)
         if match is None:
             raise argument_error(f"unexpected EOL on line {place.rpartition(' ')[2]} ({place})")
         parts.append(next(part for part in match.groups() if part is not None))

@@ -18,7 +18,7 @@ _UNREPORTED_INTERVAL_S = 60
 _MACHINE_INTERVAL_S = 1
 _CHECKPOINTS_MAX = 256
 _US_PER_S = 1_000_000
-_PERCENTILE = re.compile(r"\+?([0-9]{1,9}(?:\.[0-9]{1,4})?)", re.ASCII)
+_PERCENTILE = r"(?a)\+?([0-9]{1,9}(?:\.[0-9]{1,4})?)"
 
 
 class Percentile(NamedTuple):
@@ -143,7 +143,7 @@ def _percentiles(values: Values) -> tuple[Percentile, ...]:
     numbers = []
     items = values.items("percentile")
     for item in items:
-        match = _PERCENTILE.fullmatch(item.strip())
+        match = re.fullmatch(_PERCENTILE, item.strip())
         if match is None and not re.fullmatch(r"-[0-9.]{1,9}", item.strip(), re.ASCII):
             raise argument_error(f"Invalid value for the 'percentile' option: '{item}'")
         number = float(match[1]) if match else -1.0

@@ -14,15 +14,16 @@ Kind = Literal["BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE"]
 
 _TRUE = frozenset({None, "on", "true", "1"})
 _FALSE = frozenset({"off", "false", "0"})
-_INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
-_SIZE = re.compile(r"([0-9]+)(.?)", re.DOTALL)
+_BLANKS = " \t\n\v\f\r"
+_DIGITS = "0123456789"
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_HEX_NUMBER = re.compile(
+# Not compiled at each start: `_is_plain` is what nearly all numbers are.
+_HEX_NUMBER = (
     r"[ \t\n\v\f\r]*([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?)"
 )
-_NUMBER = re.compile(
-    r"[ \t\n\v\f\r]*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan))",
-    re.IGNORECASE,
+_NUMBER = (
+    r"(?i)[ \t\n\v\f\r]*"
+    r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan))"
 )
 
 
@@ -51,36 +52,46 @@ def integer(raw: str | None) -> int | None:
     """`strtol` over the whole text within 32 bits; empty is 0; None when it is no integer."""
     if not raw:
         return 0
-    match = _INTEGER.fullmatch(raw)
-    if match is None or len(raw) > 64:
+    text = raw.lstrip(_BLANKS)
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if len(raw) > 64 or not digits or digits.strip(_DIGITS):
         return None
-    number = int(match[1])
+    number = int(text)
     return number if -(2**31) <= number < 2**31 else None
 
 
 def size(raw: str | None) -> int:
     """Digits and one of K, M, G, T (1024-based, the rest is ignored); anything else is 0."""
-    match = _SIZE.match(raw or "")
-    if match is None or len(match[1]) > 20:
+    text = raw or ""
+    unit = text.lstrip(_DIGITS)
+    digits = text.removesuffix(unit)
+    if not 0 < len(digits) <= 20:
         return 0
-    return int(match[1]) * _SIZE_UNITS.get(match[2].lower(), 0)
+    return int(digits) * _SIZE_UNITS.get(unit[:1].lower(), 0)
 
 
 def number(raw: str | None) -> float:
     """`strtod` without any error check: the longest number the text begins with, or 0."""
     text = raw or ""
-    if match := _HEX_NUMBER.match(text):
+    if _is_plain(text):
+        return float(text)
+    if match := re.match(_HEX_NUMBER, text):
         try:
             return float.fromhex(match[1])
         except OverflowError:
             return float("inf")
-    match = _NUMBER.match(text)
+    match = re.match(_NUMBER, text)
     return float(match[1]) if match else 0.0
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is digits with one point at most."""
+    return text.isascii() and text.replace(".", "", 1).isdigit()
 
 
 def is_whole_number_text(raw: str) -> bool:
     """Whether `strtod` takes all of the text; if not, sysbench drops the rest without a word."""
-    return bool(_HEX_NUMBER.fullmatch(raw) or _NUMBER.fullmatch(raw))
+    return _is_plain(raw) or any(re.fullmatch(one, raw) for one in (_HEX_NUMBER, _NUMBER))
 
 
 def items(raw: str | None) -> tuple[str, ...]:

@@ -18,7 +18,10 @@ from dbdyno.sysbench.options.values import Values
 
 MS = 1_000_000
 GOLDEN = Path(__file__).parents[1] / "golden"
-ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
+ENTRY = (
+    "import sys; from dbdyno.__main__ import main; sys.argv.insert(1, 'sysbench'); sys.exit(main())"
+)
+"""The whole program, which ends as it does for its users."""
 Ended = subprocess.CompletedProcess[str]
 Shell = Callable[..., Ended]
 """Runs a line of the persona, as the fixture `shell` does."""

@@ -1,7 +1,7 @@
 //! What every state of a script loads, compiled once: sysbench's API, our modules, and the script.
 //!
-//! Each of hundreds of threads has a state of its own, and to parse some 50 KB of Lua takes most of the time
-//! that it takes to make one. Bytecode is read instead; names, lines and locals for messages are in it.
+//! Each of hundreds of threads has a state of its own, for which some 50 KB of Lua would be parsed again.
+//! Bytecode is read instead; names, lines and locals for messages are in it.
 
 use crate::spec::ScriptSpec;
 use mlua_sys as lua;

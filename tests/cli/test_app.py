@@ -19,7 +19,7 @@ from dbdyno.store.store import Store
 from support import making
 from support.source import ROOT
 
-COMMANDS = ["compare", "run", "report", "export", "serve", "workloads", "servers", "sysbench"]
+COMMANDS = ["compare", "run", "report", "export", "serve", "workload", "servers", "sysbench"]
 
 
 def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -75,7 +75,7 @@ def test_version_names_both_halves(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_workloads_are_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run("workloads", capsys=capsys)
+    status, out, err = run("workload", "list", capsys=capsys)
     assert (status, err) == (0, "")
     assert "oltp_read_write" in out.splitlines()
 
@@ -281,7 +281,7 @@ def test_every_command_says_what_it_is_for() -> None:
     assert [c for c in app.app.registered_commands if not (c.callback and c.callback.__doc__)] == []
 
 
-@pytest.mark.parametrize("command", [["workloads"], ["sysbench", "--help"]])
+@pytest.mark.parametrize("command", [["workload", "list"], ["sysbench", "--help"]])
 def test_a_full_disk_behind_stdout_is_told_without_a_traceback(command: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

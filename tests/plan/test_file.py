@@ -234,6 +234,9 @@ def test_deep_nesting_is_refused():
     assert mistakes("[" * 600) == ["YAML: is nested too deeply"]
 
 
+GONE = "file: cannot be read: No such file or directory"
+
+
 def test_a_file_too_large_or_not_text_or_not_there(tmp_path):
     large, binary = tmp_path / "large.yaml", tmp_path / "binary.yaml"
     large.write_text(LEAST + "#" * file.BYTES_MAX)
@@ -241,7 +244,8 @@ def test_a_file_too_large_or_not_text_or_not_there(tmp_path):
     for path, message in (
         (large, "file: is larger than 1000000 bytes"),
         (binary, "file: is not UTF-8: byte 7 cannot be read"),
-        (tmp_path / "none.yaml", "file: cannot be read: No such file or directory"),
+        (tmp_path / "none.yaml", f"{GONE}; `dbdyno compare` needs no plan file"),
+        (tmp_path / "larg.yml", f"{GONE}; did you mean {large}?"),
         (tmp_path, "file: cannot be read: Is a directory"),
     ):
         with pytest.raises(PlanError) as caught:

@@ -258,12 +258,6 @@ app.command("certify")(prove.prove_generator)
 app.command("prove-durability")(prove.prove_durability)
 
 
-@app.command()
-def workloads() -> None:
-    """List the built-in workloads."""
-    sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
-
-
 @app.command(
     "sysbench",
     add_help_option=False,

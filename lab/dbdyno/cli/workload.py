@@ -1,4 +1,4 @@
-"""`dbdyno workload`: a template is checked, and ten of its events are tried on a real server."""
+"""`dbdyno workload`: the built-in ones; a template is checked, and ten of its events are tried."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan, label_of
 from dbdyno.plan.template import Template, lua, read, text_of
-from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.plan.workload import WorkloadPlan, known_workloads
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.reference import is_endpoint
 
-app = typer.Typer(help="Check and try a workload that is written as YAML.", no_args_is_help=True)
+app = typer.Typer(help="List, check and try workloads.", no_args_is_help=True)
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A template (YAML).")]
+
+
+@app.command("list")
+def list_built_in() -> None:
+    """List the built-in workloads."""
+    sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
 
 
 @app.command()

@@ -33,6 +33,7 @@ import json
 import re
 from collections.abc import Callable, Collection
 from copy import deepcopy
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -194,8 +195,17 @@ def _text(path: Path) -> str:
         message = f"is not UTF-8: byte {error.start} cannot be read"
         raise PlanError(str(path), [PlanMistake("file", message)]) from error
     except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
+        tip = _in_its_place(path) if isinstance(error, FileNotFoundError) else ""
+        message = f"cannot be read: {error.strerror or error}{tip}"
         raise PlanError(str(path), [PlanMistake("file", message)]) from error
+
+
+def _in_its_place(path: Path) -> str:
+    """What to try instead of a file that is not there."""
+    there = {one.stem: one for one in path.parent.glob("*.y*ml")}
+    if near := get_close_matches(path.stem, there, n=1):
+        return f"; did you mean {there[near[0]]}?"
+    return "; `dbdyno compare` needs no plan file"
 
 
 # The JSON schema of plan files, for editors: completion, help, and marked mistakes. It is made from

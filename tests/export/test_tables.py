@@ -88,7 +88,8 @@ def row(columns: tables.Columns, place: int = 0) -> dict[str, Any]:
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
     steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
-    seen = making.measurement().model_copy(update={"procedure": steps})
+    seen = making.with_kinds(making.measurement(), {"read": 1.0})
+    seen = seen.model_copy(update={"procedure": steps})
     server = seen.server.model_copy(update={"replication": {"commits_acknowledged": 12.0}})
     one = Attempt(seen.model_copy(update={"server": server}), State.SOUND)
     made = tables.ROWS_BY_TABLE[table.name](one, [one.measurement])
@@ -123,6 +124,15 @@ def test_a_trial_is_one_row_of_totals() -> None:
 def test_a_trial_names_the_machine_of_a_fleet_that_ran_it() -> None:
     there = Attempt(making.changed(making.measurement(), machine="4f1c"), State.SOUND)
     assert [row(tables.trial(one, []))["machine"] for one in (there, attempt())] == ["4f1c", None]
+
+
+def test_kinds_of_events_have_their_own_rate_and_p95() -> None:
+    plain = making.measurement(tps=1000.0, latency_ms=8.0)
+    seen = making.with_kinds(plain, {"payment": 0.4, "rare": 0.001})
+    made = tables.event_kinds(Attempt(seen, State.SOUND), [])
+    assert (made["kind"], made["events"]) == (["payment", "rare"], [4_000, 10])
+    assert made["per_s"] == [400.0, 1.0]
+    assert made["latency_ms_p95"] == [pytest.approx(12.5, rel=0.05), None]
 
 
 def test_steps_and_the_way_to_a_steady_load_are_told() -> None:

@@ -11,8 +11,8 @@ from typing import Any, Final, get_args
 import polars
 
 from dbdyno.measurement.cost import COSTS, per_event, source_of
-from dbdyno.measurement.measurement import Measurement, merge_histograms
-from dbdyno.measurement.metric import BY_NAME, TABLE, Metric
+from dbdyno.measurement.measurement import Measurement, kinds_of, merge_histograms
+from dbdyno.measurement.metric import BY_NAME, KIND, TABLE, Metric, of_kind
 from dbdyno.measurement.parts import (
     DiskSample,
     Interval,
@@ -159,6 +159,16 @@ TRIALS: Final = TableDefinition(
         text("machine", "which one of a fleet ran it; empty for the one that began the run"),
     ),
 )
+EVENT_KINDS: Final = TableDefinition(
+    "event_kinds",
+    "one kind of event in the window, where a script or a template tells them apart",
+    (
+        text("kind", "as the script calls it, such as `new_order`"),
+        integer("events", "completed in the window"),
+        number("per_s", "1/s"),
+        number("latency_ms_p95", "p95, ms; empty with too few requests"),
+    ),
+)
 PROCEDURE: Final = TableDefinition(
     "procedure",
     "one thing done to the server before the trial",
@@ -261,6 +271,7 @@ COST_TABLE: Final = TableDefinition(
 )
 TABLES: Final = (
     TRIALS,
+    EVENT_KINDS,
     PROCEDURE,
     INTERVALS,
     WATCH,
@@ -314,6 +325,17 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
         "machine": seen.machine or None,
     }
     return {name: [value] for name, value in row.items()}
+
+
+def event_kinds(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
+    """One row for each kind of event that a script told apart; none of other workloads."""
+    seen = attempt.measurement
+    rows = []
+    for kind in kinds_of([seen]):
+        rate, p95 = map(seen.value, of_kind(kind))
+        events = seen.histogram(KIND + kind).count()
+        rows.append({"kind": kind, "events": events, "per_s": rate, "latency_ms_p95": p95})
+    return _columns(EVENT_KINDS, rows)
 
 
 def procedure(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
@@ -456,6 +478,7 @@ def _columns(table: TableDefinition, rows: Iterable[Mapping[str, Any]]) -> Colum
 
 ROWS_BY_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Columns]]] = {
     TRIALS.name: trial,
+    EVENT_KINDS.name: event_kinds,
     PROCEDURE.name: procedure,
     INTERVALS.name: intervals,
     WATCH.name: watch,

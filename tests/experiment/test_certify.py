@@ -25,7 +25,8 @@ def test_a_certificate_is_made_stored_and_found_again(
     heard: list[str] = []
     made = certify.certify(heard.append, window_s=0.3, probes=2)
     assert [text[:3] for text in heard] == ["1/4", "2/4", "3/4", "4/4"]
-    assert [one.connections for one in made.reached] == list(certify.CONNECTIONS)
+    asked = [(driver, count) for driver in ("mysql", "pgsql") for count in certify.CONNECTIONS]
+    assert [(one.driver, one.connections) for one in made.reached] == asked
     assert all(one.queries_per_s > 0 and one.cpu_us_per_query > 0 for one in made.reached)
     assert {one.question for one in made.answers} == set(QUESTIONS)
     assert all(one.truth > 0 and one.seen > 0 for one in made.answers)

@@ -21,7 +21,7 @@ from dbdyno.experiment import certify, durability
 from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, listed, name, say
-from dbdyno.measurement.certificate import LAG_MS_MAX, QUESTIONS, Certificate
+from dbdyno.measurement.certificate import LAG_MS_MAX, PRODUCTS, QUESTIONS, Certificate
 from dbdyno.measurement.parts import KilledServer
 from dbdyno.plan.systems import label_of
 from dbdyno.report.formats.stdout import Output, Result, render
@@ -172,6 +172,7 @@ class CertificateResult(Result):
         yield table(
             say("On a server that answers at once"),
             made.reached,
+            (say("Protocol"), lambda one: PRODUCTS[one.driver]),
             (numeric(say("Connections")), lambda one: one.connections),
             (numeric(say("Queries/s")), lambda one: number(one.queries_per_s, 0)),
             (

@@ -1,13 +1,13 @@
 """Tries the load generator on servers whose truth is known, and the machine beside it.
 
-    ceiling        on a server that answers at once, by connections
+    ceiling        on a server that answers at once, by protocol and connections
     punctuality    how late it sends at fixed rates, on the same server
     known answers  throughput and latency beside what the reference server planned
     noise          a fixed computation and synced writes, again and again; time stolen meanwhile
     differences    what comparisons of 5, 30 and 120 minutes can see, by how evenly it ran itself
 
 A measurement that misses a limit is made again, as something else may have run meanwhile: a
-generator that cannot do better misses it each time. It takes about a minute. The certificate lies
+generator that cannot do better misses it each time. It takes a good minute. The certificate lies
 in the cache folder, as it is the machine's; a run takes along what it says (`known`).
 """
 
@@ -47,6 +47,7 @@ from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import Costs, Rates, begun, scatter_of, smallest_difference
 from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.servers.base import MYSQL, PGSQL
 from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.programs.places import cache_folder, make_cache_folder
 
@@ -84,10 +85,14 @@ def certify(tell: Tell, window_s: float = WINDOW_S, probes: int = PROBES) -> Cer
     """
     folder = make_cache_folder()
     stolen, before = _stolen_s(), _all_s()
-    tell("1/4 how fast it is: a server that answers at once")
+    tell("1/4 how fast it is: a server that answers at once, in each protocol")
+    reached: list[Reached] = []
+    for driver in (MYSQL, PGSQL):
+        with responding(driver) as port:
+            nobody = _nobody(driver, port)
+            reached += [_reached(nobody, count, min(SHORT_S, window_s)) for count in CONNECTIONS]
     with responding() as port:
-        nobody = {"endpoint": {"host": LOOPBACK, "port": port}, **_LOGIN_OF_NOBODY}
-        reached = [_reached(nobody, count, min(SHORT_S, window_s)) for count in CONNECTIONS]
+        nobody = _nobody(MYSQL, port)
         tell("2/4 how late it sends at fixed rates")
         at_rates = [_tried(_punctuality, nobody, rate, window_s) for rate in RATES_PER_S]
         tell("3/4 how evenly it runs: starts, computing, synced writes")
@@ -135,7 +140,15 @@ def known() -> CertificateFacts:
         return CertificateFacts()
 
 
-_LOGIN_OF_NOBODY: Final = {"user": "load", "password": "", "database": "sbtest"}
+def _nobody(driver: str, port: int) -> dict[str, Any]:
+    """A login at a responder, which lets everybody in."""
+    return {
+        "driver": driver,
+        "endpoint": {"host": LOOPBACK, "port": port},
+        "user": "load",
+        "password": "",
+        "database": "sbtest",
+    }
 
 
 def _record(login: Mapping[str, Any], **asked: object) -> dict[str, Any]:
@@ -174,6 +187,7 @@ def _reached(login: Mapping[str, Any], connections: int, window_s: float) -> Rea
         connections=connections,
         queries_per_s=queries / seconds,
         cpu_us_per_query=record["measured"]["cpu_s"] / max(1, queries) * 1e6,
+        driver=login["driver"],
     )
 
 

@@ -320,7 +320,11 @@ class Generators:
             every,
             key=lambda one: (not one.failed, bool(one.digest), not one.changed, one.queries_per_s),
         )
-        return worst.model_copy(update={"queries_per_s": worst.queries_per_s * self.count})
+        together = {
+            "queries_per_s": worst.queries_per_s * self.count,
+            "pgsql_queries_per_s": worst.pgsql_queries_per_s * self.count,
+        }
+        return worst.model_copy(update=together)
 
 
 class FleetEngine(Engine):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Annotated, Final
 
 from dbdyno.language.words import Said, Text, say
-from dbdyno.measurement.parts import Noun
+from dbdyno.measurement.parts import IF_KNOWN, Noun
 
 THROUGHPUT_ERROR_MAX: Final = 0.02
 LATENCY_ERROR_MAX: Final = 0.05
@@ -34,6 +34,8 @@ FEATURES: Final = (
 )
 """Of the environment; where one of them differs, it is another machine or another generator."""
 
+PRODUCTS: Final[Mapping[str, str]] = {"mysql": "MySQL", "pgsql": "PostgreSQL"}
+"""Whose protocol each of the engine's drivers speaks."""
 QUESTIONS: Final[Mapping[str, Said]] = {
     "saturated": say("four workers of 10 ms, asked by 8 connections"),
     "exponential": say("exponential service of 10 ms, 8 connections"),
@@ -48,11 +50,13 @@ class Reached(Noun):
 
     Attributes:
         cpu_us_per_query: of the generator.
+        driver: the server's, one of `PRODUCTS`.
     """
 
     connections: int
     queries_per_s: float
     cpu_us_per_query: float
+    driver: str = "mysql"
 
 
 class Punctuality(Noun):
@@ -163,10 +167,14 @@ class Certificate(Noun):
             digest=self.digest,
             made_at=self.made_at,
             changed=tuple(name for name in FEATURES if self.machine.get(name) != machine.get(name)),
-            queries_per_s=max((one.queries_per_s for one in self.reached), default=0.0),
+            queries_per_s=self._most("mysql"),
+            pgsql_queries_per_s=self._most("pgsql"),
             wrong=tuple(one for one in self.answers if not one.holds),
             late=tuple(one for one in self.punctuality if not one.holds),
         )
+
+    def _most(self, driver: str) -> float:
+        return max((one.queries_per_s for one in self.reached if one.driver == driver), default=0.0)
 
 
 class CertificateFacts(Noun):
@@ -174,7 +182,8 @@ class CertificateFacts(Noun):
 
     Attributes:
         changed: features of the machine that are no longer those it was made with.
-        queries_per_s: the most that the generator reached.
+        queries_per_s, pgsql_queries_per_s: the most that the generator reached in MySQL's protocol,
+            and in PostgreSQL's; 0 where it was not tried.
         wrong, late: what did not pass.
     """
 
@@ -182,6 +191,7 @@ class CertificateFacts(Noun):
     made_at: str = ""
     changed: tuple[str, ...] = ()
     queries_per_s: float = 0.0
+    pgsql_queries_per_s: Annotated[float, IF_KNOWN] = 0.0
     wrong: tuple[KnownAnswer, ...] = ()
     late: tuple[Punctuality, ...] = ()
 

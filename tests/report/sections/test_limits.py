@@ -6,12 +6,14 @@ import pytest
 from tests.judge.test_controls import PLAN, whole
 
 from dbdyno.judge.judgement import judge
+from dbdyno.language.words import PARTED
 from dbdyno.report import document as report_document
 from dbdyno.report.parts import Section
-from dbdyno.report.sections.limits import limits, trust
+from dbdyno.report.sections.limits import certified, limits, trust
 from dbdyno.report.sections.method import how_measured
 from dbdyno.report.story import story_of
 from support import making
+from support.made_certificate import MACHINE, certificate
 from support.made_controls import outcome
 from support.made_run import Run, facts, run
 
@@ -138,3 +140,25 @@ def test_control_trials_are_in_the_order_of_trials_and_in_no_number_of_the_repor
     assert set(document["settings"]) == {making.A, making.B}
     assert [one["kind"] for one in document["controls"]] == ["same", "planted"]
     assert len(document["trials"]) == 20
+
+
+# The generator's certificate.
+
+
+def test_a_certificate_is_quoted_in_the_protocol_of_the_servers() -> None:
+    facts = certificate().facts(MACHINE)
+    mysql = making.changed(making.measurement(), certificate=facts)
+    pgsql = making.measurement(making.B, settings={"synchronous_commit": "on"})
+    pgsql = making.changed(pgsql, certificate=facts)
+    of_mysql = f"200{PARTED}000 queries/s in MySQL's protocol"
+    of_postgres = f"180{PARTED}000 queries/s in PostgreSQL's protocol"
+    for trials, most in (
+        ([mysql], of_mysql),
+        ([pgsql], of_postgres),
+        ([mysql, pgsql], f"{of_mysql}, {of_postgres}"),
+    ):
+        (said,) = certified(trials)
+        assert said.endswith(f", at most {most}: it passed.")
+    earlier = facts.model_copy(update={"pgsql_queries_per_s": 0.0})
+    (said,) = certified([making.changed(pgsql, certificate=earlier)])
+    assert said.endswith(f", at most {of_mysql}: it passed.")

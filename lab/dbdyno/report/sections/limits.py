@@ -1,4 +1,4 @@
-"""Limitations of a run, and how far its controls let it be trusted.
+"""Limitations of a run, and how far its controls and its generator's certificate let it be trusted.
 
 Each limitation is a sentence with its condition; those that hold for this run are printed.
 """
@@ -15,6 +15,7 @@ from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.measurement.certificate import PRODUCTS, CertificateFacts
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
@@ -328,4 +329,56 @@ def _share(share: Share) -> Text:
         part=share.count / share.total * 100,
         low=share.low * 100,
         high=share.high * 100,
+    )
+
+
+# The certificate of the machine's load generator (`dbdyno certify`).
+
+POSTGRES_ONLY: Final = "synchronous_commit"
+"""A setting by which a PostgreSQL is known."""
+
+
+def certified(measurements: Sequence[Measurement]) -> list[Text]:
+    """What the machine's certificate says; nothing of runs that did not look for one."""
+    facts = next((one.certificate for one in measurements if one.certificate), None)
+    if facts is None:
+        return []
+    if not facts.digest:
+        return [say("The generator has no certificate on this machine: `dbdyno certify` makes it.")]
+    quoted = say(
+        "certificate {digest} of {made}, at most {most}",
+        digest=facts.digest[:12],
+        made=facts.made_at,
+        most=_most(facts, measurements),
+    )
+    if facts.changed:
+        changed = listed(facts.changed)
+        return [
+            say(
+                "The generator's {quoted}; since then changed: {changed}. Run `dbdyno certify` "
+                "again.",
+                quoted=quoted,
+                changed=changed,
+            )
+        ]
+    if facts.failed:
+        return [say("The generator's {quoted}: it did not pass.", quoted=quoted)]
+    return [say("The generator's {quoted}: it passed.", quoted=quoted)]
+
+
+def _most(facts: CertificateFacts, measurements: Sequence[Measurement]) -> Text:
+    """What it reached in each protocol of the run's servers; in MySQL's for one not tried."""
+    rates = {"mysql": facts.queries_per_s, "pgsql": facts.pgsql_queries_per_s}
+    spoken = {
+        "pgsql" if rates["pgsql"] and POSTGRES_ONLY in one.server.settings else "mysql"
+        for one in measurements
+        if one.server.settings
+    }
+    return listed(
+        say(
+            "{rate} queries/s in {product}'s protocol",
+            rate=number(rates[driver], 0),
+            product=PRODUCTS[driver],
+        )
+        for driver in sorted(spoken or {"mysql"})
     )

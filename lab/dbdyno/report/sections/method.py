@@ -24,7 +24,7 @@ from dbdyno.plan.timed import FIRST_BLOCKS
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
-from dbdyno.report.sections.limits import limits
+from dbdyno.report.sections.limits import certified, limits
 
 P95 = BY_NAME["latency_ms_p95"]
 ROWS_OPEN_MAX = 60
@@ -122,7 +122,7 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
             distributions=distributions,
         ),
         *_placements(measurements),
-        *_certified(measurements),
+        *certified(measurements),
         *_loaded_anew(measurements),
     ]
 
@@ -144,34 +144,6 @@ def _placements(measurements: Sequence[Measurement]) -> list[Text]:
     return [
         say("Threads of the load generator ran as: {placements}.", placements=listed(ways, "; "))
     ]
-
-
-def _certified(measurements: Sequence[Measurement]) -> list[Text]:
-    """What the machine's certificate says; nothing of runs that did not look for one."""
-    facts = next((one.certificate for one in measurements if one.certificate), None)
-    if facts is None:
-        return []
-    if not facts.digest:
-        return [say("The generator has no certificate on this machine: `dbdyno certify` makes it.")]
-    quoted = say(
-        "certificate {digest} of {made}, at most {most} queries/s",
-        digest=facts.digest[:12],
-        made=facts.made_at,
-        most=number(facts.queries_per_s, 0),
-    )
-    if facts.changed:
-        changed = listed(facts.changed)
-        return [
-            say(
-                "The generator's {quoted}; since then changed: {changed}. Run `dbdyno certify` "
-                "again.",
-                quoted=quoted,
-                changed=changed,
-            )
-        ]
-    if facts.failed:
-        return [say("The generator's {quoted}: it did not pass.", quoted=quoted)]
-    return [say("The generator's {quoted}: it passed.", quoted=quoted)]
 
 
 def _loaded_anew(measurements: Sequence[Measurement]) -> list[Text]:

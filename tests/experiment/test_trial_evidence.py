@@ -12,7 +12,8 @@ import pytest
 from dbdyno.errors import Interrupted, ServerError
 from dbdyno.experiment import evidence, order, runner
 from dbdyno.experiment.watch import probe
-from dbdyno.plan.workload import known_workloads
+from dbdyno.plan.template import lua, read
+from dbdyno.plan.workload import WorkloadPlan, known_workloads
 from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
@@ -150,19 +151,74 @@ def test_versions_with_other_columns_tell_the_same(row, way):
     server = Server(row)
     plan = making.plan(workloads=("oltp_point_select",))
     assert evidence.explain_plans(plan, server) == {"point_selects": way}
-    assert server.asked == ["EXPLAIN SELECT c FROM `sbtest`.`sbtest1` WHERE id = 101"]
+    explain = "EXPLAIN SELECT c FROM `sbtest`.`sbtest1` WHERE id = 101"
+    assert server.asked == ["USE `sbtest`", explain]
 
 
 def test_each_kind_is_asked_once_for_all_workloads():
     server = Server(MYSQL)
     plan = making.plan(workloads=("oltp_read_write", "oltp_read_only", "oltp_delete"))
     taken = evidence.explain_plans(plan, server)
-    assert len(server.asked) == len(taken) == 8
+    assert len(server.asked) - 1 == len(taken) == 8
 
 
 @pytest.mark.parametrize("row", [(), ("one", "two")])
 def test_what_cannot_be_asked_or_read_is_left_out(row):
     assert evidence.explain_plans(making.plan(), Server(row)) == {}
+
+
+TEMPLATE = """
+tables:
+  jobs: {rows: 100, columns: {id: {type: BIGINT PRIMARY KEY, value: row}}}
+events:
+  take:
+    draw: {id: {zipfian: jobs}}
+    statements:
+      - SELECT id FROM jobs WHERE id = :id FOR UPDATE
+      - UPDATE jobs SET id = -id WHERE id = :id
+  drop:
+    statements:
+      - DELETE FROM jobs WHERE id < 0
+"""
+
+
+COSTLESS = "EXPLAIN (COSTS OFF)"
+
+
+class Refusing(Server):
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
+        answer = super().ask(sql)
+        if "UPDATE jobs" in sql:
+            raise ServerError("no such operator")
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("driver", "row", "ready", "explain", "way"),
+    [
+        ("mysql", WHOLE, "USE `sbtest`", "EXPLAIN", "ALL no index"),
+        ("pgsql", ("  ->  Seq Scan on jobs",), "SELECT 1", COSTLESS, "Seq Scan on jobs"),
+    ],
+)
+def test_each_statement_of_a_template_is_explained_and_none_of_a_script(
+    driver, row, ready, explain, way
+):
+    script = lua(read(TEMPLATE, "jobs.yaml"), "jobs.yaml")
+    workloads = (
+        WorkloadPlan(name="jobs.yaml", script=script),
+        WorkloadPlan(name="own.lua", script="function event() end"),
+    )
+    plan = making.plan().model_copy(update={"workloads": workloads})
+    server = Refusing(row, driver)
+    taken = evidence.explain_plans(plan, server)
+    assert taken == {"jobs.take.1": way, "jobs.drop.1": way}
+    assert server.asked == [
+        ready,
+        f"{explain} SELECT id FROM jobs WHERE id = 50 FOR UPDATE",
+        f"{explain} UPDATE jobs SET id = -id WHERE id = 50",
+        ready,
+        f"{explain} DELETE FROM jobs WHERE id < 0",
+    ]
 
 
 def test_workloads_are_those_of_the_engine():

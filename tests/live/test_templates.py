@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from dbdyno import _engine, api
+from dbdyno.experiment import evidence
 from dbdyno.experiment.data.dataset import quoted_table
 from dbdyno.experiment.engine.spec import script_spec
-from dbdyno.plan.template import lua, read
+from dbdyno.plan.template import examples, lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Server
 from support import making
@@ -65,6 +66,9 @@ def test_an_example_is_loaded_and_runs_twice_on_its_rows(server: Server, path: P
             record = does(server, workload, "run", 4)
             assert record["failure"] is None
             assert sum(one["events"] for one in record["intervals"]) > 50
+        plan = making.plan().model_copy(update={"workloads": (workload,)})
+        explained = evidence.explain_plans(plan, server)
+        assert list(explained) == [f"{path.stem}.{one}" for one in examples(workload.script or "")]
     finally:
         does(server, workload, "cleanup", 1)
 
@@ -97,3 +101,5 @@ def test_a_template_is_compared() -> None:
     assert {one.trial.cell.workload for one in measured} == {"timeseries"}
     assert {one.failure for one in measured} == {None}
     assert len({one.dataset for one in measured}) == 1
+    by_device = "ref points_1"
+    assert all(by_device in one.evidence.query_plans["timeseries.newest.1"] for one in measured)

@@ -10,7 +10,7 @@ import pytest
 from dbdyno import _engine
 from dbdyno.errors import PlanError
 from dbdyno.experiment.engine.spec import script_spec
-from dbdyno.plan.template import Template, lua, read, take_script
+from dbdyno.plan.template import Template, examples, lua, read, take_script
 from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, WorkloadPlan
 from dbdyno.servers.base import Credentials, Endpoint
 from support import making
@@ -154,6 +154,34 @@ def test_an_event_has_the_statements_that_it_says() -> None:
     intervals = record["intervals"]
     assert isinstance(intervals, list)
     assert sum(one["others"] for one in intervals) == 10 * (3 + 1 + 2)
+
+
+def test_statements_with_query_plans_are_told_with_values_from_the_middle() -> None:
+    made = template(
+        draw={
+            "id": {"uniform": "jobs"},
+            "low": {"uniform": [10, 20]},
+            "word": {"text": [2, 6]},
+            "code": {"format": "it's @#"},
+            "state": {"choice": ["new", "done"], "weights": [1, 9]},
+            "next": {"sequential": "jobs.id"},
+            "end": {"constant": 1.5},
+        },
+        statements=[
+            "SELECT id FROM jobs WHERE id = :id AND a::int > :low AND b = ':low'",
+            {"sql": "update jobs SET id = :next\nWHERE a = :word OR a = :code", "repeat": 2},
+            "INSERT INTO jobs VALUES (:next)",
+            "SELECT 1; DELETE FROM jobs",
+            "DELETE FROM jobs WHERE a = :state AND b < :end",
+            "SELECT id FROM jobs WHERE id = :id AND a::int > :low AND b = ':low'",
+        ],
+    )
+    assert examples(lua(made, "made.yaml")) == {
+        "one.1": "SELECT id FROM jobs WHERE id = 5 AND a::int > 15 AND b = ':low'",
+        "one.2": "update jobs SET id = 11 WHERE a = 'mmmm' OR a = 'it''s m5'",
+        "one.5": "DELETE FROM jobs WHERE a = 'done' AND b < 1.5",
+    }
+    assert examples("-- Statements with values: {") == examples("function event() end") == {}
 
 
 def test_what_a_template_says_reaches_lua_byte_for_byte() -> None:

@@ -34,6 +34,7 @@ from dbdyno.measurement.parts import DoubledThreads, Probe, ThreadsSlice, TrialE
 from dbdyno.plan.controls import directory_of
 from dbdyno.plan.pilot import PILOT
 from dbdyno.plan.plan import BLOCKS_MIN, Plan
+from dbdyno.plan.template import examples
 from dbdyno.servers import process, reference
 from dbdyno.servers.base import PGSQL, Instance, Server
 from dbdyno.stats.draw import draw
@@ -154,7 +155,8 @@ def _left(context: RunContext, server: Server) -> dict[str, object]:
 # Query plans: how a system executes each kind of statement of a workload, by its EXPLAIN.
 #
 # Versions that use other indexes or sorts do other work, and a report should say so. The statements
-# have the shape of the engine's with fixed numbers; EXPLAIN reads a handful of pages.
+# have the shape of the engine's with fixed numbers, or are a template's with values from the middle
+# of what it draws; EXPLAIN reads a handful of pages.
 
 
 RANGE: Final = "WHERE id BETWEEN 101 AND 200"
@@ -192,20 +194,35 @@ there are twelve columns. The last one always holds the remarks."""
 def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
     """The query plan of each kind of statement in the plan's workloads; empty where none is known.
 
-    Legacy and other workloads are not known here and have none.
+    Legacy and other workloads are not known here and have none, nor have scripts. A statement that
+    cannot be explained is left out.
     """
-    kinds = dict.fromkeys(kind for w in plan.workloads for kind in KINDS.get(w.name, ()))
-    names = table_names(plan)
-    if not kinds or not names:
+    statements = _statements(plan, server)
+    if not statements:
         return {}
-    table, is_postgres = dataset.quoted_table(server, names[0]), server.driver == PGSQL
+    is_postgres = server.driver == PGSQL
     explain, summary = ("EXPLAIN (COSTS OFF) ", _steps) if is_postgres else ("EXPLAIN ", _summary)
-    try:
-        rows = {kind: server.ask(explain + STATEMENTS[kind].format(table=table)) for kind in kinds}
-    except ServerError:
-        return {}
-    ways = {kind: summary(answer) for kind, answer in rows.items()}
+    ready = "SELECT 1" if is_postgres else f"USE `{server.database}`"
+    ways: dict[str, str] = {}
+    with suppress(ServerError):  # a server that is not ready either is asked no further
+        server.ask(ready)
+        for kind, sql in statements.items():
+            try:
+                ways[kind] = summary(server.ask(explain + sql))
+            except ServerError:
+                server.ask(ready)  # in the new session that follows a refusal
     return {kind: way for kind, way in ways.items() if way}
+
+
+def _statements(plan: Plan, server: Server) -> dict[str, str]:
+    """What is asked about: a statement for each kind of the engine's, and those of templates."""
+    kinds = dict.fromkeys(kind for w in plan.workloads for kind in KINDS.get(w.name, ()))
+    tables = [dataset.quoted_table(server, name) for name in table_names(plan)[:1]]
+    found = {kind: STATEMENTS[kind].format(table=table) for table in tables for kind in kinds}
+    for workload in plan.workloads:
+        for place, sql in examples(workload.script or "").items():
+            found[f"{workload.label}.{place}"] = sql
+    return found
 
 
 def _steps(rows: Iterable[tuple[str, ...]]) -> str:

@@ -27,8 +27,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
@@ -339,24 +340,93 @@ def _of_value(
 _RUNTIME: Final = FilePath(__file__).with_name("template.lua")
 _MIDDLE: Final = "-- TABLES AND EVENTS\n"
 _COUNTS: Final = "-- Statements of each event: "
+_EXAMPLES: Final = "-- Statements with values: "
 _AS_COUNTS: Final = TypeAdapter(dict[Name, Annotated[int, Field(ge=1)]])
+_AS_EXAMPLES: Final = TypeAdapter(dict[str, str])
+_EXPLAINABLE: Final = re.compile(r"(?:SELECT|UPDATE|DELETE|WITH)\b[^;]*;?", re.IGNORECASE)
+"""One statement with a query plan; PostgreSQL would execute a second one behind it."""
+EXAMPLES_MAX: Final = 50
+EXAMPLE_LENGTH_MAX: Final = 4_000
+EXAMPLE_LETTERS: Final = 20
+"""Letters of a made-up text; its length decides nothing."""
+Stated = TypeVar("Stated", int, str)
 
 
 def lua(template: Template, name: str) -> str:
     """The template as a Lua script in sysbench's language; `name` is its file's."""
     before, _, behind = _RUNTIME.read_text(encoding="utf-8").partition(_MIDDLE)
     counts = {name: event.statement_count() for name, event in template.events.items()}
-    head = [f"-- Made by dbdyno of the template {json.dumps(name)}.", _COUNTS + json.dumps(counts)]
+    head = [
+        f"-- Made by dbdyno of the template {json.dumps(name)}.",
+        _COUNTS + json.dumps(counts),
+        _EXAMPLES + json.dumps(_with_values(template)),
+    ]
     return "\n".join([*head, before, _tables(template), *_events(template), behind])
 
 
 def statement_counts(script: str) -> dict[str, int]:
     """Statements of each event of a script that `lua` made, by the event's name; else empty."""
-    for line in script.split("\n", 2)[:2]:
-        if line.startswith(_COUNTS):
+    return _stated(script, _COUNTS, _AS_COUNTS)
+
+
+def examples(script: str) -> dict[str, str]:
+    """Statements of a script that `lua` made which have query plans, with values in them.
+
+    By event and place in it (`take.2`); empty for other scripts.
+    """
+    return _stated(script, _EXAMPLES, _AS_EXAMPLES)
+
+
+def _stated(script: str, begin: str, shape: TypeAdapter[dict[str, Stated]]) -> dict[str, Stated]:
+    """What the script's head says behind these words."""
+    for line in script.split("\n", 3)[:3]:
+        if line.startswith(begin):
             with suppress(ValueError):
-                return _AS_COUNTS.validate_json(line.removeprefix(_COUNTS))
+                return shape.validate_json(line.removeprefix(begin))
     return {}
+
+
+def _with_values(template: Template) -> dict[str, str]:
+    """Each statement that has a query plan, once, by the first place where it stands."""
+    places: dict[str, str] = {}
+    for name, event in template.events.items():
+        values = {one: _literal(_example(value, template)) for one, value in event.draw.items()}
+        for number, statement in enumerate(event.statements, 1):
+            sql = _filled(statement.sql, values)
+            if _EXPLAINABLE.fullmatch(sql) and len(sql) <= EXAMPLE_LENGTH_MAX:
+                places.setdefault(sql, f"{name}.{number}")
+    return {place: sql for sql, place in islice(places.items(), EXAMPLES_MAX)}
+
+
+def _filled(sql: str, values: Mapping[str, str]) -> str:
+    """The SQL on one line, with these values in the places of their names."""
+    return " ".join(_SQL.sub(lambda match: values[match[1]] if match[1] else match[0], sql).split())
+
+
+def _example(value: Value, template: Template) -> Scalar:
+    """A value from the middle of what is drawn, or the likeliest of its choices."""
+    made = getattr(value, value.kind)
+    example: Scalar
+    match value.kind:
+        case "sequential":
+            example = template.tables[made.partition(".")[0]].rows + 1
+        case "text":
+            example = "m" * min(sum(made) // 2, EXAMPLE_LETTERS)
+        case "format":
+            example = made.replace("#", "5").replace("@", "m")
+        case "choice":
+            weights = value.weights or (1.0,)
+            example = made[weights.index(max(weights))]
+        case "constant":
+            example = made
+        case _:
+            example = sum(_ends(made, template.tables)) // 2
+    return example
+
+
+def _literal(value: Scalar) -> str:
+    """A value as SQL has it."""
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
 def _tables(template: Template) -> str:

@@ -7,6 +7,8 @@ from tests.judge.test_controls import PLAN, whole
 
 from dbdyno.judge.judgement import judge
 from dbdyno.language.words import PARTED
+from dbdyno.plan.template import lua, read
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report import document as report_document
 from dbdyno.report.parts import Section
 from dbdyno.report.sections.limits import certified, limits, trust
@@ -79,6 +81,19 @@ def test_it_is_said_on_how_many_loads_the_blocks_rest(
     assert limit in text
     method = str(how_measured(plan, made.measurements).parts)
     assert ("a load of its own of each system" in method) is covered
+
+
+def test_what_is_not_known_of_a_script_is_said_and_of_a_template_it_is_known() -> None:
+    made = lua(read("events: {look: {statements: [SELECT 1]}}", "shop.yaml"), "shop.yaml")
+    workloads = (
+        WorkloadPlan(name="mine.lua", script="function event() end"),
+        WorkloadPlan(name="shop.yaml", script=made),
+    )
+    plan = making.plan(blocks=3).model_copy(update={"workloads": workloads})
+    assert (
+        "What a script sends is known only as it runs: of mine neither statements per event nor "
+        "query plans were checked."
+    ) in limits(plan, [], judge([], plan), facts(plan))
 
 
 def test_limits_that_do_not_hold_are_not_claimed() -> None:

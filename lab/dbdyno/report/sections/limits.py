@@ -20,6 +20,7 @@ from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
 from dbdyno.plan.plan import BLOCKS_FEW, Plan, comparisons
+from dbdyno.plan.template import statement_counts
 from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.rows import State, attempts
@@ -34,12 +35,24 @@ def limits(
     """The limits that hold for this run, the gravest first."""
     yield from _of_record(plan, measurements, judgement, run)
     yield from _of_design(plan, measurements)
+    yield from _of_scripts(plan)
     yield from _of_place(plan, measurements)
     yield from _of_loops(plan)
     yield say(
         "Generated rows and queries are not your application; a difference here need not be the "
         "difference there."
     )
+
+
+def _of_scripts(plan: Plan) -> Iterator[Text]:
+    """Of what was made of a template the statements are known."""
+    scripts = [w.label for w in plan.workloads if w.script and not statement_counts(w.script)]
+    if scripts:
+        yield say(
+            "What a script sends is known only as it runs: of {scripts} neither statements per "
+            "event nor query plans were checked.",
+            scripts=listed(scripts),
+        )
 
 
 def _of_loops(plan: Plan) -> Iterator[Text]:

@@ -126,6 +126,18 @@ def test_who_waits_is_told_so_and_comes_second(tmp_path):
     assert told == ["waiting for another dbdyno that holds x.lock"]
 
 
+def test_who_waits_for_so_long_gives_up(tmp_path):
+    lock, told = tmp_path / "x.lock", []
+
+    def second():
+        with locked(lock, "x", told.append, patience_s=0.01):
+            pytest.fail("two hold it")
+
+    with locked(lock, "x"), pytest.raises(StoreError, match="x is being worked on by another"):
+        second()
+    assert told == ["waiting for another dbdyno that holds x.lock"]
+
+
 def test_asking_whether_a_lock_is_held_does_not_make_it_or_turn_a_taker_away(tmp_path):
     path = tmp_path / "r.lock"
     assert not is_locked(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import tempfile
 import time
@@ -126,16 +127,22 @@ def opened_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
 
 
 @contextmanager
-def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> Iterator[None]:
+def locked(
+    path: Path,
+    what: str,
+    wait: Callable[[str], None] | None = None,
+    patience_s: float = math.inf,
+) -> Iterator[None]:
     """Holds the lock file `path`, made if need be, for the length of the block.
 
     Args:
         what: what is locked, for the message: "run 20261121-…".
         wait: called with a message if another process holds the lock, which is then waited for;
             None to raise instead.
+        patience_s: how long it is waited for.
 
     Raises:
-        StoreError: another live process holds it, or the file cannot be written.
+        StoreError: another live process holds it still, or the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,16 +154,16 @@ def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> 
             hint="check the owner and the free space of its folder",
         ) from error
     try:
-        if not _taken(descriptor):
-            if wait is None:
+        if not _taken(descriptor, PROBE_S_MAX):  # `is_locked` may hold it for less than that
+            if wait is not None:
+                wait(f"waiting for another dbdyno that holds {path.name}")
+            if wait is None or not _taken(descriptor, patience_s):
                 raise StoreError(
                     f"{what} is being worked on by another dbdyno",
                     wanted="one lab at a time",
                     found=_holder_in_words(descriptor),
                     hint="wait until it ends, or stop it",
                 )
-            wait(f"waiting for another dbdyno that holds {path.name}")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
         now = datetime.now().astimezone().isoformat("T", "seconds")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "since": now}).encode(), 0)
@@ -189,16 +196,16 @@ def holder(path: Path) -> int | None:
         return None
 
 
-def _taken(descriptor: int) -> bool:
-    """Tries to take the lock, for a little longer than `is_locked` may hold it."""
-    ends = time.monotonic() + PROBE_S_MAX
+def _taken(descriptor: int, patience_s: float) -> bool:
+    """Tries to take the lock, for so long at most."""
+    ends = time.monotonic() + patience_s
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > ends:
                 return False
-            time.sleep(0.005)
+            time.sleep(min(0.05, patience_s / 20))
         else:
             return True
 

@@ -24,32 +24,43 @@ from dbdyno.experiment.data.dataset import (
 )
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.forecast import Forecast
+from dbdyno.plan.controls import control_system
 from dbdyno.plan.plan import DatasetPlan
-from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
 from support.fakes import FakeInstance, FakeServer, Progress, World
 
 
 def test_folders_are_short_and_safe_for_sockets(tmp_path):
-    system = SystemPlan(label="mariadb:11.4+some_very_long-label-of-a-user", reference="mariadb:11")
+    system = SystemPlan(label="a", reference="path:/opt/builds/mariadb-11.4+some_very_long_name")
     name = folder_of(tmp_path, making.plan(), system).name
     assert len(name) <= 33
     assert ":" not in name
 
 
-def test_a_folder_belongs_to_one_system_with_its_settings_and_dataset(tmp_path):
+def test_a_folder_belongs_to_all_that_decides_how_rows_are_laid_out(tmp_path):
     plan = making.plan()
-    one = SystemPlan(label="a", reference="mysql:8.0.15")
+    one = SystemPlan(label="a", reference="mysql:8.0.33")
     others = [
-        (plan, one.model_copy(update={"label": "b"})),
-        (plan, one.model_copy(update={"reference": "mysql:8.0.16"})),
+        (plan, one.model_copy(update={"reference": "mysql:8.0.31"})),
         (plan, one.model_copy(update={"settings": {"sync_binlog": 0}})),
+        (plan, one.model_copy(update={"topology": TopologyPlan(replicas=1)})),
         (plan.model_copy(update={"dataset": DatasetPlan(tables=9)}), one),
     ]
     folders = {folder_of(tmp_path, *which) for which in [(plan, one), *others]}
     assert len(folders) == 5
     assert folder_of(tmp_path, plan.model_copy(update={"title": "t"}), one) in folders
+    assert folder_of(tmp_path, plan, one.model_copy(update={"label": "b"})) in folders
+
+
+def test_systems_of_one_plan_that_are_alike_have_folders_of_their_own(tmp_path):
+    one, two = (SystemPlan(label=label, reference="mysql:8.0.15") for label in ("a", "b"))
+    plan = making.plan().model_copy(update={"systems": (one, two)})
+    own = [folder_of(tmp_path, plan, each) for each in (one, two, control_system(plan))]
+    assert len(set(own)) == 3
+    alone = making.plan().model_copy(update={"systems": (two,)})
+    assert [folder_of(tmp_path, alone, each) for each in (two, control_system(alone))] == own[:2]
 
 
 def test_loading_is_reported_in_steps(store):

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,10 +27,14 @@ from dbdyno.experiment.engine.spec import (
     table_names,
 )
 from dbdyno.experiment.watch.proc import read_process
+from dbdyno.plan.controls import control_system
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import MYSQL, PGSQL, Instance, Loading, Server
+
+SYSTEMS: Final = "systems"
+"""Where in a workspace, or in the cache, the loads of servers are."""
 
 WRITTEN_OUT_S: Final = 3600.0
 """A server may take long to write out a large buffer pool after loading."""
@@ -47,19 +52,33 @@ ROWS_CHANGED: Final = 1
 those of now. An engine's test holds the rows (`the_rows_of_a_seed_never_change`)."""
 
 
-def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:
-    """Where a system's files are: one folder for each system, settings and dataset.
+def folder_of(home: Path, plan: Plan, system: SystemPlan) -> Path:
+    """Where a system's loads are: one folder for all that may decide how its rows are laid out.
+
+    Its label does not, so other plans that call it otherwise find them. Systems of one plan that
+    are alike, as a control and its baseline are, have folders of their own: they are numbered.
 
     Short, since a unix socket's path has room for 107 bytes only.
+
+    Args:
+        home: in whose `systems` they are.
     """
-    about = json.dumps(
-        [
-            *(system.label, system.reference, dict(sorted(system.settings.items()))),
-            *(dataset_hash(plan), _engine.version(), ROWS_CHANGED, ROW_SUM[MYSQL]),
-        ]
+    alike = _laid_out_by(system)
+    earlier = takewhile(
+        lambda one: one.label != system.label, (*plan.systems, control_system(plan))
     )
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", system.label)[:24]
-    return folder / "systems" / f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
+    number = sum(_laid_out_by(one) == alike for one in earlier)
+    about = json.dumps(
+        [*alike, number, dataset_hash(plan), _engine.version(), ROWS_CHANGED, ROW_SUM[MYSQL]]
+    )
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", system.reference)[:24]
+    return home / SYSTEMS / f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
+
+
+def _laid_out_by(system: SystemPlan) -> list[Any]:
+    """Each setting may decide, say, how full pages become, and replicas how a primary is loaded."""
+    topology = system.topology.model_dump(mode="json")
+    return [system.reference, dict(sorted(system.settings.items())), topology]
 
 
 def ensure_dataset(context: RunContext, instance: Instance) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import __main__
+from dbdyno.experiment.data import loads
 from dbdyno.files import locked
 from dbdyno.store.store import Store
 from support.made_controls import outcome
@@ -17,7 +18,8 @@ from support.stored_run import store_made
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
     store_made(tmp_path, (0.9, 0.9, 0.9))
     store_made(tmp_path, (0.7, 0.7, 0.7))
     data = tmp_path / "systems" / "mysql-1234"
@@ -124,3 +126,22 @@ def test_data_of_servers_go_but_not_those_in_use(
     assert "3 MiB freed" in said
     assert [one.name for one in (workspace / "systems").iterdir()] == ["busy"]
     assert len(ids(workspace)) == 2
+
+
+def test_data_that_workspaces_share_go_too_but_not_beside_those_in_use(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = workspace / "cache"
+    for load in ("mysql-5678/1", "mysql-5678/2", "mysql-9abc/1"):
+        data = cache / "systems" / load / "snapshot" / "data"
+        data.mkdir(parents=True)
+        (data / "ibdata1").write_bytes(b"x" * 2 * 1024**2)
+    assert runs(workspace, "list") == 0
+    assert "servers' data: 9 MiB (dbdyno runs clean)" in capsys.readouterr().out
+    with locked(loads.lock_of(cache, "mysql-9abc", "1"), "another lab's"):
+        assert runs(workspace, "clean", "--yes") == 0
+    said = capsys.readouterr().err
+    assert f"{cache / 'systems' / 'mysql-5678'}  4 MiB" in said
+    assert "mysql-9abc stays: mysql-9abc is being worked on" in said
+    assert "7 MiB freed" in said
+    assert [one.name for one in (cache / "systems").iterdir()] == ["mysql-9abc"]

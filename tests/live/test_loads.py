@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dbdyno.experiment import runner
-from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.context import Makers, RunContext
 from dbdyno.experiment.data import dataset
 from dbdyno.experiment.order import trials_of
-from dbdyno.measurement.measurement import Measurement, loads_of
+from dbdyno.measurement.measurement import Measurement, Trial, loads_of
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
@@ -39,10 +41,15 @@ def workspace() -> Iterator[Path]:
         yield folder
 
 
-def rested(workspace: Path, plan: Plan = PLAN) -> list[Measurement]:
+def rested(
+    workspace: Path,
+    plan: Plan = PLAN,
+    progress: Progress | None = None,
+    makers: Makers | None = None,
+) -> list[Measurement]:
     with Store.open(workspace) as store:
         run = store.create_run(plan, "dbdyno run", {}, len(trials_of(plan, "")))
-        runner.run(plan, store, run, workspace, Progress())
+        runner.run(plan, store, run, workspace, progress or Progress(), makers)
         return store.measurements(run.run_id)
 
 
@@ -59,6 +66,46 @@ def test_blocks_rest_on_two_loads_in_turn_and_the_next_run_on_a_new_one(workspac
     later = {measured.load for measured in rested(workspace)}
     assert len(later & {one, two}) == 1
     assert len(later) == 2
+
+
+BEGUN = "a trial begins"
+
+
+class Told(Progress):
+    """What was done, in its order, and when the first trial began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[str] = []
+        self.first_s = 0.0
+
+    def stage(self, text: str) -> None:
+        self.done.append(text)
+
+    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+        self.first_s = self.first_s or time.monotonic()
+        self.done.append(BEGUN)
+
+
+def test_a_run_in_another_workspace_begins_its_first_trial_without_loading(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", str(lab_process.own_cache(workspace)))
+    makers, told = Makers(shares_loads=True), Told()
+    first = rested(workspace, makers=makers)
+    began_s = time.monotonic()
+    second = rested(workspace.with_name("runs-other"), progress=told, makers=makers)
+    sys.stdout.write(f"the first trial began after {told.first_s - began_s:.1f} s\n")
+    assert [one.failure for one in (*first, *second)] == [None] * 6
+    at = told.done.index(BEGUN)
+    loading = "a: starting the server to load the dataset"
+    assert "a: the dataset is there already" in told.done[:at]
+    assert loading not in told.done[:at]
+    assert loading in told.done[at:], "what is fresh is loaded after it"
+    begun, fresh, again = (one.load for one in second)
+    assert begun == again == first[0].load
+    assert fresh not in {one.load for one in first}
+    assert len({one.dataset for one in (*first, *second)}) == 1
 
 
 NEWEST = "mysql:9.7.4"

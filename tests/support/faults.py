@@ -69,6 +69,7 @@ CHANGING: Final = (
     (re.compile(r"(?<=systems/)[^/]+"), "SYSTEM"),
     (re.compile(r"(?<=SYSTEM/)\d+"), "N"),
     (re.compile(r"mysql-[58]\.\d\.\d+(-linux)?"), "PROGRAMS"),
+    (re.compile(r"(?<=locks/)PROGRAMS-DIGEST(-\d+)?"), "LOAD"),
 )
 """Parts of a file's path that differ between lives, and what stands for them in a point's name."""
 
@@ -353,7 +354,7 @@ def _small(world: World, archive: TarballSource, patch: pytest.MonkeyPatch) -> I
 
     @contextmanager
     def machines(*others: object) -> Iterator[Any]:
-        makers = replace(world.makers, open_instance=opened)
+        makers = replace(world.makers, open_instance=opened, shares_loads=True)
         yield flow._Machines("", makers, {}, lambda: None)
 
     @contextmanager

@@ -16,6 +16,8 @@ from typing import Any
 
 import psutil
 
+from dbdyno.servers.programs import places
+
 DBDYNO = Path(sysconfig.get_path("scripts")) / "dbdyno"
 GONE_S = 20
 """The kernel ends a dead lab's processes at once; on a busy machine their memory goes later."""
@@ -31,6 +33,20 @@ def workspace() -> Iterator[Path]:
             process.kill()
 
 
+def own_cache(workspace: Path) -> Path:
+    """A cache with the programs of all and the loads of no other workspace.
+
+    Its name begins with the workspace's, so that `processes_of` finds what works in it. Debian's
+    packages must not be unpacked through it: they keep the name of their folder.
+    """
+    cache = workspace.with_name(f"{workspace.name}-cache")
+    places.make_open(cache)
+    for kind in ("servers", "pristine", "maven"):
+        if not (cache / kind).exists():
+            (cache / kind).symlink_to(places.make_cache_folder(kind))
+    return cache
+
+
 @contextmanager
 def started(
     workspace: Path, *arguments: str, environment: dict[str, str] | None = None
@@ -42,7 +58,7 @@ def started(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, "DBDYNO_CACHE": str(own_cache(workspace)), **(environment or {})},
     )
     with process:
         try:

@@ -70,7 +70,7 @@ def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
         LoadError: the cluster cannot carry the plan.
     """
     if not address and not plan.fleet.is_wanted:
-        yield _Machines("", Makers(), {}, lambda: None)
+        yield _Machines("", Makers(shares_loads=True), {}, lambda: None)
         return
     if not address or not plan.fleet.is_wanted:
         raise UsageError(

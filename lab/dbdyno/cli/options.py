@@ -221,7 +221,7 @@ Workspace = Annotated[
     Path,
     typer.Option(
         metavar="DIR",
-        help="Folder of the store, the servers' data and the reports.",
+        help="Folder of the store and the reports; servers work on its disk.",
         callback=expanded,
     ),
 ]

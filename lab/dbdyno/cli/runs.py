@@ -1,8 +1,9 @@
 """`dbdyno runs`: which runs a workspace keeps, what they take of the disk, and removing them.
 
 `rm` removes runs from the store with their reports; what their controls came to stays in the
-workspace's count of errors, which nobody improves by deleting. `clean` removes servers' data,
-which the next run loads again, and keeps all results. Both say what would go and ask first.
+workspace's count of errors, which nobody improves by deleting. `clean` removes servers' data, those
+that workspaces share as well, which the next run loads again, and keeps all results. Both say what
+would go and ask first.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import typer
 
 from dbdyno.cli import options
 from dbdyno.cli.progress import note
 from dbdyno.errors import StoreError, UsageError
+from dbdyno.experiment.data import loads
+from dbdyno.experiment.data.dataset import SYSTEMS
 from dbdyno.files import locked
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, listed, name, say
@@ -27,13 +30,12 @@ from dbdyno.report.formats.stdout import Output, Result, render
 from dbdyno.report.numbers import mebibytes
 from dbdyno.report.parts import Table, numeric, table
 from dbdyno.report.rows import title_of
+from dbdyno.servers.programs.places import cache_folder
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
-from dbdyno.store.store import Store, find, lock_path, opened
+from dbdyno.store.store import Store, find, opened
 
 app = typer.Typer(help="The runs of a workspace, and what they take.", no_args_is_help=True)
-SYSTEMS: Final = "systems"
-"""Where in a workspace servers' data are; a lock of the same name is held by who uses them."""
 
 
 @app.command("list")
@@ -44,7 +46,8 @@ def list_runs(
 ) -> None:
     """List all runs, the newest first. What was asked, how far it came, what it takes."""
     with opened(workspace) as store:
-        kept = KeptRuns(tuple(_kept(store, workspace)), _size(workspace / SYSTEMS))
+        data_bytes = sum(_size(home / SYSTEMS) for home in (workspace, cache_folder()))
+        kept = KeptRuns(tuple(_kept(store, workspace)), data_bytes)
     sys.stdout.write(render(kept, output, lang))
 
 
@@ -99,28 +102,51 @@ def clean(
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
     """Remove servers' data. All results are kept, and the next run loads its rows again."""
-    folders = sorted(one for one in (workspace / SYSTEMS).glob("*") if one.is_dir())
     with ExitStack() as held:
-        free = []
-        for folder in folders:
-            try:
-                lock = lock_path(workspace, folder.name)
-                held.enter_context(locked(lock, folder.name))
-                free.append(folder)
-            except StoreError as error:
-                note(f"{folder.name} stays: {error.message}")
+        free = _unused(workspace, held) | _unused(cache_folder(), held)
         if not free:
             note(f"nothing to clean in {workspace}")
             return
         sizes = {folder: _size(folder) for folder in free}
         _ask(
-            [f"{folder.name}  {mebibytes(size)}" for folder, size in sizes.items()],
+            [f"{folder}  {mebibytes(size)}" for folder, size in sizes.items()],
             "servers' data go, results stay",
             yes=yes,
         )
-        for folder in free:
-            shutil.rmtree(folder)
+        for folder, parts in free.items():
+            for part in parts:
+                loads.remove(part) if part.is_dir() else part.unlink()
+            with suppress(OSError):  # another lab has put a new load there meanwhile
+                folder.rmdir()
     note(f"{mebibytes(sum(sizes.values()))} freed")
+
+
+def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
+    """Folders of servers' data of which nobody uses a part, with what is in them.
+
+    Args:
+        held: holds their locks, so that nobody begins to use them.
+    """
+    found: dict[Path, list[Path]] = {}
+    folders = sorted(one for one in (home / SYSTEMS).glob("*") if one.is_dir())
+    if not folders:
+        return found
+    with locked(loads.lock_of(home), f"the folder {home / SYSTEMS}", note, loads.CHOOSE_S_MAX):
+        for folder in folders:
+            parts = sorted(folder.iterdir())
+            inner = [part.name for part in parts if part.is_dir()]
+            locks = [loads.lock_of(home, folder.name)]
+            locks += [loads.lock_of(home, folder.name, one) for one in inner]
+            try:
+                with ExitStack() as taken:
+                    for lock in locks:
+                        taken.enter_context(locked(lock, folder.name))
+                    held.enter_context(taken.pop_all())
+            except StoreError as error:
+                note(f"{folder.name} stays: {error.message}")
+            else:
+                found[folder] = parts
+    return found
 
 
 def _ask(lines: Sequence[str], what: str, *, yes: bool) -> None:

@@ -81,6 +81,7 @@ class Makers:
         command: starts the engine's child; engine: begins a load.
         hosts: run the blocks in place of this machine.
         address: on which servers listen.
+        shares_loads: whether loads may be those of other workspaces on the disk of the cache.
     """
 
     open_instance: OpenInstance = field(default_factory=lambda: open.instance)
@@ -90,6 +91,7 @@ class Makers:
     engine: Callable[..., Engine] = EngineProcess
     hosts: BlockRunner | None = None
     address: str = LOOPBACK
+    shares_loads: bool = False
 
     @property
     def machines(self) -> int:

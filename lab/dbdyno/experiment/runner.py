@@ -14,15 +14,13 @@ from pathlib import Path
 from dbdyno.errors import CellError, Interrupted, LoadError
 from dbdyno.experiment.arm import run_arm
 from dbdyno.experiment.context import Makers, Progress, RunContext
-from dbdyno.experiment.data.dataset import folder_of
-from dbdyno.experiment.data.loads import Loads, Pool
+from dbdyno.experiment.data.loads import Loads, Pool, home_of
 from dbdyno.experiment.engine.spec import (
     dataset_hash,
     wants_dataset_bytes,
 )
 from dbdyno.experiment.forecast import Forecast, pilot_s
 from dbdyno.experiment.order import arms, trials_of
-from dbdyno.files import locked
 from dbdyno.measurement.disturbance import (
     current,
     disturbed,
@@ -40,7 +38,7 @@ from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store.reading import StoredRun
-from dbdyno.store.store import Store, lock_path
+from dbdyno.store.store import Store
 
 Enough = Callable[[Sequence[Measurement]], bool]
 """Whether what was measured so far answers the question, so that no further block is begun."""
@@ -63,7 +61,7 @@ def run(
     again only with `retry`.
 
     Args:
-        folder: the workspace; servers' files go to its `systems` folder.
+        folder: the workspace; servers' files go to its `systems` folder, or to the cache's.
         makers: what makes servers and the engine's child; the real ones unless a test says so.
         retry: whether cells that could not be run are tried once more.
         enough: asked before each block but the first, with all that the store holds of the run; no
@@ -330,30 +328,28 @@ def _directory(trial: Trial) -> str:
 
 @contextmanager
 def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool]:
-    """One system's loads, whose files no other run of this workspace touches meanwhile."""
-    folder = folder_of(context.folder, context.plan, system)
+    """One system's loads; those that the run has chosen are its own until the end."""
 
     def open_in(place: Path) -> Instance:
         return context.makers.open_instance(spec, place, context.progress.stage)
 
-    with locked(lock_path(context.folder, folder.name), system.label):
-        spec = ServerSpec(
-            system.label,
-            system.reference,
-            system.settings,
-            topology=system.topology,
-            password_env=system.password_env,
-            after_start=system.after_start,
-            dataset=dataset_hash(context.plan),
-            network=context.plan.network,
-            has_scripts=any(one.script is not None for one in context.plan.workloads),
-            address=context.makers.address,
-        )
-        pool = Pool(context, run_id, system, folder, open_in)
-        try:
-            yield pool
-        finally:
-            pool.close()
+    spec = ServerSpec(
+        system.label,
+        system.reference,
+        system.settings,
+        topology=system.topology,
+        password_env=system.password_env,
+        after_start=system.after_start,
+        dataset=dataset_hash(context.plan),
+        network=context.plan.network,
+        has_scripts=any(one.script is not None for one in context.plan.workloads),
+        address=context.makers.address,
+    )
+    pool = Pool(context, run_id, system, home_of(context, system), open_in)
+    try:
+        yield pool
+    finally:
+        pool.close()
 
 
 def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:

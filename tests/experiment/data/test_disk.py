@@ -91,6 +91,12 @@ def test_loads_are_kept_as_the_disk_has_room(free, tmp_path):
     assert disk.loads_kept(PLAN, tmp_path, 2) == 1
 
 
+def test_loads_of_other_plans_may_take_a_quarter_of_what_is_free_without_them(free, tmp_path):
+    free(600)
+    assert disk.kept_too_much(tmp_path, 200) == 0
+    assert disk.kept_too_much(tmp_path, 1000) == 600
+
+
 def test_a_disk_that_is_nearly_full_is_reported_with_its_place(free, tmp_path):
     free(disk.FLOOR_BYTES)
     disk.check_during([tmp_path, tmp_path / "not" / "yet"])

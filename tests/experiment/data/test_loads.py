@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
 from tests.experiment.test_runner import created, interrupt_in, small, start
 
-from dbdyno.errors import Interrupted
+from dbdyno.errors import Interrupted, StoreError
 from dbdyno.experiment.data import disk, loads
+from dbdyno.files import locked
 from dbdyno.plan.plan import DatasetPlan, Plan, ProcedurePlan
+from dbdyno.plan.systems import SystemPlan
+from dbdyno.store.store import Store
 from support import making
-from support.fakes import World
+from support.fakes import Progress, World
 
 A, B = making.A, making.B
 Usage = namedtuple("Usage", "total used free")
@@ -133,3 +138,145 @@ def test_data_that_are_kept_from_trial_to_trial_are_of_one_load(store, room):
 def test_a_record_that_cannot_be_read_is_no_load(tmp_path):
     (tmp_path / loads.RECORD).write_text("{")
     assert loads.Load.recorded(tmp_path).name == ""
+
+
+# Loads that workspaces share.
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("DBDYNO_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def workspaces(tmp_path, cache, room):
+    """The stores of two workspaces on the disk of the cache."""
+    with Store.open(tmp_path / "one") as one, Store.open(tmp_path / "other") as other:
+        yield one, other
+
+
+def sharing():
+    world = World()
+    world.makers = replace(world.makers, shares_loads=True)
+    return world
+
+
+def loads_in(cache):
+    return sorted(cache.glob("systems/*/*"))
+
+
+def names_of(store, run):
+    return {m.load for m in store.measurements(run.run_id)}
+
+
+def beside(store, asked):
+    """Progress in whose first trial another lab carries out a run, which is given at the end."""
+    runs = []
+
+    def begin(trial, interval):
+        if not runs:
+            runs.append(start(store, asked, sharing()))
+
+    return Progress(begin), runs
+
+
+def test_a_run_begins_on_a_load_of_another_workspace_and_makes_its_own_after_it(workspaces):
+    one, other = workspaces
+    first = start(one, plan(), sharing())
+    world = sharing()
+    second = start(other, plan(), world)
+    (begun, *further) = rested_on(other, second).values()
+    assert begun == rested_on(one, first)[0]
+    assert not {*further} & names_of(one, first)
+    assert len({*further}) == 2
+    assert world.calls[0][0] == "restore"
+    assert world.calls.count(("snapshot", A)) == 2
+    assert not (other.path.parent / "systems").exists()
+
+
+def test_no_more_than_three_runs_of_all_workspaces_rest_on_one_load(workspaces):
+    stores = (*workspaces, *workspaces)
+    runs = [start(store, plan(blocks=1), sharing()) for store in stores]
+    first, *others, last = (rested_on(*one)[0] for one in zip(stores, runs, strict=True))
+    assert others == [first, first]
+    assert last != first
+
+
+def test_labs_that_work_at_once_share_no_load(workspaces):
+    one, other = workspaces
+    progress, runs = beside(other, plan(blocks=1))
+    first = start(one, plan(blocks=2), sharing(), progress)
+    of_both = names_of(one, first) | names_of(other, runs[0])
+    assert len(of_both) == 2 * 2 + 2
+    assert names_of(other, start(other, plan(blocks=1), sharing())) <= of_both
+
+
+def test_a_lab_waits_for_another_that_chooses_but_not_without_end(workspaces, cache, monkeypatch):
+    monkeypatch.setattr(loads, "CHOOSE_S_MAX", 0.01)
+    progress = Progress()
+    with (
+        locked(loads.lock_of(cache), "x"),
+        pytest.raises(StoreError, match="cache/systems is being worked on by another dbdyno"),
+    ):
+        start(workspaces[0], plan(), sharing(), progress)
+    assert "waiting for another dbdyno that holds systems.lock" in progress.stages
+
+
+def test_loads_of_other_plans_make_room_unless_a_lab_uses_them(workspaces, cache, monkeypatch):
+    one, other = workspaces
+    start(one, plan(blocks=1, dataset=DatasetPlan(tables=9)), sharing())
+    unused = loads_in(cache)
+    for load in unused:
+        (load / "ballast").write_bytes(b"x" * 10_000)
+    monkeypatch.setattr(disk, "KEPT_SHARE", 0.0)
+    progress, runs = beside(other, plan(blocks=1, dataset=DatasetPlan(tables=7)))
+    used = start(one, plan(blocks=1), sharing(), progress)
+    assert [m.failure for m in one.measurements(used.run_id)] == [None] * 2
+    assert [m.failure for m in other.measurements(runs[0].run_id)] == [None] * 2
+    assert len(unused) == 2
+    assert len(loads_in(cache)) == 4
+    assert not {*unused} & {*loads_in(cache)}
+
+
+def test_a_copy_that_is_not_whole_is_loaded_again_and_is_another_load(workspaces, cache):
+    one, other = workspaces
+    first = start(one, plan(blocks=1), sharing())
+    for load in loads_in(cache):
+        (load / "snapshot").unlink()
+    world = sharing()
+    second = start(other, plan(blocks=1), world)
+    assert not names_of(one, first) & names_of(other, second)
+    assert world.calls[:2] == [("start", A), ("snapshot", A)]
+    assert {load.name for load in loads_in(cache)} == {"1"}
+
+
+def test_what_a_lab_that_died_has_left_is_cleared_unless_another_holds_it(workspaces, cache):
+    one, other = workspaces
+    start(one, plan(blocks=2), sharing())
+    held, left = (load / loads.OPEN for load in loads_in(cache) if load.name == "2")
+    held.touch()
+    left.touch()
+    with locked(loads.lock_of(cache, *held.parts[-3:-1]), "x"):
+        start(other, plan(blocks=1), sharing())
+    assert held.exists()
+    assert not left.exists()
+
+
+def test_a_workspace_on_another_disk_has_loads_of_its_own(workspaces, monkeypatch):
+    one, _ = workspaces
+    elsewhere = SimpleNamespace(stat=lambda: SimpleNamespace(st_dev=-1))
+    monkeypatch.setattr(loads.places, "make_cache_folder", lambda kind: elsewhere)
+    start(one, plan(blocks=1), sharing())
+    assert len(loads_in(one.path.parent)) == 2
+
+
+def test_only_servers_that_the_lab_starts_as_processes_share_loads(tmp_path, cache):
+    context = SimpleNamespace(folder=tmp_path, makers=SimpleNamespace(shares_loads=True))
+    image = f"container:mysql@sha256:{64 * '0'}"
+    homes = [
+        loads.home_of(context, SystemPlan(label="x", reference=reference))
+        for reference in (A, "mysql://bench@10.0.0.1/sbtest", image)
+    ]
+    assert homes == [cache, tmp_path, tmp_path]

@@ -51,20 +51,26 @@ def bytes_expected(plan: Plan) -> int:
 
 
 LOADS_KEPT: Final = 4
-"""The most loads of one system that a workspace keeps, unless the plan wants more."""
+"""The most loads of one system that are kept, unless the plan wants more."""
 KEPT_SHARE: Final = 0.25
-"""Of the free room that all loads of a plan may take."""
+"""Of the free room that all loads of a plan may take. Those of other plans may take as much of the
+room that would be free without them."""
 WANTED_SHARE: Final = 0.75
 """The same where the plan says how many it wants."""
 
 
 def loads_kept(plan: Plan, folder: Path, systems: int) -> int:
-    """How many loads of each system stay in the workspace, one at least."""
+    """How many loads of each system are kept, one at least."""
     wanted = plan.dataset.loads
     share = KEPT_SHARE if wanted is None else WANTED_SHARE
     free = shutil.disk_usage(_there(folder)).free
     most = max(LOADS_KEPT, wanted or 0)
     return min(most, max(1, int(share * free / (systems * (EMPTY_BYTES + rows_bytes(plan))))))
+
+
+def kept_too_much(folder: Path, taken: int) -> float:
+    """Bytes that must go of what other plans' loads on that disk take; 0 or less if none."""
+    return taken - KEPT_SHARE * (shutil.disk_usage(_there(folder)).free + taken)
 
 
 def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
@@ -88,8 +94,8 @@ def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
                 "the disk is too small for this plan",
                 wanted=f"{_megabytes(wanted[disk])} free at {place}",
                 found=f"{_megabytes(free)} free",
-                hint="free space where the workspace is, ask for fewer rows or systems, or name a"
-                " workspace on another disk with --workspace",
+                hint="free space where the workspace is (dbdyno runs clean), ask for fewer rows or"
+                " systems, or name a workspace on another disk with --workspace",
             )
 
 

@@ -5,14 +5,20 @@ effect of the load, which blocks that share one cannot show. So each block gets 
 each system, as far as time and disk allow. A system's folder holds a pool of them. A run begins
 with the one that fewest runs rest on, and loads again before its further blocks; what it loaded
 stays for later runs, in place of those that most runs rest on.
+
+Workspaces share the pools in the cache, and several labs may be at work in one. Whoever chooses,
+adds or removes loads holds the lock of choosing meanwhile. A lab also holds a lock on each load
+that it has chosen, until its run ends: for others that load is not there.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,16 +27,52 @@ from typing import Final
 from dbdyno.errors import DbdynoError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import dataset, disk
-from dbdyno.files import replaced
+from dbdyno.experiment.data.dataset import SYSTEMS
+from dbdyno.files import is_locked, locked, replaced
 from dbdyno.plan.plan import LOADS_SHARE
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Instance
+from dbdyno.servers.local.files import MARKER, SNAPSHOT, occupied_bytes
+from dbdyno.servers.programs import places
+from dbdyno.servers.reference import IMAGE_SCHEME
+from dbdyno.store.store import lock_path
 
 RECORD: Final = "load.json"
 OPEN: Final = "open"
-"""A file of a pool that names the load which a lab works on; left by a lab that died."""
+"""A file of a load that a lab works on; left by a lab that died."""
 RUNS_MAX: Final = 3
 """So many runs may rest on one load; the next begins with a new one."""
+CHOOSE_S_MAX: Final = 120.0
+"""How long a lab waits for another that chooses. Removing a large load takes seconds."""
+
+
+def home_of(context: RunContext, system: SystemPlan) -> Path:
+    """In whose `systems` a system's loads are: the cache, which workspaces share, or the workspace.
+
+    Servers work where their loads are, and the workspace says on which disk: one on another disk
+    than the cache has its own. So have endpoints, and containers, whose volumes no cache bounds.
+
+    Raises:
+        ProvisionError: the cache cannot be used.
+    """
+    is_ours = not system.is_endpoint and not system.reference.startswith(IMAGE_SCHEME)
+    if not (context.makers.shares_loads and is_ours):
+        return context.folder
+    shared = places.make_cache_folder(SYSTEMS)
+    is_near = shared.stat().st_dev == context.folder.stat().st_dev
+    return shared.parent if is_near else context.folder
+
+
+def lock_of(home: Path, *names: str) -> Path:
+    """The lock of a pool, or of a load in it, by their folders' names; of choosing without any."""
+    return lock_path(home, "-".join(names) or SYSTEMS)
+
+
+def remove(load: Path) -> None:
+    """Removes a load that nobody uses; OSError if it cannot be. Half of one counts for nothing."""
+    with suppress(OSError):
+        (load / SNAPSHOT / MARKER).unlink()
+    shutil.rmtree(load)
 
 
 @dataclass(frozen=True)
@@ -69,7 +111,7 @@ class Pool:
     """One system's loads, of which one is open at a time; an endpoint has just one.
 
     Args:
-        folder: the system's own.
+        home: as `home_of`.
         open_in: opens an instance whose files are in the folder it is given.
     """
 
@@ -78,15 +120,18 @@ class Pool:
         context: RunContext,
         run_id: str,
         system: SystemPlan,
-        folder: Path,
+        home: Path,
         open_in: Callable[[Path], Instance],
     ) -> None:
         self.system = system
         self.load: Load | None = None
         self._context, self._run_id = context, run_id
-        self._folder, self._open_in = folder, open_in
+        self._home, self._open_in = home, open_in
+        self._folder = dataset.folder_of(home, context.plan, system)
         self._instance: Instance | None = None
         self._opened_s = 0.0
+        self._held: set[Path] = set()
+        self._locks = ExitStack()
 
     def open(self, block: int, may_load: bool, count: int) -> Instance:
         """The instance of the load that a block rests on; `fill` is what loads it if it is new.
@@ -94,16 +139,27 @@ class Pool:
         Args:
             may_load: the block may have a load of its own.
             count: how many loads may be in the pool then.
+
+        Raises:
+            StoreError: another lab uses the endpoint, or chooses for too long.
         """
         began = time.monotonic()
         if self.system.is_endpoint:
+            self._hold(self._folder)
             self._instance = self._instance or self._open_in(self._folder)
             return self._instance
-        kept = self._kept()
-        chosen = self._chosen(kept, block, may_load) or Load(self._place(kept, count))
-        if self._instance is None or self.load is None or chosen.folder != self.load.folder:
-            self.close()
-            self._clear_left(chosen.folder)
+        what, wait = f"the folder {self._folder.parent}", self._context.progress.stage
+        with locked(lock_of(self._home), what, wait, CHOOSE_S_MAX):
+            kept = self._kept()
+            chosen = self._chosen(kept, block, may_load) or Load(self._place(kept, count))
+            is_open = self.load is not None and chosen.folder == self.load.folder
+            if not is_open:
+                self._end()
+                self._clear_left(chosen.folder)
+                self._hold(chosen.folder)
+                places.make_open(chosen.folder)
+                (chosen.folder / OPEN).touch()
+        if self._instance is None or not is_open:
             self._instance = self._open_in(chosen.folder)
         self.load, self._opened_s = chosen, time.monotonic() - began
         return self._instance
@@ -129,32 +185,52 @@ class Pool:
         return not was_there
 
     def close(self) -> None:
-        """Ends the open instance; its load stays."""
-        instance, self._instance, self.load = self._instance, None, None
+        """Ends the open instance; its load stays, and other labs may have those of this run."""
+        try:
+            self._end()
+        finally:
+            self._held.clear()
+            self._locks.close()
+
+    def _end(self) -> None:
+        instance, load = self._instance, self.load
+        self._instance, self.load = None, None
         self._context.as_loaded.discard(self.system.label)
         if instance is None:
             return
         try:
             instance.close()
-            (self._folder / OPEN).unlink(missing_ok=True)
+            if load is not None:
+                (load.folder / OPEN).unlink(missing_ok=True)
         except (DbdynoError, OSError) as error:  # the run's own outcome counts, not this
             self._context.progress.stage(f"{self.system.label}: {getattr(error, 'message', error)}")
 
+    def _hold(self, folder: Path) -> None:
+        """Keeps other labs from a load, or from an endpoint, until the run's end."""
+        if folder not in self._held:
+            self._locks.enter_context(locked(self._lock(folder), self.system.label))
+            self._held.add(folder)
+
+    def _is_free(self, folder: Path) -> bool:
+        return folder in self._held or not is_locked(self._lock(folder))
+
+    def _lock(self, folder: Path) -> Path:
+        return lock_of(self._home, *folder.relative_to(self._folder.parent).parts)
+
     def _clear_left(self, chosen: Path) -> None:
-        """Clears what a lab that died has left of another load than the one that is opened now."""
-        mark = self._folder / OPEN
-        left = self._folder / mark.read_text() if mark.is_file() else chosen
-        if left != chosen and left.is_dir():
-            instance = self._open_in(left)
-            instance.close() if Load.recorded(left).name else instance.discard()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with replaced(mark) as new:
-            new.write_text(chosen.name)
+        """Clears what labs that died have left of other loads than the one that is opened now."""
+        for mark in sorted(self._folder.glob(f"*/{OPEN}")):
+            left = mark.parent
+            if left != chosen and self._is_free(left):
+                instance = self._open_in(left)
+                instance.close() if Load.recorded(left).name else instance.discard()
+                mark.unlink(missing_ok=True)
 
     def _kept(self) -> list[Load]:
-        """The loads of the pool, the oldest first."""
+        """The loads of the pool that no other lab holds, the oldest first."""
         found = [Load.recorded(record.parent) for record in self._folder.glob(f"*/{RECORD}")]
-        return sorted((load for load in found if load.name), key=lambda load: load.name)
+        free = (load for load in found if load.name and self._is_free(load.folder))
+        return sorted(free, key=lambda load: load.name)
 
     def _chosen(self, kept: list[Load], block: int, may_load: bool) -> Load | None:
         """The load for a block; None for one that is still to be made.
@@ -182,17 +258,38 @@ class Pool:
     def _place(self, kept: list[Load], count: int) -> Path:
         """A folder for a new load, after those that are too many were removed.
 
-        They are those that most runs rest on, the oldest of them first.
+        They are those that most runs rest on, the oldest of them first. In the cache so were those
+        of other plans.
         """
-        self.close()
+        self._end()
         worst = sorted(kept, key=lambda load: -len(load.runs))
         for load in worst[: max(0, len(kept) - count + 1)]:
-            (load.folder / RECORD).unlink()
             self._open_in(load.folder).discard()
+            (load.folder / RECORD).unlink(missing_ok=True)
             kept.remove(load)
-        taken = {load.folder.name for load in kept}
-        numbers = (str(number) for number in range(1, len(taken) + 2))
-        return self._folder / next(number for number in numbers if number not in taken)
+        if self._home != self._context.folder:
+            _make_room(self._home, self._folder)
+        taken = {load.folder for load in kept}
+        folders = (self._folder / str(number) for number in itertools.count(1))
+        return next(one for one in folders if one not in taken and self._is_free(one))
+
+
+def _make_room(home: Path, own: Path) -> None:
+    """Removes loads of other pools than `own`, the longest unused first, as they take too much.
+
+    Only for the holder of the lock of choosing.
+    """
+    others = [one for one in (home / SYSTEMS).glob("*/*") if one.is_dir() and one.parent != own]
+    free = [one for one in others if not is_locked(lock_of(home, one.parent.name, one.name))]
+    free.sort(key=lambda one: one.stat().st_mtime)  # changes as a run takes it, and in each block
+    sizes = {one: occupied_bytes(one) for one in free}
+    over = disk.kept_too_much(home, sum(sizes.values()))
+    for folder, size in sizes.items():
+        if over <= 0:
+            break
+        with suppress(OSError):
+            remove(folder)
+            over -= size
 
 
 class Loads:

@@ -171,6 +171,10 @@ def names_of(store, run):
     return {m.load for m in store.measurements(run.run_id)}
 
 
+ANY = {"disturbance_max": None}
+"""Of a design: what runs beside its trials makes none of them void."""
+
+
 def beside(store, asked):
     """Progress in whose first trial another lab carries out a run, which is given at the end."""
     runs = []
@@ -207,7 +211,7 @@ def test_no_more_than_three_runs_of_all_workspaces_rest_on_one_load(workspaces):
 def test_labs_that_work_at_once_share_no_load(workspaces):
     one, other = workspaces
     progress, runs = beside(other, plan(blocks=1))
-    first = start(one, plan(blocks=2), sharing(), progress)
+    first = start(one, plan(blocks=2, design=ANY), sharing(), progress)
     of_both = names_of(one, first) | names_of(other, runs[0])
     assert len(of_both) == 2 * 2 + 2
     assert names_of(other, start(other, plan(blocks=1), sharing())) <= of_both
@@ -232,7 +236,7 @@ def test_loads_of_other_plans_make_room_unless_a_lab_uses_them(workspaces, cache
         (load / "ballast").write_bytes(b"x" * 10_000)
     monkeypatch.setattr(disk, "KEPT_SHARE", 0.0)
     progress, runs = beside(other, plan(blocks=1, dataset=DatasetPlan(tables=7)))
-    used = start(one, plan(blocks=1), sharing(), progress)
+    used = start(one, plan(blocks=1, design=ANY), sharing(), progress)
     assert [m.failure for m in one.measurements(used.run_id)] == [None] * 2
     assert [m.failure for m in other.measurements(runs[0].run_id)] == [None] * 2
     assert len(unused) == 2

@@ -1,6 +1,7 @@
 """What `plan show` says (golden text, then each warning), and how plans and budgets are typed."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from dbdyno.experiment import forecast
 from dbdyno.experiment.forecast import fitted
 from dbdyno.plan import file
 from dbdyno.plan.file import schema
+from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import known_workloads
+from dbdyno.store.reading import StoredRun
 from support import making
 from support.source import ROOT
 
@@ -28,8 +31,8 @@ GOLDEN = ROOT / "tests" / "golden"
 def known_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forecasts are others' business: an hour for each block and 4.2 GB."""
 
-    def hours(plan: Plan) -> float:
-        return 3600.0 * plan.design.blocks
+    def hours(plan: Plan, machines: int = 1) -> float:
+        return 3600.0 * math.ceil(plan.design.blocks / machines)
 
     monkeypatch.setattr(forecast, "seconds_expected", hours)
     monkeypatch.setattr(plan_command, "bytes_expected", lambda plan: 4_200_000_000)
@@ -68,6 +71,16 @@ def test_a_budget_too_short_for_a_verdict_says_so():
     fit = in_budget(plan, fitted(plan))
     assert fit == "budget 2 h 30 min: 2 of 8 blocks fit, too few for a verdict (3 are the least)"
     assert "2 blocks: no verdict, 3 blocks are the least" in described(plan)
+
+
+@pytest.mark.usefixtures("known_costs")
+def test_a_budget_of_a_plan_that_spreads_blocks_counts_the_machines():
+    plan = with_design(making.plan(blocks=8, window_s=60), budget_s=2.5 * 3600)
+    fit = in_budget(plan, fitted(plan, 3), 3)
+    assert (fit or "").startswith("budget 2 h 30 min on 3 machines: 6 of 8 blocks fit; differences")
+    spread = described(plan.model_copy(update={"fleet": FleetPlan(spread="blocks")}))
+    assert "m machines run about m times the blocks" in spread
+    assert "m machines run about m times the blocks" not in described(plan)
 
 
 def test_a_plan_without_a_budget_says_nothing_of_one():
@@ -179,19 +192,20 @@ def test_a_mistake_is_status_2_and_begins_nothing(
 def test_run_measures_the_scale_and_the_blocks_that_fit(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[Plan] = []
-    monkeypatch.setattr(flow, "begin", lambda plan, *rest, **more: begun.append(plan))
-    resumed: list[Plan] = []
-    monkeypatch.setattr(flow, "resume_plan", lambda plan, *rest, **more: resumed.append(plan))
-    typed = ["run", str(path), "--scale", "small", "--budget", "4m"]
-    assert main(typed) == 0
-    assert main([*typed, "--resume"]) == 0
+    runs: list[StoredRun] = []
+    monkeypatch.setattr(flow, "_run", lambda store, run, *rest, **more: runs.append(run))
+    workspace = ["--workspace", str(path.parent / "runs")]
+    typed = ["run", str(path), "--scale", "small", *workspace, "--budget"]
+    assert main([*typed, "4m"]) == 0
     said = capsys.readouterr().err
-    (plan,) = begun
+    assert main([*typed, "4m", "--resume"]) == 0
+    assert main([*typed, "5m", "--resume"]) == 2
+    begun, resumed = runs
+    plan = begun.plan
     assert (plan.scale, plan.dataset.rows, plan.design.budget_s) == ("small", 1000, 240)
     assert 1 <= plan.design.blocks < 10
     assert f"budget 4 min 00 s: {plan.design.blocks} of 10 blocks fit" in said
-    assert [plan.hash() for plan in resumed] == [plan.hash()]
+    assert resumed.run_id == begun.run_id, "however many would fit by now"
 
 
 def test_a_budget_on_the_command_line_takes_the_place_of_the_plan_s(path: Path) -> None:

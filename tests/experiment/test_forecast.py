@@ -1,5 +1,7 @@
 """Time left: the plan's own times plus what starts have cost so far."""
 
+import math
+
 import pytest
 
 from dbdyno.errors import UsageError
@@ -135,6 +137,17 @@ def test_so_many_blocks_fit_into_exactly_their_time(blocks):
     budget_s = seconds_expected(with_design(blocks=blocks))
     assert blocks_that_fit(TEN_BLOCKS, budget_s) == blocks
     assert blocks_that_fit(TEN_BLOCKS, budget_s - 1) == blocks - 1
+
+
+def test_machines_beside_each_other_fit_whole_rounds_into_their_time():
+    for blocks, machines in ((3, 3), (6, 3), (9, 3), (10, 4)):
+        budget_s = seconds_expected(with_design(blocks=blocks), machines)
+        rounds = math.ceil(blocks / machines)
+        assert blocks_that_fit(TEN_BLOCKS, budget_s, machines) == blocks
+        if rounds > 1:
+            assert blocks_that_fit(TEN_BLOCKS, budget_s - 1, machines) == (rounds - 1) * machines
+    one_s = seconds_expected(with_design(blocks=1))
+    assert 1 <= blocks_that_fit(TEN_BLOCKS, one_s, 3) <= 3
 
 
 def test_there_are_never_more_blocks_than_planned():

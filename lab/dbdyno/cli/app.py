@@ -18,10 +18,9 @@ from dbdyno.cli import audit, flow, gate, options, prove, runs, servers, transfe
 from dbdyno.cli import fleet as fleet_command
 from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
-from dbdyno.cli.plan import in_budget, plan_app, read_file, with_generators
+from dbdyno.cli.plan import plan_app, read_file, with_generators
 from dbdyno.cli.progress import note
 from dbdyno.errors import UsageError
-from dbdyno.experiment import forecast
 from dbdyno.language.catalogues import Language, catalogue, of_environment
 from dbdyno.plan.workload import known_workloads
 from dbdyno.report.formats.stdout import Output
@@ -185,13 +184,11 @@ def run(
     if not resume:
         _refuse_without_resume(retry, "--resume")
     asked = with_generators(read_file(plan, scale, budget), generators, fleet)
-    fitted = forecast.fitted(asked)
-    if fit := in_budget(asked, fitted):
-        note(fit)
     if resume:
-        flow.resume_plan(fitted, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
+        flow.resume_plan(asked, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
     else:
-        flow.begin(fitted, workspace, _command_line(), ReportOptions(output, lang), fleet)
+        options_of_report = ReportOptions(output, lang)
+        flow.begin(asked, workspace, _command_line(), options_of_report, fleet, fit=True)
 
 
 @app.command()

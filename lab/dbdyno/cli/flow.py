@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 from rich.console import Console
 
 from dbdyno import api
+from dbdyno.cli.plan import in_budget
 from dbdyno.cli.progress import note, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, forecast, order, runner
@@ -90,20 +91,41 @@ def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
 
 
 def begin(
-    plan: Plan, workspace: Path, command: str, options: ReportOptions, fleet: str = ""
+    plan: Plan,
+    workspace: Path,
+    command: str,
+    options: ReportOptions,
+    fleet: str = "",
+    *,
+    fit: bool = False,
 ) -> str:
     """Carries out a new run of a plan; returns the run's id.
 
     Args:
         command: the command line, which is stored with the run.
         fleet: address of a cluster, if the plan wants one.
+        fit: its blocks are those of a plan file, of which its budget may have time for fewer.
+
+    Raises:
+        UsageError: the budget has no time for a single block.
     """
-    with Store.open(workspace) as store, _machines(plan, fleet) as machines:
-        planned = len(order.trials_of(begun(foreseen(plan)), ""))
-        here = environment.describe(workspace)
-        run = store.create_run(plan, command, {**here, **machines.environment}, planned)
-        _run(store, run, workspace, options, machines)
+    with _machines(plan, fleet) as machines:
+        if fit:
+            plan = _fitted(plan, machines.makers.machines)
+        with Store.open(workspace) as store:
+            planned = len(order.trials_of(begun(foreseen(plan)), ""))
+            here = environment.describe(workspace)
+            run = store.create_run(plan, command, {**here, **machines.environment}, planned)
+            _run(store, run, workspace, options, machines)
     return run.run_id
+
+
+def _fitted(plan: Plan, machines: int) -> Plan:
+    """The plan with the blocks that its budget allows on so many machines; tells how many."""
+    fitted = forecast.fitted(plan, machines)
+    if fit := in_budget(plan, fitted, machines):
+        note(fit)
+    return fitted
 
 
 def resume(
@@ -173,6 +195,8 @@ def resume_plan(
 ) -> None:
     """Goes on with the newest unfinished run of the very same plan.
 
+    Where a budget decided how many blocks there are, the run keeps the number that it began with.
+
     Args:
         retry: cells that could not be run are unfinished, and are tried again.
 
@@ -182,7 +206,8 @@ def resume_plan(
     with opened(workspace) as store:
         runs = store.runs()
         for run in runs:
-            if run.plan.hash() != plan.hash():
+            blocks = plan.design.blocks if plan.design.budget_s is None else run.plan.design.blocks
+            if run.plan.hash() != forecast.with_blocks(plan, blocks).hash():
                 continue
             if not evidence.completion(store, run.run_id, impossible=not retry).complete:
                 with _machines(run.plan, fleet) as machines:

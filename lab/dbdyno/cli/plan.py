@@ -135,13 +135,18 @@ def _levels(of_row: list[Cell]) -> str:
     return ", ".join([*([f"{', '.join(threads)} {unit}"] if threads else []), *rates])
 
 
-def in_budget(plan: Plan, fitted: Plan) -> str | None:
-    """One line: how many blocks fit into the budget, and what they can detect; None without one."""
+def in_budget(plan: Plan, fitted: Plan, machines: int = 1) -> str | None:
+    """One line: how many blocks fit into the budget, and what they can detect; None without one.
+
+    Args:
+        machines: how many run blocks beside each other.
+    """
     budget_s = plan.design.budget_s
     if budget_s is None:
         return None
     blocks = fitted.design.blocks
-    fit = f"budget {duration(budget_s)}: {blocks} of {plan.design.blocks} blocks fit"
+    where = f" on {machines} machines" if machines > 1 else ""
+    fit = f"budget {duration(budget_s)}{where}: {blocks} of {plan.design.blocks} blocks fit"
     window_s, stop = plan.trial.window_s, plan.design.stop
     seen = power.difference_seen(blocks, power.USUAL_NOISE, window_s, stop, _level(plan))
     if seen is None:
@@ -285,6 +290,7 @@ def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
     most = " at most, until every cell is decided" if plan.design.stop == "decided" else ""
     blocks = count(fitted.design.blocks, "block")
     fit = in_budget(plan, fitted)
+    others = ["for one machine; m machines run about m times the blocks"] * bool(plan.fleet.spread)
     return [
         *_row("cells", f"{len(cells(whole))} = {' × '.join(shape)}"),
         *_row("trials", f"{len(trials)} = {_trials(whole, blocks)}{most}"),
@@ -298,7 +304,7 @@ def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
         ),
         *_node_hours(plan, forecast.seconds_expected(fitted)),
         *_row("disk", f"about {bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
-        *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
+        *(_row("budget", *fit.removeprefix("budget ").split("; "), *others) if fit else []),
     ]
 
 

@@ -136,17 +136,31 @@ def _before_trial_s(plan: Plan) -> float:
 # are the same experiment with wider intervals.
 
 
-def blocks_that_fit(plan: Plan, budget_s: float) -> int:
-    """The plan's blocks that fit into so many seconds, from 0 to all of them."""
-    return bisect_right(
-        range(1, plan.design.blocks + 1),
+def blocks_that_fit(plan: Plan, budget_s: float, machines: int = 1) -> int:
+    """The plan's blocks that fit into so many seconds, from 0 to all of them.
+
+    Args:
+        machines: as of `seconds_expected`; they take as many blocks at once.
+    """
+
+    def blocks_of(rounds: int) -> int:
+        return min(rounds * machines, plan.design.blocks)
+
+    rounds = bisect_right(
+        range(1, math.ceil(plan.design.blocks / machines) + 1),
         budget_s,
-        key=lambda blocks: seconds_expected(_with_blocks(plan, blocks)),
+        key=lambda many: seconds_expected(with_blocks(plan, blocks_of(many)), machines),
     )
+    if rounds == 0 and machines > 1:  # not all of them have work then
+        return blocks_that_fit(plan, budget_s, machines - 1)
+    return blocks_of(rounds)
 
 
-def fitted(plan: Plan) -> Plan:
+def fitted(plan: Plan, machines: int = 1) -> Plan:
     """The plan with the blocks that its budget has time for; without a budget, the plan itself.
+
+    Args:
+        machines: as of `seconds_expected`.
 
     Raises:
         UsageError: not one block fits.
@@ -154,17 +168,18 @@ def fitted(plan: Plan) -> Plan:
     budget_s = plan.design.budget_s
     if budget_s is None:
         return plan
-    blocks = blocks_that_fit(plan, budget_s)
+    blocks = blocks_that_fit(plan, budget_s, machines)
     if blocks == 0:
         raise UsageError(
             "the budget is too short for a single block",
-            wanted=f"{seconds_expected(_with_blocks(plan, 1)) / 60:.1f} min for one block of all"
+            wanted=f"{seconds_expected(with_blocks(plan, 1)) / 60:.1f} min for one block of all"
             " systems and cells, their datasets included",
             found=f"{budget_s / 60:.1f} min",
             hint="ask for fewer cells or a shorter window, or use a smaller scale of the plan",
         )
-    return _with_blocks(plan, blocks)
+    return with_blocks(plan, blocks)
 
 
-def _with_blocks(plan: Plan, blocks: int) -> Plan:
+def with_blocks(plan: Plan, blocks: int) -> Plan:
+    """The plan with so many blocks, and otherwise the same."""
     return plan.model_copy(update={"design": plan.design.model_copy(update={"blocks": blocks})})

@@ -15,6 +15,7 @@ import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -83,9 +84,12 @@ class Generator:
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
         """What a generator reaches here on a server that answers at once, in events a second.
 
-        It has a thread for each core, as in a trial; the plan's cores are those of another machine.
+        It is one process with a thread for each core, as in a trial; the plan's cores are those of
+        another machine.
         """
-        return ceiling.measure(plan, trial, driver, threads=self._cores, cores=())
+        load = plan.load.model_copy(update={"generators": 1})
+        alone = plan.model_copy(update={"load": load})
+        return ceiling.measure(alone, trial, driver, threads=self._cores, cores=())
 
     def start(self, request: str) -> None:
         """Starts a child and gives it its request, with the password; ends the one before."""
@@ -305,8 +309,10 @@ class Generators:
         return FleetEngine(self, do, spec, system)
 
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
-        """What all reach together, by the slowest of them; as `ceiling.measure`."""
-        reached = [one.ceiling(plan, trial, driver) for one in self.there()]
+        """What all reach at once, by the slowest of them; as `ceiling.measure`."""
+        with ThreadPoolExecutor(self.count) as each:
+            asked = [each.submit(one.ceiling, plan, trial, driver) for one in self.there()]
+        reached = [one.result() for one in asked]
         known = [rate for rate in reached if rate is not None]
         return self.count * min(known) if len(known) == self.count else None
 

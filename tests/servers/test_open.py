@@ -100,6 +100,8 @@ def test_a_folder_is_used_where_it_is(lab):
     assert found == home
     assert entry.version_numbers == (8, 0, 32)
     assert entry.identity == hashlib.sha256(PROGRAM).hexdigest()
+    assert open.digest_here(entry.reference) == entry.identity
+    assert open.digest_here("mysql:8.0.15") == ""
     assert sorted(path.name for path in home.rglob("*")) == ["bin", "mysqld"]
     assert not (lab / "cache").exists()
 

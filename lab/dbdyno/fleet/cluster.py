@@ -10,8 +10,9 @@ import hashlib
 import logging
 import os
 import platform
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from functools import cache
 from itertools import chain
@@ -35,6 +36,9 @@ PATIENCE_S: Final = 60.0
 """How long a node may take to start a process of ours."""
 ANSWER_S: Final = 10.0
 """After so long without an answer a machine is lost."""
+ALIVE_EVERY_S: Final = 2.0
+SILENT_S: Final = 30.0
+"""A process that gives no sign of life for so long is lost, whatever it is at."""
 SLOTS: Final = 64
 """So many processes of a kind may work in one machine's cache."""
 PINGS: Final = 20
@@ -161,6 +165,18 @@ def installed() -> Installed:
     )
 
 
+def tell_alive(tell: Callable[[], None]) -> None:
+    """Gives signs of life from a thread of its own, until this process or who listens has ended."""
+
+    def go_on() -> None:
+        with suppress(RayError):
+            while True:
+                tell()
+                time.sleep(ALIVE_EVERY_S)
+
+    threading.Thread(target=go_on, daemon=True).start()
+
+
 def check_equal(where: str, there: Installed) -> None:
     """LoadError if a node would run anything else than this machine."""
     here = installed()
@@ -171,6 +187,22 @@ def check_equal(where: str, there: Installed) -> None:
             wanted=", ".join(f"{name} {getattr(here, name)}" for name in differ),
             found=", ".join(f"{name} {getattr(there, name)}" for name in differ),
             hint="install one version on all nodes; nothing was begun",
+        )
+
+
+def check_programs(where: str, here: Mapping[str, str], there: Mapping[str, str]) -> None:
+    """LoadError if folders that a plan names hold other programs there than on the first machine.
+
+    Args:
+        here, there: digests by reference.
+    """
+    differ = [reference for reference in here if here[reference] != there[reference]]
+    if differ:
+        raise LoadError(
+            f"{where} has other programs than the first machine in the same place",
+            wanted=", ".join(f"{name} with SHA-256 {here[name][:16]}" for name in differ),
+            found=", ".join(there[name][:16] for name in differ),
+            hint="put the same programs on all nodes; nothing was begun",
         )
 
 
@@ -222,7 +254,12 @@ def answer(asked: Any, who: str, timeout_s: float | None = ANSWER_S) -> Any:  # 
         found = f"{who} did not answer for {timeout_s or 0:.0f} s"
     except RayError as error:
         found = f"{who}: {reason(error)}"
-    raise LostError(
+    raise lost(found)
+
+
+def lost(found: str) -> LostError:
+    """The error for a machine that brings nothing any more, by who did not and since when."""
+    return LostError(
         "a machine of the fleet was lost",
         found=found,
         hint="look at the machines: dbdyno fleet check",

@@ -37,7 +37,9 @@ def machines(plan: Plan, address: str) -> Iterator[Fleet]:
     with ExitStack() as stack:
         stack.enter_context(cluster.connected(address))
         if wanted.has_hosts:
-            hosts = Hosts(wanted.place.primary, None if wanted.spread else 1)
+            count = None if wanted.spread else 1
+            references = [system.reference for system in plan.systems]
+            hosts = Hosts(wanted.place.primary, count, references=references)
             stack.callback(hosts.close)
             about = hosts.environment() | replicas.environment(plan, hosts.nodes())
             yield Fleet(replace(Makers(), hosts=hosts), about)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -31,7 +30,7 @@ from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import Machine, machine
 from dbdyno.fleet import cluster
-from dbdyno.fleet.cluster import PATIENCE_S, Installed, Node
+from dbdyno.fleet.cluster import PATIENCE_S, SILENT_S, Installed, Node
 from dbdyno.fleet.generators import Generators
 from dbdyno.fleet.replicas import Replicas
 from dbdyno.measurement.disturbance import current
@@ -42,18 +41,20 @@ from dbdyno.servers import open
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
 
-ALIVE_EVERY_S: Final = 2.0
-SILENT_S: Final = 30.0
-"""A host that says nothing for so long is lost."""
 TAKE_S: Final = 0.2
 LOSSES_MAX: Final = 3
 """After so many losses of one block the run ends; it can be resumed with other machines."""
 
 
 class HostFacts(NamedTuple):
-    """A host as it describes itself; `name` is kept with the data that it has loaded."""
+    """A host as it describes itself; `name` is kept with the data that it has loaded.
+
+    Attributes:
+        programs: digests of those that are in folders of its node, by reference.
+    """
 
     name: str
+    programs: dict[str, str]
     installed: Installed
     environment: dict[str, str]
 
@@ -85,11 +86,13 @@ class Host:
         self.name = named.read_text()
         self._context: RunContext | None = None
         self._machine: Machine | None = None
-        threading.Thread(target=self._tell_alive, daemon=True).start()
+        cluster.tell_alive(lambda: events.put(Event(self.name, "alive")))
 
-    def facts(self) -> HostFacts:
-        """Who this is."""
-        return HostFacts(self.name, *cluster.node_facts())
+    def facts(self, references: Sequence[str]) -> HostFacts:
+        """Who this is, and what the plan's references mean here."""
+        digests = {one: open.digest_here(one) for one in references}
+        programs = {one: digest for one, digest in digests.items() if digest}
+        return HostFacts(self.name, programs, *cluster.node_facts())
 
     def run_block(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> None:
         """Runs these trials of one block; what they saw is told as each ends.
@@ -138,12 +141,6 @@ class Host:
     def _makers(self, plan: Plan) -> Makers:
         generators = generators_of(plan, self._away, self._stack)
         return makers_of(generators, plan.fleet.place.replicas)
-
-    def _tell_alive(self) -> None:
-        with suppress(RayError):
-            while True:
-                self._events.put(Event(self.name, "alive"))
-                time.sleep(ALIVE_EVERY_S)
 
 
 def generators_of(plan: Plan, away: Sequence[Node], held: ExitStack) -> Generators | None:
@@ -239,12 +236,18 @@ class Hosts:
         role: label of their nodes; empty for any.
         count: how many at most; None for all there are.
         host: the class of the actors; another one in tests.
+        references: of the plan's systems, whose programs have to be the same on all.
     """
 
     def __init__(
-        self, role: str, count: int | None = None, host: Callable[..., object] = Host
+        self,
+        role: str,
+        count: int | None = None,
+        host: Callable[..., object] = Host,
+        references: Sequence[str] = (),
     ) -> None:
-        self._host = host
+        self._host, self._references = host, list(references)
+        self._programs: dict[str, str] = {}
         self._role, there = role, len(cluster.with_role(role))
         self._count = min(count or there, there)
         self._events = Queue(actor_options={"num_cpus": 0})
@@ -321,13 +324,16 @@ class Hosts:
             placed = make.options(num_cpus=1, scheduling_strategy=cluster.on(node))
             actor = placed.remote(self._events, every[: self._count])
             try:
-                facts = ray.get(actor.facts.remote(), timeout=PATIENCE_S)
+                facts = ray.get(actor.facts.remote(self._references), timeout=PATIENCE_S)
             except RayTaskError as error:
                 raise _cause(error) from error
             except (RayError, GetTimeoutError):
                 ray.kill(actor)
                 continue
-            cluster.check_equal(f"machine {facts.name} ({node.address})", facts.installed)
+            where = f"machine {facts.name} ({node.address})"
+            cluster.check_equal(where, facts.installed)
+            self._programs = self._programs or facts.programs
+            cluster.check_programs(where, self._programs, facts.programs)
             self._hosts.append(_Running(node, actor, facts))
         if not self._hosts:
             raise LostError(

@@ -10,6 +10,7 @@ start.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -19,10 +20,11 @@ from typing import Any, Final
 
 import ray
 from ray.exceptions import RayError
+from ray.util.queue import Queue
 
 from dbdyno.errors import DbdynoError, LoadError, LostError, ServerError
 from dbdyno.fleet import cluster
-from dbdyno.fleet.cluster import ANSWER_S, PATIENCE_S, Installed, Node
+from dbdyno.fleet.cluster import ALIVE_EVERY_S, ANSWER_S, PATIENCE_S, SILENT_S, Installed, Node
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import open, process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint, ServerSpec
@@ -40,9 +42,13 @@ class Replica:
     """The actor on a replica's node. Its calls come one at a time, in its main thread.
 
     It is asked through `call` alone: Ray would write down the words of an error that is raised.
+
+    Args:
+        alive: takes its signs of life, one at a time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, alive: Queue) -> None:
+        cluster.tell_alive(partial(alive.put, None))
         self._held = ExitStack()
         self._folder = Path()
         self._instance: StartedInstance[Any] | None = None
@@ -149,9 +155,10 @@ class Line:
 
     def __init__(self, node: Node, name: str) -> None:
         self.name, self.address = f"{name} on {node.address}", node.address
+        there: dict[str, Any] = {"num_cpus": 0, "scheduling_strategy": cluster.on(node)}
+        self._alive: Any = Queue(1, actor_options=there)
         make: Any = ray.remote(Replica)
-        placed = make.options(num_cpus=0, scheduling_strategy=cluster.on(node))
-        self._actor: Any = placed.remote()
+        self._actor: Any = make.options(**there).remote(self._alive)
         try:
             installed, self.environment = self.ask("facts", within_s=PATIENCE_S)
             cluster.check_equal(self.name, installed)
@@ -163,9 +170,12 @@ class Line:
         """What the actor's method gives; its own errors are raised as they were there.
 
         Args:
-            within_s: None for what takes as long as there are data.
+            within_s: None for what takes as long as there are data: while it gives signs of life.
         """
-        found = cluster.answer(self._actor.call.remote(what, *details), self.name, within_s)
+        asked = self._actor.call.remote(what, *details)
+        if within_s is None:
+            self._wait(asked)
+        found = cluster.answer(asked, self.name, within_s)
         if isinstance(found, DbdynoError):
             raise found
         return found
@@ -180,8 +190,19 @@ class Line:
 
     def end(self) -> None:
         """Ends the actor, and with it what it started."""
-        with suppress(RayError):
-            ray.kill(self._actor)
+        for actor in (self._actor, self._alive.actor):
+            with suppress(RayError):
+                ray.kill(actor)
+
+    def _wait(self, asked: Any) -> None:  # noqa: ANN401 - Ray's
+        """Until it has answered or ended; LostError if it gives no sign of life."""
+        heard_s = time.monotonic()
+        while not ray.wait([asked], timeout=ALIVE_EVERY_S)[0]:
+            with suppress(RayError):  # there is none
+                ray.get(self._alive.actor.get_nowait.remote(), timeout=ANSWER_S)
+                heard_s = time.monotonic()
+            if time.monotonic() - heard_s > SILENT_S:
+                raise cluster.lost(f"{self.name} gave no sign of life for {SILENT_S:.0f} s")
 
 
 class ReplicaInstance:
@@ -251,7 +272,7 @@ class ReplicaInstance:
             return
         self._report(f"{line.name}: carrying its primary's data there")
         for pieces in files.pieces_of(copy):
-            line.ask("put", pieces)
+            line.ask("put", pieces, within_s=PATIENCE_S)
         line.ask("seal", line.name, *files.seals_of(copy))
 
 

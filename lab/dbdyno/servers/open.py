@@ -147,6 +147,16 @@ def programs(reference: str) -> Path | None:
             return obtain(asked, _silent)[1]
 
 
+def digest_here(reference: str) -> str:
+    """SHA-256 of a program in a folder that a reference names; empty where the reference says it.
+
+    Raises:
+        UnknownSystemError: as `check`; ProvisionError: there is no server's program in the folder.
+    """
+    asked = parse(reference)
+    return given.look(asked.folder).identity if isinstance(asked, FolderReference) else ""
+
+
 def instance(
     spec: ServerSpec,
     folder: Path,

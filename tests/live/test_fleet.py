@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from subprocess import Popen, run
@@ -25,16 +27,14 @@ from dbdyno.measurement import replication
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.parts import Phase
-from dbdyno.plan.file import read
-from dbdyno.plan.fleet import FleetPlan, PlacePlan
-from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
-from dbdyno.plan.systems import SystemPlan, TopologyPlan
-from dbdyno.plan.workload import WorkloadPlan, known_workloads
+from dbdyno.plan.fleet import PlacePlan
+from dbdyno.plan.systems import TopologyPlan
+from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.programs.places import cache_folder
 from dbdyno.store.store import Store
-from support import lab_process, making, ray_cluster, real_server
+from support import fleet_plans, lab_process, making, ray_cluster, real_server
 from support.fakes import Progress
 from support.lab_process import (
     DBDYNO,
@@ -47,12 +47,11 @@ from support.lab_process import (
     until,
 )
 from support.ray_cluster import Nodes, load_of
-from support.real_server import SMALL_REDO
-from support.source import ROOT
 
 pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("ignore")]  # Ray's
 CHILD = "dbdyno.experiment.engine.child"
 SERVICE_S = 0.05
+SYSTEMS = len(fleet_plans.LABELS)
 
 
 @pytest.fixture
@@ -61,30 +60,94 @@ def workspace() -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One that others run, as far as a plan knows."""
+    with (
+        real_server.started("three", "mysql:5.7.22", {"max_connections": "500"}) as running,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv(fleet_plans.SECRET, running.credentials.password)
+        yield running
+
+
+def measured(record: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in record["intervals"] if one["phase"] == Phase.MEASURED]
+
+
 def test_a_rate_is_dealt_out_so_that_the_union_is_what_one_draws(remote: ModuleType) -> None:
     generators, arrivals = remote.Generators(2, "load"), []
+    shape = {"rate_per_s": 600, "arrival": "poisson", "window_s": 1.0, "interval_s": 0.5}
     try:
         for make in (EngineProcess, generators.engine):
-            server = _engine.Reference("fixed", 0.001)
-            asked = load_of(server, rate_per_s=300, arrival="poisson", window_s=2.0)
-            with make("run", asked) as engine:
-                arrivals.append(
-                    [
-                        one["arrivals"]
-                        for one in engine.answer()["intervals"]
-                        if one["phase"] == Phase.MEASURED
-                    ]
-                )
+            answering = _engine.Reference("fixed", 0.001)
+            with make("run", load_of(answering, **shape)) as engine:
+                arrivals.append([one["arrivals"] for one in measured(engine.answer())])
     finally:
         generators.close()
     assert arrivals[0] == arrivals[1]
     assert sum(arrivals[0]) > 400
 
 
-def of_cluster(nodes: Nodes, kind: str) -> list[psutil.Process]:
-    """Processes of the cluster's nodes that run something of that name."""
-    every = psutil.Process(nodes.pid).children(recursive=True)
-    return [one for one in every if kind in " ".join(lab_process.words_of(one))]
+def mean_ms(record: dict[str, Any]) -> float:
+    counted = measured(record)
+    total_ns = sum(one["latency_ns_sum"] for one in counted)
+    return total_ns / sum(one["events"] for one in counted) / 1e6
+
+
+def histogram(record: dict[str, Any]) -> _engine.Histogram:
+    counts = _engine.Histogram()
+    for one in record["intervals"]:
+        counts.add(_engine.Histogram.decode(base64.b64decode(one["histograms"]["event"])))
+    return counts
+
+
+@pytest.mark.alone
+def test_three_machines_merged_are_one_generator(remote: ModuleType) -> None:
+    generators = remote.Generators(3)
+    try:
+        means, p95 = [], []
+        for make in (EngineProcess, generators.engine) * 3:
+            answering = _engine.Reference("fixed", SERVICE_S)
+            with make("run", load_of(answering)) as engine:
+                record = engine.answer()
+            asked = answering.truth()[0].count()
+            assert sum(one["events"] for one in record["intervals"]) == asked
+            assert histogram(record).count() == asked
+            means.append(mean_ms(record))
+            p95.append(histogram(record).quantile(0.95) / 1e9)
+    finally:
+        generators.close()
+    # A closed loop's throughput is its connections by its mean latency; a count would be off by the
+    # last event of each connection, which is one in forty here.
+    single, merged = min(means[::2]), min(means[1::2])  # what disturbs only makes slower
+    assert merged == pytest.approx(single, rel=0.01)
+    assert merged == pytest.approx(SERVICE_S * 1000, rel=0.02)
+    assert min(p95[1::2]) == pytest.approx(min(p95[::2]), rel=0.02)
+    assert [one["connections"] for one in record["apart"]] == [3, 3, 2]
+    assert all(one["clock_ms"] < 5 for one in record["apart"])
+
+
+@pytest.mark.alone
+def test_three_hosts_run_nearly_three_times_the_blocks(remote: ModuleType, tmp_path: Path) -> None:
+    from dbdyno.fleet.hosts import Hosts
+    from support.simulated_host import TRIAL_S, SimulatedHost
+
+    took_s, plan = {}, making.plan(blocks=6)
+    for count in (1, 3):
+        hosts = Hosts("", count, SimulatedHost)
+        with Store.open(tmp_path) as store:
+            stored_run = store.create_run(plan, "dbdyno run", {}, 12)
+            began = time.monotonic()
+            makers = Makers(hosts=hosts)
+            runner.run(plan, store, stored_run, tmp_path, Progress(), makers)
+            took_s[count] = time.monotonic() - began
+            assert len(store.done(stored_run.run_id)) == 12
+            machines = {one.machine for one in store.measurements(stored_run.run_id)}
+        hosts.close()
+        assert len(machines) == count
+    assert took_s[1] >= 12 * TRIAL_S
+    assert took_s[1] / took_s[3] >= 0.8 * 3, took_s
 
 
 def listen(engine: Engine) -> None:
@@ -99,35 +162,46 @@ def begun(engine: Engine) -> None:
         pass
 
 
+def load_at_once(answering: _engine.Reference, window_s: float = 60.0) -> dict[str, Any]:
+    """A load that tells soon that it has begun."""
+    return load_of(answering, window_s=window_s, warmup_s=0.0, interval_s=0.25)
+
+
 def test_a_lost_generator_voids_the_trial_and_the_next_has_another(
     nodes: Nodes, remote: ModuleType
 ) -> None:
-    generators, server = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
+    generators, answering = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
     try:
         for what in (CHILD, "ray::Generator"):
-            with generators.engine("run", load_of(server, window_s=60.0)) as engine:
+            with generators.engine("run", load_at_once(answering)) as engine:
                 begun(engine)
-                of_cluster(nodes, what)[0].kill()
+                nodes.processes(what)[0].kill()
                 with pytest.raises(LostError, match="a machine of the fleet was lost"):
                     listen(engine)
-            until(lambda: not of_cluster(nodes, CHILD), "no child is left", GONE_S)
-        with generators.engine("run", load_of(server, window_s=0.5)) as engine:
+            until(lambda: not nodes.processes(CHILD), "no child is left", GONE_S)
+        with generators.engine("run", load_at_once(answering, 0.5)) as engine:
             assert engine.answer()["generators"] == 2
     finally:
         generators.close()
 
 
-def test_a_generator_that_says_nothing_is_lost(nodes: Nodes, remote: ModuleType) -> None:
-    generators, server = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
+def test_a_generator_that_says_nothing_is_lost(
+    nodes: Nodes, remote: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(self: Any, answer: Any, timeout_s: float = 3.0) -> Any:
+        return remote.cluster.answer(answer, self.name, timeout_s)
+
+    monkeypatch.setattr(remote.Remote, "_asked", asked)
+    generators, answering = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
     try:
-        with generators.engine("run", load_of(server, window_s=60.0)) as engine:
+        with generators.engine("run", load_at_once(answering)) as engine:
             begun(engine)
-            stopped = of_cluster(nodes, "ray::Generator")[0]
+            stopped = nodes.processes("ray::Generator")[0]
             stopped.suspend()
             with pytest.raises(LostError, match="was lost") as error:
                 listen(engine)
             stopped.kill()
-        assert "did not answer for 10 s" in (error.value.found or "")
+        assert "did not answer for 3 s" in (error.value.found or "")
     finally:
         generators.close()
 
@@ -135,7 +209,7 @@ def test_a_generator_that_says_nothing_is_lost(nodes: Nodes, remote: ModuleType)
 def test_more_generators_than_nodes_are_refused_in_words(
     remote: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "PLACE_S", 2.0)
+    monkeypatch.setattr(remote, "PLACE_S", 0.5)
     too_many = remote.Generators(3, "load")
     with pytest.raises(LoadError) as error:
         too_many.there()
@@ -167,24 +241,22 @@ def test_clocks_that_disagree_void_the_trial(
 
 
 def test_the_published_experiment_on_three_endpoints_has_a_generator_for_each(
-    nodes: Nodes, remote: ModuleType, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    nodes: Nodes, remote: ModuleType, server: Server, workspace: Path
 ) -> None:
     from dbdyno.fleet.hosts import makers_of
 
-    settings = {**SMALL_REDO, "max_connections": "500"}
-    with real_server.started("three", "mysql:8.0.15", settings) as server:
-        monkeypatch.setenv("FLEET_SECRET", server.credentials.password)
-        plan = published(server)
-        generators = remote.Generators(3)
-        with Store.open(workspace) as store:
-            asked = store.create_run(plan, "dbdyno run", {}, 8)
-            runner.run(plan, store, asked, workspace, Progress(), makers_of(generators))
-            measurements = store.measurements(asked.run_id)
-        generators.close()
+    plan, generators = fleet_plans.published(server), remote.Generators(3)
+    with Store.open(workspace) as store:
+        asked = store.create_run(plan, "dbdyno run", {}, 8)
+        runner.run(plan, store, asked, workspace, Progress(), makers_of(generators))
+        measurements = store.measurements(asked.run_id)
+    generators.close()
     assert [one.failure for one in measurements] == [None] * 8
     for one in measurements:
         assert [part.connections for part in one.engine.apart] == [50, 50, 50]
+        assert all(0 < part.cpu_share_max <= 1.1 for part in one.engine.apart)
         assert one.events > 0
+        assert one.evidence.ceiling_per_s
     found = judge(measurements, plan).findings
     assert not {one.check for one in found} & {"statements-of-event", "little-law"}
     secret = server.credentials.password.encode()
@@ -193,39 +265,14 @@ def test_the_published_experiment_on_three_endpoints_has_a_generator_for_each(
     assert not any(secret in path.read_bytes() for path in logs)
 
 
-def published(server: Server) -> Plan:
-    """The plan's four workloads at its least load, on small tables and for a second each."""
-    plan = read(ROOT / "plans" / "tidb-v3-vs-v2.yaml", known_workloads(), lambda reference: None)
-    places = ",".join([f"127.0.0.1:{server.endpoint.port}"] * 3)
-    systems = [
-        SystemPlan(
-            label=label,
-            reference=f"mysql://{server.credentials.user}@{places}/{label}",
-            password_env="FLEET_SECRET",
-        )
-        for label in ("older", "newer")
-    ]
-    assert len(plan.systems) == len(systems)
-    assert plan.load.generators == 3
-    parts = {
-        "systems": tuple(systems),
-        "published": None,
-        "dataset": DatasetPlan(tables=2, rows=1000),
-        "load": plan.load.model_copy(update={"threads": (min(plan.load.threads),)}),
-        "trial": TrialPlan(warmup_s=0, window_s=1),
-        "design": DesignPlan(blocks=1, controls=False, disturbance_max=1.0),
-        "fleet": FleetPlan(generators=3),
-    }
-    return plan.model_copy(update=parts)
-
-
 def test_a_replica_on_another_node_has_the_rows_and_its_loss_voids_the_trial(
     nodes: Nodes, remote: ModuleType, workspace: Path
 ) -> None:
     from dbdyno.fleet import replicas
     from dbdyno.fleet.hosts import makers_of
 
-    plan, progress, makers = replicated(), Progress(), makers_of(None, "load")
+    plan = fleet_plans.replicated("mariadb:11.4.5", PlacePlan(replicas="load"), blocks=2)
+    progress, makers = Progress(), makers_of(None, "load")
     assert set(replicas.environment(plan, [])) == {"replica 1"}
     made: list[Any] = []
     secrets: list[bytes] = []
@@ -243,12 +290,12 @@ def test_a_replica_on_another_node_has_the_rows_and_its_loss_voids_the_trial(
             assert server.catch_up(30) < 30
             assert replica.ask("SELECT id FROM sbtest.proof") == [("4711",)]
             assert server.endpoint.host == replica.endpoint.host == ray_cluster.ADDRESS
-            (actor,) = of_cluster(nodes, "ray::Replica")
-            assert "mysqld" in [one.name() for one in actor.children()]
+            (actor,) = nodes.processes("ray::Replica")
+            assert {one.name() for one in actor.children()} & {"mariadbd", "mysqld"}
             assert replica.pid == 0
             secrets.extend(one.credentials.password.encode() for one in (server, replica))
         elif trial.block == 1 and trial.repeat == 0:
-            for actor in of_cluster(nodes, "ray::Replica"):
+            for actor in nodes.processes("ray::Replica"):
                 actor.kill()
 
     progress.at_interval = look
@@ -266,29 +313,95 @@ def test_a_replica_on_another_node_has_the_rows_and_its_loss_voids_the_trial(
     assert replication.REPLICAS_CPU_S not in seen
     carried = [line for line in progress.stages if "carrying its primary's data" in line]
     assert len(carried) == 1, "it stays on that node"
-    until(lambda: not of_cluster(nodes, "ray::Replica"), "no actor is left", GONE_S)
-    until(lambda: not processes_of(cache_folder() / "replicas"), "no server is left", GONE_S)
+    no_replica_is_left(nodes)
     logs = [path.read_bytes() for path in nodes.session.rglob("*") if path.is_file()]
     assert len(secrets) == 2
     assert not any(secret in log for secret in secrets for log in logs)
 
 
-def replicated() -> Plan:
-    """A primary where the test runs, with a replica on another node, for two blocks of one load."""
-    topology = TopologyPlan(replicas=1, replication="semisync", timeout_s=2)
-    settings = {"innodb_redo_log_capacity": "48M"}
-    system = SystemPlan(
-        label="both", reference="mysql:8.0.33", settings=settings, topology=topology
-    )
-    return Plan(
-        systems=(system,),
-        workloads=(WorkloadPlan(name="oltp_write_only"),),
-        dataset=DatasetPlan(tables=1, rows=1000, loads=1),
-        load=LoadPlan(threads=(4,)),
-        trial=TrialPlan(warmup_s=1, window_s=4),
-        design=DesignPlan(blocks=2, controls=False, disturbance_max=1.0),
-        fleet=FleetPlan(place=PlacePlan(replicas="load")),
-    )
+def no_replica_is_left(nodes: Nodes) -> None:
+    until(lambda: not nodes.processes("ray::Replica"), "no actor is left", GONE_S)
+    until(lambda: not processes_of(cache_folder() / "replicas"), "no server is left", GONE_S)
+
+
+@pytest.mark.parametrize(
+    ("reference", "kind", "table"),
+    [("postgres:18.6", "semisync", "proof"), ("mysql:9.7.4", "group", "sbtest.proof")],
+)
+def test_every_kind_of_replication_reaches_another_node(
+    reference: str,
+    kind: Any,
+    table: str,
+    nodes: Nodes,
+    remote: ModuleType,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dbdyno.fleet.replicas import Replicas
+
+    # Members of a group want addresses that an interface has: the loopback interface has this one.
+    there = [one._replace(address=LOOPBACK) for one in remote.cluster.with_role("load")]
+    monkeypatch.setattr(remote.cluster, "with_role", lambda role: there)
+    topology = TopologyPlan(replicas=1, replication=kind)
+    spec = ServerSpec("both", reference, real_server.small_redo(reference), topology)
+    made: Any = open.instance(spec, workspace, lambda text: None, Replicas("load").member)
+    try:
+        made.snapshot()
+        server = made.start()
+        server.ask(f"CREATE TABLE {table} (id INT PRIMARY KEY)")
+        server.ask(f"INSERT INTO {table} VALUES (4711)")
+        assert server.catch_up(30) < 30
+        (replica,) = server.replicas
+        assert replica.ask(f"SELECT id FROM {table}") == [("4711",)]
+        seen = server.replication()
+        assert seen[replication.REPLICAS_RUNNING] == 1
+        assert seen[replication.TRANSACTIONS_BEHIND] == 0
+        assert seen[replication.REPLICAS_APART_CPU_S] > 0
+        assert seen.get(replication.SEMISYNC_ON) == (1 if kind == "semisync" else None)
+    finally:
+        made.close()
+    no_replica_is_left(nodes)
+
+
+def test_a_primary_is_placed_by_its_label_and_its_standby_by_another(
+    nodes: Nodes, remote: ModuleType, workspace: Path
+) -> None:
+    from dbdyno.fleet.hosts import Hosts
+
+    place = PlacePlan(primary="db", replicas="load")
+    plan, hosts = fleet_plans.replicated("postgres:18.6", place, blocks=1), Hosts("db", 1)
+    try:
+        with Store.open(workspace) as store:
+            asked = store.create_run(plan, "dbdyno run", {}, 1)
+            runner.run(plan, store, asked, workspace, Progress(), Makers(hosts=hosts))
+            (only,) = store.measurements(asked.run_id)
+        assert [*hosts.environment()] == [f"machine {only.machine}"]
+    finally:
+        hosts.close()
+    assert only.failure is None
+    seen = only.server.replication
+    assert seen[replication.SEMISYNC_ON] == seen[replication.REPLICAS_RUNNING] == 1
+    assert seen[replication.REPLICAS_APART_CPU_S] > 0
+    no_replica_is_left(nodes)
+
+
+def test_a_replica_that_stops_while_data_are_carried_is_lost(
+    nodes: Nodes, remote: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dbdyno.fleet import replicas
+
+    monkeypatch.setattr(replicas, "ALIVE_EVERY_S", 0.1)
+    monkeypatch.setattr(replicas, "SILENT_S", 2.0)
+    line = replicas.Line(remote.cluster.with_role("load")[0], "replica 1")
+    (actor,) = nodes.processes("ray::Replica")
+    actor.suspend()
+    try:
+        with pytest.raises(LostError) as error:
+            line.ask("take", "", 0, "replica 1")
+    finally:
+        actor.kill()
+        line.end()
+    assert error.value.found == "replica 1 on 127.0.0.2 gave no sign of life for 2 s"
 
 
 def test_replicas_are_dealt_out_to_other_nodes_than_their_primarys(
@@ -325,24 +438,16 @@ def test_another_installation_on_a_node_is_refused_before_anything_begins(
     generators.close()
 
 
+def test_other_programs_in_a_folder_of_the_same_name_are_refused(remote: ModuleType) -> None:
+    here, there = {"path:/opt/mysql": "a" * 64}, {"path:/opt/mysql": "b" * 64}
+    remote.cluster.check_programs("machine 1", here, here)
+    with pytest.raises(LoadError, match="machine 2 has other programs") as error:
+        remote.cluster.check_programs("machine 2", here, there)
+    assert error.value.wanted == f"path:/opt/mysql with SHA-256 {'a' * 16}"
+    assert error.value.found == "b" * 16
+
+
 # Whole runs, each with another process or node killed.
-
-PLAN = f"""
-systems:
-  - {{label: a, reference: "mysql:5.7.22", settings: {SMALL_REDO}}}
-  - {{label: b, reference: "mysql:5.7.22", settings: {SMALL_REDO}}}
-workloads: [oltp_point_select]
-dataset: {{tables: 1, rows: 1000}}
-load: {{threads: [4]}}
-design: {{controls: false, disturbance_max: 100%, blocks: """
-SYSTEMS = 2
-BLOCKS_SPREAD = 4
-
-
-def plan_of(workspace: Path, fleet: str, blocks: int, window: str = "2s") -> str:
-    file = workspace.parent / "plan.yaml"
-    file.write_text(f"{PLAN}{blocks}}}\ntrial: {{warmup: 0, window: {window}}}\nfleet: {fleet}\n")
-    return str(file)
 
 
 def begun_run(plan: str, workspace: Path, nodes: Nodes) -> AbstractContextManager[Popen[str]]:
@@ -370,72 +475,82 @@ def complete(workspace: Path, blocks: int) -> list[Measurement]:
 
 
 def test_a_host_that_is_killed_has_its_block_measured_again(nodes: Nodes, workspace: Path) -> None:
-    plan = plan_of(workspace, "{spread: blocks}", BLOCKS_SPREAD)
+    blocks, fleet = 3, {"spread": "blocks", "place": {"primary": "load"}}
+    plan = fleet_plans.written(workspace, fleet, blocks=blocks, window="1s")
     with begun_run(plan, workspace, nodes) as lab:
         until(lambda: servers_of_hosts() and stored(workspace), "a trial is stored")
-        of_cluster(nodes, "ray::Host")[0].kill()
+        nodes.processes("ray::Host")[0].kill()
         output, errors = lab.communicate(timeout=200)
     assert lab.returncode == 0, errors
     assert "was lost" in errors
-    measurements = complete(workspace, BLOCKS_SPREAD)
+    measurements = complete(workspace, blocks)
     machines: dict[int, set[str]] = {}
     for one in current(measurements):
         machines.setdefault(one.trial.block, set()).add(one.machine)
     assert all(len(names) == 1 for names in machines.values()), "a block is of one machine"
     looked = {one.trial.block for one in current(measurements) if one.evidence.rows_after}
-    assert looked == {BLOCKS_SPREAD - 1}, "rows are counted at the run's end, and not at a block's"
+    assert looked == {blocks - 1}, "rows are counted at the run's end, and not at a block's"
     assert len(set.union(*machines.values())) >= 2
     assert "report:" in output
     until(lambda: not servers_of_hosts(), "no server is left", GONE_S)
 
 
-def test_a_host_that_dies_behind_its_block_leaves_what_was_disturbed_to_another(
-    remote: ModuleType, tmp_path: Path
+def test_a_host_that_dies_or_hangs_behind_its_block_leaves_what_was_disturbed_to_another(
+    nodes: Nodes, remote: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dbdyno.fleet.hosts import Hosts
+    from dbdyno.fleet import hosts as room
     from support.simulated_host import DyingHost
 
-    plan, hosts = making.plan(blocks=2), Hosts("", 2, DyingHost)
+    monkeypatch.setattr(room, "SILENT_S", 5.0)
+    plan, hosts, progress = making.plan(blocks=2), room.Hosts("", 2, DyingHost), Progress()
     try:
         with Store.open(tmp_path) as store:
             new = store.create_run(plan, "dbdyno run", {}, 4)
-            runner.run(plan, store, new, tmp_path, Progress(), Makers(hosts=hosts))
+            runner.run(plan, store, new, tmp_path, progress, Makers(hosts=hosts))
             every = store.measurements(new.run_id)
     finally:
         hosts.close()
-    assert len(every) == 4 + SYSTEMS
+        for stopped in nodes.processes("ray::DyingHost"):
+            with suppress(psutil.NoSuchProcess):
+                stopped.kill()
+    assert len(every) == 4 + 2 * SYSTEMS
     assert sorted((one.trial.block, one.trial.repeat) for one in current(every)) == [
         *[(0, 1)] * SYSTEMS,
-        *[(1, 0)] * SYSTEMS,
+        *[(1, 1)] * SYSTEMS,
     ]
+    gone = [line for line in progress.stages if "was lost" in line]
+    assert len(gone) == 2
+    assert "it said nothing for 5 s" in gone[1]
 
 
 def test_a_head_that_is_killed_loses_nothing_and_leaves_nobody(
     nodes: Nodes, workspace: Path
 ) -> None:
-    plan = plan_of(workspace, "{place: {primary: db, generators: load}, generators: 2}", 2)
+    fleet = {"place": {"primary": "db", "generators": "load"}, "generators": 2}
+    plan = fleet_plans.written(workspace, fleet, blocks=1, window="3s")
     with begun_run(plan, workspace, nodes) as lab:
         until(lambda: stored(workspace), "a trial is stored")
-        until(lambda: of_cluster(nodes, CHILD), "a load runs")
-        (server,) = servers_of_hosts()
-        assert {one.laddr.ip for one in listening(server)} == {ray_cluster.ADDRESS}
+        until(lambda: nodes.processes(CHILD), "a load runs")
+        (running,) = servers_of_hosts()
+        assert {one.laddr.ip for one in listening(running)} == {ray_cluster.ADDRESS}
         lab.kill()
     kept = [row["trial_key"] for row in stored(workspace)]
     for what in ("ray::Host", "ray::Generator", CHILD):
-        until(lambda what=what: not of_cluster(nodes, what), f"no {what} is left", GONE_S)
+        until(lambda what=what: not nodes.processes(what), f"no {what} is left", GONE_S)
     until(lambda: not servers_of_hosts(), "no server is left", GONE_S)
     resumed = finished(workspace, "run", plan, "--resume", "--fleet", nodes.address)
     assert resumed.returncode == 0, resumed.stderr
-    every = complete(workspace, 2)
+    every = complete(workspace, 1)
     assert [one.trial.key for one in every][: len(kept)] == kept
     assert {one.engine.generators for one in every} == {2}
     assert all(len(one.engine.apart) == 2 and one.machine for one in every)
 
 
 def test_a_node_that_is_lost_ends_the_run_which_goes_on_with_another(
-    nodes: Nodes, workspace: Path
+    nodes: Nodes, server: Server, workspace: Path
 ) -> None:
-    plan = plan_of(workspace, "{generators: 2, place: {generators: load}}", 1, "4s")
+    fleet = {"generators": 2, "place": {"generators": "load"}}
+    plan = fleet_plans.written(workspace, fleet, blocks=1, window="4s", server=server)
     with begun_run(plan, workspace, nodes) as lab:
         until(under_load(workspace), "a load runs")
         nodes.kill(2)
@@ -450,6 +565,9 @@ def test_a_node_that_is_lost_ends_the_run_which_goes_on_with_another(
     resumed = finished(workspace, "run", plan, "--resume", "--fleet", nodes.address)
     assert resumed.returncode == 0, resumed.stderr
     complete(workspace, 1)
+    with Store.open(workspace) as store:
+        (stored_run,) = store.runs()
+    assert {"generator 1", "generator 2"} <= stored_run.environment.keys()
 
 
 def test_the_check_shows_every_node_and_the_ways_between_them(nodes: Nodes) -> None:

@@ -16,10 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from dbdyno._engine import Reference
+from support.lab_process import words_of
 
 ADDRESS = "127.0.0.2"
 TESTS = Path(__file__).parents[1]
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_health_check_period_ms": "1000"}
+"""A node that was killed is known to be dead after 5 s, and not after 15 s."""
 
 
 class Nodes:
@@ -37,6 +42,11 @@ class Nodes:
     def add(self, label: str) -> None:
         """Starts another node."""
         self._say(f"add {label}")
+
+    def processes(self, kind: str) -> list[psutil.Process]:
+        """Those of its nodes that run something of that name."""
+        every = psutil.Process(self.pid).children(recursive=True)
+        return [one for one in every if kind in " ".join(words_of(one))]
 
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None
@@ -62,7 +72,7 @@ def started(*labels: str) -> Iterator[Nodes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONPATH": path, "RAY_USAGE_STATS_ENABLED": "0"},
+        env={**os.environ, "PYTHONPATH": path, **SETTINGS},
     )
     with process:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Sequence
 
@@ -34,20 +35,17 @@ class SimulatedHost(Host):
 
 
 class DyingHost(SimulatedHost):
-    """Others disturb the first block, and its host dies behind it; the repeat is quiet."""
+    """Others disturb each block, and its host dies behind the first one and hangs behind the
+    second; repeats are quiet."""
 
     def run_block(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> None:
         """As `Host.run_block`."""
         SimulatedHost.run_block(self, run, plan, trials)
-        if is_first(trials[0]):
-            os._exit(1)
+        if trials[0].repeat == 0:
+            how = signal.SIGSTOP if trials[0].block else signal.SIGKILL
+            os.kill(os.getpid(), how)
 
     def measured(self, trial: Trial) -> Measurement:
-        """Half of four cores are others' in the first block."""
-        others = 2.0 if is_first(trial) else 0.0
+        """Half of four cores are others' at first."""
+        others = 0.0 if trial.repeat else 2.0
         return making.measurement(trial.system, threads=trial.cell.threads, other_cpu=others)
-
-
-def is_first(trial: Trial) -> bool:
-    """Whether it is of the first block as it was begun."""
-    return trial.block == 0 and trial.repeat == 0

@@ -66,6 +66,7 @@ fn read_packets(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn read(mut bytes: &[u8]) -> io::Result<(Vec<u8>, usize)> {
         let mut payload = b"old".to_vec();
@@ -103,6 +104,19 @@ mod tests {
             buffer.fill(0xff);
             self.0 += buffer.len();
             Ok(buffer.len())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_payload_within_the_limit_or_an_error(
+            bytes in prop::collection::vec(any::<u8>(), 0..300), most in 0_usize..300
+        ) {
+            let mut payload = Vec::new();
+            if read_payload_of_any_number(&mut &bytes[..], most, &mut payload).is_ok() {
+                prop_assert!(payload.len() <= most);
+                prop_assert_eq!(&payload[..], &bytes[HEADER_LENGTH..][..payload.len()]);
+            }
         }
     }
 

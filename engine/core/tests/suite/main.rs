@@ -1,5 +1,6 @@
 //! All integration tests that need no process of their own, in one program: it links once.
 
+mod foreign_bytes;
 mod support;
 
 /// From an address to a session that can be used, what becomes of one that is lost, and the server of

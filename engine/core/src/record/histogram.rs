@@ -7,12 +7,21 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use std::borrow::Cow;
 use std::fmt;
+use std::io::Read;
 
 /// Largest latency told apart; longer ones count here.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
+/// Far more than a foreign histogram of such latencies needs, and little memory.
+const FOREIGN_NS_MAX: u64 = 1 << 43;
+const INFLATED_LENGTH_MAX: u64 = 1 << 20;
+/// Of the plain V2 encoding, before the counts.
+const HEAD_LENGTH: usize = 40;
+const DEFLATED: [u8; 4] = 0x1c84_9314_u32.to_be_bytes();
 
 /// Counts of latencies in nanoseconds.
 #[derive(Clone)]
@@ -112,13 +121,15 @@ impl Histogram {
         bytes
     }
 
-    /// Reads a V2 histogram, deflated or plain.
+    /// Reads a V2 histogram, deflated or plain. Its head is believed only within the limits above.
     ///
     /// # Errors
     /// When the bytes are no such histogram.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let plain = inflated(bytes)?;
+        check_head(&plain)?;
         let foreign: hdrhistogram::Histogram<u64> = Deserializer::new()
-            .deserialize(&mut &bytes[..])
+            .deserialize(&mut &plain[..])
             .map_err(|error| DecodeError(error.to_string()))?;
         let mut own = Self::new();
         for step in foreign.iter_recorded() {
@@ -126,6 +137,46 @@ impl Histogram {
         }
         Ok(own)
     }
+}
+
+/// The plain encoding of a histogram that may be deflated.
+fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, DecodeError> {
+    if !bytes.starts_with(&DEFLATED) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let Some((head, stream)) = bytes.split_first_chunk::<8>() else {
+        return Ok(Cow::Borrowed(bytes));
+    };
+    let [_, _, _, _, length @ ..] = *head;
+    let length = stream.len().min(u32::from_be_bytes(length) as usize);
+    let mut plain = Vec::new();
+    ZlibDecoder::new(&stream[..length])
+        .take(INFLATED_LENGTH_MAX + 1)
+        .read_to_end(&mut plain)
+        .map_err(|error| DecodeError(error.to_string()))?;
+    if plain.len() as u64 > INFLATED_LENGTH_MAX {
+        return Err(DecodeError("it unpacks to more than a histogram".to_owned()));
+    }
+    Ok(Cow::Owned(plain))
+}
+
+/// Refuses a head that would make its reader take memory for more than the counts that are there.
+fn check_head(plain: &[u8]) -> Result<(), DecodeError> {
+    let refused = |what: &str| Err(DecodeError(what.to_owned()));
+    let Some((head, counts)) = plain.split_first_chunk::<HEAD_LENGTH>() else {
+        return refused("its head is cut off");
+    };
+    let word = |at: usize| {
+        u64::from(u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]))
+    };
+    if word(4) > counts.len() as u64 {
+        return refused("its counts are cut off");
+    }
+    let (digits, highest) = (word(12), (word(24) << 32) | word(28));
+    if digits > u64::from(SIGNIFICANT_DIGITS) || highest > FOREIGN_NS_MAX {
+        return Err(DecodeError(format!("{digits} digits up to {highest} ns are not the engine's")));
+    }
+    Ok(())
 }
 
 const NS_PER_MS: f64 = 1e6;
@@ -234,6 +285,18 @@ mod tests {
     fn foreign_bytes_are_an_error() {
         assert!(Histogram::decode(b"not a histogram").is_err());
         assert!(Histogram::decode(&[]).is_err());
+    }
+
+    #[test]
+    fn a_head_that_promises_more_than_there_is_is_refused() {
+        let plain = inflated(&Histogram::new().encode()).expect("our own").into_owned();
+        assert!(Histogram::decode(&plain).is_ok());
+        for (at, value) in [(4, 0xff), (15, 4), (24, 0x7f)] {
+            let mut changed = plain.clone();
+            changed[at] = value;
+            let error = Histogram::decode(&changed).expect_err("a refusal").to_string();
+            assert!(error.contains("cut off") || error.contains("the engine's"), "{error}");
+        }
     }
 
     proptest! {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Output
 from dbdyno.serve.guard import Access
 from dbdyno.serve.pages import application
+from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import FILE_NAME, Store
 from support import blank_charts, making
 from support.asked import ask
 from support.made_workspace import runs_of
-from support.stored_run import store_made
+from support.stored_run import store_made, store_trials
 
 BAD = "20990101-000000-0bad"
 Change = Callable[[sqlite3.Connection], object]
@@ -196,3 +198,56 @@ def test_damage_is_reported_with_run_and_trial(
     pages = application(runs_of(tmp_path), Access())
     assert ask(pages, "/").status == 200
     assert ask(pages, f"/runs/{good.run_id}").status == 404
+
+
+def test_a_damaged_run_that_has_not_ended_is_a_row_of_the_pages(
+    tmp_path: Path, good: StoredRun
+) -> None:
+    trials = making.pairs((0.9, 0.9))
+    plan = making.plan(blocks=2, design={"disturbance_max": 0.1})
+    begun = store_trials(tmp_path, plan, trials, planned=len(trials))
+    change(
+        tmp_path,
+        lambda file: file.execute(
+            "UPDATE measurements SET measurement = '{' WHERE run_id = ?", [begun.run_id]
+        ),
+    )
+    home = ask(application(runs_of(tmp_path), Access()), "/")
+    assert (home.status, f'href="/runs/{good.run_id}"' in home.text) == (200, True)
+    assert "This run cannot be read: changed: trial " in home.text
+
+
+COLUMNS = {
+    "runs": (
+        *("created_at", "finished_at", "plan_hash", "plan", "command", "dbdyno_version"),
+        *("environment", "trials_planned"),
+    ),
+    "measurements": (
+        *("run_id", "trial_key", "attempt", "sequence", "block", "system", "cell"),
+        *("started_at", "failure", "measurement"),
+    ),
+    "histograms": ("interval", "name", "hdr_v2"),
+}
+ODD = ("x'ff'", "CAST(x'ff' AS TEXT)", "-9e999", "'x'")
+
+
+def test_any_value_in_any_column_is_read_or_refused(tmp_path: Path, good: StoredRun) -> None:
+    """What no dbdyno stores: SQLite keeps any value in any column, and a stranger may have."""
+    other = store_made(tmp_path, (0.9,))
+    change(tmp_path, lambda file: file.execute("DELETE FROM chain"))  # it would find each of them
+    whole = (tmp_path / FILE_NAME).read_bytes()
+    every = [(table, one, odd) for table in COLUMNS for one in COLUMNS[table] for odd in ODD]
+    for table, column, odd in every:
+        (tmp_path / FILE_NAME).write_bytes(whole)
+        of_good = "measurement_id = 1" if table == "histograms" else f"run_id = '{good.run_id}'"
+        statement = f"UPDATE OR IGNORE {table} SET {column} = {odd} WHERE {of_good}"
+        change(tmp_path, lambda file, do=statement: file.execute(do))
+        with Store.open(tmp_path) as store:
+            listed = {run.run_id: run for run in store.listed()}
+            assert listed.keys() == {good.run_id, other.run_id}, statement
+            assert isinstance(listed[other.run_id], StoredRun), statement
+            assert len(store.measurements(other.run_id)) == 2, statement
+            with suppress(StoreError):
+                evidence.completion(store, good.run_id)
+            with suppress(StoreError):
+                store.measurements(good.run_id)

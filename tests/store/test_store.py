@@ -248,6 +248,17 @@ def test_a_noted_outcome_cannot_be_changed_or_deleted(store, statement):
         other.execute(statement)
 
 
+def test_an_outcome_that_cannot_be_read_hides_no_other(store):
+    first, second = new_run(store).run_id, new_run(store).run_id
+    store.note_controls(first, [outcome(word="worse")])
+    store.note_controls(second, [outcome()])
+    with closing(sqlite3.connect(store.path)) as other:
+        other.execute("DROP TRIGGER controls_stay_as_they_are")
+        other.execute("UPDATE controls SET outcome = '{' WHERE run_id = ?", (first,))
+        other.commit()
+    assert store.controls() == [outcome()]
+
+
 def test_a_store_of_an_older_dbdyno_gets_a_ledger(tmp_path):
     with Store.open(tmp_path) as store:
         run = new_run(store).run_id

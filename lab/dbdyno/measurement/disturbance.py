@@ -141,7 +141,7 @@ class BlockLoad(NamedTuple):
 
 
 _LOAD: Final = re.compile(r"^.*?/threads=\d+(?:/rate=[^/]+)?(?=/)")
-_AGAIN: Final = re.compile(r"/again=(\d+)$")
+_AGAIN: Final = re.compile(r"/again=(\d{1,9})$")
 
 
 def _place(block: int, cell_key: str) -> BlockLoad:

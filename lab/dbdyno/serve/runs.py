@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
+from dbdyno.errors import StoreError
 from dbdyno.files import is_locked
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Verdict, Word
@@ -74,10 +75,7 @@ class Runs:
     def listed(self) -> list[ListedRun | UnreadableRun]:
         """All runs, the newest first; StoreError if the store cannot be read."""
         with Store.open(self.workspace) as store:
-            return [
-                run if isinstance(run, UnreadableRun) else self._listed(store, run)
-                for run in store.listed()
-            ]
+            return [self._row(store, run) for run in store.listed()]
 
     def one(self, run_id: str) -> ListedRun:
         """The run of that id; StoreError if there is none."""
@@ -97,6 +95,14 @@ class Runs:
     def is_running(self, run_id: str) -> bool:
         """Whether a lab works on the run at this moment."""
         return is_locked(lock_path(self.workspace, run_id))
+
+    def _row(self, store: Store, run: StoredRun | UnreadableRun) -> ListedRun | UnreadableRun:
+        if isinstance(run, UnreadableRun):
+            return run
+        try:
+            return self._listed(store, run)
+        except StoreError as error:  # a trial of it is damaged
+            return UnreadableRun(run.run_id, run.created_at, error.found or error.message)
 
     def _listed(self, store: Store, run: StoredRun) -> ListedRun:
         state = COMPLETE if run.finished_at else UNFINISHED

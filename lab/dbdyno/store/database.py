@@ -11,10 +11,13 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
+
+from pydantic import ValidationError
 
 from dbdyno.errors import StoreError
 from dbdyno.measurement.outcome import ControlOutcome
@@ -34,6 +37,7 @@ def open_file(path: Path) -> sqlite3.Connection:
     """
     with store_errors(path):
         connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         try:
             _set_up(connection, path)
         except BaseException:
@@ -408,15 +412,17 @@ def add_controls(
 
 
 def controls(connection: sqlite3.Connection, except_run: str) -> list[ControlOutcome]:
-    """The outcomes of all runs but one, in the order in which they were noted."""
+    """The outcomes of all runs but one, in the order in which they were noted.
+
+    One that cannot be read, as a newer dbdyno may have written it, is left out: other runs have
+    their reports all the same.
+    """
     rows = connection.execute(
-        "SELECT run_id, kind, outcome FROM controls WHERE run_id <> ? ORDER BY rowid", (except_run,)
+        "SELECT outcome FROM controls WHERE run_id <> ? ORDER BY rowid", (except_run,)
     )
     made = []
-    for run_id, kind, text in rows:
-        with readable(
-            f"what control {kind} of run {run_id} came to cannot be read", READ_ELSEWHERE
-        ):
+    for (text,) in rows:
+        with suppress(ValidationError):
             made.append(ControlOutcome.model_validate_json(text))
     return made
 

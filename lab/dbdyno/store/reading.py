@@ -23,7 +23,10 @@ READ_ELSEWHERE: Final = "read it with the dbdyno that wrote it; other runs can b
 REPORT_IT: Final = "this is a mistake of dbdyno: report it with the command"
 HDR_HEAD_BYTES: Final = 8
 """Of a deflated HDR V2 histogram: its kind and its length; a zlib stream follows."""
+HDR_INFLATED_BYTES_MAX: Final = 2**20
+"""Plain, as the engine's own reader takes it at most."""
 _ENVIRONMENT: Final = TypeAdapter(dict[str, str])
+_ROW: Final = TypeAdapter(tuple[str, str | None, str, str, str, str, int])
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def readable(message: str, hint: str) -> Iterator[None]:
         place = ".".join(map(str, first["loc"]))
         found = f"{place}: {first['msg']}" if place else first["msg"]
         raise StoreError(message, found=found[:200], hint=hint) from error
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # SQLite keeps any value in any column
         raise StoreError(message, found=str(error)[:200], hint=hint) from error
 
 
@@ -77,8 +80,10 @@ def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
     Args:
         row: created_at, finished_at, plan, command, dbdyno_version, environment, trials_planned.
     """
-    created_at, finished_at, asked, command, version, environment, planned = row
     with readable(f"run {run_id} cannot be read", READ_ELSEWHERE):
+        created_at, finished_at, asked, command, version, environment, planned = (
+            _ROW.validate_python(row, strict=True)
+        )
         return StoredRun(
             run_id=run_id,
             created_at=created_at,
@@ -133,6 +138,9 @@ def _check_histogram(blob: object, what: str) -> None:
     try:
         if not isinstance(blob, bytes):
             raise TypeError("no blob")
-        zlib.decompress(blob[HDR_HEAD_BYTES:])
-    except (TypeError, zlib.error) as error:
+        inflating = zlib.decompressobj()
+        inflating.decompress(blob[HDR_HEAD_BYTES:], HDR_INFLATED_BYTES_MAX)
+        if not inflating.eof:
+            raise ValueError("no whole histogram")
+    except (TypeError, ValueError, zlib.error) as error:
         raise ValueError(f"{what} is damaged: {error}") from error

@@ -33,6 +33,8 @@ from dbdyno.store.reading import StoredRun, UnreadableRun, measurement_of, run_o
 FILE_NAME: Final = "dbdyno.sqlite"
 FEED_NAME: Final = "live.jsonl"
 """In a run's folder: its progress, a line for each event."""
+PLACES: Final = "CAST(block AS INTEGER), CAST(cell AS TEXT), CAST(trial_key AS TEXT)"
+"""What `repeats_of` takes of a trial, whatever a damaged row has there."""
 
 
 def lock_path(workspace: Path, name: str) -> Path:
@@ -163,7 +165,7 @@ class Store:
                 (created_at,) = self._connection.execute(
                     "SELECT created_at FROM runs WHERE run_id = ?", (run_id,)
                 ).fetchone()
-            return UnreadableRun(run_id, created_at, error.found or error.message)
+            return UnreadableRun(run_id, str(created_at), error.found or error.message)
 
     def choose(self, run_id: str, design: ChosenDesign) -> None:
         """Stores the design that a run with a time chose, or what an addition makes of it."""
@@ -280,7 +282,7 @@ class Store:
         latest = self.repeats(run_id)
         with store_errors(self.path):
             rows = self._connection.execute(
-                "SELECT block, cell, trial_key FROM measurements WHERE run_id = ?"
+                f"SELECT {PLACES} FROM measurements WHERE run_id = ?"
                 " AND (failure IS NULL OR (?"
                 " AND json_valid(measurement) AND json_extract(measurement, '$.impossible')))",
                 (run_id, impossible),
@@ -291,7 +293,7 @@ class Store:
         """How often each place that is stored of a run was measured again."""
         with store_errors(self.path):
             rows = self._connection.execute(
-                "SELECT block, cell, trial_key FROM measurements WHERE run_id = ?", (run_id,)
+                f"SELECT {PLACES} FROM measurements WHERE run_id = ?", (run_id,)
             )
             return repeats_of(rows)
 
@@ -299,7 +301,7 @@ class Store:
         """How many blocks there are up to the last one of which a trial is stored."""
         with store_errors(self.path):
             (last,) = self._connection.execute(
-                "SELECT max(block) FROM measurements WHERE run_id = ?", (run_id,)
+                "SELECT max(CAST(block AS INTEGER)) FROM measurements WHERE run_id = ?", (run_id,)
             ).fetchone()
         return 0 if last is None else int(last) + 1
 

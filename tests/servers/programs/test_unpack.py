@@ -121,6 +121,20 @@ def test_an_archive_of_countless_members_is_stopped(tmp_path, target, monkeypatc
         unpack(jar_of(tmp_path, *many), INNER, target)
 
 
+@pytest.mark.parametrize("kind", ["a comment", "a long name"])
+def test_a_members_header_without_end_is_refused(tmp_path, target, kind):
+    long = "x" * 2 * module.HEADER_BYTES_MAX
+    archive = tmp_path / "made.tar"
+    form = tarfile.PAX_FORMAT if kind == "a comment" else tarfile.GNU_FORMAT
+    with tarfile.open(archive, "w", format=form) as made:
+        info = tarfile.TarInfo("file" if kind == "a comment" else long)
+        info.pax_headers = {"comment": long}
+        made.addfile(info)
+    with pytest.raises(ProvisionError, match="a header of more than"):
+        unpack(archive, Layout(), target)
+    assert list(target.iterdir()) == []
+
+
 def test_a_missing_member_and_a_damaged_jar_are_reported(tmp_path, target):
     jar = jar_of(tmp_path, ("file", tarfile.REGTYPE, "x", 0o644))
     with pytest.raises(ProvisionError, match="holds no other"):

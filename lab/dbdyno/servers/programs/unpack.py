@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Self
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers.programs.places import make_open
@@ -28,6 +28,12 @@ from dbdyno.servers.programs.places import make_open
 UNPACKED_BYTES_MAX: Final = 8 * 1024**3
 MEMBERS_MAX: Final = 200_000
 LINK_BYTES_MAX: Final = 4096
+HEADER_BYTES_MAX: Final = 1 << 14
+"""Of a member's extended header, which holds its name if that is long: it is read at once."""
+EXTENDED: Final = (
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+)
 DAMAGED: Final = (  # whatever the readers of archives raise for bytes that are none
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
     *(EOFError, OSError, ValueError, RuntimeError),
@@ -195,8 +201,20 @@ def _take_zip(archive: zipfile.ZipFile, taking: _Taking) -> None:
                 shutil.copyfileobj(source, written, 1 << 20)
 
 
+class _Member(tarfile.TarInfo):
+    """One whose extended header has an end: to read a long one takes the square of its length."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """As of a tarfile; ProvisionError if a header follows that is too long."""
+        made = super().frombuf(buf, encoding, errors)
+        if made.type in EXTENDED and made.size > HEADER_BYTES_MAX:
+            raise _unsafe(made.name, f"it has a header of more than {HEADER_BYTES_MAX} bytes")
+        return made
+
+
 def _take_tar(opened: IO[bytes], taking: _Taking) -> None:
-    with tarfile.open(fileobj=opened, mode="r|*") as archive:
+    with tarfile.open(fileobj=opened, mode="r|*", tarinfo=_Member) as archive:
         for item in archive:
             place = taking.place_of(item.name, item.size)
             if place is None:

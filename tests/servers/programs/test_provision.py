@@ -1,5 +1,6 @@
 import dataclasses
 import io
+import json
 import os
 import tarfile
 import zipfile
@@ -20,9 +21,10 @@ ENTRY = find("mysql:8.0.15")
 def made_jar() -> bytes:
     inner = io.BytesIO()
     with tarfile.open(fileobj=inner, mode="w:gz") as archive:
-        info = tarfile.TarInfo("bin/mysqld")
-        info.size, info.mode = 4, 0o755
-        archive.addfile(info, io.BytesIO(b"code"))
+        for name in ("bin/mysqld", "lib/private/libssl.so"):
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = 4, 0o755
+            archive.addfile(info, io.BytesIO(b"code"))
     outer = io.BytesIO()
     with zipfile.ZipFile(outer, "w") as jar:
         jar.writestr("inner.tar.gz", inner.getvalue())
@@ -81,6 +83,25 @@ def test_a_damaged_copy_is_fetched_again(lab):
     assert not provision.is_cached(entry)
     assert (provision.get(entry, quiet) / "bin" / "mysqld").read_bytes() == b"code"
     assert len(calls) == 2
+
+
+def test_a_library_that_changed_by_a_byte_is_fetched_again(lab):
+    entry, calls = lab
+    library = provision.get(entry, quiet) / "lib" / "private" / "libssl.so"
+    library.write_bytes(b"cod3")
+    provision.get(entry, quiet)
+    assert (library.read_bytes(), len(calls)) == (b"code", 2)
+
+
+def test_a_copy_that_an_older_dbdyno_unpacked_gets_its_digests(lab):
+    entry, calls = lab
+    home = provision.get(entry, quiet)
+    record = json.loads((home / provision.RECORD).read_text())
+    older = {name: value for name, value in record.items() if name != provision.DIGESTS}
+    (home / provision.RECORD).write_text(json.dumps(older))
+    provision.get(entry, quiet)
+    assert json.loads((home / provision.RECORD).read_text()) == record
+    assert len(calls) == 1
 
 
 def test_what_is_missing_is_found_before_anything_is_fetched(lab, monkeypatch):

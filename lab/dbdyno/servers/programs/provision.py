@@ -2,7 +2,7 @@
 
 Whatever happens on the way (power cut, Ctrl-C, two labs at once), the cache holds either a complete
 server whose bytes are those of the catalog, or none. A record beside the programs says what was
-unpacked; each later use compares it with the files.
+unpacked; each later use compares it with every byte of the files.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from dbdyno.servers.programs.given import FolderSource, GivenPrograms
 from dbdyno.servers.programs.sources import Source, Tool, client, digest_of
 
 RECORD: Final = "dbdyno.json"
+DIGESTS: Final = "digests"
 MAKING: Final = ".{}-making-"
 Obtainable = CatalogEntry | GivenPrograms
 
 
 def is_cached(entry: Obtainable) -> bool:
-    """Whether a complete, unchanged copy lies in the cache."""
+    """Whether a complete copy lies in the cache, as far as sizes tell; `get` looks at each byte."""
     return _is_whole(entry, places.cache_folder() / "servers" / entry.folder_name)
 
 
@@ -76,7 +77,8 @@ def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) ->
     try:
         with locked(servers / f"{entry.folder_name}.lock", entry.reference, wait=report):
             clear_left(home)
-            if not _is_whole(entry, home):
+            if not _is_unchanged(entry, home):
+                check(entry, download=True)
                 _fetch_and_unpack(entry, source, home, report)
     except (OSError, StoreError) as error:
         raise ProvisionError(
@@ -119,11 +121,22 @@ def _fetch_and_unpack(
 def _write_record(entry: Obtainable, home: Path) -> None:
     """Say what was unpacked; written last, so a folder without it is not complete."""
     program = digest_of(home / program_of(entry, home))
-    record = {"identity": entry.identity, "program": program, **_sizes(home)}
+    record = {"identity": entry.identity, "program": program, **_sizes(home), **_digests(home)}
     with (home / RECORD).open("w") as written:
         json.dump(record, written, indent=1)
         written.flush()
         os.fsync(written.fileno())
+
+
+def _is_unchanged(entry: Obtainable, home: Path) -> bool:
+    """Whether every file is as it was unpacked; reads them all."""
+    if not _is_whole(entry, home):
+        return False
+    record = json.loads((home / RECORD).read_text())
+    if DIGESTS not in record:  # an older dbdyno unpacked it
+        _write_record(entry, home)
+        return True
+    return bool(record[DIGESTS] == _digests(home)[DIGESTS])
 
 
 def _is_whole(entry: Obtainable, home: Path) -> bool:
@@ -142,6 +155,10 @@ def _is_whole(entry: Obtainable, home: Path) -> bool:
 def _sizes(home: Path) -> dict[str, dict[str, int]]:
     files = (path for path in sorted(home.rglob("*")) if path.is_file() and path.name != RECORD)
     return {"sizes": {str(path.relative_to(home)): path.stat().st_size for path in files}}
+
+
+def _digests(home: Path) -> dict[str, dict[str, str]]:
+    return {DIGESTS: {name: digest_of(home / name) for name in _sizes(home)["sizes"]}}
 
 
 def _megabytes(source: Source) -> str:

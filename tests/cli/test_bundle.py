@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -106,7 +107,11 @@ def test_a_strangers_plan_is_run_only_when_trusted(
 ) -> None:
     systems = (
         SystemPlan(label=making.A, reference="mysql:5.7.22"),
-        SystemPlan(label=making.B, reference="mysql:8.0.15", settings={"init_file": "/tmp/\x1bx"}),
+        SystemPlan(
+            label=making.B,
+            reference="mysql:8.0.15",
+            settings={"init_file": "/tmp/\x1bx", "innodb_buffer_pool_size": "64G"},
+        ),
     )
     plan = making.plan(blocks=3).model_copy(update={"systems": systems})
     store_made(workspace, (0.7, 0.7, 0.7), plan=plan)
@@ -115,6 +120,9 @@ def test_a_strangers_plan_is_run_only_when_trusted(
     assert dbdyno("replay", "b.zip", *there) == 2
     said = capsys.readouterr().err
     assert "setting init_file = /tmp/" in said
+    assert f"{making.B}: innodb_buffer_pool_size = 64G\n" in said
+    assert re.search(r"^dataset +\d+ tables? of [\d,]+ rows$", said, re.MULTILINE)
+    assert re.search(r"^time +about .*\ndisk +about [\d.]+ GB", said, re.MULTILINE)
     assert "\x1b" not in said
     assert "add --trust" in said
     assert not (tmp_path / "elsewhere").exists()

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
+from dbdyno.cli.plan import described
 from dbdyno.cli.progress import note
 from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.intake.columns import Mapping
@@ -90,7 +92,8 @@ def replay(
         )
     first = api.load(name, workspace)
     if again is None:
-        _refuse_risks(first.plan, name, trusted=trust or not first.evidence.digest)
+        if first.evidence.digest and not first.plan.is_imported:  # maybe a stranger's
+            _refuse_risks(first.plan, name, trusted=trust)
         again = _run_again(first, name, workspace, fleet)
     second = api.load(again, workspace)
     compared = replayed(first.side, second.side)
@@ -112,6 +115,9 @@ def _run_again(first: api.Run, name: str, workspace: Path, fleet: str) -> str:
 
 
 def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
+    """Lists all that a stranger's plan takes and asks for; UsageError if that must be trusted."""
+    takes = [*described(plan).splitlines(), *_settings(plan)]
+    note("\n".join(printable(line) for line in takes))
     asked = list(risks(plan))
     for risk in asked:
         note(f"the bundle's plan asks for this: {printable(risk)}")
@@ -121,6 +127,16 @@ def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
             found=f"{len(asked)} such; see above",
             hint="if you trust whoever made it, add --trust",
         )
+
+
+def _settings(plan: Plan) -> Iterator[str]:
+    """Every setting of the plan, each in a line."""
+    for system in plan.systems:
+        for settings in (system.settings, *system.workload_settings.values()):
+            yield from (f"{system.label}: {key} = {value}" for key, value in settings.items())
+    for axis, values in plan.settings.own.items():
+        for named, settings in values.items():
+            yield from (f"{axis} {named}: {key} = {value}" for key, value in settings.items())
 
 
 def export_command(

@@ -121,7 +121,8 @@ def _fetch_and_unpack(
 def _write_record(entry: Obtainable, home: Path) -> None:
     """Say what was unpacked; written last, so a folder without it is not complete."""
     program = digest_of(home / program_of(entry, home))
-    record = {"identity": entry.identity, "program": program, **_sizes(home), **_digests(home)}
+    about = {"identity": entry.identity, "program": program}
+    record: dict[str, object] = {**about, **_sizes(home), **_digests(home)}
     with (home / RECORD).open("w") as written:
         json.dump(record, written, indent=1)
         written.flush()

@@ -1,5 +1,6 @@
 """Files are replaced whole, private files are closed, and a lock is held by one process alone."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import threading
 
 import pytest
 
+from dbdyno import files
 from dbdyno.errors import StoreError
 from dbdyno.files import holder, is_locked, locked, private, replaced
 
@@ -126,16 +128,18 @@ def test_who_waits_is_told_so_and_comes_second(tmp_path):
     assert told == ["waiting for another dbdyno that holds x.lock"]
 
 
-def test_who_waits_for_so_long_gives_up(tmp_path):
+def test_waiting_is_told_again_and_has_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "TOLD_EVERY_S", 0.15)
+    monkeypatch.setattr(files, "WAIT_S_MAX", 0.6)
     lock, told = tmp_path / "x.lock", []
-
-    def second():
-        with locked(lock, "x", told.append, patience_s=0.01):
-            pytest.fail("two hold it")
-
-    with locked(lock, "x"), pytest.raises(StoreError, match="x is being worked on by another"):
-        second()
-    assert told == ["waiting for another dbdyno that holds x.lock"]
+    with (
+        locked(lock, "x"),
+        pytest.raises(StoreError, match="another dbdyno holds x.lock for more than") as caught,
+        locked(lock, "x", wait=told.append),
+    ):
+        pass
+    assert caught.value.found.startswith(f"process {os.getpid()}, since ")
+    assert told[1] == f"still waiting for x.lock, held by {caught.value.found}"
 
 
 def test_asking_whether_a_lock_is_held_does_not_make_it_or_turn_a_taker_away(tmp_path):

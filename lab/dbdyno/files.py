@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import tempfile
 import time
@@ -24,6 +23,10 @@ from dbdyno.errors import StoreError
 
 PROBE_S_MAX: Final = 0.1
 """How long `is_locked` may hold a lock while it looks whether somebody holds it."""
+
+WAIT_S_MAX: Final = 3600.0
+"""How long one holder of a lock is waited for: more than anybody needs who fetches a server."""
+TOLD_EVERY_S: Final = 10.0
 
 TEMPORARY: Final = 8
 """Characters that tempfile adds to a name."""
@@ -127,22 +130,17 @@ def opened_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
 
 
 @contextmanager
-def locked(
-    path: Path,
-    what: str,
-    wait: Callable[[str], None] | None = None,
-    patience_s: float = math.inf,
-) -> Iterator[None]:
+def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> Iterator[None]:
     """Holds the lock file `path`, made if need be, for the length of the block.
 
     Args:
         what: what is locked, for the message: "run 20261121-…".
-        wait: called with a message if another process holds the lock, which is then waited for;
-            None to raise instead.
-        patience_s: how long it is waited for.
+        wait: called with a message if another process holds the lock, which is then waited for,
+            and again every ten seconds; None to raise instead.
 
     Raises:
-        StoreError: another live process holds it still, or the file cannot be written.
+        StoreError: another live process holds it, to the end of the wait if there is one; or the
+            file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,16 +152,16 @@ def locked(
             hint="check the owner and the free space of its folder",
         ) from error
     try:
-        if not _taken(descriptor, PROBE_S_MAX):  # `is_locked` may hold it for less than that
-            if wait is not None:
-                wait(f"waiting for another dbdyno that holds {path.name}")
-            if wait is None or not _taken(descriptor, patience_s):
+        if not _taken(descriptor):
+            if wait is None:
                 raise StoreError(
                     f"{what} is being worked on by another dbdyno",
                     wanted="one lab at a time",
                     found=_holder_in_words(descriptor),
                     hint="wait until it ends, or stop it",
                 )
+            wait(f"waiting for another dbdyno that holds {path.name}")
+            _await(descriptor, path.name, wait)
         now = datetime.now().astimezone().isoformat("T", "seconds")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "since": now}).encode(), 0)
@@ -196,18 +194,37 @@ def holder(path: Path) -> int | None:
         return None
 
 
-def _taken(descriptor: int, patience_s: float) -> bool:
-    """Tries to take the lock, for so long at most."""
-    ends = time.monotonic() + patience_s
+def _taken(descriptor: int) -> bool:
+    """Tries to take the lock, for a little longer than `is_locked` may hold it."""
+    ends = time.monotonic() + PROBE_S_MAX
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > ends:
                 return False
-            time.sleep(min(0.05, patience_s / 20))
+            time.sleep(0.005)
         else:
             return True
+
+
+def _await(descriptor: int, name: str, wait: Callable[[str], None]) -> None:
+    """Takes the lock once it is free; StoreError if one holder keeps it for `WAIT_S_MAX`."""
+    began = told = time.monotonic()
+    held_by = _holder_in_words(descriptor)
+    while not _taken(descriptor):
+        now, holder = time.monotonic(), _holder_in_words(descriptor)
+        if holder != held_by:
+            began, held_by = now, holder
+        if now - began > WAIT_S_MAX:
+            raise StoreError(
+                f"another dbdyno holds {name} for more than {WAIT_S_MAX / 60:.0f} min",
+                found=holder,
+                hint="see what it waits for, or stop it",
+            )
+        if now - told > TOLD_EVERY_S:
+            told = now
+            wait(f"still waiting for {name}, held by {holder}")
 
 
 def _holder_in_words(descriptor: int) -> str:

@@ -131,7 +131,7 @@ def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
     folders = sorted(one for one in (home / SYSTEMS).glob("*") if one.is_dir())
     if not folders:
         return found
-    with locked(loads.lock_of(home), f"the folder {home / SYSTEMS}", note, loads.CHOOSE_S_MAX):
+    with locked(loads.lock_of(home), f"the folder {home / SYSTEMS}", note):
         for folder in folders:
             parts = sorted(folder.iterdir())
             inner = [part.name for part in parts if part.is_dir()]

@@ -218,11 +218,11 @@ def test_labs_that_work_at_once_share_no_load(workspaces):
 
 
 def test_a_lab_waits_for_another_that_chooses_but_not_without_end(workspaces, cache, monkeypatch):
-    monkeypatch.setattr(loads, "CHOOSE_S_MAX", 0.01)
+    monkeypatch.setattr("dbdyno.files.WAIT_S_MAX", 0.01)
     progress = Progress()
     with (
         locked(loads.lock_of(cache), "x"),
-        pytest.raises(StoreError, match="cache/systems is being worked on by another dbdyno"),
+        pytest.raises(StoreError, match="another dbdyno holds systems.lock for more than"),
     ):
         start(workspaces[0], plan(), sharing(), progress)
     assert "waiting for another dbdyno that holds systems.lock" in progress.stages

@@ -42,8 +42,6 @@ OPEN: Final = "open"
 """A file of a load that a lab works on; left by a lab that died."""
 RUNS_MAX: Final = 3
 """So many runs may rest on one load; the next begins with a new one."""
-CHOOSE_S_MAX: Final = 120.0
-"""How long a lab waits for another that chooses. Removing a large load takes seconds."""
 
 
 def home_of(context: RunContext, system: SystemPlan) -> Path:
@@ -149,7 +147,7 @@ class Pool:
             self._instance = self._instance or self._open_in(self._folder)
             return self._instance
         what, wait = f"the folder {self._folder.parent}", self._context.progress.stage
-        with locked(lock_of(self._home), what, wait, CHOOSE_S_MAX):
+        with locked(lock_of(self._home), what, wait):
             kept = self._kept()
             chosen = self._chosen(kept, block, may_load) or Load(self._place(kept, count))
             is_open = self.load is not None and chosen.folder == self.load.folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,21 @@ def test_a_log_gets_a_line_a_trial_and_one_every_ten_seconds() -> None:
     with progress.on_console(Console(file=log, width=60), blocks=3) as seen:
         watch(seen)
     assert log.getvalue() == GOLDEN
+
+
+def test_nothing_is_waited_for_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "STDERR_EVERY_S", 0.05)
+    monkeypatch.setattr(progress, "LOOK_S", 0.01)
+    log = io.StringIO()
+    with progress.on_console(Console(file=log, width=60), blocks=3) as seen:
+        seen.stage("mysql:5.7.22: restoring the dataset")
+        ends = time.monotonic() + 60
+        while log.getvalue().count("\n") < 3 and time.monotonic() < ends:
+            time.sleep(0.01)
+    first, *others = log.getvalue().splitlines()
+    assert first == "mysql:5.7.22: restoring the dataset"
+    assert len(others) >= 2
+    assert all(re.fullmatch(rf"  {re.escape(first)}: for \d+ s now", one) for one in others)
 
 
 def test_it_is_told_in_chinese_where_the_report_is() -> None:

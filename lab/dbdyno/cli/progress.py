@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -162,6 +164,8 @@ def outcome(trial: Trial, measurement: Measurement) -> Text:
 class Lines:
     """One line when a trial begins, one every few seconds while it runs, one at its end.
 
+    `repeated` makes of it that nothing is waited for in silence.
+
     Args:
         write: takes a line, without its end.
         every_s: seconds of load between two lines of one trial.
@@ -182,9 +186,22 @@ class Lines:
         self._blocks = blocks
         self._written_at_s = 0.0
         self._meter = Meter()
+        self._said = name("")
+        self._said_at = self._repeated_at = time.monotonic()
 
     def _write(self, text: Text, before: str = "") -> None:
+        self._said = text
+        self._said_at = self._repeated_at = time.monotonic()
         self._told_to(before + said_in(text, self._language))
+
+    def repeat(self) -> None:
+        """Says the last line again, and for how long, if nothing was heard for `every_s`."""
+        now = time.monotonic()
+        if now - self._repeated_at >= self._every_s and self._said:
+            self._repeated_at = now
+            time_of_it = duration(now - self._said_at)
+            again = say("{what}: for {time} now", what=self._said, time=time_of_it)
+            self._told_to("  " + said_in(again, self._language))
 
     def stage(self, text: str) -> None:
         """What is being prepared."""
@@ -198,6 +215,7 @@ class Lines:
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """The current speed, if the last line is `every_s` seconds of load ago."""
+        self._repeated_at = time.monotonic()
         told = self._meter.told(interval)
         if interval["at_s"] - self._written_at_s >= self._every_s:
             self._written_at_s = interval["at_s"]
@@ -254,6 +272,28 @@ def with_time_left(told: Text, seconds_left: float) -> Text:
     return say("{told}; {time} left", told=told, time=duration(seconds_left))
 
 
+LOOK_S: Final = 0.5
+"""How often `repeated` looks whether it is time to say something."""
+
+
+@contextmanager
+def repeated(lines: Lines) -> Iterator[Lines]:
+    """The same lines, for the length of the block; the last one again while nothing is heard."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOK_S):
+            lines.repeat()
+
+    looking = threading.Thread(target=look, name="progress", daemon=True)
+    looking.start()
+    try:
+        yield lines
+    finally:
+        over.set()
+        looking.join()
+
+
 @contextmanager
 def on_console(
     console: Console, blocks: int, language: Language = Language.EN
@@ -261,7 +301,8 @@ def on_console(
     """The progress that fits the console, for the length of the block."""
     if not console.is_terminal or console.is_dumb_terminal:
         plain = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-        yield Lines(plain, STDERR_EVERY_S, blocks, language)
+        with repeated(Lines(plain, STDERR_EVERY_S, blocks, language)) as lines:
+            yield lines
         return
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         yield RedrawnLines(live, blocks, language)

@@ -89,6 +89,22 @@ def test_nothing_is_waited_for_in_silence(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(re.fullmatch(rf"  {re.escape(first)}: for \d+ s now", one) for one in others)
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_what_a_server_said_does_not_steer_the_terminal(
+    terminal: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = io.StringIO()
+    failed = making.measurement(making.B, failure="it died: \x1b]0;owned\x07\n\x9b2J")
+    console = Console(file=log, width=120, force_terminal=terminal, color_system=None)
+    with progress.on_console(console, blocks=3) as seen:
+        seen.stage("\x1b]0;owned\x07")
+        seen.end(failed.trial, failed, 30.0)
+    assert "it died:  ]0;owned" in log.getvalue()
+    assert not any(sign in log.getvalue() for sign in ("\x1b]0", "\x07", "\x9b"))
+    progress.note("title \x1b[2J\nnext")
+    assert capsys.readouterr().err == "title  [2J\nnext\n"
+
+
 def test_it_is_told_in_chinese_where_the_report_is() -> None:
     log = io.StringIO()
     with progress.on_console(Console(file=log), blocks=3, language=Language.ZH) as seen:

@@ -39,6 +39,7 @@ from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.plan.workload import WorkloadPlan, known_workloads
+from dbdyno.report.formats.stdout import printable
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
 from dbdyno.servers.open import check
@@ -52,7 +53,8 @@ plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
 @plan_app.command("show")
 def show(plan: options.PlanFile, scale: options.Scale = "", budget: options.Budget = None) -> None:
     """Show what a plan would run. Cells, time, disk, and what differences it can detect."""
-    sys.stdout.write(described(read_file(plan, scale, budget)))
+    lines = described(read_file(plan, scale, budget)).split("\n")
+    sys.stdout.write("\n".join(map(printable, lines)))  # the plan may be a stranger's
 
 
 @plan_app.command("schema")

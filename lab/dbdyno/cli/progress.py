@@ -29,6 +29,7 @@ from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.report.formats.stdout import printable
 from dbdyno.store.store import FEED_NAME
 
 STDERR_EVERY_S: Final = 10.0
@@ -38,8 +39,8 @@ LOG_NAME: Final = "log.txt"
 
 
 def note(text: str) -> None:
-    """A line on stderr, where all goes that is no result."""
-    sys.stderr.write(f"{text}\n")
+    """Lines on stderr, where all goes that is no result; what they quote steers no terminal."""
+    sys.stderr.write("\n".join(map(printable, text.split("\n"))) + "\n")
 
 
 @contextmanager
@@ -192,7 +193,7 @@ class Lines:
     def _write(self, text: Text, before: str = "") -> None:
         self._said = text
         self._said_at = self._repeated_at = time.monotonic()
-        self._told_to(before + said_in(text, self._language))
+        self._told_to(before + printable(said_in(text, self._language)))
 
     def repeat(self) -> None:
         """Says the last line again, and for how long, if nothing was heard for `every_s`."""
@@ -201,7 +202,7 @@ class Lines:
             self._repeated_at = now
             time_of_it = duration(now - self._said_at)
             again = say("{what}: for {time} now", what=self._said, time=time_of_it)
-            self._told_to("  " + said_in(again, self._language))
+            self._told_to("  " + printable(said_in(again, self._language)))
 
     def stage(self, text: str) -> None:
         """What is being prepared."""
@@ -256,15 +257,15 @@ class RedrawnLines:
         if trial.control != "pilot":
             where = say("block {block}", block=trial.block + 1)
         told = say("{where}: {outcome}", where=where, outcome=outcome(trial, measurement))
-        done = Styled(said_in(told, self._language))
+        done = Styled(printable(said_in(told, self._language)))
         done.stylize("red" if measurement.failure is not None else "")
         self._live.console.print(done)
         self._draw(say("{time} left", time=duration(seconds_left)))
 
     def _draw(self, text: Text) -> None:
-        shown = [Styled(said_in(self._place, self._language), style="bold")] if self._place else []
-        now = Styled(said_in(text, self._language), style="cyan")
-        self._live.update(Styled("\n").join([*shown, now]))
+        where, now = (printable(said_in(one, self._language)) for one in (self._place, text))
+        shown = [Styled(where, style="bold")] if where else []
+        self._live.update(Styled("\n").join([*shown, Styled(now, style="cyan")]))
 
 
 def with_time_left(told: Text, seconds_left: float) -> Text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.cli.test_app import run
 from dbdyno.experiment import durability
 from dbdyno.measurement.parts import Kill, KilledServer
 from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.programs import places
 from support.making import SETTINGS
 
 ASKED = ["prove-durability", "mysql:8.0.15"]
@@ -33,7 +35,7 @@ def made(kept: int = 1000) -> KilledServer:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """What the command asks for; it gets what stands under `seen`."""
     heard: dict[str, Any] = {"seen": made()}
 
@@ -45,6 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return seen
 
     monkeypatch.setattr(durability, "prove", prove)
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
     return heard
 
 
@@ -67,6 +70,15 @@ def test_a_durable_server_is_said_to_be_one(
         "back after 0.8 s",
     ]
     assert (asked["kills"], asked["connections"]) == (3, 4)
+
+
+def test_data_of_a_lab_that_was_killed_are_removed_by_the_next(
+    asked: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = places.make_cache_folder() / ".durability-making-12345678" / "server"
+    left.mkdir(parents=True)
+    assert run(*ASKED, capsys=capsys)[0] == 0
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["durability.lock"]
 
 
 def test_lost_commits_are_status_3(

@@ -8,16 +8,15 @@ verdict until the certificate is made again.
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.cli import options
 from dbdyno.cli.progress import note
 from dbdyno.errors import GateError
 from dbdyno.experiment import certify, durability
+from dbdyno.files import locked
 from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, listed, name, say
@@ -28,6 +27,7 @@ from dbdyno.report.formats.stdout import Output, Result, render
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
 from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.programs import places, provision
 
 KEPT: Final = (Proof.DURABLE,)
 
@@ -43,17 +43,19 @@ def prove_durability(
 ) -> None:
     """Kill a server under load and look for lost commits. It is killed by kill -9."""
     spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
-    with tempfile.TemporaryDirectory(prefix="dbdyno-durability-") as temporary:
-        folder = Path(temporary)
-        folder.chmod(0o755)  # the servers' user must enter it
-        killed = durability.prove(
-            spec,
-            folder / "server",
-            note,
-            kills=kills,
-            connections=connections,
-            load_s=seconds,
-        )
+    place = places.make_cache_folder() / "durability"
+    with locked(place.with_suffix(".lock"), "the proof of durability", wait=note):
+        provision.clear_left(place)
+        with provision.fresh_folder(place) as folder:
+            folder.chmod(0o755)  # the servers' user must enter it
+            killed = durability.prove(
+                spec,
+                folder / "server",
+                note,
+                kills=kills,
+                connections=connections,
+                load_s=seconds,
+            )
     verdict = verdict_of(killed)
     sys.stdout.write(render(DurabilityResult(killed, verdict), output, lang))
     if verdict.proof not in KEPT:

@@ -46,6 +46,21 @@ def test_a_file_is_replaced_at_the_end_of_the_block_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_was_replaced_outlasts_a_power_cut(tmp_path, monkeypatch):
+    flushed = []
+
+    def fsync(handle):
+        name = os.readlink(f"/proc/self/fd/{handle}")
+        flushed.append((name, (tmp_path / "file").exists()))
+
+    monkeypatch.setattr(files.os, "fsync", fsync)
+    write(tmp_path / "file", "new")
+    (new, was_there), folder = flushed
+    assert new.startswith(f"{tmp_path}/.file.")
+    assert not was_there
+    assert folder == (str(tmp_path), True)
+
+
 def test_what_a_dead_process_left_beside_it_is_removed_and_what_a_live_one_writes_stays(tmp_path):
     path = tmp_path / "report[1].html"
     (tmp_path / ".report[1].html.abcd_123").write_text("half a page")

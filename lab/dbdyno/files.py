@@ -48,9 +48,9 @@ class Owner(Protocol):
 def replaced(path: Path) -> Iterator[Path]:
     """A new file beside `path` for the block to write, which takes the place of `path` at its end.
 
-    A reader sees the old file or the new one, never half of it; if the block fails, the old one
-    stays. What a process left that died meanwhile is removed: nobody holds its lock any more.
-    OSError as the file system says.
+    A reader sees the old file or the new one, never half of it, after a power cut too; if the block
+    fails, the old one stays. What a process left that died meanwhile is removed: nobody holds its
+    lock any more. OSError as the file system says.
     """
     prefix = f".{path.name}."
     for left in path.parent.glob(f"{escape(prefix)}{'?' * TEMPORARY}"):
@@ -60,13 +60,25 @@ def replaced(path: Path) -> Iterator[Path]:
     try:
         yield new
         new.chmod(0o644)
+        os.fsync(handle)
         new.replace(path)
+        _flush_names(path.parent)
     except BaseException:
         with suppress(OSError):
             new.unlink()
         raise
     finally:
         os.close(handle)
+
+
+def _flush_names(folder: Path) -> None:
+    """Writes out which files a folder has, where the file system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _temporary(folder: Path, prefix: str) -> tuple[int, Path]:

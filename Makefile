@@ -1,7 +1,7 @@
 # The only list of commands. `make` alone prints it.
 #
 # Everything lives in .venv and target: nothing outside the project is touched, but for packages
-# that tools/requirements.sh installs with apt when it runs as root, and the servers' cache.
+# and a user that tools/requirements.sh adds when it runs as root, and the servers' cache.
 # Set-up is quick the second time: packages are installed again when tools/requirements.txt changes,
 # the engine is built again when Rust changes.
 

@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from tests.live.conftest import LONGEST_FIRST
 from tools import stages
 
+from dbdyno.servers import process
 from support.source import ROOT
 
 SCRIPT = ROOT / "tools" / "requirements.sh"
@@ -90,6 +91,21 @@ def test_root_installs_with_apt_what_apt_has(bare: Path, tmp_path: Path) -> None
         "noninteractive update",
         "noninteractive install -y --no-install-recommends gcc libc6-dev maven libaio1 libnuma1",
     ]
+
+
+def test_root_makes_servers_a_user_of_their_own(bare: Path, tmp_path: Path) -> None:
+    log = tmp_path / "useradd.log"
+    (bare / "id").unlink()
+    _program(bare, "id", '[ "$*" = -u ] && echo 0')
+    _program(bare, "useradd", f'echo "$*" >> {log}')
+    _program(bare, "ldconfig", "echo libaio.so.1; echo libnuma.so.1")
+    _program(bare, "cargo", "echo cargo 1.88.0")
+    for name in ("cc", "mvn"):
+        _program(bare, name, "exit 0")
+    done = _asked("run", sys.executable, bare, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    system, *_, name = log.read_text().split()
+    assert (system, name) == ("--system", process.OWN_USER)
 
 
 def test_a_failing_apt_is_said_with_its_command(bare: Path, tmp_path: Path) -> None:

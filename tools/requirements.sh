@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Names everything this machine lacks, in one message with the command to type; as root it installs
-# what apt has. A tool found anywhere on PATH is taken as it is.
+# what apt has, and makes the user that servers run as. A tool found on PATH is taken as it is.
 #
 # usage: tools/requirements.sh run|test [PYTHON]
 #   run   what building and `make demo` need       test   and what the tests need
@@ -52,6 +52,12 @@ if [ ${#packages[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/n
     export DEBIAN_FRONTEND=noninteractive
     { apt-get update && $install; } >&2 || by_hand+=("${packages[*]}: '$install' failed, see above")
     packages=()
+fi
+
+# Servers of a lab that is root run as a user of their own, as whom nothing else runs.
+if [ "$(id -u)" = 0 ] && ! id -u dbdyno-server >/dev/null 2>&1 && command -v useradd >/dev/null; then
+    useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin dbdyno-server ||
+        echo "the user dbdyno-server cannot be made: servers run as nobody" >&2
 fi
 
 if [ ${#packages[@]} -gt 0 ] || [ ${#by_hand[@]} -gt 0 ]; then

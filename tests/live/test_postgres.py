@@ -25,6 +25,7 @@ from dbdyno.servers.postgres.instance import (
     _listed,
     segments,
 )
+from dbdyno.servers.process import server_user
 from support.lab_process import GONE_S
 
 pytestmark = pytest.mark.live
@@ -144,7 +145,8 @@ def test_it_runs_as_nobody_special_on_loopback_and_shows_no_password(instance):
     server = instance.start()
     process = psutil.Process(server.pid)
     mine = pwd.getpwuid(os.geteuid()).pw_name
-    assert process.username() == (mine if mine != "root" else "nobody")
+    user = server_user()
+    assert process.username() == (mine if user is None else user.name)
     listening = {c.laddr.ip for c in process.net_connections("inet")}
     assert listening == {"127.0.0.1"}
     told = [path.read_text("utf-8", "replace") for path in instance.folder.glob("*.*")]

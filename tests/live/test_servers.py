@@ -17,6 +17,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import base, open
+from dbdyno.servers.process import server_user
 from dbdyno.servers.reference import find
 from support.lab_process import GONE_S
 
@@ -97,7 +98,8 @@ def test_it_does_not_run_as_root_nor_show_a_password(instance):
     server = instance.start()
     process = psutil.Process(server.pid)
     mine = pwd.getpwuid(os.geteuid()).pw_name
-    assert process.username() == (mine if mine != "root" else "nobody")
+    user = server_user()
+    assert process.username() == (mine if user is None else user.name)
     secret = server.credentials.password
     told = [path.read_text() for path in (instance.folder / "server").glob("*.*") if path.is_file()]
     assert secret not in " ".join([*process.cmdline(), *told, repr(server.credentials)])

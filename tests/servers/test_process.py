@@ -2,6 +2,7 @@ import os
 import pwd
 import socket
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,11 +42,18 @@ def test_servers_run_as_ourselves_unless_we_are_root(monkeypatch):
     assert process.server_user() is None
 
 
-def test_root_lends_servers_another_user(monkeypatch):
+@pytest.mark.parametrize("made", [True, False])
+def test_root_lends_servers_a_user_of_their_own_or_nobody(monkeypatch, made):
+    def found(name):
+        if name == process.OWN_USER and not made:
+            raise KeyError(name)
+        return SimpleNamespace(pw_uid=990 if made else 65534, pw_gid=991)
+
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.delenv("DBDYNO_SERVER_USER", raising=False)
-    nobody = pwd.getpwnam("nobody")
-    assert process.server_user() == process.ServerUser("nobody", nobody.pw_uid, nobody.pw_gid)
+    monkeypatch.setattr(pwd, "getpwnam", found)
+    name = process.OWN_USER if made else "nobody"
+    assert process.server_user() == process.ServerUser(name, 990 if made else 65534, 991)
 
 
 @pytest.mark.parametrize(

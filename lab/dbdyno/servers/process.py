@@ -28,6 +28,8 @@ LOOPBACK: Final = "127.0.0.1"
 LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
 PASSED_ON: Final = ("PATH", "TZ", LIBRARY_PATH)
 DEV_NULL: Final = Path(os.devnull)
+OWN_USER: Final = "dbdyno-server"
+"""Made by `tools/requirements.sh` where it is root: nothing else runs as it."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,16 @@ HERE: Final = Place()
 
 
 def server_user() -> ServerUser | None:
-    """Who servers run as: None = as ourselves; as root ``$DBDYNO_SERVER_USER``, else nobody.
+    """Who servers run as: None = as ourselves; as root ``$DBDYNO_SERVER_USER``, else `OWN_USER`.
+
+    Where nobody made that user, it is nobody, whom other programs may run as too.
 
     Raises:
         ServerError: there is no such user, or it is root.
     """
     if os.geteuid() != 0:
         return None
-    name = os.environ.get("DBDYNO_SERVER_USER", "nobody")
+    name = os.environ.get("DBDYNO_SERVER_USER") or (OWN_USER if _is_user(OWN_USER) else "nobody")
     try:
         found = pwd.getpwnam(name)
     except KeyError as error:
@@ -76,6 +80,14 @@ def server_user() -> ServerUser | None:
     if found.pw_uid == 0:
         raise ServerError("servers do not run as root", hint="name a user with DBDYNO_SERVER_USER")
     return ServerUser(name, found.pw_uid, found.pw_gid)
+
+
+def _is_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
 
 
 def spawn(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import UnknownSystemError, UsageError
+from dbdyno.files import private
 from dbdyno.servers import open
 from dbdyno.servers.base import Encryption
 from dbdyno.servers.programs.catalog import CATALOG
@@ -174,7 +175,8 @@ def test_any_text_is_read_or_refused(text):
     assert not set("'`\\") & set(found.database)
 
 
-def test_the_password_comes_from_the_named_variable_or_the_clients_own(monkeypatch):
+def test_the_password_comes_from_the_named_variable_or_the_clients_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("MYSQL_PWD", "common")
     monkeypatch.setenv("DB1", "own")
     assert credentials(ONE, "DB1").password == "own"
@@ -186,6 +188,37 @@ def test_the_password_comes_from_the_named_variable_or_the_clients_own(monkeypat
     with pytest.raises(UsageError, match="the password of bench is not there") as caught:
         credentials(ONE, "DB2")
     assert "DB2" in (caught.value.wanted or "")
+
+
+POSTGRES = parse("postgresql://u@h/d")
+
+
+@pytest.mark.parametrize(
+    ("reference", "name", "text", "secret"),
+    [
+        (ONE, ".my.cnf", "[client]\npassword = plain # mine\n", "plain"),
+        (ONE, ".my.cnf", "[client]\nuser=bench\npassword='a#\\sb'\n[x]\npassword=y\n", "a# b"),
+        (ONE, ".my.cnf", "[client]\nuser=other\npassword=x\n", ""),
+        (ONE, ".my.cnf", "[mysqld]\npassword=x\n", ""),
+        (POSTGRES, ".pgpass", "#\nh:1:d:u:no\n*:5432:*:u:a\\:b\\\\c\n*:*:*:*:no", "a:b\\c"),
+        (POSTGRES, ".pgpass", "h:5432:d\nh:5432:d:v:x\n", ""),
+    ],
+)
+def test_the_password_comes_from_the_clients_own_file(
+    reference, name, text, secret, monkeypatch, tmp_path
+):
+    for variable in ("MYSQL_PWD", "PGPASSWORD", "PGPASSFILE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = private(tmp_path / name, text)
+    assert credentials(reference, "").password == secret
+    path.chmod(0o644)
+    if not secret:
+        assert credentials(reference, "").password == ""
+        return
+    with pytest.raises(UsageError, match="others may read the password") as caught:
+        credentials(reference, "")
+    assert secret not in str(caught.value)
 
 
 def test_a_path_that_depends_on_where_one_stands_is_refused():

@@ -40,6 +40,14 @@ _IMAGE = re.compile(r"([a-z0-9][a-z0-9._/:-]*)@(sha256:[0-9a-f]{64})")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _USER = re.compile(r"[A-Za-z0-9._%-]{1,80}")
 _DATABASE = re.compile(r"[A-Za-z0-9_$-]{1,64}")
+_PGPASS_FIELD = re.compile(r"(?:^|:)((?:\\.|[^:\\])*)")
+_OPTION = re.compile(
+    r"(?P<name>user|password)\s*=\s*"
+    r"(?:(?P<mark>[\"'])(?P<quoted>.*?)(?P=mark)|(?P<plain>[^#]*?))\s*(?:#.*)?"
+)
+_ESCAPED = re.compile(r"\\([btnrs\\])")
+ESCAPES: Final = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\"}
+"""In a value of an option file, behind a backslash."""
 
 
 @dataclass(frozen=True)
@@ -202,14 +210,14 @@ def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEn
 
 
 def credentials(reference: EndpointReference, password_env: str) -> Credentials:
-    """The user with the password from the environment; none where no variable has one.
+    """The user with the password from the environment, else from the file of the product's clients.
 
     Args:
-        password_env: the variable to read; empty for that of the product's own clients
-            (MYSQL_PWD, PGPASSWORD), if it is set.
+        password_env: the variable to read; empty for what the product's own clients read: MYSQL_PWD
+            or PGPASSWORD, else ~/.my.cnf or ~/.pgpass; no password where none of them has one.
 
     Raises:
-        UsageError: the named variable is not set.
+        UsageError: the named variable is not set, or others may read the file.
     """
     if password_env and password_env not in os.environ:
         raise UsageError(
@@ -219,7 +227,54 @@ def credentials(reference: EndpointReference, password_env: str) -> Credentials:
             hint=f"export {password_env} before the run",
         )
     named = password_env or PROTOCOLS[reference.driver].password_variable
-    return Credentials(reference.user, os.environ.get(named, ""))
+    secret = os.environ.get(named)
+    return Credentials(reference.user, _from_file(reference) if secret is None else secret)
+
+
+def _from_file(reference: EndpointReference) -> str:
+    """The password in the file that the product's own clients read; empty if it has none."""
+    if reference.driver == PGSQL:
+        path, read = Path(os.environ.get("PGPASSFILE") or "~/.pgpass"), _of_pgpass
+    else:
+        path, read = Path("~/.my.cnf"), _of_my_cnf
+    try:
+        path = path.expanduser()
+        secret = read(path.read_text(errors="replace"), reference)
+        is_open = bool(path.stat().st_mode & 0o077)
+    except (OSError, RuntimeError):  # there is none, or no home that it could be in
+        return ""
+    if secret and is_open:
+        raise UsageError(
+            f"others may read the password of {reference.user} in {path}",
+            wanted="a file that only its owner reads",
+            hint=f"chmod 600 {path}",
+        )
+    return secret
+
+
+def _of_pgpass(text: str, reference: EndpointReference) -> str:
+    """Of the first line HOST:PORT:DATABASE:USER:PASSWORD that fits; `*` fits everything."""
+    host, port = reference.addresses[0]
+    wanted = (host, str(port), reference.database, reference.user)
+    for line in text.splitlines():
+        fields = [re.sub(r"\\(.)", r"\1", field) for field in _PGPASS_FIELD.findall(line)]
+        fits = all(one in ("*", want) for one, want in zip(fields, wanted, strict=False))
+        if len(fields) > len(wanted) and fits and not line.startswith("#"):
+            return fields[len(wanted)]
+    return ""
+
+
+def _of_my_cnf(text: str, reference: EndpointReference) -> str:
+    """Of the group [client], if that names no other user."""
+    group = ""
+    options: dict[str, str] = {}
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            group = line.strip("[]").strip()
+        elif group == "client" and (option := _OPTION.fullmatch(line)):
+            value = option["quoted"] or option["plain"] or ""
+            options[option["name"]] = _ESCAPED.sub(lambda found: ESCAPES[found[1]], value)
+    return options.get("password", "") if options.get("user") in (None, reference.user) else ""
 
 
 def _folder(reference: str) -> FolderReference:

@@ -50,7 +50,7 @@ def test_what_was_replaced_outlasts_a_power_cut(tmp_path, monkeypatch):
     flushed = []
 
     def fsync(handle):
-        name = os.readlink(f"/proc/self/fd/{handle}")
+        name = str(Path(f"/proc/self/fd/{handle}").readlink())
         flushed.append((name, (tmp_path / "file").exists()))
 
     monkeypatch.setattr(files.os, "fsync", fsync)
@@ -149,7 +149,7 @@ def test_waiting_is_told_again_and_has_an_end(tmp_path, monkeypatch):
     lock, told = tmp_path / "x.lock", []
     with (
         locked(lock, "x"),
-        pytest.raises(StoreError, match="another dbdyno holds x.lock for more than") as caught,
+        pytest.raises(StoreError, match=r"another dbdyno holds x\.lock for more than") as caught,
         locked(lock, "x", wait=told.append),
     ):
         pass

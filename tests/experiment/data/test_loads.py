@@ -222,7 +222,7 @@ def test_a_lab_waits_for_another_that_chooses_but_not_without_end(workspaces, ca
     progress = Progress()
     with (
         locked(loads.lock_of(cache), "x"),
-        pytest.raises(StoreError, match="another dbdyno holds systems.lock for more than"),
+        pytest.raises(StoreError, match=r"another dbdyno holds systems\.lock for more than"),
     ):
         start(workspaces[0], plan(), sharing(), progress)
     assert "waiting for another dbdyno that holds systems.lock" in progress.stages

@@ -102,8 +102,8 @@ unsafe fn compiled(raw: *mut lua::lua_State, name: &CStr, source: &[u8]) -> Vec<
     unsafe {
         let text = source.as_ptr().cast();
         let loaded = lua::luaL_loadbuffer(raw, text, source.len(), name.as_ptr());
-        let is_compiled = loaded == lua::LUA_OK
-            && lua::lua_dump(raw, append, (&raw mut code).cast(), 0) == 0;
+        let is_compiled =
+            loaded == lua::LUA_OK && lua::lua_dump(raw, append, (&raw mut code).cast(), 0) == 0;
         lua::lua_settop(raw, 0);
         if is_compiled { code } else { source.to_vec() }
     }

@@ -81,10 +81,12 @@ def test_settings_that_reach_further_are_listed(name: str, value: str) -> None:
     ],
 )
 def test_programs_and_machines_of_others_are_listed(reference: str) -> None:
-    (risk,) = risks(with_reference(reference))
+    risk, *_ = risks(with_reference(reference))
     assert reference in risk
 
 
 def test_a_password_that_would_be_sent_is_named() -> None:
     found = list(risks(with_reference("mysql://x@y:1/z", "AWS_SECRET")))
     assert "AWS_SECRET" in found[1]
+    found = list(risks(with_reference("mysql://x@y:1/z")))
+    assert "~/.my.cnf" in found[1]

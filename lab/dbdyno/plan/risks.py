@@ -44,6 +44,12 @@ def risks(plan: Plan) -> Iterator[str]:
                 label=system.label,
                 name=system.password_env,
             )
+        elif system.is_endpoint:
+            yield say(
+                "system {label} is sent the password that you keep for it, if you do: MYSQL_PWD or "
+                "~/.my.cnf, PGPASSWORD or ~/.pgpass",
+                label=system.label,
+            )
         yield from _reaching(system.settings)
         for settings in system.workload_settings.values():
             yield from _reaching(settings)

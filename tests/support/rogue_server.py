@@ -55,15 +55,21 @@ def rogue(talk: Talk) -> Iterator[tuple[int, bytearray]]:
     heard = bytearray()
     listening = socket.create_server(("127.0.0.1", 0))
 
+    def meet(line: socket.socket) -> None:
+        with line, suppress(OSError):
+            line.settimeout(6)
+            talk(Caller(line, heard))
+            Caller(line, heard).hear()
+
     def serve() -> None:
+        callers: list[threading.Thread] = []
         with suppress(OSError):
             while True:
                 line, _ = listening.accept()
-                with line, suppress(OSError):
-                    line.settimeout(6)
-                    talk(Caller(line, heard))
-                    caller = Caller(line, heard)
-                    caller.hear()
+                callers.append(threading.Thread(target=meet, args=(line,), daemon=True))
+                callers[-1].start()
+        for caller in callers:
+            caller.join()
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from dbdyno import _engine
+from support.rogue_server import rogue, rows_without_end
 from support.sysbench import Shell
 
 
@@ -160,3 +161,22 @@ def test_a_closed_statement_leaves_nothing_behind(shell: Shell, mode: str) -> No
         line = f"script.lua {server} --db-ps-mode={mode} --verbosity=0 --events=1 run"
         ended = shell(line, script)
     assert ended.stdout == "0\t1\n", ended
+
+
+@pytest.mark.parametrize(
+    ("threads", "words"),
+    [
+        (1, "an answer of more than 16 MiB, which a script cannot take"),
+        (64, "unread answers of all connections take more than 256 MiB"),
+    ],
+)
+def test_answers_without_end_do_not_fill_the_memory(shell: Shell, threads: int, words: str) -> None:
+    script = """
+      function thread_init() con = sysbench.sql.driver():connect() end
+      function event() con:query("SELECT 1") end
+    """
+    with rogue(rows_without_end) as (port, _):
+        place = f"--mysql-host=127.0.0.1 --mysql-port={port}"
+        ended = shell(f"script.lua {place} --threads={threads} --time=30 run", script)
+    assert ended.returncode == 1, ended
+    assert words in ended.stdout + ended.stderr, ended

@@ -3,6 +3,7 @@
 //! Whoever holds a socket hands bytes in and takes messages out. So the protocol is tested without
 //! a server, one reactor serves every protocol, and the reference server shares the code. Nothing
 //! here panics on foreign bytes: what cannot be read is an error that says what was found.
+pub mod kept;
 pub mod mysql;
 pub mod postgres;
 

@@ -7,6 +7,7 @@ use crate::error::Failure;
 use crate::session::link::Link;
 use crate::session::{Endpoint, PostgresSession, Session, Timeouts, Transport};
 use crate::spec::DatabaseSpec;
+use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::result_set;
 use dbdyno_wire::postgres::message;
 use std::ffi::CString;
@@ -57,7 +58,7 @@ pub(super) struct Open {
     /// Numbers of statements that were closed: others get them.
     pub(super) closed: Vec<u32>,
     /// The packets of the last answer; rows are read from here.
-    pub(super) reply: Vec<u8>,
+    pub(super) reply: Kept,
     /// Where the next row begins in it, and its number.
     pub(super) row: (usize, u32),
     /// The result that the script reads, and how many stand behind it.
@@ -122,7 +123,7 @@ impl Connections {
     }
 
     /// Where the answers of connection `number` are kept.
-    pub(super) fn reply(&mut self, number: u32) -> &mut Vec<u8> {
+    pub(super) fn reply(&mut self, number: u32) -> &mut Kept {
         let open = &mut self.open[place(number)];
         &mut open.reply
     }

@@ -14,6 +14,7 @@ use crate::record::recorder::Answer;
 use crate::session::{Endpoint, Refusal};
 use crate::time::clock::Clock;
 use crate::workload::event::Reply;
+use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::{ServerError, Summary};
 use std::ffi::CString;
@@ -120,7 +121,7 @@ fn connect(host: &mut Caller) -> bool {
         session,
         statements: Vec::new(),
         closed: Vec::new(),
-        reply: Vec::new(),
+        reply: Kept::default(),
         row: (0, 0),
         result: ResultSpan::default(),
         more: 0,

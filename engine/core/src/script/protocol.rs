@@ -4,6 +4,7 @@ use super::task::Bound;
 use crate::driver::Driver;
 use crate::session::{PostgresSession, Refusal, Session};
 use crate::workload::event::Reply;
+use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::Summary;
 use dbdyno_wire::postgres::message;
@@ -29,7 +30,7 @@ impl ScriptSession {
         &mut self,
         request: &[u8],
         reply: Reply,
-        kept: &mut Vec<u8>,
+        kept: &mut Kept,
     ) -> Result<(Summary, u32), Refusal> {
         match self {
             Self::Mysql(session) => session.exchange_keeping(request, reply.into(), kept),

@@ -13,6 +13,7 @@ use crate::random::{Random, Seeding};
 use crate::spec::ScriptSpec;
 use crate::time::clock::Clock;
 use crate::workload::event::{Event, Reply, StatementKind};
+use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::scanner::{ServerError, Summary};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -136,7 +137,7 @@ impl ScriptThread {
     }
 
     /// Where the bytes of the answer are to be kept, if the script may read them.
-    pub(crate) fn kept(&mut self) -> Option<&mut Vec<u8>> {
+    pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
         if self.reply != Reply::Text {
             return None;
         }

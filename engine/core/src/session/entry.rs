@@ -9,7 +9,7 @@ use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
 
 use super::error::Problem;
 use super::stream::Stream;
-use super::{Endpoint, Login, ROWS_LENGTH_MAX, Transport, frame};
+use super::{Endpoint, LOGIN_LENGTH_MAX, Login, Transport, frame};
 use crate::session::tls::{Tls, TlsMode, TlsProblem};
 
 /// Answers of a server to one login: another plugin, a cold cache, a key and OK are four.
@@ -32,7 +32,7 @@ pub(super) fn enter(
     wanted: u32,
 ) -> Result<Entered, Problem> {
     let (mut sequence, mut payload) = (0, Vec::new());
-    frame::read_payload(stream, &mut sequence, ROWS_LENGTH_MAX, &mut payload)?;
+    frame::read_payload(stream, &mut sequence, LOGIN_LENGTH_MAX, &mut payload)?;
     let greeting = login::greeting(&payload)?;
     let compression = if transport.compression { COMPRESS } else { 0 };
     if greeting.capabilities & compression != compression {
@@ -95,7 +95,7 @@ fn converse(
 ) -> Result<(), Problem> {
     let mut payload = Vec::new();
     for _ in 0..LOGIN_TURNS_MAX {
-        frame::read_payload(stream, &mut sequence, ROWS_LENGTH_MAX, &mut payload)?;
+        frame::read_payload(stream, &mut sequence, LOGIN_LENGTH_MAX, &mut payload)?;
         match exchange.take(&payload)? {
             Step::Done => return Ok(()),
             Step::Wait => {}

@@ -8,6 +8,7 @@
 //! leaves with the next request.
 
 use crate::session::tls;
+use dbdyno_wire::kept::{Full, Kept};
 use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};
 use dbdyno_wire::mysql::scanner::ScanError;
 use dbdyno_wire::postgres;
@@ -203,6 +204,9 @@ pub enum LinkError {
     /// An answer whose rows a script reads.
     #[error("an answer of more than {} MiB, which a script cannot take", KEPT_LENGTH_MAX >> 20)]
     TooLong,
+    /// Too much of that on all connections.
+    #[error(transparent)]
+    Full(#[from] Full),
 }
 
 /// Bytes that are kept of one answer for a script.
@@ -211,13 +215,12 @@ const KEPT_LENGTH_MAX: usize = 16 << 20;
 /// Keeps more bytes of an answer for a script that reads its rows.
 ///
 /// # Errors
-/// When it is longer than any script should fetch at once.
-pub(crate) fn keep(kept: &mut Vec<u8>, more: &[u8]) -> Result<(), LinkError> {
+/// When it is longer than any script should fetch at once, or all scripts have fetched too much.
+pub(crate) fn keep(kept: &mut Kept, more: &[u8]) -> Result<(), LinkError> {
     if kept.len() + more.len() > KEPT_LENGTH_MAX {
         return Err(LinkError::TooLong);
     }
-    kept.extend_from_slice(more);
-    Ok(())
+    Ok(kept.append(more)?)
 }
 
 impl From<rustls::Error> for LinkError {

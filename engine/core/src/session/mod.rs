@@ -23,6 +23,7 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, packets_in};
 use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
@@ -44,8 +45,10 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_LENGTH: usize = 16 * 1024;
 /// How long a server may say nothing while it works on a statement, when nothing else is asked for.
 pub const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// Bytes that are kept of an answer, or a message of the login, at most; expected are some hundred.
+/// Bytes that are kept of an answer at most; expected are some hundred.
 const ROWS_LENGTH_MAX: usize = 1 << 20;
+/// The same of a login, which thousands of connections do: the server's version is kept with each.
+const LOGIN_LENGTH_MAX: usize = 16 << 10;
 /// Columns of a result; MySQL's own limit is 4096.
 const COLUMNS_MAX: u64 = 0xffff;
 
@@ -221,7 +224,7 @@ impl Session {
     }
 
     /// Sends packets of one request; gives what the reply held, and the number of a statement that was
-    /// prepared. The reply's packets are appended to `kept`, up to `most` bytes.
+    /// prepared. The packets of a reply of rows are appended to `kept`.
     ///
     /// # Errors
     /// [`Refusal`] when the server refuses, or the session broke.
@@ -229,7 +232,7 @@ impl Session {
         &mut self,
         request: &[u8],
         shape: ReplyShape,
-        kept: &mut Vec<u8>,
+        kept: &mut Kept,
     ) -> Result<(Summary, u32), Refusal> {
         let lost = |problem: Problem| match problem {
             Problem::Server(error) => Refusal::Server(error),

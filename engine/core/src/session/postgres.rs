@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 use dbdyno_wire::postgres::login::{Login as Exchange, Step};
 use dbdyno_wire::postgres::message::{self, HEADER_LENGTH, ServerError, TERMINATE};
@@ -17,13 +18,11 @@ use super::socket::Socket;
 use super::stream::{Stream, WatchedSocket};
 use super::timeouts::Clock;
 use super::{
-    Endpoint, Login, READ_LENGTH, ROWS_LENGTH_MAX, Refusal, SessionError, Timeouts, Transport,
+    Endpoint, LOGIN_LENGTH_MAX, Login, READ_LENGTH, ROWS_LENGTH_MAX, Refusal, SessionError,
+    Timeouts, Transport,
 };
 use crate::session::link::{Link, keep};
 use crate::session::tls::{TlsMode, TlsProblem};
-
-/// Messages of a login: some for the password, one for each setting that the server tells.
-const LOGIN_MESSAGES_MAX: usize = 200;
 
 type Rows = Vec<Vec<Option<String>>>;
 
@@ -124,15 +123,14 @@ impl PostgresSession {
         self.send_rows(next).map_err(|problem| self.failed(sql, problem))
     }
 
-    /// Sends messages of one request, and gives what the reply held. Its bytes are appended to `kept`, up to
-    /// `most` of them.
+    /// Sends messages of one request, and gives what the reply held. Its bytes are appended to `kept`.
     ///
     /// # Errors
     /// [`Refusal`] when the server refuses, or the session broke.
     pub(crate) fn exchange_keeping(
         &mut self,
         request: &[u8],
-        kept: &mut Vec<u8>,
+        kept: &mut Kept,
     ) -> Result<Summary, Refusal> {
         let lost = |problem: Problem| Refusal::Lost(problem.to_string());
         self.stream.request(request).map_err(|error| lost(error.into()))?;
@@ -175,8 +173,9 @@ impl PostgresSession {
         let is_private = self.stream.is_private();
         let mut exchange = Exchange::new(&login.user, &login.password, binding, is_private);
         self.stream.write_all(&exchange.start(&login.database))?;
-        for _ in 0..LOGIN_MESSAGES_MAX {
-            let kind = self.read_message()?;
+        let mut left = LOGIN_LENGTH_MAX;
+        loop {
+            let kind = self.read_within(&mut left)?;
             match exchange.take(kind, &self.payload)? {
                 Step::Wait => {}
                 Step::Send(bytes) => self.stream.write_all(&bytes)?,
@@ -187,7 +186,6 @@ impl PostgresSession {
                 }
             }
         }
-        Err(Problem::Endless)
     }
 
     /// Begins TLS if it is wanted; gives what a proof of the password is bound to.

@@ -5,6 +5,7 @@
 
 use std::io::{self, Read, Write};
 
+use dbdyno_wire::kept::Kept;
 use rustix::event::PollFlags;
 
 use super::socket::Socket;
@@ -20,13 +21,13 @@ pub(crate) struct Stream {
     pub(crate) socket: WatchedSocket,
     pub(crate) link: Link,
     /// Bytes of packets that were read ahead, from `taken` on.
-    ready: Vec<u8>,
+    ready: Kept,
     taken: usize,
 }
 
 impl Stream {
-    pub(crate) const fn new(socket: WatchedSocket) -> Self {
-        Self { socket, link: Link::Plain, ready: Vec::new(), taken: 0 }
+    pub(crate) fn new(socket: WatchedSocket) -> Self {
+        Self { socket, link: Link::Plain, ready: Kept::default(), taken: 0 }
     }
 
     /// Sends the packets of a new request.
@@ -45,10 +46,7 @@ impl Stream {
         let mut buffer = [0; READ_LENGTH];
         let length = self.socket.read(&mut buffer)?;
         let ready = &mut self.ready;
-        let decoded = self.link.decode(&buffer[..length], &mut |bytes| {
-            ready.extend_from_slice(bytes);
-            Ok(())
-        });
+        let decoded = self.link.decode(&buffer[..length], &mut |bytes| Ok(ready.append(bytes)?));
         decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         Ok(length)
     }

@@ -14,6 +14,7 @@ use crate::session::replies::Replies;
 use crate::time::clock::Clock;
 use crate::workload::event::{Event, Reply, StatementKind, Step};
 use crate::workload::{Client, Workload};
+use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::scanner::{Outcome, ServerError};
 use dbdyno_wire::postgres::message;
 use std::os::fd::OwnedFd;
@@ -353,7 +354,7 @@ impl Connection {
 fn feed_through(
     link: &mut Link,
     replies: &mut Replies,
-    mut kept: Option<&mut Vec<u8>>,
+    mut kept: Option<&mut Kept>,
     bytes: &[u8],
 ) -> Result<Option<Outcome>, LinkError> {
     let mut outcome = None;

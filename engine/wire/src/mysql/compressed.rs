@@ -9,6 +9,7 @@
 //! frame come from the other end and may be wrong: memory grows with what has arrived and what zlib
 //! has really produced, never with what a header claims.
 
+use crate::kept::{Full, Kept};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;
 
@@ -20,8 +21,6 @@ pub const CONTENT_LENGTH_MAX: usize = 0xff_ff_ff;
 const WORTH_COMPRESSING: usize = 50;
 /// Decompressed content grows by this much at a time.
 const GROWTH: usize = 64 * 1024;
-/// A buffer that grew beyond this for one large frame is given back.
-const KEPT_LENGTH_MAX: usize = 256 * 1024;
 /// So many empty frames in a row are no answer.
 const EMPTY_MAX: u8 = 100;
 
@@ -29,7 +28,7 @@ const EMPTY_MAX: u8 = 100;
 pub struct Codec {
     deflate: Compress,
     inflate: Decompress,
-    content: Vec<u8>,
+    content: Kept,
 }
 
 impl Default for Codec {
@@ -37,7 +36,7 @@ impl Default for Codec {
         Self {
             deflate: Compress::new(Compression::default(), true),
             inflate: Decompress::new(true),
-            content: Vec::new(),
+            content: Kept::default(),
         }
     }
 }
@@ -48,7 +47,7 @@ pub struct Frames {
     sequence: u8,
     /// Empty frames since the last one with content.
     empty: u8,
-    held: Vec<u8>,
+    held: Kept,
     /// Whether `held` is a whole frame whose content was handed out.
     is_spent: bool,
 }
@@ -78,6 +77,9 @@ pub enum FrameError {
         /// Bytes found; more may have followed.
         found: usize,
     },
+    /// The frame has to wait for its rest, or to be read, and there is no room.
+    #[error(transparent)]
+    Full(#[from] Full),
 }
 
 #[derive(Clone, Copy)]
@@ -145,10 +147,10 @@ impl Frames {
                 return codec.content(header, &frame[FRAME_HEADER_LENGTH..]).map(Some);
             }
         }
-        self.hold(FRAME_HEADER_LENGTH, rest);
+        self.hold(FRAME_HEADER_LENGTH, rest)?;
         let Some(&bytes) = self.held.first_chunk() else { return Ok(None) };
         let header = self.check(bytes)?;
-        self.hold(FRAME_HEADER_LENGTH + header.length, rest);
+        self.hold(FRAME_HEADER_LENGTH + header.length, rest)?;
         if self.held.len() < FRAME_HEADER_LENGTH + header.length {
             return Ok(None);
         }
@@ -167,16 +169,15 @@ impl Frames {
     fn forget_spent(&mut self) {
         if std::mem::take(&mut self.is_spent) {
             self.held.clear();
-            self.held.shrink_to(KEPT_LENGTH_MAX);
         }
     }
 
     /// Holds bytes from the front of `rest` until `length` of them are there.
-    fn hold(&mut self, length: usize, rest: &mut &[u8]) {
+    fn hold(&mut self, length: usize, rest: &mut &[u8]) -> Result<(), Full> {
         let missing = length.saturating_sub(self.held.len());
         let (now, later) = rest.split_at(missing.min(rest.len()));
-        self.held.extend_from_slice(now);
         *rest = later;
+        self.held.append(now)
     }
 
     fn check(&self, bytes: [u8; FRAME_HEADER_LENGTH]) -> Result<FrameHeader, FrameError> {
@@ -217,16 +218,14 @@ impl Codec {
             return Ok(body);
         }
         self.content.clear();
-        self.content.shrink_to(KEPT_LENGTH_MAX);
         self.inflate.reset(true);
         loop {
             let missing = announced.saturating_sub(self.content.len());
-            self.content.reserve(missing.clamp(1, GROWTH));
-            let before = (self.inflate.total_in(), self.content.len());
+            let content = self.content.room(missing.clamp(1, GROWTH))?;
+            let before = (self.inflate.total_in(), content.len());
             let left = &body[before.0 as usize..];
-            let status =
-                self.inflate.decompress_vec(left, &mut self.content, FlushDecompress::None);
-            let found = self.content.len();
+            let status = self.inflate.decompress_vec(left, content, FlushDecompress::None);
+            let found = content.len();
             let is_at_rest = before == (self.inflate.total_in(), found);
             match status {
                 Ok(Status::StreamEnd) if self.inflate.total_in() < body.len() as u64 => {

@@ -135,8 +135,9 @@ fn impostor(greeting: &'static [u8]) -> Endpoint {
 #[test]
 fn a_server_that_speaks_something_else_is_told_apart() {
     let login = Login { user: "bench".into(), password: String::new(), database: String::new() };
-    let cases: [(&[u8], &str); 4] = [
+    let cases: [(&[u8], &str); 5] = [
         (b"", "no answer within the time limit"),
+        (b"\x01\x40\0\0", "a message longer than 16384 bytes"),
         (b"\x05\0\0\0\x05\0\0\0\x0b", "does not speak MySQL"),
         (b"SSH-2.0-OpenSSH", "packet number 45 where 0 comes next"),
         (b"\x09\0\0\0\xff\x57\x0cplease", "error 3159"),

@@ -63,7 +63,10 @@ def test_connections_are_held_and_their_queries_weighed(tmp_path: Path) -> None:
     assert measured["opening"]["connections"] == 300
     assert 10e6 < measured["memory_bytes"] < 200e6
     assert [row["connections"] for row in measured["rows"]] == [8, 200]
-    assert all(row["floor_us"] > 0 and row["engine_us"] > 0 for row in measured["rows"])
+    few, many = measured["rows"]
+    engine, floor = many["engine_us"] / few["engine_us"], many["floor_us"] / few["floor_us"]
+    assert measured["rise"] == pytest.approx(engine / floor)
+    assert f"engine × {engine:.2f}, floor × {floor:.2f}; " in ended.stdout
 
 
 def test_the_floor_is_measured_beside_the_engine(tmp_path: Path) -> None:

@@ -204,17 +204,18 @@ mod tests {
         );
     }
 
-    /// M/M/1 at half load: twice the service time in the mean.
+    /// M/M/c: so many workers, their load, and the mean time by Erlang C (Gross and Harris, Fundamentals of
+    /// Queueing Theory, section 2.3), in service times.
     #[test]
     fn statements_wait_for_a_worker() {
-        let one = Script {
-            service: Service::Exponential(10 * MS),
-            workers: Some(1),
-            ..Script::default()
-        };
-        let poisson = |random: &mut Random| -20.0 * (1.0 - random.uniform_double()).ln();
-        let (mean, _) = played(&one, 200_000, poisson);
-        assert!((mean / 20.0 - 1.0).abs() < 0.05, "{mean}");
+        for (workers, load, times) in [(1, 0.5, 2.0), (4, 0.8, 1.7455), (16, 0.8, 1.0953)] {
+            let service = Service::Exponential(10 * MS);
+            let script = Script { service, workers: Some(workers), ..Script::default() };
+            let gap_ms = 10.0 / (workers as f64 * load);
+            let poisson = |random: &mut Random| -gap_ms * (1.0 - random.uniform_double()).ln();
+            let (mean, _) = played(&script, 500_000, poisson);
+            assert!((mean / (10.0 * times) - 1.0).abs() < 0.05, "{workers}: {mean}");
+        }
         let two =
             Script { service: Service::Fixed(10 * MS), workers: Some(2), ..Script::default() };
         assert_eq!(played(&two, 4, |_| 0.0).0, 15.0, "two at once, then two");

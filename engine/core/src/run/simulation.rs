@@ -148,6 +148,30 @@ fn a_stall_is_in_the_p99_of_an_open_loop_and_in_the_max_of_a_closed_one() {
     }
 }
 
+/// A server that takes exponential times with a mean of 10 ms, on each connection by itself.
+fn exponential() -> Server {
+    let mut random = Random::for_stream(3, 0);
+    Box::new(move |_| {
+        let service_ns = -1e7 * (1.0 - random.uniform_double()).ln();
+        vec![(service_ns as u64, Coming::Bytes(OK.to_vec()))]
+    })
+}
+
+/// A size class is a thousandth wide, and a quantile of n draws scatters by √(q (1 - q) / n) / density.
+#[test]
+fn percentiles_are_those_of_the_servers_law_within_three_standard_errors() {
+    let changes = json!({"connections": 16, "window_s": 60, "interval_s": 10});
+    let record = simulate(exponential(), &changes);
+    let latency = histogram(&record, "event");
+    assert!(latency.count() > 90_000, "{latency:?}");
+    for q in [0.5, 0.95, 0.99] {
+        let wanted_ns = -1e7 * (1.0_f64 - q).ln();
+        let error_ns = 1e7 * (q / ((1.0 - q) * latency.count() as f64)).sqrt();
+        let off_ns = (latency.quantile(q) as f64 - wanted_ns).abs();
+        assert!(off_ns < 0.001 * wanted_ns + 3.0 * error_ns, "{q}: off by {off_ns} ns");
+    }
+}
+
 /// P(T > t) of the time in an M/M/c system (Erlang C; Gross and Harris, Fundamentals of Queueing Theory,
 /// section 2.3), and from it the time that one of a hundred exceeds, in service times.
 fn erlang_c_p99(servers: u32, load: f64) -> f64 {
@@ -171,14 +195,9 @@ fn erlang_c_p99(servers: u32, load: f64) -> f64 {
 fn one_queue_gives_the_latency_of_erlang_c_whatever_the_threads() {
     let wanted_ms = 10.0 * erlang_c_p99(16, 0.8);
     for threads in [1, 4, 16] {
-        let mut random = Random::for_stream(3, 0);
-        let exponential: Server = Box::new(move |_| {
-            let service_ns = -1e7 * (1.0 - random.uniform_double()).ln();
-            vec![(service_ns as u64, Coming::Bytes(OK.to_vec()))]
-        });
         let changes = json!({"rate_per_s": 1280, "connections": 16, "threads": threads,
             "warmup_s": 2, "window_s": 60, "interval_s": 10});
-        let record = simulate(exponential, &changes);
+        let record = simulate(exponential(), &changes);
         let p99_ms = histogram(&record, "event").quantile(0.99) as f64 / 1e6;
         assert!((p99_ms / wanted_ms - 1.0).abs() < 0.1, "{threads}: {p99_ms} for {wanted_ms} ms");
         assert_eq!(histogram(&record, "timer_lag").max(), 0);

@@ -1,4 +1,4 @@
-"""Traps on real machinery: a server that swallows its syncs, a quota that holds a process back.
+"""Traps on real machinery: swallowed syncs, a generator that is its own limit, a used-up quota.
 
 What is set up is wrong on purpose, and the audit must say so from what was stored
 (docs/how-it-works/method.md)."""
@@ -19,12 +19,15 @@ from tests.live.test_bench import Silent
 from tests.live.test_bench import plan as small_plan
 
 from dbdyno.experiment import runner
+from dbdyno.experiment.engine.ceiling import responding
+from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.watch import host
 from dbdyno.experiment.watch.host import Watch
 from dbdyno.judge.audit import audit
-from dbdyno.judge.checks import machine
+from dbdyno.judge.checks import generator, machine
 from dbdyno.judge.finding import Level
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.servers.process import LOOPBACK
 from dbdyno.store.store import Store
 from support import making
 from support.lab_process import until
@@ -57,6 +60,27 @@ def test_a_server_that_swallows_its_syncs_reaches_no_verdict() -> None:
     void = {(f.check, f.system) for f in audited.findings if f.level is Level.VOID}
     assert ("commits-unflushed", "trap") in void
     assert audited.sound == ()
+
+
+@pytest.mark.alone
+def test_a_generator_that_limits_the_load_itself_reaches_no_verdict() -> None:
+    """Of some 39,000 rows that it makes the server gets one statement, and answers at once."""
+    with responding() as port:
+        spec = {
+            "endpoint": {"host": LOOPBACK, "port": port},
+            "user": "load",
+            "database": "sbtest",
+            "connections": 4,
+            "window_s": 1.0,
+            "seed": 1,
+            "check_limits": False,
+            "workload": {"name": "bulk_insert"},
+        }
+        with EngineProcess("run", spec) as engine:
+            share = engine.answer()["measured"]["cpu_share_max"]
+    finding = generator.client_bound(making.measurement(cpu_share_max=share), making.plan())
+    assert finding is not None, share
+    assert (finding.check, finding.level) == ("client-bound", Level.VOID)
 
 
 @contextmanager

@@ -114,10 +114,11 @@ def clean(
             yes=yes,
         )
         for folder, parts in free.items():
-            for part in parts:
-                loads.remove(part) if part.is_dir() else part.unlink()
-            with suppress(OSError):  # another lab has put a new load there meanwhile
-                folder.rmdir()
+            with loads.choosing(folder.parents[1], note):
+                for part in parts:
+                    loads.remove(part) if part.is_dir() else part.unlink()
+                with suppress(OSError):  # another lab has put a new load there meanwhile
+                    folder.rmdir()
     note(f"{mebibytes(sum(sizes.values()))} freed")
 
 
@@ -128,11 +129,10 @@ def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
         held: holds their locks, so that nobody begins to use them.
     """
     found: dict[Path, list[Path]] = {}
-    folders = sorted(one for one in (home / SYSTEMS).glob("*") if one.is_dir())
-    if not folders:
+    if not (home / SYSTEMS).is_dir():
         return found
-    with locked(loads.lock_of(home), f"the folder {home / SYSTEMS}", note):
-        for folder in folders:
+    with loads.choosing(home, note):
+        for folder in sorted(one for one in (home / SYSTEMS).glob("*") if one.is_dir()):
             parts = sorted(folder.iterdir())
             inner = [part.name for part in parts if part.is_dir()]
             locks = [loads.lock_of(home, folder.name)]

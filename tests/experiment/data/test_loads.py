@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,14 +11,14 @@ import pytest
 from pydantic import ValidationError
 from tests.experiment.test_runner import created, interrupt_in, small, start
 
-from dbdyno.errors import Interrupted, StoreError
+from dbdyno.errors import Interrupted, ServerError, StoreError
 from dbdyno.experiment.data import disk, loads
 from dbdyno.files import locked
 from dbdyno.plan.plan import DatasetPlan, Plan, ProcedurePlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support import making
-from support.fakes import Progress, World
+from support.fakes import FakeInstance, Progress, World
 
 A, B = making.A, making.B
 Usage = namedtuple("Usage", "total used free")
@@ -254,6 +255,58 @@ def test_a_copy_that_is_not_whole_is_loaded_again_and_is_another_load(workspaces
     assert not names_of(one, first) & names_of(other, second)
     assert world.calls[:2] == [("start", A), ("snapshot", A)]
     assert {load.name for load in loads_in(cache)} == {"1"}
+
+
+def test_a_damaged_copy_ends_one_run_and_is_loaded_again_by_the_next(workspaces, monkeypatch):
+    one, other = workspaces
+    first, asked = start(one, plan(blocks=1), sharing()), plan(blocks=1)
+    stored = created(other, asked)
+
+    def damaged(instance):  # as `InstanceFiles.restore`
+        (instance.folder / "snapshot").unlink()
+        raise ServerError("the restored files are not those of the snapshot")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeInstance, "restore", damaged)
+        with pytest.raises(ServerError, match="not those of the snapshot"):
+            start(other, asked, sharing(), stored=stored)
+    start(other, asked, sharing(), stored=stored)
+    assert [m.failure for m in other.measurements(stored.run_id)] == [None] * 2
+    assert len(names_of(one, first) & names_of(other, stored)) == 1  # of the system that was not
+
+
+def test_a_lab_that_dies_in_place_of_a_damaged_load_leaves_none_of_its_name(
+    workspaces, cache, monkeypatch
+):
+    one, other = workspaces
+    first = start(one, plan(blocks=1), sharing())
+    for load in loads_in(cache):
+        (load / "snapshot").unlink()
+
+    def die(folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loads.dataset, "read_digest", die)  # its copy is whole by then
+        with pytest.raises(Interrupted):
+            start(other, plan(blocks=1), sharing())
+    second = start(other, plan(blocks=1), sharing())
+    assert not names_of(one, first) & names_of(other, second)
+
+
+def test_a_load_that_becomes_free_meanwhile_is_not_taken_for_a_new_one(
+    workspaces, cache, monkeypatch
+):
+    one, other = workspaces
+    first, world = start(one, plan(blocks=1), sharing()), sharing()
+    with ExitStack() as held:
+        for load in loads_in(cache):
+            held.enter_context(locked(loads.lock_of(cache, *load.parts[-2:]), "another lab's"))
+        monkeypatch.setattr(loads, "_make_room", lambda home, own: held.close())
+        second = start(other, plan(blocks=1), world)
+    assert [instance.folder.name for instance in world.instances] == ["2", "1"]
+    assert rested_on(one, first) != rested_on(other, second)
+    assert rested_on(one, first, B) == rested_on(other, second, B)
 
 
 def test_what_a_lab_that_died_has_left_is_cleared_unless_another_holds_it(workspaces, cache):

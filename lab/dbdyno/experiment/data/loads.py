@@ -8,7 +8,8 @@ stays for later runs, in place of those that most runs rest on.
 
 Workspaces share the pools in the cache, and several labs may be at work in one. Whoever chooses,
 adds or removes loads holds the lock of choosing meanwhile. A lab also holds a lock on each load
-that it has chosen, until its run ends: for others that load is not there.
+that it has chosen, until its run ends: for others that load is not there. A load whose copy is
+damaged ends the run that finds it so; the next one that rests on it loads again in its place.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +33,7 @@ from dbdyno.files import is_locked, locked, replaced
 from dbdyno.plan.plan import LOADS_SHARE
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Instance
-from dbdyno.servers.local.files import MARKER, SNAPSHOT, occupied_bytes
+from dbdyno.servers.local.files import MARKER, SNAPSHOT, occupied_bytes, remove_file
 from dbdyno.servers.programs import places
 from dbdyno.servers.reference import IMAGE_SCHEME
 from dbdyno.store.store import lock_path
@@ -66,10 +67,19 @@ def lock_of(home: Path, *names: str) -> Path:
     return lock_path(home, "-".join(names) or SYSTEMS)
 
 
+def choosing(home: Path, wait: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Held by whoever chooses, adds or removes loads; StoreError if others do for too long.
+
+    Args:
+        wait: called with a message before others are waited for.
+    """
+    return locked(lock_of(home), f"the folder {home / SYSTEMS}", wait)
+
+
 def remove(load: Path) -> None:
     """Removes a load that nobody uses; OSError if it cannot be. Half of one counts for nothing."""
     with suppress(OSError):
-        (load / SNAPSHOT / MARKER).unlink()
+        remove_file(load / SNAPSHOT / MARKER)
     shutil.rmtree(load)
 
 
@@ -146,8 +156,7 @@ class Pool:
             self._hold(self._folder)
             self._instance = self._instance or self._open_in(self._folder)
             return self._instance
-        what, wait = f"the folder {self._folder.parent}", self._context.progress.stage
-        with locked(lock_of(self._home), what, wait):
+        with choosing(self._home, self._context.progress.stage):
             kept = self._kept()
             chosen = self._chosen(kept, block, may_load) or Load(self._place(kept, count))
             is_open = self.load is not None and chosen.folder == self.load.folder
@@ -171,6 +180,8 @@ class Pool:
         context, label, instance = self._context, self.system.label, self._instance
         assert instance is not None, "open it first"
         began, was_there = time.monotonic(), instance.has_snapshot()
+        if self.load is not None and self.load.name and not was_there:
+            (self.load.folder / RECORD).unlink(missing_ok=True)  # it is another load from here on
         dataset.ensure_dataset(context, instance)
         context.dataset[label] = dataset.read_digest(instance.folder)
         if self.load is not None:
@@ -267,15 +278,15 @@ class Pool:
             kept.remove(load)
         if self._home != self._context.folder:
             _make_room(self._home, self._folder)
-        taken = {load.folder for load in kept}
+        # What another lab held a moment ago may be free by now, and is a load all the same.
         folders = (self._folder / str(number) for number in itertools.count(1))
-        return next(one for one in folders if one not in taken and self._is_free(one))
+        return next(one for one in folders if self._is_free(one) and not Load.recorded(one).name)
 
 
 def _make_room(home: Path, own: Path) -> None:
     """Removes loads of other pools than `own`, the longest unused first, as they take too much.
 
-    Only for the holder of the lock of choosing.
+    Only within `choosing`.
     """
     others = [one for one in (home / SYSTEMS).glob("*/*") if one.is_dir() and one.parent != own]
     free = [one for one in others if not is_locked(lock_of(home, one.parent.name, one.name))]

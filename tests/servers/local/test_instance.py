@@ -65,13 +65,15 @@ def test_what_is_discarded_is_gone_and_counts_no_more_even_by_half(files, tmp_pa
     assert not files.folder.exists()
 
 
-def test_a_restored_file_that_differs_from_the_snapshots_is_an_error_and_never_used(files):
+@pytest.mark.parametrize("damaged", ["data/rows", "files.json"])
+def test_a_snapshot_that_is_damaged_is_an_error_and_never_used_nor_tried_again(files, damaged):
     files.snapshot()
-    (files.kept / "rows").write_text("spoilt  ")  # by a disk, after its checksum was taken
+    (files.folder / "snapshot" / damaged).write_text("spoilt  ")  # by a disk, after its checksum
     with pytest.raises(ServerError, match="not those of the snapshot") as caught:
         files.restore()
     assert caught.value.found == "rows"
     assert not files.data.exists()  # or the next start would be on it
+    assert not files.has_snapshot()  # or every later run would end so
 
 
 def test_folders_beside_the_data_are_there_and_a_snapshot_may_be_anothers(files, tmp_path):

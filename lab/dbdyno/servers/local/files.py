@@ -111,14 +111,17 @@ class InstanceFiles:
             return False
 
     def restore(self) -> None:
-        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
+        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot.
+
+        A snapshot that is found damaged counts no more: every later restore would end so.
+        """
         if not self.has_snapshot():
             raise ServerError(f"{self.label}: there is no snapshot to restore")
         self.clear()
         try:
             with self.os_errors("restored"):
                 self._lay(self.kept)
-                check_checksums(self.label, self.data, self._copy / CHECKSUMS)
+                self._check_restored()
         except BaseException:
             self.clear()  # a start would take what is there for the snapshot
             raise
@@ -150,6 +153,13 @@ class InstanceFiles:
     @property
     def _copy(self) -> Path:
         return self.copy or self.folder / SNAPSHOT
+
+    def _check_restored(self) -> None:
+        try:
+            check_checksums(self.label, self.data, self._copy / CHECKSUMS)
+        except ServerError:
+            (self._copy / MARKER).unlink(missing_ok=True)
+            raise
 
     def _lay(self, source: Path) -> None:
         make_folders([self.work, *(self.work / name for name in self.beside)], self.user)
@@ -444,14 +454,17 @@ def write_checksums(folder: Path, listed: Path) -> None:
 
 def check_checksums(label: str, folder: Path, listed: Path) -> None:
     """The folder holds exactly the files that were listed; else a ServerError names the first."""
-    wanted, found = json.loads(listed.read_text()), checksums_of(folder)
+    wanted: dict[str, list[int]] = {}
+    with suppress(ValueError):  # a list that is damaged itself lists nothing
+        wanted = json.loads(listed.read_text())
+    found = checksums_of(folder)
     unlike = [name for name in sorted({*wanted, *found}) if wanted.get(name) != found.get(name)]
     if unlike:
         raise ServerError(
             f"{label}: the restored files are not those of the snapshot",
             wanted=f"{len(wanted)} files with the checksums in {listed}",
             found=", ".join(unlike[:NAMED_MAX]) + (" …" if len(unlike) > NAMED_MAX else ""),
-            hint=f"check the disk; remove {listed.parent} to have the rows loaded again",
+            hint="check disk and memory; the copy counts no more, and the next run makes another",
         )
 
 

@@ -305,7 +305,7 @@ def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
             "downloads not counted",
         ),
         *_node_hours(plan, forecast.seconds_expected(fitted)),
-        *_row("disk", f"about {bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
+        *_row("disk", f"about {bytes_expected(fitted) / 1e9:.1f} GB on the workspace's disk"),
         *(_row("budget", *fit.removeprefix("budget ").split("; "), *others) if fit else []),
     ]
 

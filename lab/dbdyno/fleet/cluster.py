@@ -186,7 +186,7 @@ def check_equal(where: str, there: Installed) -> None:
             f"{where} has another installation than the machine where the run was begun",
             wanted=", ".join(f"{name} {getattr(here, name)}" for name in differ),
             found=", ".join(f"{name} {getattr(there, name)}" for name in differ),
-            hint="install one version on all nodes; nothing was begun",
+            hint="install one version on all nodes",
         )
 
 
@@ -202,7 +202,7 @@ def check_programs(where: str, here: Mapping[str, str], there: Mapping[str, str]
             f"{where} has other programs than the first machine in the same place",
             wanted=", ".join(f"{name} with SHA-256 {here[name][:16]}" for name in differ),
             found=", ".join(there[name][:16] for name in differ),
-            hint="put the same programs on all nodes; nothing was begun",
+            hint="put the same programs on all nodes",
         )
 
 

@@ -66,7 +66,7 @@ def main() -> int:
     options = _options()
     outcomes = Outcomes(options.keep, {name: getattr(options, name) for name in ASKED})
     for seed in range(len(outcomes.ended) + 1, options.runs + 1):
-        # Each run has rows of its own, which would fill the disk if all were kept.
+        # Each run has rows of its own; the cache keeps a quarter of the disk's room of them.
         with tempfile.TemporaryDirectory(prefix="dbdyno-power-") as folder:
             workspace = Path(options.workspace or folder)
             if options.what == "widths":
@@ -91,9 +91,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", default="1,8")
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
-    parser.add_argument(
-        "--workspace", help="where runs and their rows are kept; nowhere unless given"
-    )
+    parser.add_argument("--workspace", help="where runs are kept; nowhere unless given")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="outcomes, a line each; goes on")
     return parser.parse_args()
 

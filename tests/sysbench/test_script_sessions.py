@@ -83,6 +83,25 @@ def test_scripts_that_connect_in_their_events_hold_no_others_up(shell: Shell) ->
     assert int(found[1]) > 60, ended
 
 
+RECORDED = """
+local recording = false
+jit.attach(function(what) recording = what == "start" end, "trace")
+function thread_init() con = sysbench.sql.driver():connect() end
+function event(thread)
+  con:query("SELECT 1")
+  while thread == 0 do ffi.C.usleep(recording and 1e9 or 0) end
+end
+"""
+"""Its first thread rests, for longer than the run, in a call that LuaJIT is recording."""
+
+
+def test_a_thread_that_rests_while_it_is_recorded_can_be_closed(shell: Shell) -> None:
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=2 --time=1 run", RECORDED)
+    assert ended.returncode == 0, ended
+    assert "total number of events:" in ended.stdout, ended
+
+
 def test_a_second_connection_in_an_event_is_refused_where_it_would_hold_all_up(
     shell: Shell,
 ) -> None:

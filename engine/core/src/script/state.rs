@@ -30,6 +30,8 @@ pub(super) struct Common {
 pub(super) struct State {
     raw: *mut lua::lua_State,
     pub(super) host: Box<Host>,
+    /// Whether the script has a thread, which may rest in the middle of a call.
+    has_thread: bool,
     /// Bytes that the state has allocated.
     _memory: Box<usize>,
 }
@@ -39,7 +41,11 @@ unsafe impl Send for State {}
 
 impl Drop for State {
     fn drop(&mut self) {
-        let _ = self.call_of_host("finish", |_| 0, 0);
+        // While a thread rests, LuaJIT may be recording it, and would take what runs here for what it does.
+        // `lua_close` ends that first.
+        if !self.has_thread {
+            let _ = self.call_of_host("finish", |_| 0, 0);
+        }
         // SAFETY: the state is open, and nothing refers to it any more. Its finalizers call functions of
         // the host, which is dropped after.
         unsafe { lua::lua_close(self.raw) };
@@ -71,7 +77,7 @@ impl State {
         if raw.is_null() {
             return Err("there is no memory for a Lua state".to_owned());
         }
-        let mut state = Self { raw, host, _memory: memory };
+        let mut state = Self { raw, host, has_thread: false, _memory: memory };
         // SAFETY: the state is open.
         unsafe {
             lua::lua_atpanic(raw, given_up);
@@ -363,6 +369,7 @@ impl State {
     /// # Errors
     /// When there is no memory for its stack.
     pub(super) fn thread(&mut self, number: u32) -> std::io::Result<Thread> {
+        self.has_thread = true;
         let raw = self.raw;
         // SAFETY: the state is open. The Lua thread stays in the registry as long as the state.
         let own = unsafe {

@@ -13,6 +13,7 @@ use crate::spec::ScriptSpec;
 use mlua_sys as lua;
 use serde_json::Value;
 use std::ffi::{CString, c_int, c_void};
+use std::io::Write as _;
 use std::ptr;
 use std::slice;
 use std::sync::Arc;
@@ -440,7 +441,8 @@ const MEMORY_MAX: usize = 1 << 30;
 unsafe extern "C-unwind" fn given_up(raw: *mut lua::lua_State) -> c_int {
     // SAFETY: called by Lua only, with the error on top of the stack.
     let error = unsafe { take_error(raw) };
-    eprintln!("PANIC: unprotected error in call to Lua API ({error})");
+    // Whether or not somebody reads it: a panic would go through frames of C.
+    let _ = writeln!(std::io::stderr(), "PANIC: unprotected error in call to Lua API ({error})");
     0
 }
 

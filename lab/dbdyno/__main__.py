@@ -43,7 +43,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = entry.main(argv[1:])
             if is_program and not status:
                 # All is written: what Python would free one by one, the system frees at once.
-                sys.stderr.flush()
                 os._exit(0)
             return status
         status = _lab(argv)

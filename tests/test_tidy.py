@@ -87,7 +87,7 @@ SMALL_WITH_ONE_IMPORTER = {
     "report.write": "the door of the report",
     "serve.live": "one file a kind of page",
     "serve.server": "the door of the web server",
-    "servers.foreign.postgres_endpoint": "one file a product",
+    "servers.foreign.postgres_container": "one file a product",
     "servers.watcher": "a process of its own, which imports nothing",
     "servers.launch": "a process of its own, which imports nothing",
     "stats.usl": "a law that knows nothing of benchmarks",

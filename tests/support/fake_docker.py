@@ -2,8 +2,8 @@
 
 ``$FAKE_DOCKER`` is its folder: volumes, containers, `proc` with the control group of each process,
 and `calls.jsonl`, every command with what its file of environment held. A container sleeps until
-it is stopped; with ``$FAKE_DOCKER_MYSQLD`` it is that server, set up as the entry points of MySQL's
-and MariaDB's images do it.
+it is stopped; with ``$FAKE_DOCKER_SERVER`` it is that server, set up as the entry points of the
+images of MySQL, MariaDB and PostgreSQL do it.
 
 A test calls it dozens of times: what few commands need is imported there.
 """
@@ -19,6 +19,11 @@ SLEEPS = 'trap "exit 0" TERM; while :; do sleep 0.05; done'
 RUNS = (
     '"$@" & echo 0::/docker/{1} > {0}/cgroup; ln -sfn {0} {2}/$!; echo $! > {0}/pid;'
     " wait $!; code=$?; rm -f {0}/cgroup; echo $code > {0}/exit"
+)
+SETS_UP_POSTGRES = (
+    'initdb --username="$POSTGRES_USER" --pwfile="$PWFILE" $POSTGRES_INITDB_ARGS &&'
+    ' echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf" &&'
+    ' sleep 0.5 && exec postgres "$@"'  # meanwhile the image's temporary server runs, on no port
 )
 
 
@@ -70,9 +75,9 @@ def run(*words):
         return
     mounts = mounted(words)
     if words[-1].startswith("du -sk /from/"):
-        folder = mounts["/from"] / words[-1].removeprefix("du -sk /from/")
-        sizes = [path.stat().st_size for path in folder.rglob("*")]
-        sys.stdout.write(f"{sum(sizes) // 1024}\t{folder}\n")
+        for folder in mounts["/from"].glob(words[-1].removeprefix("du -sk /from/")):
+            sizes = [path.stat().st_size for path in folder.rglob("*")]
+            sys.stdout.write(f"{sum(sizes) // 1024}\t{folder}\n")
         return
     import subprocess
 
@@ -100,8 +105,13 @@ def start(name):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     (place / "port").write_text(str(port))
-    program = os.environ.get("FAKE_DOCKER_MYSQLD")
-    command = server(place, about, program, port) if program else ["sh", "-c", SLEEPS]
+    program, more = os.environ.get("FAKE_DOCKER_SERVER"), {}
+    if program is None:
+        command = ["sh", "-c", SLEEPS]
+    elif Path(program).name == "postgres":
+        command, more = postgres(place, about, program, port)
+    else:
+        command = server(place, about, program, port)
     (ROOT / "proc").mkdir(exist_ok=True)
     with (place / "log").open("w") as log:
         subprocess.Popen(
@@ -110,6 +120,8 @@ def start(name):
             stdout=log,
             stderr=log,
             start_new_session=True,
+            cwd=place,  # which every user may enter
+            env={**os.environ, **more},
         )
     wait_for(lambda: (place / "pid").exists() and (place / "pid").read_text().strip())
 
@@ -144,13 +156,43 @@ def server(place, about, program, port):
     return [*common, *given, f"--port={port}", "--bind-address=127.0.0.1", f"--init-file={first}"]
 
 
+def postgres(place, about, program, port):
+    """The command of a real PostgreSQL on the volume, and what it finds in its environment."""
+    import shutil
+
+    words = about["words"]
+    ((mount, volume),) = mounted(words).items()
+    more = dict(line.split("=", 1) for line in about["environment"].splitlines())
+    data = volume / Path(more["PGDATA"]).relative_to(mount)
+    password = place / "password"
+    password.write_text(more.pop("POSTGRES_PASSWORD", ""))
+    more |= {"PGDATA": str(data), "PWFILE": str(password)}
+    more["PATH"] = f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}"
+    (image,) = [number for number, word in enumerate(words) if "@sha256:" in word]
+    given, script = list(words[image + 1 :]), SETS_UP_POSTGRES
+    if "--entrypoint" in words:
+        _, script, _, *given = given
+        script = script.replace("/dbdyno.sql", str(place / "rootfs" / "dbdyno.sql"))
+    here = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories="]
+    given += [word for setting in here for word in ("-c", setting)]
+    alone = []
+    if os.geteuid() == 0:
+        shutil.chown(volume, "nobody")
+        alone = ["setpriv", "--reuid=nobody", "--clear-groups"]
+    return [*alone, "sh", "-c", script, "sh", *given], more
+
+
 def stop(*words):
     import signal
 
     place = ROOT / "containers" / words[-1]
-    if running(place):
-        os.kill(int((place / "pid").read_text()), signal.SIGTERM)
-        wait_for((place / "exit").exists)
+    if not running(place):
+        return
+    asked = after(json.loads((place / "about.json").read_text())["words"], "--stop-signal")
+    if not asked or "FAKE_DOCKER_SERVER" not in os.environ:
+        asked = ["SIGTERM"]  # a shell in the background cannot wait for SIGINT
+    os.kill(int((place / "pid").read_text()), signal.Signals[asked[0]])
+    wait_for((place / "exit").exists)
 
 
 def inspect(*words):

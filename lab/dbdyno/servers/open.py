@@ -16,6 +16,7 @@ from dbdyno.servers.base import PGSQL, Instance, ServerSpec
 from dbdyno.servers.foreign import container
 from dbdyno.servers.foreign.container_instance import ContainerInstance
 from dbdyno.servers.foreign.endpoint import EndpointInstance
+from dbdyno.servers.foreign.postgres_container import PostgresContainerInstance
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
 from dbdyno.servers.local import network
 from dbdyno.servers.local.server import StartedInstance
@@ -188,7 +189,7 @@ def instance(
             at_endpoint = PostgresEndpointInstance if asked.driver == PGSQL else EndpointInstance
             return at_endpoint(spec, asked, folder, report)
         case ImageReference() as asked:
-            return ContainerInstance(spec, asked, folder, report)
+            return _contained(spec, asked, folder, report)
         case VersionReference(entry) as asked:
             _check(spec, entry)  # report a mistake before anything is fetched
             entry, home = obtain(asked, report)
@@ -200,6 +201,22 @@ def instance(
         return TopologyInstance(spec, replication, folder, report, elsewhere)
     kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
     return kind(spec, entry, home, folder, report)
+
+
+def _contained(
+    spec: ServerSpec, asked: ImageReference, folder: Path, report: Callable[[str], None]
+) -> ContainerInstance:
+    if spec.topology.replicas:
+        raise UsageError(
+            f"{spec.label}: replicas of containers cannot be made yet",
+            wanted="no topology for this system",
+            hint="name a version that dbdyno starts itself: dbdyno servers list",
+        )
+    program = container.find()
+    image = container.look(program, asked, report)
+    is_postgres = image.entry.product == POSTGRES
+    in_container = PostgresContainerInstance if is_postgres else ContainerInstance
+    return in_container(spec, program, image, folder, report)
 
 
 def member(

@@ -91,22 +91,37 @@ def test_the_keys_of_a_settings_axis_follow_from_what_the_image_holds(monkeypatc
     assert open.product_of(REFERENCE) == ("mysql", "8.0.15")
 
 
+MARIADB = "mariadbd  Ver 11.4.5-MariaDB-ubu2404 for Linux"
+POSTGRES = "postgres (PostgreSQL) 18.6 (Debian 18.6-1.pgdg13+1)"
+
+
 @pytest.mark.parametrize(
-    ("volumes", "data"),
-    [("null", "/var/lib/mysql"), ('{"/data/GreatSQL": {}}', "/data/GreatSQL")],
+    ("says", "volumes", "product", "data"),
+    [
+        (MARIADB, "null", "mariadb", "/var/lib/mysql"),
+        (MARIADB, '{"/data/GreatSQL": {}}', "mariadb", "/data/GreatSQL"),
+        (POSTGRES, "null", "postgres", "/var/lib/postgresql/data"),
+        (POSTGRES, '{"/var/lib/postgresql": {}}', "postgres", "/var/lib/postgresql"),
+        (
+            POSTGRES,
+            '{"/backup": {}, "/var/lib/postgresql/data": {}}',
+            "postgres",
+            "/var/lib/postgresql/data",
+        ),
+    ],
 )
-def test_data_are_kept_where_the_image_says(monkeypatch, tmp_path, volumes, data):
-    docker = Docker(monkeypatch, tmp_path, "mariadbd  Ver 11.4.5-MariaDB-ubu2404 for Linux")
+def test_data_are_kept_where_the_image_says(monkeypatch, tmp_path, says, volumes, product, data):
+    docker = Docker(monkeypatch, tmp_path, says)
     (docker.folder / "pulled").write_text(volumes)
     image = looked()
-    assert (image.data, image.entry.product) == (data, "mariadb")
+    assert (image.data, image.entry.product) == (data, product)
 
 
 @pytest.mark.parametrize(
     ("says", "kind", "message"),
     [
         ("hello", ProvisionError, "does not say that it holds a server"),
-        ("postgres (PostgreSQL) 18.6", UsageError, "only images of MySQL and MariaDB"),
+        ("postgres (PostgreSQL) 14.20", UsageError, "PostgreSQL from 15 on"),
     ],
 )
 def test_another_image_is_refused(monkeypatch, tmp_path, says, kind, message):

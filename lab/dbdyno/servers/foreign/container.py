@@ -1,4 +1,4 @@
-"""Containers with a MySQL or MariaDB: Docker or Podman as a command line, images, running servers.
+"""Containers of MySQL, MariaDB and PostgreSQL: Docker or Podman as a command line, images, servers.
 
 Both programs have the same commands for all that is done here, so whichever answers is used.
 Passwords never stand in a command: they go into a container by files. A container belongs to its
@@ -20,7 +20,7 @@ from typing import Final
 
 from dbdyno.errors import ProvisionError, ServerError, UsageError
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
-from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer
+from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer, EndpointSession
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.programs import identify
 from dbdyno.servers.programs.catalog import CatalogEntry
@@ -31,8 +31,11 @@ PROGRAMS: Final = ("docker", "podman")
 ANSWER_S_MAX: Final = 120.0
 PULL_S_MAX: Final = 3600.0
 STDERR_SHOWN: Final = 600
-DATA: Final = "/var/lib/mysql"
-ASK: Final = 'exec "$(command -v mariadbd || command -v mysqld)" --version'
+DATA_OF_MYSQL: Final = ("/var/lib/mysql",)
+DATA_OF_POSTGRES: Final = ("/var/lib/postgresql/data", "/var/lib/postgresql")
+"""The volume of images before 18, and from 18 on."""
+POSTGRES_MIN: Final = 15
+ASK: Final = 'exec "$(command -v mariadbd || command -v mysqld || command -v postgres)" --version'
 START_S_MAX: Final = 300.0
 LINES_SHOWN: Final = "12"
 PROC: Final = Path("/proc")
@@ -128,7 +131,7 @@ def look(
     """Pull an image if it is not here, and ask its program what it is: its name proves nothing.
 
     Raises:
-        UsageError: it is not one of MySQL or MariaDB.
+        UsageError: its PostgreSQL is too old.
         ProvisionError: it cannot be pulled, or nothing in it says what it is.
     """
     name, reference = asked.name, asked.text
@@ -142,7 +145,8 @@ def look(
                 f"{reference} cannot be pulled", found=error.found, hint="check name and digest"
             ) from error
         volumes = _volumes(program, name) or []
-    return ContainerImage(name, _entry(program, name, reference), _data(reference, volumes))
+    entry = _entry(program, name, reference)
+    return ContainerImage(name, entry, _data(reference, entry.product, volumes))
 
 
 def _volumes(program: ContainerProgram, name: str) -> list[str] | None:
@@ -161,25 +165,30 @@ def _entry(program: ContainerProgram, name: str, reference: str) -> CatalogEntry
     if found is None:
         raise ProvisionError(
             f"{reference} does not say that it holds a server dbdyno can run",
-            wanted="an image with mysqld or mariadbd that answers --version",
+            wanted="an image with mysqld, mariadbd or postgres that answers --version",
             found=words or "nothing",
         )
-    if found.product == "postgres":
-        raise UsageError(f"{reference}: only images of MySQL and MariaDB can be run yet")
+    if found.product == "postgres" and int(found.version.partition(".")[0]) < POSTGRES_MIN:
+        raise UsageError(
+            f"{reference}: dbdyno runs PostgreSQL from {POSTGRES_MIN} on",
+            found=f"PostgreSQL {found.version}",
+        )
     source = FolderSource(Path(name), name.partition("@sha256:")[2])  # its files stay within it
     return CatalogEntry(
         found.product, found.version, source, (), found.authentication, "", named=reference
     )
 
 
-def _data(reference: str, volumes: list[str]) -> str:
-    if not volumes or DATA in volumes:
-        return DATA
+def _data(reference: str, product: str, volumes: list[str]) -> str:
+    usual = DATA_OF_POSTGRES if product == "postgres" else DATA_OF_MYSQL
+    found = [place for place in usual if place in volumes]
+    if found or not volumes:
+        return (found or usual)[0]
     if len(volumes) == 1:
         return volumes[0]
     raise ProvisionError(
         f"{reference}: it is not clear where its server keeps its data",
-        wanted=f"a volume {DATA}, or one volume in all",
+        wanted=f"a volume {' or '.join(usual)}, or one volume in all",
         found=", ".join(volumes),
     )
 
@@ -241,7 +250,7 @@ class ContainerServer(EndpointServer):
     def wait_ready(self, who: Credentials) -> None:
         """Wait until a login works; ServerError with its last words if the container ends."""
         ends = time.monotonic() + START_S_MAX
-        with closing(Client(self.label, self.endpoint, who)) as client:
+        with closing(self._session(who)) as client:
             while not client.try_login():
                 if not self.alive():
                     words = self.last_words()
@@ -252,6 +261,9 @@ class ContainerServer(EndpointServer):
                         found=self.last_words() or None,
                     )
                 time.sleep(0.1)
+
+    def _session(self, who: Credentials) -> EndpointSession:
+        return Client(self.label, self.endpoint, who)
 
     def _is_here(self, pid: str) -> bool:
         """Whether it is a process of the container: its control group has the container's id.

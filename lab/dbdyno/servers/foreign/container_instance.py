@@ -13,51 +13,74 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import DATABASE, LOAD_USER, MYSQL, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign.container import (
+    ContainerImage,
+    ContainerProgram,
     ContainerServer,
     ContainerWatcher,
-    find,
     log_end_of,
-    look,
 )
-from dbdyno.servers.local.server import OwnInstance
+from dbdyno.servers.local.server import OwnInstance, ProductSettings, asked_with
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.mysql.server import accounts_sql
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.process import LOOPBACK
-from dbdyno.servers.reference import ImageReference
 
 MARKER: Final = "snapshot.json"
-PORT: Final = "3306"
 SQL: Final = "/dbdyno.sql"
 COPY: Final = "cp -a /from/. /to/ && sync"
-SIZE: Final = f"du -sk /from/{DATABASE}"
-"""The folder of the load's tables, in KiB: images have a `du` that knows no more."""
 COPY_S_MAX: Final = 3600.0
 
 
+@dataclass(frozen=True)
+class Creation:
+    """What a container is created with, besides its volume and its port.
+
+    Attributes:
+        environment: a line for each variable; they may hold a password.
+        arguments: for what runs in it.
+        options: of the command that creates it.
+        sql: a file within it, for the server to run as it starts; empty for none.
+    """
+
+    environment: str
+    arguments: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    sql: str = ""
+
+
 class ContainerInstance(OwnInstance[ContainerServer]):
-    """Made by `open.instance`."""
+    """MySQL or MariaDB, whose subclass has what differs for another product.
+
+    Made by `open.instance`.
+    """
 
     driver = MYSQL
+    rules: ClassVar[ProductSettings] = settings
+    port = "3306"
+    admin = "root"
+    size = f"du -sk /from/{DATABASE}"
+    """Prints KiB of the load's tables, folder by folder: images have a `du` that knows no more."""
 
     def __init__(
-        self, spec: ServerSpec, asked: ImageReference, folder: Path, report: Callable[[str], None]
+        self,
+        spec: ServerSpec,
+        program: ContainerProgram,
+        image: ContainerImage,
+        folder: Path,
+        report: Callable[[str], None],
     ) -> None:
-        if spec.topology.replicas:
-            raise UsageError(f"{spec.label}: replicas of containers cannot be made yet")
         super().__init__(spec, folder.absolute(), report)
-        self._program = find()
-        self._image = look(self._program, asked, report)
-        self._entry = self._image.entry
-        self._asked = settings.effective(self._entry, spec.settings)
+        self._program, self._image, self._entry = program, image, image.entry
+        self._asked = self._with({})
         self.folder.mkdir(parents=True, exist_ok=True)
         named = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]
         self._label = f"dbdyno.folder={named}"
@@ -79,18 +102,15 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         if not self._has_data and self.has_snapshot():
             self.restore()
         self._untouched = False
-        root = Credentials.fresh("root")
+        admin = Credentials.fresh(self.admin)
         load = Credentials.fresh(LOAD_USER)
-        sql = accounts_sql(self._entry, root, load)
         try:
-            container = self._create(asked, root, sql)
+            container = self._create(self._creation(asked, admin, load))
             self._watcher = ContainerWatcher(self._program, container)
-            server = self._begin(container, load)
+            server = self._server_of(container, self._begin(container), admin, load)
             self._server = server
-            if not self._has_data:
-                server.wait_ready(root)
-                self._make_accounts(server.endpoint, root, sql)
-                self._has_data = True
+            self._admit(server, admin, load)
+            self._has_data = True
             server.wait_ready(load)
             self._prove(server, asked)
         except BaseException:
@@ -110,8 +130,8 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         """Bytes on disk of the snapshot's tables and indexes; ServerError if there is none."""
         self._must_have_snapshot("measure")
         volume = ("--volume", f"{self._copy}:/from:ro")
-        size = self._program.call(*self._alone(SIZE, *volume), seconds_max=COPY_S_MAX)
-        return 1024 * int(size.split()[0])
+        sizes = self._program.call(*self._alone(self.size, *volume), seconds_max=COPY_S_MAX)
+        return 1024 * sum(int(line.split()[0]) for line in sizes.splitlines())
 
     def discard(self) -> None:
         """Remove container and volumes, the snapshot too."""
@@ -130,63 +150,87 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         self._has_data = True
 
     def _with(self, more: Mapping[str, SettingValue]) -> dict[str, str]:
-        own = {**settings.normalise(self.spec.settings), **settings.normalise(more)}
-        if settings.is_local(own):
+        asked = asked_with(self.spec, self.rules, self._entry, more)
+        if "port" in asked or settings.is_local(asked):
             raise UsageError(
-                f"{self.spec.label}: a container is reached over the network alone",
-                hint="leave skip_networking out",
+                f"{self.spec.label}: a container is reached over the network alone, at a port that "
+                f"{Path(self._program.path).name} finds",
+                hint="leave port and skip_networking out",
             )
-        return settings.effective(self._entry, own)
+        return asked
 
-    def _create(self, asked: Mapping[str, str], root: Credentials, sql: str) -> str:
+    def _create(self, wanted: Creation) -> str:
         """Make the container, not started yet; what holds passwords here is gone on return."""
         with tempfile.TemporaryDirectory(prefix="dbdyno-") as closed:  # of mode 0700
-            first = Path(closed) / "env"
-            first.touch(0o600)
-            own: tuple[str, ...] = (f"--init-file={SQL}",)
-            if not self._has_data:
-                own = ()
-                first.write_text(f"MYSQL_ROOT_PASSWORD={root.password}\nMYSQL_ROOT_HOST=%\n")
+            environment = Path(closed) / "env"
+            environment.touch(0o600)
+            environment.write_text(wanted.environment)
             self._program.call("volume", "create", "--label", self._label, self._data)
             container = self._program.call(
                 "create",
-                *("--label", self._label, "--publish", f"{LOOPBACK}::{PORT}"),
-                *("--volume", f"{self._data}:{self._image.data}", "--env-file", str(first)),
-                *(self._image.name, *own, *self._arguments(asked)),
+                *("--label", self._label, "--publish", f"{LOOPBACK}::{self.port}"),
+                *("--volume", f"{self._data}:{self._image.data}", "--env-file", str(environment)),
+                *(*wanted.options, self._image.name, *wanted.arguments),
             ).splitlines()[-1]
-            if self._has_data:
+            if wanted.sql:
                 said = Path(closed) / "sql"
-                said.write_text(sql)
+                said.write_text(wanted.sql)
                 said.chmod(0o644)  # within the container the server's user reads it
                 self._program.call("cp", str(said), f"{container}:{SQL}")
         return container
 
-    def _arguments(self, asked: Mapping[str, str]) -> list[str]:
-        """The settings as the image's entry point hands them to the server."""
+    def _begin(self, container: str) -> Endpoint:
+        self._program.call("start", container)
+        said = self._program.says("port", container, f"{self.port}/tcp") or ""
+        port = re.match(r"\S+:(\d{1,5})\b", said)
+        if port is None:
+            raise ServerError(
+                f"{self.spec.label}: its container has no port {self.port}: it ended as it began",
+                found=log_end_of(self._program, container) or None,
+                hint="take out the setting that its log complains of",
+            )
+        return Endpoint(LOOPBACK, int(port[1]), None)
+
+    def _prove(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
+        version = server.version()
+        if re.split("[- ]", version)[0] != self._entry.version:  # what follows is the packager's
+            raise ServerError(
+                f"{self.spec.label}: the server is another version than its image said",
+                wanted=self._entry.version,
+                found=version,
+            )
+        self._check(server, asked)
+
+    # What differs between products.
+
+    def _creation(
+        self, asked: Mapping[str, str], admin: Credentials, load: Credentials
+    ) -> Creation:
+        """What the container of a new volume, or of one with data, is created with."""
         family = family_of(self._entry.product, self._entry.version_numbers)
         arguments = []
         for name, texts in asked.items():
             for text in settings.lines_of(texts):
                 line = settings.render({name: text}, family).splitlines()[1]
                 arguments.append(f"--{name}={text}" if '"' in line else f"--{line}")
-        return arguments
+        if self._has_data:
+            sql = accounts_sql(self._entry, admin, load)
+            return Creation("", (f"--init-file={SQL}", *arguments), sql=sql)
+        first = f"MYSQL_ROOT_PASSWORD={admin.password}\nMYSQL_ROOT_HOST=%\n"
+        return Creation(first, tuple(arguments))
 
-    def _begin(self, container: str, load: Credentials) -> ContainerServer:
-        self._program.call("start", container)
-        said = self._program.says("port", container, f"{PORT}/tcp") or ""
-        port = re.match(r"\S+:(\d{1,5})\b", said)
-        if port is None:
-            raise ServerError(
-                f"{self.spec.label}: its container has no port {PORT}: it ended as it began",
-                found=log_end_of(self._program, container) or None,
-                hint="take out the setting that its log complains of",
-            )
-        endpoint = Endpoint(LOOPBACK, int(port[1]), None)
+    def _server_of(
+        self, container: str, endpoint: Endpoint, admin: Credentials, load: Credentials
+    ) -> ContainerServer:
         return ContainerServer(self.spec.label, self._program, container, endpoint, load)
 
-    def _make_accounts(self, endpoint: Endpoint, root: Credentials, sql: str) -> None:
-        with closing(Client(self.spec.label, endpoint, root)) as client:
-            for statement in sql.splitlines():
+    def _admit(self, server: ContainerServer, admin: Credentials, load: Credentials) -> None:
+        """Let the load log in, where the server does not do so as it starts."""
+        if self._has_data:
+            return
+        server.wait_ready(admin)
+        with closing(Client(self.spec.label, server.endpoint, admin)) as client:
+            for statement in accounts_sql(self._entry, admin, load).splitlines():
                 try:
                     client.ask(statement.rstrip(";"))
                 except ServerError:  # what it quotes may hold a password
@@ -197,14 +241,8 @@ class ContainerInstance(OwnInstance[ContainerServer]):
                         hint="use an image whose entry point makes root by MYSQL_ROOT_PASSWORD",
                     ) from None
 
-    def _prove(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
-        version = server.version()
-        if version.partition("-")[0] != self._entry.version:
-            raise ServerError(
-                f"{self.spec.label}: the server is another version than its image said",
-                wanted=self._entry.version,
-                found=version,
-            )
+    def _check(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
+        """The settings asked for are in force; ServerError if not."""
         readback.check(self.spec.label, asked, server.settings())
 
     def _copy_volume(self, source: str, target: str) -> None:
@@ -219,7 +257,8 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return ("run", *options, "--label", self._label, *volumes, self._image.name, "-c", script)
 
     def _identity(self) -> dict[str, object]:
-        return {"image": self._image.name, "format": settings.data_format(self._entry, self._asked)}
+        made_for = self.rules.data_format(self._entry, self._asked)
+        return {"image": self._image.name, "format": made_for}
 
     def _remove_container(self) -> None:
         watcher, self._watcher = self._watcher, None

@@ -385,6 +385,30 @@ class ProductSettings(Protocol):
         """What of the settings cannot change once a data directory exists; for messages."""
 
 
+def asked_with(
+    spec: ServerSpec,
+    rules: ProductSettings,
+    entry: CatalogEntry,
+    more: Mapping[str, SettingValue],
+) -> dict[str, str]:
+    """Every setting of a start: the instance's own, with `more` laid over them.
+
+    Raises:
+        UsageError: one cannot be, or data that were made with the instance's own cannot take it.
+    """
+    whole = rules.effective(entry, {**rules.normalise(spec.settings), **rules.normalise(more)})
+    old = rules.fixed(entry, rules.effective(entry, spec.settings))
+    new = rules.fixed(entry, whole)
+    if old != new:
+        raise UsageError(
+            f"{spec.label}: a data directory that exists cannot take other settings",
+            wanted=new or None,
+            found=old or None,
+            hint="make a system of its own for them",
+        )
+    return whole
+
+
 class StartedInstance(OwnInstance[Started]):
     """An instance of a server that runs as a process of this machine, its files in a folder.
 
@@ -442,8 +466,8 @@ class StartedInstance(OwnInstance[Started]):
             ServerError: it runs already, did not start, or its settings are not in force then.
         """
         self._must_be_stopped("started")
-        site = replace(self._site, asked=self._asked_with(settings or {}))
-        site = replace(site, place=place or self.place())
+        asked = asked_with(self.spec, self.rules, self._site.entry, settings or {})
+        site = replace(self._site, asked=asked, place=place or self.place())
         with self._files.os_errors("started on"):
             if not self._files.data.is_dir():
                 self.restore() if self.has_snapshot() else self._lay_pristine()
@@ -474,21 +498,6 @@ class StartedInstance(OwnInstance[Started]):
 
     def _before_removal(self) -> None:
         """What must be given back before the data directory goes; nothing for most products."""
-
-    def _asked_with(self, more: Mapping[str, SettingValue]) -> dict[str, str]:
-        entry, rules = self._site.entry, self.rules
-        whole = rules.effective(
-            entry, {**rules.normalise(self.spec.settings), **rules.normalise(more)}
-        )
-        old, new = rules.fixed(entry, self._site.asked), rules.fixed(entry, whole)
-        if old != new:
-            raise UsageError(
-                f"{self.spec.label}: a data directory that exists cannot take other settings",
-                wanted=new or None,
-                found=old or None,
-                hint="make a system of its own for them",
-            )
-        return whole
 
     def _copy_aside(self) -> None:
         self._files.snapshot()

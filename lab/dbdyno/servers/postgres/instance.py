@@ -86,8 +86,7 @@ def _initialise(site: Site, options: list[str], work: Path) -> None:
     forgotten = private(work / "password", secrets.token_hex(24) + "\n", site.user)
     command = [
         *(str((site.home / site.entry.program).with_name("initdb")), "-D", str(work / "data")),
-        *("-U", ADMIN.user, f"--pwfile={forgotten}", "--auth=scram-sha-256"),
-        *("--encoding=UTF8", "--locale=C", "--no-sync", *options),
+        *("-U", ADMIN.user, f"--pwfile={forgotten}", *settings.INITDB, "--no-sync", *options),
     ]
     running = process.spawn(command, work, site.user, printed_log(work))
     ending = trouble(running)

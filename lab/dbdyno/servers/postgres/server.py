@@ -109,18 +109,11 @@ class PostgresServer(StartedServer):
 
     def admit_load(self) -> None:
         """Give the load user its password, and a database of its own; ServerError if refused."""
-        user = self.credentials.user
-        self.admit(self.credentials)
-        if not self._client.ask(f"SELECT FROM pg_database WHERE datname = '{DATABASE}'"):
-            self._client.ask(f'CREATE DATABASE "{DATABASE}" OWNER "{user}"')
+        admit_load(self._client, self.credentials)
 
     def admit(self, who: Credentials, rights: str = "LOGIN") -> None:
         """Give a user, made if need be, these rights and its password; ServerError if refused."""
-        kept = self._client.sealed(who)
-        if not self._client.ask(f"SELECT FROM pg_roles WHERE rolname = '{who.user}'"):
-            self._client.ask(f'CREATE ROLE "{who.user}"')
-        sql = f"ALTER ROLE \"{who.user}\" {rights} PASSWORD '{kept}'"
-        self._client.ask(sql, shown_as=f"the order that gives {who.user} its password")
+        admit(self._client, who, rights)
 
     def prove(self) -> None:
         """Version and settings are those asked for, the load user can log in; else ServerError."""
@@ -225,6 +218,30 @@ def start(site: Site, port: int, kind: type[AnyPostgres]) -> AnyPostgres:
     server = kind(site, running, endpoint, load)
     server.wait_proven()
     return server
+
+
+def admit_load(client: PostgresClient, load: Credentials) -> None:
+    """As an administrator, give the load user its password, and a database of its own.
+
+    Raises:
+        ServerError: the server refuses.
+    """
+    admit(client, load)
+    if not client.ask(f"SELECT FROM pg_database WHERE datname = '{DATABASE}'"):
+        client.ask(f'CREATE DATABASE "{DATABASE}" OWNER "{load.user}"')
+
+
+def admit(client: PostgresClient, who: Credentials, rights: str = "LOGIN") -> None:
+    """As an administrator, give a user, made if need be, these rights and its password.
+
+    Raises:
+        ServerError: the server refuses.
+    """
+    kept = client.sealed(who)
+    if not client.ask(f"SELECT FROM pg_roles WHERE rolname = '{who.user}'"):
+        client.ask(f'CREATE ROLE "{who.user}"')
+    sql = f"ALTER ROLE \"{who.user}\" {rights} PASSWORD '{kept}'"
+    client.ask(sql, shown_as=f"the order that gives {who.user} its password")
 
 
 def login_rules(load_user: str, address: str = LOOPBACK) -> str:

@@ -35,6 +35,8 @@ COMMON: Final[Mapping[str, str]] = {
     "log_timezone": "UTC",  # else both are the machine's
     "lc_messages": "C",  # the lab reads the log
 }
+INITDB: Final = ("--auth=scram-sha-256", "--encoding=UTF8", "--locale=C")
+"""Given to initdb for every system."""
 AT_INITIALISATION: Final = ("data_checksums", "wal_segment_size")
 """Given to initdb: cannot be changed once the data directory exists."""
 CHECKSUMS_BY_DEFAULT: Final = (18,)

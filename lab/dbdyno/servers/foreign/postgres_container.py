@@ -1,0 +1,106 @@
+"""PostgreSQL in a container: what its image and its server are told in other words than MySQL's.
+
+The image makes new data for an administrator whose password is in the file of environment. A
+PostgreSQL runs no SQL as it starts: on data that are there, the program first runs alone, listening
+to nobody, to give the administrator a new password, and then as the server. He lets the load in, as
+in the lab's own servers. The image runs a server of its own while it sets up, but on no port: what
+answers at the port is the one that was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import ClassVar, Final
+
+from dbdyno.servers.base import PGSQL, Credentials, Endpoint
+from dbdyno.servers.foreign.container import ContainerProgram, ContainerServer
+from dbdyno.servers.foreign.container_instance import SQL, ContainerInstance, Creation
+from dbdyno.servers.foreign.endpoint import EndpointSession
+from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointServer
+from dbdyno.servers.local.server import ProductSettings
+from dbdyno.servers.postgres import settings
+from dbdyno.servers.postgres.client import PostgresClient
+from dbdyno.servers.postgres.server import ADMIN, HOME_DATABASE, admit_load
+
+FOLDER: Final = "pgdata"
+"""Of the data in their volume. By default it differs: 18 has moved it, and the volume, too."""
+OPTIONS: Final = ("--stop-signal", "SIGINT", "--shm-size", "1g")
+"""Sessions are ended, all is written out; 64 MB, the default, are too few for parallel queries."""
+AS_THE_SERVER: Final = ("--user", "postgres", "--entrypoint", "sh")
+START: Final = (
+    f"postgres --single -c log_min_messages=fatal {HOME_DATABASE} <{SQL} >/dev/null"
+    ' && exec postgres "$@"'
+)
+"""Runs on data that are there. Alone it logs no statement, whatever the image has set."""
+
+
+class PostgresContainerServer(ContainerServer, PostgresEndpointServer):
+    """Asked by its administrator, since the load's user may not see all settings."""
+
+    def __init__(
+        self,
+        label: str,
+        program: ContainerProgram,
+        container: str,
+        endpoint: Endpoint,
+        load: Credentials,
+        admin: Credentials,
+    ) -> None:
+        self._admin = admin
+        super().__init__(label, program, container, endpoint, load)
+
+    def _client(self, label: str, place: Endpoint) -> EndpointSession:
+        return PostgresClient(label, place, self._admin, self.database)
+
+    def _session(self, who: Credentials) -> EndpointSession:
+        return PostgresClient(self.label, self.endpoint, who, HOME_DATABASE)
+
+
+class PostgresContainerInstance(ContainerInstance):
+    """Made by `open.instance`."""
+
+    driver = PGSQL
+    rules: ClassVar[ProductSettings] = settings
+    port = "5432"
+    admin = ADMIN.user
+    size = f"du -sk /from/{FOLDER}/base/[0-9][0-9]*"
+    """Databases besides its own three, whose folders have a number of one digit."""
+
+    def _creation(
+        self, asked: Mapping[str, str], admin: Credentials, load: Credentials
+    ) -> Creation:
+        place = f"PGDATA={self._image.data}/{FOLDER}\n"
+        given = [f"{n}={text}" for n, text in asked.items() if n not in settings.AT_INITIALISATION]
+        arguments = tuple(word for setting in given for word in ("-c", setting))
+        if self._has_data:
+            return Creation(
+                environment=place,
+                options=(*OPTIONS, *AS_THE_SERVER),
+                arguments=("-c", START, "sh", *arguments),
+                sql=f"ALTER ROLE \"{admin.user}\" PASSWORD '{admin.password}'\n",
+            )
+        initdb = " ".join([*settings.INITDB, *settings.initdb_options(self._entry, asked)])
+        made = {
+            "POSTGRES_USER": admin.user,
+            "POSTGRES_PASSWORD": admin.password,
+            "POSTGRES_DB": HOME_DATABASE,  # else another, with the user's name
+            "POSTGRES_INITDB_ARGS": initdb,
+        }
+        lines = "".join(f"{name}={text}\n" for name, text in made.items())
+        return Creation(place + lines, arguments, OPTIONS)
+
+    def _server_of(
+        self, container: str, endpoint: Endpoint, admin: Credentials, load: Credentials
+    ) -> ContainerServer:
+        label, program = self.spec.label, self._program
+        return PostgresContainerServer(label, program, container, endpoint, load, admin)
+
+    def _admit(self, server: ContainerServer, admin: Credentials, load: Credentials) -> None:
+        server.wait_ready(admin)
+        label, endpoint = self.spec.label, server.endpoint
+        with closing(PostgresClient(label, endpoint, admin, HOME_DATABASE)) as client:
+            admit_load(client, load)
+
+    def _check(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
+        settings.check(self.spec.label, asked, server.ask(settings.QUESTION))

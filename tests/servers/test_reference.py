@@ -33,7 +33,7 @@ def test_each_known_reference_finds_its_row(reference):
     ("reference", "message", "nearest"),
     [
         ("mysql:8.0", "no version '8.0' of mysql", "mysql:8.0.33"),
-        ("postgres:17.12", "no version '17.12' of postgres", "postgres:17.11"),
+        ("postgres:17", "no version '17' of postgres", "postgres:17.11"),
         ("mysq:8.0.15", "no product 'mysq'", "mysql:8.0.15"),
         ("mysql", "does not name a product and a version", "mysql:9.7.4"),
     ],
@@ -66,6 +66,15 @@ def test_a_version_that_no_registry_has_is_answered_with_how_to_get_it(
     assert archive in hint
     assert image in hint
     assert hint.endswith(f"the nearest that dbdyno fetches by name is {nearest}")
+
+
+def test_a_version_of_postgres_is_answered_with_its_image():
+    with pytest.raises(UnknownSystemError, match=r"no version '17\.12' of postgres") as caught:
+        open.check("postgres:17.12")
+    assert caught.value.hint == (
+        "write container:postgres@sha256:HEX with the digest of the image's tag 17.12; see "
+        "docs/reference/servers.md; the nearest that dbdyno fetches by name is postgres:17.11"
+    )
 
 
 def test_nothing_alike_points_to_the_list():

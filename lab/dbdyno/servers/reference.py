@@ -198,7 +198,7 @@ def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEn
     nearest = _nearest(asked, catalog)
     hint = f"did you mean {nearest}?" if nearest else "see: dbdyno servers list"
     recipe = recipe_for(product, OTHER_VERSIONS)
-    if recipe is not None and WHOLE_VERSION.fullmatch(version):
+    if recipe is not None and recipe.is_whole(version):
         ways = recipe.written_for(version)
         hint = f"{ways}; the nearest that dbdyno fetches by name is {nearest}"
     raise UnknownSystemError(
@@ -444,6 +444,11 @@ class Recipe:
         named = (way.replace(VERSION, version or self.example) for way in self.ways)
         return ", or ".join(named) + "; see docs/reference/servers.md"
 
+    def is_whole(self, version: str) -> bool:
+        """Whether a version has as many numbers as the example."""
+        form = re.sub(r"\d+", r"\\d+", re.escape(self.example))
+        return re.fullmatch(form, version) is not None
+
 
 RECIPES: Final = (
     Recipe(
@@ -483,7 +488,6 @@ RECIPES: Final = (
         ("write mysql://USER@HOST:PORT/DATABASE with the address of the instance",),
     ),
 )
-WHOLE_VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
 OTHER_VERSIONS: Final = (
     Recipe(
         "mysql",
@@ -504,6 +508,12 @@ OTHER_VERSIONS: Final = (
             "mariadb-VERSION-linux-systemd-x86_64.tar.gz from the vendor's archives",
             "container:mariadb@sha256:HEX with the digest of the image's tag VERSION",
         ),
+    ),
+    Recipe(
+        "postgres",
+        "16.3",
+        "no package registry has every version",
+        ("write container:postgres@sha256:HEX with the digest of the image's tag VERSION",),
     ),
 )
 """Of products that the catalog has, for the versions that it has not."""

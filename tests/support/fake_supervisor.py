@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.base import MYSQL, Credentials, Endpoint
 from dbdyno.servers.kept import supervisor
 
 
 class Server:
+    driver = MYSQL
     endpoint = Endpoint("127.0.0.1", 3307, None)
     credentials = Credentials("dbdyno", "secret-4711")
     database = "sbtest"

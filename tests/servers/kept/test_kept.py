@@ -168,8 +168,9 @@ def test_a_number_in_a_stale_lock_file_is_nobody_to_end(workspace):
     assert not folder.exists()
 
 
-def state(reference="mysql:8.0.15", version="8.0.15", programs=""):
-    return KeptState(reference, version, 1, "127.0.0.1", 3307, "dbdyno", "sbtest", "now", programs)
+def state(reference="mysql:8.0.15", version="8.0.15", programs="", driver="mysql"):
+    login = ("127.0.0.1", 3307, "dbdyno", "sbtest")
+    return KeptState(reference, version, 1, *login, "now", programs, driver=driver)
 
 
 def client(folder, name, says):
@@ -220,7 +221,7 @@ def test_the_servers_own_client_comes_first(path, tmp_path):
 
 def test_postgres_gets_its_login_from_the_environment(path):
     program = client(path, "psql", "")
-    made = shell(state("postgres:18.6", "18.6"), "secret-4711", ["-c", "SELECT 1"])
+    made = shell(state("path:/opt/x", "18.6", driver="pgsql"), "secret-4711", ["-c", "SELECT 1"])
     assert made.command == (program, "-c", "SELECT 1")
     login = {name: made.environment[f"PG{name}"] for name in ("HOST", "PORT", "USER", "DATABASE")}
     assert login == {"HOST": "127.0.0.1", "PORT": "3307", "USER": "dbdyno", "DATABASE": "sbtest"}
@@ -234,14 +235,15 @@ def test_without_a_client_it_says_what_to_install(path):
 
 
 @pytest.mark.parametrize(
-    ("reference", "version", "product"),
+    ("reference", "version", "driver", "product"),
     [
-        ("mysql:8.0.15", "8.0.15", "mysql"),
-        ("path:/opt/x", "11.4.5-MariaDB-log", "mariadb"),
-        ("path:/opt/x", "PostgreSQL 18.6 on x86_64", "postgres"),
-        ("container:percona/percona-server@sha256:00", "8.0.36-28", "mysql"),
+        ("mysql:8.0.15", "8.0.15", "mysql", "mysql"),
+        ("path:/opt/x", "11.4.5-MariaDB-log", "mysql", "mariadb"),
+        ("path:/opt/x", "18.6", "pgsql", "postgres"),
+        ("container:postgres@sha256:00", "18.6 (Debian 18.6-1)", "pgsql", "postgres"),
+        ("container:percona/percona-server@sha256:00", "8.0.36-28", "mysql", "mysql"),
     ],
 )
-def test_the_product_is_what_the_server_says_it_is(reference, version, product):
-    assert product_of(state(reference, version)) == product
+def test_the_product_is_what_the_server_says_it_is(reference, version, driver, product):
+    assert product_of(state(reference, version, driver=driver)) == product
     assert product in module.CLIENTS

@@ -25,6 +25,7 @@ from typing import Any, Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.files import holder, is_locked, locked
 from dbdyno.plan.settings import SettingValue
+from dbdyno.servers.base import MYSQL, PGSQL
 
 FOLDER: Final = "servers"
 LOCK: Final = "lock"
@@ -56,6 +57,7 @@ class KeptState:
         since: ISO 8601 time with offset at which it was ready.
         programs: folder of its programs, where a client of its own may be; empty if there is none.
         ending: how the server ended by itself; empty while it runs.
+        driver: as the server's.
     """
 
     reference: str
@@ -68,6 +70,7 @@ class KeptState:
     since: str
     programs: str
     ending: str = ""
+    driver: str = MYSQL
 
 
 @dataclass(frozen=True)
@@ -299,9 +302,11 @@ def shell(state: KeptState, password: str, arguments: Sequence[str]) -> Shell:
 
 
 def product_of(state: KeptState) -> str:
-    """Whose client fits: a server says itself whether it is MariaDB or PostgreSQL."""
+    """Whose client fits: by the protocol, and a server says itself whether it is MariaDB."""
+    if state.driver == PGSQL:
+        return "postgres"
     said = f"{state.reference.partition(':')[0]} {state.version}".lower()
-    return next((name for name in ("mariadb", "postgres") if name in said), "mysql")
+    return "mariadb" if "mariadb" in said else "mysql"
 
 
 def _client(product: str, programs: str) -> str:

@@ -71,6 +71,7 @@ def _state(spec: ServerSpec, server: Server) -> KeptState:
         database=server.database,
         since=datetime.now().astimezone().isoformat("T", "seconds"),
         programs=str(open.programs(spec.reference) or ""),
+        driver=server.driver,
     )
 
 

@@ -110,7 +110,8 @@ def test_a_strangers_plan_is_run_only_when_trusted(
         SystemPlan(
             label=making.B,
             reference="mysql:8.0.15",
-            settings={"init_file": "/tmp/\x1bx", "innodb_buffer_pool_size": "64G"},
+            settings={"init_file": "/tmp/x", "innodb_buffer_pool_size": "64G"},
+            after_start=("SELECT '\x1bx'",),
         ),
     )
     plan = making.plan(blocks=3).model_copy(update={"systems": systems})
@@ -119,7 +120,7 @@ def test_a_strangers_plan_is_run_only_when_trusted(
     there = ("--workspace", tmp_path / "elsewhere")
     assert dbdyno("replay", "b.zip", *there) == 2
     said = capsys.readouterr().err
-    assert "setting init_file = /tmp/" in said
+    assert "setting init_file = /tmp/x" in said
     assert f"{making.B}: innodb_buffer_pool_size = 64G\n" in said
     assert re.search(r"^dataset +\d+ tables? of [\d,]+ rows$", said, re.MULTILINE)
     assert re.search(r"^time +about .*\ndisk +about [\d.]+ GB", said, re.MULTILINE)

@@ -301,11 +301,11 @@ def _two_runs(workspace: Path) -> None:
     """Goes on with what is there; what is complete is reported where it was not."""
     options = flow.ReportOptions(Output.PLAIN)
     with Store.open(workspace) as store:
-        runs = [(run, evidence.completion(store, run).complete) for run in store.run_ids()[::-1]]
-    for run_id, complete in runs:
-        if complete and (workspace / run_id / "report.html").exists():
+        runs = [(run, store.run(run).finished_at is not None) for run in store.run_ids()[::-1]]
+    for run_id, is_finished in runs:
+        if is_finished and (workspace / run_id / "report.html").exists():
             continue
-        if complete:
+        if is_finished:
             flow.report(run_id, workspace, options)
         else:
             flow.resume(run_id, workspace, options)

@@ -151,6 +151,14 @@ def rows_without_end(caller: Caller) -> None:
         caller.send(row)
 
 
+def rows_that_stop(caller: Caller) -> None:
+    """Eight rows of a megabyte, and never the end."""
+    answers(b"\x01", column(b"v"), END)(caller)
+    for _ in range(8):
+        caller.send(b"\xfd\x40\x42\x0f" + b"x" * 1_000_000)
+    caller.take()
+
+
 def packets_without_end(caller: Caller) -> None:
     says(*LOGGED_IN)(caller)
     caller.take()

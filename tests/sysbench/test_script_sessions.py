@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from dbdyno import _engine
-from support.rogue_server import rogue, rows_without_end
+from support.rogue_server import Talk, rogue, rows_that_stop, rows_without_end
 from support.sysbench import Shell
 
 
@@ -183,18 +183,20 @@ def test_a_closed_statement_leaves_nothing_behind(shell: Shell, mode: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("threads", "words"),
+    ("threads", "talk", "words"),
     [
-        (1, "an answer of more than 16 MiB, which a script cannot take"),
-        (64, "unread answers of all connections take more than 256 MiB"),
+        (1, rows_without_end, "an answer of more than 16 MiB, which a script cannot take"),
+        (64, rows_that_stop, "unread answers of all connections take more than 256 MiB"),
     ],
 )
-def test_answers_without_end_do_not_fill_the_memory(shell: Shell, threads: int, words: str) -> None:
+def test_answers_without_end_do_not_fill_the_memory(
+    shell: Shell, threads: int, talk: Talk, words: str
+) -> None:
     script = """
       function thread_init() con = sysbench.sql.driver():connect() end
       function event() con:query("SELECT 1") end
     """
-    with rogue(rows_without_end) as (port, _):
+    with rogue(talk) as (port, _):
         place = f"--mysql-host=127.0.0.1 --mysql-port={port}"
         ended = shell(f"script.lua {place} --threads={threads} --time=30 run", script)
     assert ended.returncode == 1, ended

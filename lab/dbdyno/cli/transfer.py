@@ -116,8 +116,9 @@ def _run_again(first: api.Run, name: str, workspace: Path, fleet: str) -> str:
 
 def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
     """Lists all that a stranger's plan takes and asks for; UsageError if that must be trusted."""
-    takes = [*described(plan).splitlines(), *_settings(plan)]
-    note("\n".join(printable(line) for line in takes))
+    with contextlib.suppress(UsageError):  # of a setting that cannot be, which stands below
+        note("\n".join(map(printable, described(plan).splitlines())))
+    note("\n".join(map(printable, _settings(plan))))
     asked = list(risks(plan))
     for risk in asked:
         note(f"the bundle's plan asks for this: {printable(risk)}")

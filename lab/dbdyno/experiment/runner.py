@@ -305,12 +305,14 @@ def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
     """The loads of all data directories that still have trials; closed whatever happens.
 
     The baseline's too where a setting is a share of its dataset, and all where a block with an
-    arm that has ended may be measured again, or where the other blocks' trials are not known.
+    arm that has ended may be measured again, or where the other blocks' trials are not known. All
+    as well where none has trials: a lab may have died as it closed them.
     """
     plan, wanted = context.plan, {_directory(trial) for trial in context.remaining}
-    if wanted and wants_dataset_bytes(plan):
+    if wants_dataset_bytes(plan):
         wanted.add(plan.systems[0].label)
-    if wanted and (plan.design.disturbance_max is not None or plan.fleet.is_wanted):
+    is_open = plan.design.disturbance_max is not None or plan.fleet.is_wanted
+    if is_open or not context.remaining:
         wanted |= {_directory(trial) for trial in trials_of(foreseen(plan), "")}
     systems = (*plan.systems, control_system(plan))
     with ExitStack() as stack:
@@ -346,6 +348,7 @@ def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool
         address=context.makers.address,
     )
     pool = Pool(context, run_id, system, home_of(context, system), open_in)
+    pool.clear_left()
     try:
         yield pool
     finally:

@@ -162,7 +162,6 @@ class Pool:
             is_open = self.load is not None and chosen.folder == self.load.folder
             if not is_open:
                 self._end()
-                self._clear_left(chosen.folder)
                 self._hold(chosen.folder)
                 places.make_open(chosen.folder)
                 (chosen.folder / OPEN).touch()
@@ -170,6 +169,28 @@ class Pool:
             self._instance = self._open_in(chosen.folder)
         self.load, self._opened_s = chosen, time.monotonic() - began
         return self._instance
+
+    def clear_left(self) -> None:
+        """Clears what labs that died have left of the pool's loads.
+
+        Raises:
+            StoreError: another lab chooses for too long.
+        """
+        marks = [] if self.system.is_endpoint else sorted(self._folder.glob(f"*/{OPEN}"))
+        if not marks:
+            return
+        with choosing(self._home, self._context.progress.stage):
+            for mark in marks:
+                left = mark.parent
+                if not mark.exists() or not self._is_free(left):
+                    continue
+                instance = self._open_in(left)
+                if Load.recorded(left).name and instance.has_snapshot():
+                    instance.close()
+                else:
+                    instance.discard()
+                    (left / RECORD).unlink(missing_ok=True)
+                mark.unlink(missing_ok=True)
 
     def fill(self, block: int) -> bool:
         """Loads the rows unless they are there; says whether it did.
@@ -226,15 +247,6 @@ class Pool:
     def _lock(self, folder: Path) -> Path:
         return lock_of(self._home, *folder.relative_to(self._folder.parent).parts)
 
-    def _clear_left(self, chosen: Path) -> None:
-        """Clears what labs that died have left of other loads than the one that is opened now."""
-        for mark in sorted(self._folder.glob(f"*/{OPEN}")):
-            left = mark.parent
-            if left != chosen and self._is_free(left):
-                instance = self._open_in(left)
-                instance.close() if Load.recorded(left).name else instance.discard()
-                mark.unlink(missing_ok=True)
-
     def _kept(self) -> list[Load]:
         """The loads of the pool that no other lab holds, the oldest first."""
         found = [Load.recorded(record.parent) for record in self._folder.glob(f"*/{RECORD}")]
@@ -273,8 +285,10 @@ class Pool:
         self._end()
         worst = sorted(kept, key=lambda load: -len(load.runs))
         for load in worst[: max(0, len(kept) - count + 1)]:
+            (load.folder / OPEN).touch()  # half of it is cleared by the next run
             self._open_in(load.folder).discard()
-            (load.folder / RECORD).unlink(missing_ok=True)
+            for name in (RECORD, OPEN):
+                (load.folder / name).unlink(missing_ok=True)
             kept.remove(load)
         if self._home != self._context.folder:
             _make_room(self._home, self._folder)
@@ -290,6 +304,10 @@ def _make_room(home: Path, own: Path) -> None:
     """
     others = [one for one in (home / SYSTEMS).glob("*/*") if one.is_dir() and one.parent != own]
     free = [one for one in others if not is_locked(lock_of(home, one.parent.name, one.name))]
+    for left in [one for one in free if (one / OPEN).exists()]:  # by a lab that died
+        free.remove(left)
+        with suppress(OSError):
+            remove(left)
     free.sort(key=lambda one: one.stat().st_mtime)  # changes as a run takes it, and in each block
     sizes = {one: occupied_bytes(one) for one in free}
     over = disk.kept_too_much(home, sum(sizes.values()))

@@ -111,8 +111,8 @@ fn a_connection_is_renewed_after_so_many_events_and_its_latency_holds_that() {
     }
 }
 
-/// The failure of a run whose server goes away after so many statements.
-fn deserted(after: u64, changes: &Value) -> Failure {
+/// The failure of a run whose server goes away after so many statements, and that long behind the last.
+fn deserted(after: u64, rest: Duration, changes: &Value) -> Failure {
     let mut server = server(Script::default());
     let spec = spec(&server, "oltp_point_select", changes);
     std::thread::scope(|scope| {
@@ -120,6 +120,7 @@ fn deserted(after: u64, changes: &Value) -> Failure {
         while server.statements() < after {
             std::thread::sleep(Duration::from_millis(1));
         }
+        std::thread::sleep(rest); // statements are counted before they are answered
         server.stop();
         running.join().unwrap().unwrap().failure.expect("a server went away")
     })
@@ -127,7 +128,7 @@ fn deserted(after: u64, changes: &Value) -> Failure {
 
 #[test]
 fn a_renewal_that_fails_ends_the_run() {
-    let failure = deserted(20, &json!({"reconnect_every": 1, "window_s": 30}));
+    let failure = deserted(20, Duration::ZERO, &json!({"reconnect_every": 1, "window_s": 30}));
     // The server goes away while a session is opened, prepared or used.
     let is_opening = ["connect", "prepare"].contains(&failure.stage);
     assert!(is_opening || failure.code == Some(CONNECTION_LOST), "{failure}");
@@ -138,7 +139,7 @@ fn a_connection_closed_at_rest_is_noticed_when_it_is_wanted() {
     for reactor in reactors() {
         let changes = json!({"rate_per_s": 4, "arrival": "uniform", "window_s": 30,
             "reactor": reactor});
-        let failure = deserted(1, &changes);
+        let failure = deserted(1, Duration::from_millis(100), &changes);
         assert_eq!(failure.code, Some(CONNECTION_LOST), "{failure}");
         assert!(failure.message.ends_with("closed at rest"), "{failure}");
     }

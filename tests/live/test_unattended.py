@@ -44,7 +44,10 @@ UNDER_LOAD = "the load itself"
 
 @dataclass(frozen=True)
 class Fault:
-    """The n-th call on a file whose name holds `point` goes wrong, as `support/faults.c` says."""
+    """The n-th call on a file whose name holds `point` goes wrong, as `support/faults.c` says.
+
+    `{}` stands for the workspace's name.
+    """
 
     point: str
     number: int
@@ -59,10 +62,10 @@ STEPS = (
     "how fast the load is without a server",
     Fault("/server/data/ibdata1", 4, "eio"),
     "starting the server",
-    Fault("write dbdyno.sqlite-wal", 3, "torn"),
+    Fault("write {}/dbdyno.sqlite-wal", 3, "torn"),
     UNDER_LOAD,
     "stopping the server",
-    Fault("write dbdyno.sqlite-wal", 2, "eio"),
+    Fault("write {}/dbdyno.sqlite-wal", 2, "eio"),
     "TPS",
 )
 """What befalls the lab, each time in the run that was ended before.
@@ -115,8 +118,8 @@ def killed_at(step: str, workspace: Path, typed: tuple[str, ...], number: int) -
 def ended_by(step: Fault, shim: Path, workspace: Path, typed: tuple[str, ...]) -> None:
     environment = {
         "LD_PRELOAD": str(shim),
-        "DBDYNO_FAULT": f"{step.point}:{step.number}:{step.kind}",
-        "DBDYNO_FAULT_FOLDER": str(workspace),
+        "DBDYNO_FAULT": f"{step.point.format(workspace.name)}:{step.number}:{step.kind}",
+        "DBDYNO_FAULT_FOLDER": str(workspace.parent),  # the loads are in a cache beside it
     }
     with started(workspace, *typed, environment=environment) as lab:
         _, said = lab.communicate(timeout=120)

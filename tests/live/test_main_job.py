@@ -27,7 +27,7 @@ from support.lab_process import (
     under_load,
     until,
 )
-from support.real_server import CROWDED, SMALL_REDO_TYPED
+from support.real_server import CROWDED, SMALL_REDO, SMALL_REDO_TYPED
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 AT_ONCE_S = 6
@@ -103,6 +103,35 @@ def test_ctrl_c_wins_while_a_server_has_stopped_answering(workspace: Path, momen
         _, errors = lab.communicate(timeout=60)
     assert lab.returncode == 1
     assert "Traceback" not in errors
+    assert processes_of(workspace) == []
+
+
+SETTLED = f"""
+systems: [{{label: a, reference: "mysql:5.7.22", settings: {SMALL_REDO}}}]
+workloads: [oltp_write_only]
+dataset: {{tables: 1, rows: 1000}}
+load: {{threads: [1, 2]}}
+trial: {{warmup: 0, window: 1s}}
+procedure: {{settle_cap: 60s}}
+"""
+
+
+def test_ctrl_c_wins_while_a_server_stops_on_its_way_to_rest(workspace: Path) -> None:
+    plan = workspace.parent / "plan.yaml"
+    plan.write_text(SETTLED)
+    with started(workspace, "run", str(plan)) as lab:
+        assert lab.stderr is not None
+        for line in lab.stderr:
+            if "waiting until the server is at rest" in line:
+                break
+        for server in servers_of(workspace):
+            server.suspend()
+        os.kill(lab.pid, signal.SIGINT)
+        until(lambda: servers_of(workspace) == [], "the servers' end", AT_ONCE_S)
+        _, errors = lab.communicate(timeout=60)
+    assert lab.returncode == 1
+    assert "--resume" in errors
+    assert len(stored(workspace)) == 1
     assert processes_of(workspace) == []
 
 

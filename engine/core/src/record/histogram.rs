@@ -16,6 +16,8 @@ use std::io::Read;
 /// Largest latency told apart; longer ones count here.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
+/// Of all counts together: years of any load, and far from where sums of histograms overflow.
+const FOREIGN_COUNT_MAX: u64 = 1 << 44;
 const INFLATED_LENGTH_MAX: u64 = 1 << 20;
 /// Of the plain V2 encoding, before the counts.
 const HEAD_LENGTH: usize = 40;
@@ -125,12 +127,16 @@ impl Histogram {
     /// When the bytes are no such histogram.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let plain = inflated(bytes)?;
-        check_head(&plain)?;
+        check(&plain)?;
         let foreign: hdrhistogram::Histogram<u64> = Deserializer::new()
             .deserialize(&mut &plain[..])
             .map_err(|error| DecodeError(error.to_string()))?;
-        let mut own = Self::new();
+        let (mut own, mut all) = (Self::new(), 0_u64);
         for step in foreign.iter_recorded() {
+            all = all.saturating_add(step.count_since_last_iteration());
+            if all > FOREIGN_COUNT_MAX {
+                return Err(DecodeError("it counts more than any load makes".to_owned()));
+            }
             own.counts.saturating_record_n(step.value_iterated_to(), step.count_at_value());
         }
         Ok(own)
@@ -158,9 +164,9 @@ fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, DecodeError> {
     Ok(Cow::Owned(plain))
 }
 
-/// Refuses a head that would make its reader take memory for counts that are not there. What its digits
-/// and its highest value take is 48 MB at most.
-fn check_head(plain: &[u8]) -> Result<(), DecodeError> {
+/// Refuses what its reader takes memory for and is not there, or cannot read. What the head's digits and
+/// highest value take is 48 MB at most.
+fn check(plain: &[u8]) -> Result<(), DecodeError> {
     let refused = |what: &str| Err(DecodeError(what.to_owned()));
     let Some((head, counts)) = plain.split_first_chunk::<HEAD_LENGTH>() else {
         return refused("its head is cut off");
@@ -168,6 +174,10 @@ fn check_head(plain: &[u8]) -> Result<(), DecodeError> {
     let [_, _, _, _, a, b, c, d, ..] = *head;
     if u32::from_be_bytes([a, b, c, d]) as usize > counts.len() {
         return refused("its counts are cut off");
+    }
+    // The least number of 64 bits, which the reader negates.
+    if counts.windows(9).any(|number| number == [0xff; 9]) {
+        return refused("one of its counts is none");
     }
     Ok(())
 }

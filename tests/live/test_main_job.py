@@ -12,6 +12,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
@@ -96,11 +97,15 @@ def test_ctrl_c_wins_while_a_server_has_stopped_answering(workspace: Path, momen
             until(engines, "the child that loads")
         else:
             until(under_load(workspace), "a load")
-        for server in servers_of(workspace):
-            server.suspend()
-        os.kill(lab.pid, signal.SIGINT)
-        until(lambda: servers_of(workspace) == [], "the servers' end", AT_ONCE_S)
-        _, errors = lab.communicate(timeout=60)
+        interrupt_beside_halted_servers(lab, workspace)
+
+
+def interrupt_beside_halted_servers(lab: Popen[str], workspace: Path) -> None:
+    for server in servers_of(workspace):
+        server.suspend()
+    os.kill(lab.pid, signal.SIGINT)
+    until(lambda: servers_of(workspace) == [], "the servers' end", AT_ONCE_S)
+    _, errors = lab.communicate(timeout=60)
     assert lab.returncode == 1
     assert "Traceback" not in errors
     assert processes_of(workspace) == []
@@ -124,15 +129,8 @@ def test_ctrl_c_wins_while_a_server_stops_on_its_way_to_rest(workspace: Path) ->
         for line in lab.stderr:
             if "waiting until the server is at rest" in line:
                 break
-        for server in servers_of(workspace):
-            server.suspend()
-        os.kill(lab.pid, signal.SIGINT)
-        until(lambda: servers_of(workspace) == [], "the servers' end", AT_ONCE_S)
-        _, errors = lab.communicate(timeout=60)
-    assert lab.returncode == 1
-    assert "--resume" in errors
+        interrupt_beside_halted_servers(lab, workspace)
     assert len(stored(workspace)) == 1
-    assert processes_of(workspace) == []
 
 
 def test_a_server_that_dies_in_a_window_costs_that_trial_only(workspace: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -108,11 +108,25 @@ def _flushing_all(server: Server) -> Iterator[None]:
     before = {name: _value(server, f"SELECT @@GLOBAL.{name}") for name in FLUSH_ALL}
     for name in FLUSH_ALL:
         server.ask(f"SET GLOBAL {name} = 0")
+    back = [f"SET GLOBAL {name} = {float(before[name]):g}" for name in reversed(FLUSH_ALL)]
+    with _then(server, back):
+        yield
+
+
+@contextmanager
+def _then(server: Server, statements: Sequence[str]) -> Iterator[None]:
+    """Has the server execute these after the block, whatever its outcome.
+
+    But not after Ctrl-C: it ends the server, and nobody waits for the answer of one that halted.
+    """
     try:
         yield
-    finally:
-        for name in reversed(FLUSH_ALL):
-            server.ask(f"SET GLOBAL {name} = {float(before[name]):g}")
+    except Exception:
+        for statement in statements:
+            server.ask(statement)
+        raise
+    for statement in statements:
+        server.ask(statement)
 
 
 def _value(server: Server, sql: str) -> str:
@@ -176,7 +190,5 @@ def _within(server: Server, ends: float, clock: Clock, statement: str) -> None:
     """Executes a statement with a timeout in the server, so that it ends at the cap."""
     left_s = max(SETTLE_S_MIN, ends - clock())
     server.ask(f"SET statement_timeout = {round(left_s * 1000)}")
-    try:
+    with _then(server, ["RESET statement_timeout"]):
         server.ask(statement)
-    finally:
-        server.ask("RESET statement_timeout")

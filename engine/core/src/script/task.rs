@@ -181,7 +181,7 @@ pub(super) enum Bound<'a> {
 
 impl SqlStatement {
     /// The values that are bound, in their order.
-    pub(super) fn values(&self) -> impl ExactSizeIterator<Item = Bound<'_>> {
+    pub(super) fn values(&self) -> impl Iterator<Item = Bound<'_>> {
         let binds: &[*const SqlParam] = if self.binds.is_null() {
             &[]
         } else {

@@ -109,9 +109,7 @@ impl<R: Reactor> Worker<'_, R> {
 
     /// Begins an event of the script, which may take a while before it asks for anything.
     pub(super) fn draw_script(&mut self, slot: usize, due_ns: u64) -> Result<Drawn, Failure> {
-        // In a closed loop it is due at the moment for which the clock was read last.
-        let is_closed = self.pacing.is_closed();
-        let now_ns = if is_closed { due_ns } else { self.reactor.now_ns(&self.orders.clock) };
+        let now_ns = self.reactor.now_ns(&self.orders.clock);
         self.recorder.begun(now_ns);
         let next = self.connections[slot].draw_script(due_ns, now_ns);
         let drawn = self.drawn(slot, next)?;

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes, events_between_readings
-from dbdyno.judge.checks.settings import commit_is_waited_for, durability
+from dbdyno.judge.checks.settings import commit_is_waited_for, durability, is_postgres
 from dbdyno.judge.finding import Finding, Level, Spoken, on_trial
 from dbdyno.language.words import Text, clauses, count, say
 from dbdyno.measurement.measurement import Measurement
@@ -178,7 +178,7 @@ def _proof(killed: KilledServer, missing: int, server: float | None, disk: float
     if durability(killed.settings) and not commit_is_waited_for(killed.settings):
         return Proof.UNFLUSHED
     counted = server is not None and server >= least
-    if server is not None and not counted and "synchronous_commit" not in killed.settings:
+    if server is not None and not counted and not is_postgres(killed.settings):
         return Proof.UNFLUSHED
     if disk is not None:
         return Proof.DURABLE if disk >= least else Proof.UNPROVEN

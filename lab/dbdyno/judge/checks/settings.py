@@ -277,9 +277,14 @@ def durability(settings: Settings) -> tuple[Promise, ...]:
     """What a crash leaves of commits and pages; empty for settings of an unknown product."""
     if FLUSH in settings:
         return _of_innodb(settings)
-    if "synchronous_commit" in settings:
+    if is_postgres(settings):
         return _of_postgres(settings)
     return ()
+
+
+def is_postgres(settings: Settings) -> bool:
+    """Whether they are a PostgreSQL's: they have one that no other product has."""
+    return "synchronous_commit" in settings
 
 
 def commit_is_waited_for(settings: Settings) -> bool:

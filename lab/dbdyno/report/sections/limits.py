@@ -10,7 +10,7 @@ from typing import Final
 
 from dbdyno.judge.checks.design import WINDOW_S_MIN, lacks_control
 from dbdyno.judge.checks.instrument import MISSED, Ledger, Share
-from dbdyno.judge.checks.settings import cache_bytes
+from dbdyno.judge.checks.settings import cache_bytes, is_postgres
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Word
@@ -347,9 +347,6 @@ def _share(share: Share) -> Text:
 
 # The certificate of the machine's load generator (`dbdyno certify`).
 
-POSTGRES_ONLY: Final = "synchronous_commit"
-"""A setting by which a PostgreSQL is known."""
-
 
 def certified(measurements: Sequence[Measurement]) -> list[Text]:
     """What the machine's certificate says; nothing of runs that did not look for one."""
@@ -383,7 +380,7 @@ def _most(facts: CertificateFacts, measurements: Sequence[Measurement]) -> Text:
     """What it reached in each protocol of the run's servers; in MySQL's for one not tried."""
     rates = {"mysql": facts.queries_per_s, "pgsql": facts.pgsql_queries_per_s}
     spoken = {
-        "pgsql" if rates["pgsql"] and POSTGRES_ONLY in one.server.settings else "mysql"
+        "pgsql" if rates["pgsql"] and is_postgres(one.server.settings) else "mysql"
         for one in measurements
         if one.server.settings
     }

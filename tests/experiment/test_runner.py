@@ -447,7 +447,7 @@ def test_a_run_with_a_time_chooses_after_two_blocks_and_stores_it(store):
     later_s = {m.window_s for m in measured if m.trial.block >= 2}
     assert first_s == {int(begun(plan).trial.window_s)}
     assert later_s == {int(found.trial.window_s)}
-    assert first_s != later_s
+    assert found.design.blocks > begun(plan).design.blocks, "a start costs nothing here"
     assert any("blocks at most" in stage for stage in progress.stages)
 
 

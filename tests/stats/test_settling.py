@@ -46,20 +46,23 @@ def test_the_limits_hold_what_a_warm_up_left(
     warmup_s: int, window_s: int, constant_s: float
 ) -> None:
     shape = approach(constant_s, warmup_s + window_s)
-    found = settling([load(flat(len(shape))), load(shape, seed=2)], warmup_s)
-    assert found is not None
-    assert 0 < found.cut_s <= window_s // 2
-    low, high = found.left[1]
-    assert low <= missing(shape, warmup_s + found.cut_s) <= high
-    assert found.left[0][0] <= 0 <= found.left[0][1]
+    held = []
+    for seed in range(2, 42):
+        found = settling([load(flat(len(shape)), seed=1), load(shape, seed=seed)], warmup_s)
+        assert found is not None
+        assert 0 < found.cut_s <= window_s // 2
+        even, unsteady = found.left
+        assert even.low <= 0 <= even.high
+        off = missing(shape, warmup_s + found.cut_s)
+        held.append(unsteady.low - NEAR <= off <= unsteady.high + NEAR)
+    assert sum(held) >= 0.9 * len(held)
 
 
 def test_what_falls_has_a_lower_rate_before_it() -> None:
     found = settling([load(approach(15, 40, amplitude=-0.4))], 0)
     assert found is not None
-    low, high = found.left[0]
-    assert low < missing(approach(15, 40, amplitude=-0.4), found.cut_s) + 0.01
-    assert (low < 0, high) == (True, 0.0)
+    low, _, high = found.left[0]
+    assert low <= missing(approach(15, 40, amplitude=-0.4), found.cut_s) <= high < 0
 
 
 def test_a_warm_up_that_ended_before_the_window_changes_nothing() -> None:
@@ -71,7 +74,7 @@ def test_a_quick_warm_up_does_not_hide_a_slow_one() -> None:
     shape = approach(1, 75, 0.3) - 0.1 * np.exp(-np.arange(75) / 20)
     found = settling([load(flat(75), 10), load(shape, 10, seed=2)], 15)
     assert found is not None
-    assert found.left[1][1] >= missing(shape, 15 + found.cut_s) - NEAR
+    assert found.left[1].high >= missing(shape, 15 + found.cut_s) - NEAR
 
 
 def test_one_trial_of_each_system_is_enough_where_the_change_is_large() -> None:

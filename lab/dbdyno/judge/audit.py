@@ -40,6 +40,7 @@ from dbdyno.measurement.measurement import EVENT, Cell, Measurement, Trial, kind
 from dbdyno.measurement.metric import KIND, Metric
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.plan import Plan
+from dbdyno.stats.settling import NO_TAIL, Tail
 
 TrialCheck = Callable[[Measurement, Plan], Finding | None]
 """Looks at one trial."""
@@ -184,9 +185,9 @@ class Sound:
         return self._measurement if metric.name == CPU_METRIC else self.condensed
 
     @property
-    def left(self) -> tuple[float, float]:
-        """The limits between which ln(rate that its system settles at / rate counted) lies."""
-        return self.steadiness.left(self.trial.system) if self.steadiness else (0.0, 0.0)
+    def left(self) -> Tail:
+        """What is left of its system's warm-up in it."""
+        return self.steadiness.left(self.trial.system) if self.steadiness else NO_TAIL
 
     @property
     def stood_still(self) -> bool:

@@ -21,7 +21,7 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.plan.systems import Comparison, MeasuredArm
-from dbdyno.stats.settling import NEAR
+from dbdyno.stats.settling import NEAR, Tail
 
 
 class SystemValue(Noun):
@@ -246,27 +246,46 @@ class Pairs:
         unsteady = [one.steadiness for one in (below, above) if one.steadiness is not None]
         if not unsteady:
             return None
-        (low_below, high_below), (low, high) = below.left, above.left
         until_s = max(steadiness.found.until_s for steadiness in unsteady)
-        found = Unsettled(low - high_below, high - low_below, until_s)
+        found = Unsettled.of(below.left, above.left, until_s)
         return found if found.high - found.low > NEAR else None
 
 
 class Unsettled(NamedTuple):
-    """What warm-ups may have left in a ratio of throughputs.
+    """What warm-ups may have left in a ratio of throughputs: ln(ratio settled / ratio counted).
 
     Attributes:
-        low, high: limits between which ln(ratio once settled / ratio counted) lies.
+        low, best, high: the best fits of both systems, and limits around them.
         until_s: seconds of load after which there would be none.
     """
 
     low: float
+    best: float
     high: float
     until_s: float
 
+    @classmethod
+    def of(cls, below: Tail, above: Tail, until_s: float) -> Unsettled:
+        """Of a baseline and a system. Their fits err apart, so squares of their limits add up."""
+        best = above.best - below.best
+        low = best - math.hypot(above.best - above.low, below.high - below.best)
+        high = best + math.hypot(above.high - above.best, below.best - below.low)
+        return cls(low, best, high, until_s)
+
+    def shared(self, share: float) -> Unsettled:
+        """In a geometric mean in which the ratio has that share."""
+        return Unsettled(share * self.low, share * self.best, share * self.high, self.until_s)
+
     def widened(self, low: float, high: float) -> tuple[float, float]:
-        """The ends of a ratio's interval, moved so that it holds the ratio of settled rates."""
-        return low * math.exp(self.low), high * math.exp(self.high)
+        """The ends of a ratio's interval, moved so that it holds the ratio of settled rates.
+
+        How a rate changes within trials tells nothing of their means, so here too squares add up.
+        What was counted stays within the interval: no curve is all that a warm-up may be.
+        """
+        middle, half = math.log(low * high) / 2, math.log(high / low) / 2
+        moved = middle + self.best
+        down, up = math.hypot(half, self.best - self.low), math.hypot(half, self.high - self.best)
+        return min(low, math.exp(moved - down)), max(high, math.exp(moved + up))
 
 
 def _log_value(one: Sound, metric: Metric) -> float | None:

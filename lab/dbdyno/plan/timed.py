@@ -38,8 +38,10 @@ Rates = npt.NDArray[np.float64]
 FIRST_BLOCKS: Final = 2
 """The least that show how much starts scatter; their orders of systems mirror each other."""
 FIRST_WARMUP_S: Final = 4.0
-FIRST_WINDOW_S: Final = 6.0
-WINDOW_S_MIN: Final = 4.0
+FIRST_WINDOW_S: Final = 10.0
+"""Servers begin unevenly for some seconds, and how that ends shows in no shorter window: with 4 s
+more blocks fit, but the intervals, which allow for warm-ups, are wider (docs/how-it-works/time.md).
+"""
 WINDOW_STEP: Final = 1.25
 """From one length that is considered to the next; nearer ones differ by nothing that matters."""
 START_NOISE_USUAL: Final = 0.03
@@ -166,7 +168,7 @@ def narrowest(
         deviation = math.sqrt(2 * (FIRST_BLOCKS * scatter.variance(window_s) + later)) / blocks
         return student_quantile(0.975, blocks - 1) * deviation
 
-    lengths = [min(WINDOW_S_MIN, window_s)]
+    lengths = [window_s]  # a shorter one would hide from the check for warm-ups what the first show
     while _block_s(plan, warmup_s + lengths[-1] * WINDOW_STEP, costs) <= left_s:
         lengths.append(float(f"{lengths[-1] * WINDOW_STEP:.2g}"))
     length_s = min(lengths, key=half_width)

@@ -6,9 +6,10 @@ laid over each other, second by second of their loads, and curves that approach 
 to their mean: exponential ones with time constants from a second to four times the series, and
 hyperbolic ones, which have a longer tail. That is done twice: from the second second of the load,
 where a warm-up is largest, and with what this leaves unexplained in the window, as a quick warm-up
-can hide the tail of a slow one. Where a fit is beyond chance, the curves that fit as well say which
-part of the window to leave out, and between which limits the rest may lie off. Half of a window is
-left out at most, and of all systems the same.
+can hide the tail of a slow one. Where a fit is beyond chance, the best one says which part of the
+window to leave out, and all that fit nearly as well between which limits the rest may lie off:
+those of a profile likelihood (Venzon and Moolgavkar 1988), a curve's amplitude varied as far as its
+own fit leaves room. Half of a window is left out at most, and of all systems the same.
 
 What it cannot see: a warm-up far longer than the series, which looks flat within it or approaches
 another level than it seems to.
@@ -28,7 +29,7 @@ from dbdyno.stats.distributions import student_quantile
 
 Numbers = npt.NDArray[np.float64]
 
-CHANCE: Final = 0.001
+CHANCE: Final = 0.0015
 """How often a flat series of one system is taken for an approach, at each of its two looks."""
 CHANCE_LEFT: Final = 0.05
 """The same where the first look found one, as then more of it is likely."""
@@ -43,20 +44,29 @@ LONGEST: Final = 4.0
 """The longest time constant that is looked for, in lengths of the series."""
 SLOW: Final = 0.5
 """The longest one of a curve that falls hyperbolically, which has half its height left by then."""
-STEP: Final = 1.12
+STEP: Final = 1.03
 """From one time constant to the next."""
 POINTS_MAX: Final = 120
 """Longer series are taken in means of some seconds."""
 MODEL_FREEDOM: Final = 8.0
 """What the noise within trials weighs beside the differences between trials, which are few."""
-AS_GOOD: Final = 4.0
-"""Curves whose squared error is larger by that many variances fit as well: about 95 %."""
-ERRORS: Final = 1.64
-"""Standard errors on one side of a curve's amplitude: 95 %."""
+SURE: Final = 0.98
+"""Student's t at this probability is how far from the best fit the limits are, in its errors."""
 FLAT: Final = 2.0
 """Below this t a system beside one that is not steady counts as flat."""
 NOISE_MIN: Final = 1e-3
 """No rate of a second is more even than that."""
+
+
+class Tail(NamedTuple):
+    """ln(rate that a system settles at / rate counted): the best fit, and limits around it."""
+
+    low: float
+    best: float
+    high: float
+
+
+NO_TAIL: Final = Tail(0.0, 0.0, 0.0)
 
 
 class Settling(NamedTuple):
@@ -64,14 +74,13 @@ class Settling(NamedTuple):
 
     Attributes:
         cut_s: seconds to leave out at the beginning of every window, half of it at most.
-        left: for each system the limits between which ln(rate it settles at / rate counted) lies;
-            0 is always within them.
+        left: of each system what is left then.
         until_s: seconds since the load began after which the slowest is within `NEAR` of the rate
             it settles at, if that is approached exponentially.
     """
 
     cut_s: int
-    left: tuple[tuple[float, float], ...]
+    left: tuple[Tail, ...]
     until_s: float
 
 
@@ -99,8 +108,8 @@ class _Fit(NamedTuple):
     freedom: float
 
 
-class _Left(NamedTuple):
-    """What is left by (system, points left out): limits and best fit.
+class _Tails(NamedTuple):
+    """Shares of the settled rate that are missing, by (system, points left out), with limits.
 
     Attributes:
         until: points until the slowest is near.
@@ -108,8 +117,8 @@ class _Left(NamedTuple):
     """
 
     low: Numbers
-    high: Numbers
     best: Numbers
+    high: Numbers
     until: float
     shapes: Numbers
 
@@ -130,27 +139,28 @@ def settling(loads: Sequence[npt.ArrayLike], warmup_s: int) -> Settling | None:
     first_s = begin_s + (warmup_s - begin_s) % points_s
     before = (warmup_s - begin_s) // points_s
     means = [_means(load[:, first_s:], points_s) for load in whole]
-    found = _left(means, before, CHANCE) if before else None
+    found = _tails(means, before, CHANCE) if before else None
     if found:
         means = [load / shape for load, shape in zip(means, found.shapes, strict=True)]
-    rest = _left([load[:, before:] for load in means], 0, CHANCE_LEFT if found else CHANCE)
-    parts = [left for left in (found, rest) if left]
-    if not parts:
+    window = [load[:, before:] for load in means]
+    rest = _tails(window, 0, CHANCE_LEFT if found else CHANCE)
+    looks = [look for look in (found, rest) if look]
+    if not looks:
         return None
-    best = np.abs(np.sum([left.best for left in parts], axis=0)).max(axis=0)
-    near = np.flatnonzero(best <= CUT_NEAR)
-    cut = int(near[0]) if len(near) else len(best) - 1
-    low, high = (
-        _log(np.sum(ends, axis=0)[:, cut])
-        for ends in ([left.low for left in parts], [left.high for left in parts])
-    )
+    best = np.sum([look.best for look in looks], axis=0)
+    near = np.flatnonzero(np.abs(best).max(axis=0) <= CUT_NEAR)
+    cut = int(near[0]) if len(near) else best.shape[1] - 1
+    down = np.linalg.norm([(look.best - look.low)[:, cut] for look in looks], axis=0)
+    up = np.linalg.norm([(look.high - look.best)[:, cut] for look in looks], axis=0)
+    best = best[:, cut]
+    left = zip(_log(best - down), _log(best), _log(best + up), strict=True)
     until = max(found.until if found else 0.0, before + rest.until if rest else 0.0)
     until_s = float(first_s + points_s * until)
-    return Settling(cut * points_s, tuple(zip(low, high, strict=True)), until_s)
+    return Settling(cut * points_s, tuple(Tail(*ends) for ends in left), until_s)
 
 
-def _left(loads: Sequence[Numbers], begin: int, chance: float) -> _Left | None:
-    """What is left in a window from point `begin` on; None where no fit is beyond chance.
+def _tails(loads: Sequence[Numbers], begin: int, chance: float) -> _Tails | None:
+    """What the window from point `begin` on still lacks; None where no fit is beyond chance.
 
     Systems are tried by themselves and together: two that both warm up show it sooner.
     """
@@ -163,7 +173,8 @@ def _left(loads: Sequence[Numbers], begin: int, chance: float) -> _Left | None:
     all_found = bool(np.abs(together).max() > limit)
     places = shapes.curves.shape[1] - begin
     tails = _tail_means(shapes.curves)[:, begin : begin + places // 2 + 1]
-    low, high, best = np.zeros((3, len(loads), tails.shape[1]))
+    low, best, high = np.zeros((3, len(loads), tails.shape[1]))
+    sure = student_quantile(SURE, freedom) ** 2
     curves = np.ones((len(loads), shapes.curves.shape[1]))
     alarm, until = False, 0.0
     for system, (amplitude, error) in enumerate(zip(amplitudes, errors, strict=True)):
@@ -172,12 +183,14 @@ def _left(loads: Sequence[Numbers], begin: int, chance: float) -> _Left | None:
             continue
         gains = amplitude**2 * shapes.squares
         chosen = int(gains.argmax())
-        as_good = gains[chosen] - gains <= AS_GOOD * error[chosen] ** 2 * shapes.squares[chosen]
+        room = sure - (gains[chosen] - gains) / (error[chosen] ** 2 * shapes.squares[chosen])
+        fits = room >= 0
         settled = np.maximum(1 - amplitude * shapes.curves.mean(axis=1), 0.2)
-        off, unsure = (-amplitude / settled)[:, None] * tails, (error / settled)[:, None] * tails
+        off = (-amplitude / settled)[:, None] * tails
+        unsure = (error * np.sqrt(np.maximum(room, 0)) / settled)[:, None] * tails
         best[system] = off[chosen]
-        high[system] = np.maximum(0, (off + ERRORS * unsure)[as_good].max(axis=0))
-        low[system] = np.minimum(0, (off - ERRORS * unsure)[as_good].min(axis=0))
+        high[system] = (off + unsure)[fits].max(axis=0)
+        low[system] = (off - unsure)[fits].min(axis=0)
         if (all_found or most > limit) and max(high[system, 0], -low[system, 0]) > NEAR:
             alarm = True
         plain = int(gains[: shapes.exponential].argmax())
@@ -185,7 +198,7 @@ def _left(loads: Sequence[Numbers], begin: int, chance: float) -> _Left | None:
         if share > NEAR:
             until = max(until, shapes.constants[plain] * math.log(share / NEAR))
         curves[system] += amplitude[chosen] * shapes.centred[chosen]
-    return _Left(low, high, best, until, curves) if alarm else None
+    return _Tails(low, best, high, until, curves) if alarm else None
 
 
 def _fitted(loads: Sequence[Numbers]) -> _Fit | None:

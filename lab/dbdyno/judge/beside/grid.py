@@ -13,7 +13,6 @@ carry the interval that holds together with all others.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
@@ -158,8 +157,7 @@ def _widened(
     for verdict in verdicts:
         found = pairs.unsettled(verdict.cell, verdict.baseline, verdict.system)
         if found is not None:
-            low *= math.exp(share[verdict.cell] * found.low)
-            high *= math.exp(share[verdict.cell] * found.high)
+            low, high = found.shared(share[verdict.cell]).widened(low, high)
     return low, high
 
 

@@ -22,7 +22,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.plan import Plan
 from dbdyno.stats.distributions import line
-from dbdyno.stats.settling import NEAR, Settling, settling
+from dbdyno.stats.settling import NEAR, NO_TAIL, Settling, Tail, settling
 
 UPTIME_SHORT_S: Final = 2.0
 """The counter has whole seconds, at both readings."""
@@ -196,13 +196,10 @@ class Steadiness(NamedTuple):
     systems: tuple[str, ...]
     warmup_s: float
 
-    def left(self, system: str) -> tuple[float, float]:
-        """The limits between which ln(rate it settles at / rate counted) of a system lies.
-
-        A system that completed nothing approaches no rate.
-        """
+    def left(self, system: str) -> Tail:
+        """What is left of a system's warm-up; one that completed nothing approaches no rate."""
         if system not in self.systems:
-            return 0.0, 0.0
+            return NO_TAIL
         return self.found.left[self.systems.index(system)]
 
 
@@ -293,7 +290,7 @@ def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
     off = (
         say("{system} {low:+.1%} to {high:+.1%}", system=system, low=low, high=high)
         for system in steadiness.systems
-        for low, high in [np.expm1(steadiness.left(system))]
+        for low, _, high in [np.expm1(steadiness.left(system))]
         if high - low > NEAR
     )
     return Finding(
@@ -315,7 +312,7 @@ def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
 
 
 def _most_left(steadiness: Steadiness) -> float:
-    return max(max(high, -low) for low, high in steadiness.found.left)
+    return max(max(high, -low) for low, _, high in steadiness.found.left)
 
 
 Rates = npt.NDArray[np.float64]

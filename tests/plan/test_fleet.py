@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from dbdyno.cli.plan import described, with_generators
-from dbdyno.errors import UsageError
+from dbdyno.errors import PlanError, UsageError
+from dbdyno.plan.file import read_text
 from dbdyno.plan.plan import Plan
 
 ASKED = {
@@ -56,6 +57,20 @@ def test_mistakes_are_told(parts, words):
         plan(**parts)
 
 
+def test_a_label_that_is_none_is_told_in_a_plan_file():
+    asked = "systems: [mysql:5.7.22, mysql:8.0.15]\nworkloads: [oltp_read_only]\n"
+    with pytest.raises(PlanError) as caught:
+        read_text(
+            f"{asked}fleet: {{place: {{primary: a b}}}}\n",
+            "plan.yaml",
+            ["oltp_read_only"],
+            lambda reference: None,
+        )
+    assert [str(mistake) for mistake in caught.value.mistakes] == [
+        "line 3: fleet.place.primary: must be up to 63 letters, digits and . _ -, found 'a b'"
+    ]
+
+
 def test_replicas_apart_take_a_cluster_wherever_their_primary_is():
     assert not plan(fleet={"place": {"generators": "load"}}).fleet.is_wanted
     apart = plan(fleet={"place": {"replicas": "far"}}).fleet
@@ -72,6 +87,10 @@ def test_generators_of_the_command_line():
     assert with_generators(wanted, None, "auto") is wanted
     with pytest.raises(UsageError, match="does not suit the plan"):
         with_generators(plan(), "9", "auto")
+    with pytest.raises(UsageError, match="must be a whole number"):
+        with_generators(plan(), "x", "auto")
+    with pytest.raises(UsageError, match="--generators 1 does not suit the plan"):
+        with_generators(plan(network={"client_ms": 1}), None, "auto")
 
 
 def test_plan_show_tells_machines_and_node_hours():

@@ -33,6 +33,7 @@ from dbdyno.plan import file
 from dbdyno.plan.controls import KINDS, control_cells
 from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.load import share_of
+from dbdyno.plan.mistakes import shape_message
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons, one_baseline
 from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
@@ -95,13 +96,13 @@ def with_generators(plan: Plan, typed: str | None, fleet: str) -> Plan:
     """
     if typed is None and (not fleet or plan.fleet.is_wanted):
         return plan
-    asked = plan.model_dump(mode="json")
-    asked.setdefault("fleet", {})["generators"] = typed or plan.load.generators
+    asked, generators = plan.model_dump(mode="json"), typed or plan.load.generators
+    asked.setdefault("fleet", {})["generators"] = generators
     try:
         return Plan.model_validate(asked)
     except ValidationError as error:
-        found = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
-        raise UsageError(f"--generators {typed} does not suit the plan", found=found) from None
+        found = "; ".join(map(shape_message, error.errors()))
+        raise UsageError(f"--generators {generators} does not suit the plan", found=found) from None
 
 
 def described(plan: Plan) -> str:

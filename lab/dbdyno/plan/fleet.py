@@ -18,7 +18,8 @@ from dbdyno.plan.spelling import WHOLE
 LABEL: Final = "dbdyno"
 """The node label by which `PlacePlan` means machines."""
 
-Role = Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9]?[A-Za-z0-9._-]*$")]
+ROLE_PATTERN: Final = r"^[A-Za-z0-9]?[A-Za-z0-9._-]*$"
+Role = Annotated[str, Field(max_length=63, pattern=ROLE_PATTERN)]
 """A value of the label; empty for any machine."""
 
 

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanMistake, UsageError
 from dbdyno.plan.document import SCALES, Document, Path, place
+from dbdyno.plan.fleet import ROLE_PATTERN
 from dbdyno.plan.plan import NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
 from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, model_in, named, short_keys
@@ -61,6 +62,7 @@ _PATTERNS = {
     LABEL_PATTERN: (
         "must be up to 64 letters, digits and . _ : + -, beginning with a letter or digit"
     ),
+    ROLE_PATTERN: "must be up to 63 letters, digits and . _ -",
     AXIS_PATTERN: "must be up to 32 lowercase letters, digits and _, beginning with a letter",
     COLUMN_PATTERN: "must be the name of a table and of its column, such as jobs.id",
     NAME_PATTERN: "must be up to 63 letters, digits and _, beginning with a letter or _",

@@ -53,13 +53,18 @@ class DbdynoError(Exception):
     def __str__(self) -> str:
         """Without control characters: a server or a file that is quoted may be hostile."""
         parts = (("wanted", self.wanted), ("found", self.found), ("hint", self.hint))
-        whole = "\n".join([self.message, *(f"  {name}: {text}" for name, text in parts if text)])
-        return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in whole)
+        return _printable(
+            "\n".join([self.message, *(f"  {name}: {text}" for name, text in parts if text)])
+        )
 
     @property
     def one_line(self) -> str:
         """The same in one line, for lists of mistakes."""
-        return "; ".join(t for t in (self.message, self.wanted, self.hint) if t)
+        return _printable("; ".join(t for t in (self.message, self.wanted, self.hint) if t))
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text)
 
 
 class UsageError(DbdynoError):

@@ -122,8 +122,8 @@ def test_a_workspace_may_be_given_from_home(
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["compare"], "1 mistake\n  SYSTEM: two or more are compared, found 0\n"),
-        (["compare", "mysql:5.7.22"], "SYSTEM: two or more are compared, found 1"),
+        (["compare"], "1 mistake\n  SYSTEM: two or more are compared, such as"),
+        (["compare", "mysql:5.7.22"], "mysql:5.7.22 mysql:8.0.15; found 1"),
         (["compare", "mysql:5.7.22", "mysql:8.0.99"], "mysql:8.0.15"),
         (["compare", "mysql:5.7.22", "mysql:8.0.15", "--blocks", "x"], "--blocks"),
         (["compare", "--nonsense"], "--nonsense"),

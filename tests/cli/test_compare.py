@@ -147,7 +147,10 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
 @pytest.mark.parametrize(
     ("changed", "messages"),
     [
-        ({"systems": ("mysql:5.7.22",)}, ["SYSTEM: two or more are compared, found 1"]),
+        (
+            {"systems": ("mysql:5.7.22",)},
+            ["SYSTEM: two or more are compared, such as mysql:5.7.22 mysql:8.0.15; found 1"],
+        ),
         (
             {"systems": ("mysql:8.0.15", "mysql:8.0.15")},
             ["SYSTEM: label used twice: mysql:8.0.15; NAME=REFERENCE gives a system another"],

@@ -253,6 +253,18 @@ def test_a_file_too_large_or_not_text_or_not_there(tmp_path):
         assert [str(mistake) for mistake in caught.value.mistakes] == [message]
 
 
+def test_a_script_that_is_not_there_is_one_mistake(tmp_path):
+    plan, meant = tmp_path / "plan.yaml", tmp_path / "tpcc.lua"
+    plan.write_text("systems: [mysql:5.7.22, mysql:8.0.15]\nworkloads:\n  - tpc.lua\n")
+    meant.write_text("")
+    with pytest.raises(PlanError) as caught:
+        file.read(plan, WORKLOADS, check)
+    gone = f"{tmp_path / 'tpc.lua'} cannot be read: No such file or directory"
+    assert [str(mistake) for mistake in caught.value.mistakes] == [
+        f"line 3: workloads[0]: {gone}; did you mean {meant}?"
+    ]
+
+
 def test_random_selects_have_options_of_their_own():
     text = (
         "systems: [mysql:8.0.15]\nworkloads:\n- {name: select_random_points, options:"

@@ -206,11 +206,16 @@ def test_a_template_is_a_workload_and_its_mistakes_are_the_plans(tmp_path: Path)
         assert WorkloadPlan.model_validate(workload).label == path.stem
 
 
+GONE = "cannot be read: No such file or directory"
+
+
 def test_a_file_that_is_no_text_of_a_workload_says_why(tmp_path: Path) -> None:
     (tmp_path / "binary.lua").write_bytes(b"\xff")
     (tmp_path / "long.lua").write_text("-" * (SCRIPT_LENGTH_MAX + 1))
     for name, said in {
-        "none.lua": "cannot be read: No such file or directory",
+        "none.lua": f"{GONE}; it was looked for in {tmp_path}",
+        "binry.lua": f"{GONE}; did you mean {tmp_path / 'binary.lua'}?",
+        "oltp_read_only.lua": f"{GONE}; oltp_read_only is built in: leave .lua out",
         "binary.lua": "cannot be read: 'utf-8' codec",
         "with\0null.lua": "cannot be read: embedded null byte",
         "long.lua": "is longer than 1,000,000 characters",

@@ -44,7 +44,10 @@ def test_an_unknown_reference_is_answered_with_what_is_known_and_the_nearest(
     with pytest.raises(UnknownSystemError) as caught:
         open.check(reference)
     assert message in caught.value.message
-    assert all(entry.reference in (caught.value.wanted or "") for entry in CATALOG)
+    product = reference.partition(":")[0]
+    of_product = [entry.reference for entry in CATALOG if entry.product == product]
+    listed = of_product or [entry.reference for entry in CATALOG]
+    assert caught.value.wanted == f"one of {', '.join(listed)}"
     assert caught.value.hint == f"did you mean {nearest}?"
     assert caught.value.exit_status == 2
 

@@ -131,7 +131,8 @@ def _systems(
 ) -> list[dict[str, Any]]:
     """Each system's label, reference and settings; `NAME=REFERENCE` gives it a label of its own."""
     if len(options.systems) < 2:
-        message = f"two or more are compared, found {len(options.systems)}"
+        found = len(options.systems)
+        message = f"two or more are compared, such as mysql:5.7.22 mysql:8.0.15; found {found}"
         mistakes.append(PlanMistake("SYSTEM", message))
     systems: list[dict[str, Any]] = []
     for text in options.systems:

@@ -33,7 +33,6 @@ import json
 import re
 from collections.abc import Callable, Collection
 from copy import deepcopy
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -42,7 +41,7 @@ from pydantic import BaseModel, ValidationError
 from dbdyno.errors import PlanError, PlanMistake
 from dbdyno.plan.document import SCALES, Document, parse, scaled, take_scales
 from dbdyno.plan.document import Path as KeyPath
-from dbdyno.plan.mistakes import name_mistakes, nearest, shape_mistakes
+from dbdyno.plan.mistakes import file_meant, name_mistakes, nearest, shape_mistakes
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.spelling import Schema, model_in, named, short_keys
 from dbdyno.plan.template import take_script
@@ -195,17 +194,11 @@ def _text(path: Path) -> str:
         message = f"is not UTF-8: byte {error.start} cannot be read"
         raise PlanError(str(path), [PlanMistake("file", message)]) from error
     except OSError as error:
-        tip = _in_its_place(path) if isinstance(error, FileNotFoundError) else ""
-        message = f"cannot be read: {error.strerror or error}{tip}"
+        message = f"cannot be read: {error.strerror or error}"
+        if isinstance(error, FileNotFoundError):
+            tip = file_meant(path, "*.y*ml", "`dbdyno compare` needs no plan file")
+            message = f"{message}; {tip}"
         raise PlanError(str(path), [PlanMistake("file", message)]) from error
-
-
-def _in_its_place(path: Path) -> str:
-    """What to try instead of a file that is not there."""
-    there = {one.stem: one for one in path.parent.glob("*.y*ml")}
-    if near := get_close_matches(path.stem, there, n=1):
-        return f"; did you mean {there[near[0]]}?"
-    return "; `dbdyno compare` needs no plan file"
 
 
 # The JSON schema of plan files, for editors: completion, help, and marked mistakes. It is made from

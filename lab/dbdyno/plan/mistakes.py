@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
+from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -141,6 +142,18 @@ def nearest(name: str, names: Collection[str]) -> str:
     return f"; there are {', '.join(sorted(names))}" if names else "; there are none"
 
 
+def file_meant(path: FilePath, pattern: str, otherwise: str) -> str:
+    """What to try in place of a file that is not there: one beside it whose name is most like it.
+
+    Args:
+        pattern: of the files that could be meant.
+        otherwise: what to try if no name is like it.
+    """
+    there = {one.stem: one for one in path.parent.glob(pattern)}
+    near = get_close_matches(path.stem, there, n=1)
+    return f"did you mean {there[near[0]]}?" if near else otherwise
+
+
 def _path_in(document: Document, details: ErrorDetails, whole: type[BaseModel]) -> Path:
     """The location as it was typed, without what the file has not: the branches of a union.
 
@@ -239,7 +252,8 @@ def _workload_mistakes(
 ) -> Iterator[PlanMistake]:
     name, options = workload.get("name"), workload.get("options")
     if is_script(name):
-        if "script" not in workload:
+        is_told = any(one.place == place(path) for one in document.mistakes)
+        if "script" not in workload and not is_told:
             yield document.mistake((*path, "name"), f"the text of the script {name} is missing")
         return
     if isinstance(name, str) and (message := workload_message(name, known)):

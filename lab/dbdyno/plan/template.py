@@ -36,9 +36,9 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from dbdyno.errors import PlanError, PlanMistake, UsageError
 from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.document import Document, Path, parse
-from dbdyno.plan.mistakes import nearest, shape_mistakes
+from dbdyno.plan.mistakes import file_meant, nearest, shape_mistakes
 from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, Time
-from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, TEMPLATE_SUFFIXES, is_script
+from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, TEMPLATE_SUFFIXES, is_script, known_workloads
 
 NUMBER_MAX: Final = 2**32 - 1
 """What `sysbench.rand` draws from has 32 bits."""
@@ -98,7 +98,7 @@ class Value(FiniteNoun):
             raise ValueError("needs as many weights as there are choices")
         if self.weights is not None and not sum(self.weights):
             raise ValueError("needs a weight above 0")
-        if self.choice and len({_is_text(one) for one in self.choice}) > 1:
+        if self.choice and len({isinstance(one, str) for one in self.choice}) > 1:
             raise ValueError("must choose among texts or among numbers, not both")
         return self
 
@@ -125,10 +125,6 @@ class Value(FiniteNoun):
         texts = [self.format, self.constant, *(self.choice or ())]
         lengths = [len(one.encode()) for one in texts if isinstance(one, str)]
         return max(lengths, default=None)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 class TemplateColumn(FiniteNoun):
@@ -562,10 +558,18 @@ def text_of(path: FilePath) -> str:
             text = file.read(SCRIPT_LENGTH_MAX + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path} cannot be read: {reason}") from error
+        hint = _in_its_place(path) if isinstance(error, FileNotFoundError) else None
+        raise UsageError(f"{path} cannot be read: {reason}", hint=hint) from error
     if len(text) > SCRIPT_LENGTH_MAX:
         raise UsageError(f"{path} is longer than {SCRIPT_LENGTH_MAX:,} characters")
     return text
+
+
+def _in_its_place(path: FilePath) -> str:
+    """What to try instead of a workload's file that is not there."""
+    if path.stem in known_workloads():
+        return f"{path.stem} is built in: leave {path.suffix} out"
+    return file_meant(path, f"*{path.suffix}", f"it was looked for in {path.parent.absolute()}")
 
 
 def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
@@ -587,7 +591,7 @@ def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
                 return f"the template {name} has no options; what differs stands in the file"
             text = lua(read(text, name), path.name)
     except UsageError as error:
-        return str(error)
+        return error.one_line
     workload["script"] = text
     workload["name"] = path.name
     return None

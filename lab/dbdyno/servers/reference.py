@@ -194,7 +194,7 @@ def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEn
             found=repr(reference),
             hint=recipe.written_for(version),
         )
-    known = [entry.reference for entry in catalog]
+    siblings = [entry for entry in catalog if entry.product == product]
     nearest = _nearest(asked, catalog)
     hint = f"did you mean {nearest}?" if nearest else "see: dbdyno servers list"
     recipe = recipe_for(product, OTHER_VERSIONS)
@@ -203,7 +203,7 @@ def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEn
         hint = f"{ways}; the nearest that dbdyno fetches by name is {nearest}"
     raise UnknownSystemError(
         _what_is_wrong(asked, reference, catalog),
-        wanted=f"one of {', '.join(known)}",
+        wanted=f"one of {', '.join(entry.reference for entry in siblings or catalog)}",
         found=repr(reference),
         hint=hint,
     )

@@ -89,8 +89,8 @@ class DebianSource:
             run_client([*command, "--download-only", "install", *wanted], what, work)
         except ProvisionError as error:
             error.hint = (
-                f"Debian's {self.suite} keeps only its newest packages: if it has moved on, unpack "
-                "the version by hand and name it as path:/folder"
+                f"check the network; Debian's {self.suite} keeps only its newest packages: if it "
+                "has moved on, unpack the version by hand and name it as path:/folder"
             )
             raise
         again = "the mirror serves another file than it did; nothing of it was kept"

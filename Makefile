@@ -34,7 +34,8 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 	$(VENV)/bin/dbdyno compare mysql:5.7.22 mysql:8.0.15 --workload oltp_write_only --threads 8,32 \
 		--tables 4 --table-size 50000 --time 5m
 
-test: requirements-of-tests setup programs-of-tests ## set-up, then every test; a failure hides no later one
+test: requirements-of-tests ## set-up, then every test; a failure hides no later one
+	@$(MAKE) --no-print-directory --jobs=2 setup programs-of-tests # pip and cargo beside each other
 	@DBDYNO_SEEDS=10000 DBDYNO_RUN_SEEDS=1000 $(PY) tools/stages.py cargo quick live alone
 
 quick: requirements-of-tests setup ## every test that needs no server
@@ -85,7 +86,7 @@ requirements:
 requirements-of-tests:
 	@tools/requirements.sh test "$(PYTHON)"
 
-programs-of-tests: | setup # here, since building is not what a test's time limit is for
+programs-of-tests: # here, since building is not what a test's time limit is for
 	@cargo build --release --quiet --locked --package dbdyno-core --examples
 
 $(PACKAGES): tools/requirements.txt | requirements

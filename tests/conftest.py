@@ -11,6 +11,7 @@ import gc
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -26,6 +27,53 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+LONGEST_FIRST: Final = (
+    "experiment/test_simulated_runs",
+    "experiment/test_faults",
+    "sysbench/test_script",
+    "servers/test_rogue",
+    "browser/test_report_page",
+    "experiment/test_trial",
+    "experiment/test_certify",
+    "experiment/test_known_servers",
+    "live/test_fleet",
+    "live/test_benchmarks",
+    "live/test_main_job",
+    "live/test_topology",
+    "live/test_catalog",
+    "live/test_transport",
+    "live/test_postgres_load",
+    "live/test_servers",
+    "live/test_sysbench",
+    "live/test_scripts",
+    "live/test_postgres",
+    "live/test_unattended",
+    "live/test_arms",
+    "live/test_loads",
+    "live/test_compared_scripts",
+    "live/test_standstill",
+    "live/test_until_decided",
+    "live/test_sources",
+    "live/test_procedure",
+    "live/test_templates",
+    "browser/test_live_run",
+    "live/test_prepare",
+    "live/test_engine",
+    "live/test_bundle",
+    "live/test_ways",
+)
+"""The files that begin first, in this order: those that take longest.
+
+Workers take whole files (`--dist loadfile`). A long one that began last would keep one worker busy
+while the others had nothing left to do.
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: rank.get(f"{item.path.parent.name}/{item.path.stem}", len(rank)))
 
 
 def pytest_collection_finish() -> None:

@@ -17,6 +17,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
+BESIDE = [*PYTEST, "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
+"""One worker has a file's tests, so that what they share is made once; tests/conftest.py orders the
+files."""
 LIVE = ["tests/live", "tests/browser/test_live_run.py"]
 """Where live tests are: each worker would take seconds to read all the others."""
 STAGES = {
@@ -25,13 +28,10 @@ STAGES = {
         *("--workspace", "--exclude", "dbdyno-binding", "--lib", "--bins", "--tests"),
         *("--", "--test-threads=8"),  # many wait for a clock: more threads than cores
     ],
-    # One worker has a file's tests, so that what they share is made once; many wait for a child.
-    "quick": [*PYTEST, "-n", "3", "--dist", "loadfile", "-m", "not live"],
-    # They share servers and wait most of the time; tests/live orders the files.
-    "live": [
-        *(*PYTEST, "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"),
-        *("-m", "live and not alone", *LIVE),
-    ],
+    # Many wait for a child.
+    "quick": [*BESIDE, "-m", "not live", "--ignore=tests/live"],
+    # They wait for servers most of the time.
+    "live": [*BESIDE, "-m", "live and not alone", *LIVE],
     # One after the other, as they measure.
     "alone": [*PYTEST, "-m", "alone", *LIVE],
 }

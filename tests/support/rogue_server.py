@@ -54,6 +54,7 @@ def rogue(talk: Talk) -> Iterator[tuple[int, bytearray]]:
     """A server on loopback that talks so to everybody: its port, and what it was told."""
     heard = bytearray()
     listening = socket.create_server(("127.0.0.1", 0))
+    lines: list[socket.socket] = []
 
     def meet(line: socket.socket) -> None:
         with line, suppress(OSError):
@@ -66,6 +67,7 @@ def rogue(talk: Talk) -> Iterator[tuple[int, bytearray]]:
         with suppress(OSError):
             while True:
                 line, _ = listening.accept()
+                lines.append(line)
                 callers.append(threading.Thread(target=meet, args=(line,), daemon=True))
                 callers[-1].start()
         for caller in callers:
@@ -79,6 +81,9 @@ def rogue(talk: Talk) -> Iterator[tuple[int, bytearray]]:
         with suppress(OSError):
             listening.shutdown(socket.SHUT_RDWR)
         listening.close()
+        for line in lines:  # a caller who has given up may not have closed his end
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RD)  # what he said until now is still read
         thread.join(30)
 
 

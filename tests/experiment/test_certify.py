@@ -53,7 +53,9 @@ def test_what_misses_a_limit_is_measured_again_and_counted(
         return [KnownAnswer(question="rate", statistic="p99", truth=10.0, seen=next(seen_ms))]
 
     monkeypatch.setattr(certify, "ASKED", (asked, asked))
-    monkeypatch.setattr(certify, "RATES_PER_S", ())
+    for name in ("RATES_PER_S", "CONNECTIONS"):
+        monkeypatch.setattr(certify, name, ())
+    monkeypatch.setattr(certify, "STARTS", 1)
     made = certify.certify(lambda text: None, window_s=0.3, probes=2)
     assert [one.seen for one in made.answers] == [10.1, 20.0]
     assert (made.repeated, made.passed) == (3, False)

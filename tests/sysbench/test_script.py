@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -257,24 +258,28 @@ def test_a_histogram_prints_as_sysbench_does(shell: Shell) -> None:
     ]
 
 
-def test_hooks_print_the_reports(shell: Shell) -> None:
+def test_hooks_print_the_reports(shell: Shell, tmp_path: Path) -> None:
     script = """
       ffi.cdef[[int usleep(unsigned int);]]
       function event() ffi.C.usleep(1000) end
       sysbench.hooks.report_intermediate = sysbench.report_%s
       sysbench.hooks.report_cumulative = sysbench.report_%s
     """
-    line = "script.lua --time=3 --report-interval=2 --verbosity=1 run"
-    plain = shell(line, script % ("default", "default")).stdout.splitlines()
+    kinds = ("default", "csv", "json")
+    for kind in kinds:
+        (tmp_path / f"report_{kind}.lua").write_text(script % (kind, kind))
+    line = "--time=3 --report-interval=2 --verbosity=1 run"
+    with ThreadPoolExecutor() as pool:
+        ended = pool.map(lambda kind: shell(f"report_{kind}.lua {line}"), kinds)
+        default, csv, json_text = (one.stdout for one in ended)
+    plain, table = default.splitlines(), csv.splitlines()
     assert re.fullmatch(
         rf"\[ 2s \] thds: 1 tps: {NUMBER} qps: 0.00 \(r/w/o: 0.00/0.00/0.00\)"
         rf" lat \(ms,95%\): {NUMBER} err/s 0.00 reconn/s: 0.00",
         plain[0],
     ), plain
     assert plain[1].startswith("[ 3s ] thds: 0 tps: ")
-    table = shell(line, script % ("csv", "csv")).stdout.splitlines()
     assert re.fullmatch(rf"2,1,{NUMBER},0.00,0.00,0.00,0.00,{NUMBER},0.00,0.00", table[0]), table
-    json_text = shell(line, script % ("json", "json")).stdout
     assert json_text.count('"tps"') == 2
     assert json_text.count("]") == 2
 

@@ -18,7 +18,7 @@ from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers import base, open
 from support.real_run import measured_alone
-from support.real_server import SMALL_REDO
+from support.real_server import SMALL_REDO, small_redo
 
 pytestmark = pytest.mark.live
 MODULES = ("module_log", "module_trx", "module_buffer")
@@ -85,7 +85,8 @@ def test_each_workload_has_its_keys_and_each_start_its_sql(measured: list[Measur
 def test_every_family_can_do_without_a_network(reference: str) -> None:
     with tempfile.TemporaryDirectory(prefix="dbdyno-") as name:
         Path(name).chmod(0o755)
-        spec = base.ServerSpec("local", reference, {"skip_networking": True})
+        asked = {**small_redo(reference), "skip_networking": True}
+        spec = base.ServerSpec("local", reference, asked)
         made = open.instance(spec, Path(name) / "system", lambda text: None)
         server = made.start()
         try:

@@ -16,13 +16,14 @@ from dbdyno.judge.checks.durability import Proof, verdict_of
 from dbdyno.measurement.parts import KilledServer
 from dbdyno.servers.base import ServerSpec
 from support.lab_process import children
+from support.real_server import small_redo
 
 pytestmark = pytest.mark.live
 LAZY = {"innodb_flush_log_at_trx_commit": "0"}
 
 
 def killed(reference: str, settings: dict[str, str] | None = None, **more: float) -> KilledServer:
-    spec = ServerSpec(reference, reference, settings or {})
+    spec = ServerSpec(reference, reference, {**small_redo(reference), **(settings or {})})
     with tempfile.TemporaryDirectory(prefix="dbdyno-kill-") as name:
         Path(name).chmod(0o755)
         asked = {"kills": 1, "load_s": 0.8, **more}

@@ -20,10 +20,11 @@ from dbdyno.servers import base, open
 from dbdyno.servers.process import server_user
 from dbdyno.servers.reference import find
 from support.lab_process import GONE_S
+from support.real_server import SMALL_REDO
 
 pytestmark = pytest.mark.live
 REFERENCES = ["mysql:5.7.22", "mysql:8.0.15"]
-SMALL = {"innodb_log_file_size": "48M", "innodb_buffer_pool_size": "128M"}
+SMALL = {**SMALL_REDO, "innodb_buffer_pool_size": "128M"}
 
 
 def quiet(text: str) -> None:
@@ -157,7 +158,7 @@ def test_an_unknown_setting_is_quoted_from_the_servers_log(spec, folder):
 
 
 def test_a_rounded_setting_is_an_error_with_both_values(spec, folder):
-    rounded = base.ServerSpec("odd", spec.reference, {"innodb_buffer_pool_size": "300M"})
+    rounded = base.ServerSpec("odd", spec.reference, {**SMALL, "innodb_buffer_pool_size": "300M"})
     made = open.instance(rounded, folder, quiet)
     with pytest.raises(ServerError, match="did not take innodb_buffer_pool_size") as caught:
         made.start()

@@ -76,6 +76,12 @@ def trials(server: Server, system: str) -> list[Measurement]:
     return [run_trial(PLAN, one, server, lambda interval: None) for one in wanted]
 
 
+@pytest.fixture(scope="module")
+def free(server: Server) -> list[Measurement]:
+    """What the server does when nothing holds it."""
+    return trials(server, "free")
+
+
 @pytest.mark.parametrize(
     ("held", "statement", "counter"),
     [
@@ -84,9 +90,12 @@ def trials(server: Server, system: str) -> list[Measurement]:
     ],
 )
 def test_what_stands_still_in_every_block_is_worse_and_says_what_waited(
-    server: Server, held: Callable[[Server], Any], statement: str, counter: str
+    server: Server,
+    free: list[Measurement],
+    held: Callable[[Server], Any],
+    statement: str,
+    counter: str,
 ) -> None:
-    free = trials(server, "free")
     with held(server):
         still = trials(server, "held")
     assert [(one.failure, one.events) for one in still] == [(None, 0)] * 3

@@ -17,6 +17,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.experiment.settle import settle
+from dbdyno.experiment.watch.proc import family, read_process
 from dbdyno.servers import axes, base, open
 from dbdyno.servers.postgres.instance import (
     SEGMENTS,
@@ -164,6 +165,25 @@ def test_it_runs_as_nobody_special_on_loopback_and_shows_no_password(instance):
             user="dbdyno_admin",
             dbname=server.database,
         )
+
+
+def test_a_server_that_forks_is_seen_with_all_it_forked(instance):
+    server = instance.start()
+    assert isinstance(server, base.Observable)
+    observer = server.observer()
+    before, commits = read_process(server.pid), observer.read()["database.xact_commit"]
+    assert len(family(server.pid)) > 3
+    server.ask("CREATE TABLE kept AS SELECT g FROM generate_series(1, 400000) g")
+    server.ask("SELECT count(*) FROM kept a JOIN kept b USING (g)")
+    after = read_process(server.pid)
+    assert after.cpu_s - before.cpu_s > 0.1
+    assert (after.written_bytes or 0) - (before.written_bytes or 0) > 5_000_000
+    assert after.rss_bytes < 500_000_000
+    deadline = time.monotonic() + 20  # a session tells what it did within a second or so
+    while observer.read()["database.xact_commit"] <= commits:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    observer.close()
 
 
 def test_an_unknown_setting_is_quoted_from_the_servers_log(instance):

@@ -19,6 +19,7 @@ from dbdyno.errors import ServerError
 from dbdyno.servers import base, open
 from dbdyno.servers.process import server_user
 from dbdyno.servers.reference import find
+from support.counters import settled
 from support.lab_process import GONE_S
 from support.real_server import SMALL_REDO
 
@@ -93,6 +94,18 @@ def test_a_started_server_is_the_one_asked_for_with_its_settings_in_force(instan
     assert settings["port"] == str(server.endpoint.port)
     assert server.status()["Uptime"] >= 0
     assert ask(server, "SELECT DATABASE(), CURRENT_USER()") == (("sbtest", "dbdyno@%"),)
+
+
+def test_an_observer_asks_on_a_connection_of_its_own(instance):
+    server = instance.start()
+    assert isinstance(server, base.Observable)
+    before = server.status()["Connections"]
+    observer = server.observer()
+    first, second = observer.read(), observer.read()
+    assert first["Connections"] == second["Connections"] == before + 1
+    assert second["Innodb_buffer_pool_pages_total"] > 0
+    observer.close()
+    assert settled(server)["Threads_connected"] == 1
 
 
 def test_it_does_not_run_as_root_nor_show_a_password(instance):

@@ -6,7 +6,6 @@ One run of a MySQL and a MariaDB, 16 connections, 4 s; the engine's counts are t
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,18 +16,14 @@ from tests.live.test_bench import plan as small_plan
 
 from dbdyno import __main__
 from dbdyno.experiment import order, runner
-from dbdyno.experiment.watch.proc import family, read_process
 from dbdyno.export.tables import TABLES
 from dbdyno.judge.checks import durability, generator, work
 from dbdyno.measurement.cost import COSTS, per_event, source_of
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.servers.base import Observable
-from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.store.store import Store
-from support.counters import settled
-from support.real_server import small_redo, started
+from support.real_server import small_redo
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 WINDOW_S = 3
@@ -176,35 +171,3 @@ def test_the_run_is_exported(
         "1"
     ]
     assert polars.read_parquet(folder / "costs.parquet")["cost"].n_unique() == len(COSTS)
-
-
-def test_an_observer_asks_on_a_connection_of_its_own() -> None:
-    with started("observed", "mysql:8.0.15") as server:
-        assert isinstance(server, Observable)
-        before = server.status()["Connections"]
-        observer = server.observer()
-        first, second = observer.read(), observer.read()
-        assert first["Connections"] == second["Connections"] == before + 1
-        assert second["Innodb_buffer_pool_pages_total"] > 0
-        observer.close()
-        assert settled(server)["Threads_connected"] == 1
-
-
-def test_a_server_that_forks_is_seen_with_all_it_forked() -> None:
-    newest = [entry.reference for entry in CATALOG if entry.product == "postgres"][-1]
-    with started("forking", newest) as server:
-        assert isinstance(server, Observable)
-        observer = server.observer()
-        before, commits = read_process(server.pid), observer.read()["database.xact_commit"]
-        assert len(family(server.pid)) > 3
-        server.ask("CREATE TABLE kept AS SELECT g FROM generate_series(1, 400000) g")
-        server.ask("SELECT count(*) FROM kept a JOIN kept b USING (g)")
-        after = read_process(server.pid)
-        assert after.cpu_s - before.cpu_s > 0.1
-        assert (after.written_bytes or 0) - (before.written_bytes or 0) > 5_000_000
-        assert after.rss_bytes < 500_000_000
-        deadline = time.monotonic() + 20  # a session tells what it did within a second or so
-        while observer.read()["database.xact_commit"] <= commits:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        observer.close()

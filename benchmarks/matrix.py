@@ -116,8 +116,9 @@ def _cell(plan: Plan, system: SystemPlan, instance: Instance, cell: Cell) -> Ite
     values = combinations(plan.settings)[cell.setting]
     began = time.monotonic()
     server = instance.start(axes.keys_of(family, version, values, plan.settings.own, 0))
-    with suppress(OSError):  # an ordinary user may not; then the script is the quicker
-        DROP_CACHES.write_text("3")
+    if plan.procedure.drop_caches:
+        with suppress(OSError):  # an ordinary user may not; then the script is the quicker
+            DROP_CACHES.write_text("3")
     yield timed("start", began)
     for command in ("cleanup", "prepare", "purge", "run"):
         began = time.monotonic()

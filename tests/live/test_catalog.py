@@ -21,10 +21,9 @@ from dbdyno import _engine
 from dbdyno.errors import UsageError
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import Server, ServerSpec
-from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
 from support.counters import settled
-from support.real_server import login
+from support.real_server import REDO_BYTES, login, small_redo
 
 pytestmark = pytest.mark.live
 ROWS = [entry for entry in CATALOG if entry.product in {"mysql", "mariadb"}]
@@ -73,7 +72,7 @@ def folder() -> Iterator[Path]:
 def test_a_row_runs_and_its_data_comes_back_under_other_settings(
     entry: CatalogEntry, folder: Path
 ) -> None:
-    spec = ServerSpec("row", entry.reference, {**SMALL, **small_redo(entry)})
+    spec = ServerSpec("row", entry.reference, {**SMALL, **small_redo(entry.reference)})
     instance = open.instance(spec, folder / "row", lambda text: None)
     try:
         server = instance.start()
@@ -87,7 +86,7 @@ def test_a_row_runs_and_its_data_comes_back_under_other_settings(
         assert again.ask("SELECT COUNT(*), MIN(id) FROM sbtest.sbtest1") == before
         shown = again.settings()
         assert {name: shown[name] for name in BINLOGGED} == BINLOGGED
-        assert int(shown.get("innodb_redo_log_capacity", MIB * 64)) == MIB * 64
+        assert int(shown.get("innodb_redo_log_capacity", REDO_BYTES)) == REDO_BYTES
         again.stop()
         varied = instance.start(keys(entry, with_pool(entry, LEAN)))
         assert varied.ask("SELECT COUNT(*), MIN(id) FROM sbtest.sbtest1") == before
@@ -127,12 +126,6 @@ def with_pool(entry: CatalogEntry, values: Mapping[str, str]) -> dict[str, str]:
 
 def keys(entry: CatalogEntry, values: Mapping[str, str]) -> axes.Keys:
     return axes.keys_of(entry.product, entry.version, values, {}, DATASET)
-
-
-def small_redo(entry: CatalogEntry) -> dict[str, str]:
-    """Less to write for each row, under the names of its version."""
-    redo = family_of(entry.product, entry.version_numbers).redo
-    return {name: "64M" for name in redo if name != "innodb_log_files_in_group"}
 
 
 def proves_what_is_alike(server: Server) -> None:

@@ -7,6 +7,6 @@ import pytest
 
 def patch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every chart is blank from here on; drawing takes most of a report's time."""
-    monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: "<svg></svg>")
-    monkeypatch.setattr("vl_convert.svg_to_png", lambda *_, **__: b"")
+    blank = ("<svg></svg>", b"")
+    monkeypatch.setattr("dbdyno.report.charts.converter.drawn", lambda *_: blank)
     monkeypatch.setattr("dbdyno.report.formats.html.program", str)

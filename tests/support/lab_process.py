@@ -107,10 +107,13 @@ def processes_of(workspace: Path) -> list[psutil.Process]:
     return found
 
 
+STAYS = ("watcher.py", "converter.py")
+
+
 def children() -> list[psutil.Process]:
-    """What this process started and is still there, but for the one that watches over servers."""
+    """What this process started and is still there, but for what watches servers or draws."""
     started = psutil.Process().children(recursive=True)
-    return [child for child in started if not any("watcher.py" in word for word in words_of(child))]
+    return [one for one in started if not any(word.endswith(STAYS) for word in words_of(one))]
 
 
 def words_of(process: psutil.Process) -> list[str]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
-import vl_convert
-
+from dbdyno.report.charts import converter
 from dbdyno.report.parts import Figure
 
 VEGA_LITE: Final = "6.4"
@@ -51,16 +49,8 @@ class Drawing:
         return NAMESPACES.sub("", SVG_TAG.sub(lambda _: opening, svg, count=1))
 
 
-@cache
-def _register_chinese_font() -> None:
-    """Registers the Chinese font with vl-convert, once for the whole process."""
-    vl_convert.register_font_directory(str(FONTS))
-
-
 def draw(figure: Figure) -> Drawing:
     """Draws a figure; the PNG is made from the SVG, so the two cannot differ."""
-    if CHINESE.search(json.dumps(figure.spec, ensure_ascii=False)):
-        _register_chinese_font()
-    svg = vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE)
-    png = vl_convert.svg_to_png(svg, scale=PIXELS_PER_UNIT)
-    return Drawing(figure, svg, bytes(png))
+    is_chinese = CHINESE.search(json.dumps(figure.spec, ensure_ascii=False))
+    fonts = str(FONTS) if is_chinese else ""
+    return Drawing(figure, *converter.drawn(figure.spec, VEGA_LITE, PIXELS_PER_UNIT, fonts))

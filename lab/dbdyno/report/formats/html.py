@@ -16,12 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import CLAUSE, Said, say
+from dbdyno.report.charts import converter
 from dbdyno.report.charts.drawing import VEGA_LITE, Drawing
 from dbdyno.report.document import finite
 from dbdyno.report.formats import markdown
@@ -139,7 +139,7 @@ DARK: Final = {
 @cache
 def program() -> str:
     """The chart program as JavaScript text; made once a process, it takes about two seconds."""
-    return str(vl_convert.javascript_bundle(EXPORT, VEGA_LITE))
+    return converter.bundle(EXPORT, VEGA_LITE)
 
 
 @cache

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import __main__
+from dbdyno import __main__, api
 from dbdyno.cli import flow
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
@@ -285,6 +285,28 @@ def test_an_interrupted_run_is_told_and_says_how_to_go_on(
     flow.resume(run.run_id, workspace, PLAIN)
     with Store.open(workspace) as store:
         assert len(store.measurements(run.run_id)) == 6
+
+
+def test_a_report_that_is_interrupted_says_how_to_have_it_written(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "run", made_bench())
+        patch.setattr(api.Run, "report", interrupt)
+        with pytest.raises(Interrupted, match="the report was interrupted") as caught:
+            begin(workspace)
+        (whole,) = runs(workspace)
+        command = f"dbdyno report {whole.run_id} --workspace {workspace}"
+        assert caught.value.hint == f"to write it: {command}"
+        patch.setattr(runner, "run", made_bench(4, KeyboardInterrupt()))
+        with pytest.raises(Interrupted, match="the run was interrupted") as caught:
+            begin(workspace)
+        assert (caught.value.hint or "").startswith("to go on: dbdyno compare --resume ")
+    flow.report(whole.run_id, workspace, PLAIN)
+    assert (workspace / whole.run_id / "report.html").is_file()
 
 
 def test_a_run_stopped_before_its_first_trial_has_no_report(

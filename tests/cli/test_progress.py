@@ -17,6 +17,7 @@ from dbdyno.cli import progress
 from dbdyno.cli.progress import Feed, GrowingFile, growing
 from dbdyno.experiment.context import Progress
 from dbdyno.language.catalogues import Language
+from dbdyno.language.words import name
 from dbdyno.store.store import FEED_NAME
 from support import making
 
@@ -236,3 +237,16 @@ def test_a_run_that_is_broken_off_is_over_too(tmp_path: Path) -> None:
 def test_files_that_cannot_be_made_do_not_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("a file where the folder should be")
     assert "the server died" in watch_long(tmp_path / "run")
+
+
+def test_what_takes_long_is_told_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "LOOK_S", 0.01)
+    with progress.told_again(name("working"), Language.EN):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "STDERR_EVERY_S", 0.1)
+    with progress.told_again(name("working"), Language.EN):
+        time.sleep(1)
+    assert capsys.readouterr().err.startswith("  working: for ")

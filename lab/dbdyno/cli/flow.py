@@ -18,7 +18,7 @@ from rich.console import Console
 
 from dbdyno import api
 from dbdyno.cli.plan import in_budget
-from dbdyno.cli.progress import note, watched
+from dbdyno.cli.progress import note, told_again, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, forecast, order, runner
 from dbdyno.experiment.context import Makers
@@ -261,9 +261,19 @@ def _run(
         ended_by = _measure(store, run, workspace, makers, _enough(store, run), retry, language)
     finally:
         machines.release()
-    if ended_by is None or store.done(run.run_id):
-        judgement = _report(of_stored(store, run, workspace), options)
     resume = _command("compare --resume", run, workspace, machines.address)
+    if ended_by is None or store.done(run.run_id):
+        if ended_by is not None:
+            note("the report of what is stored follows; Ctrl-C leaves it out")
+        try:
+            judgement = _report(of_stored(store, run, workspace), options)
+        except KeyboardInterrupt:
+            if ended_by is None:
+                raise Interrupted(
+                    "the report was interrupted",
+                    found="all that was measured is stored",
+                    hint=f"to write it: {_command('report', run, workspace, '')}",
+                ) from None
     if ended_by is not None:
         _raise_with_resume_command(ended_by, store, run, resume)
     _raise_if_incomplete(store, run, resume)
@@ -312,11 +322,12 @@ def _measure(
 def _report(stored: Evidence, options: ReportOptions) -> Judgement:
     """Judges what is stored of a run, writes the report, prints the result."""
     run = api.Run(stored)
-    judgement = run.judgement
-    if stored.complete and not stored.digest:
-        with opened(stored.folder.parent) as store:
-            store.note_controls(run.id, judgement.controls)
-    written = run.report(language=options.language)
+    with told_again(say("judging and writing the report"), options.language):
+        judgement = run.judgement
+        if stored.complete and not stored.digest:
+            with opened(stored.folder.parent) as store:
+                store.note_controls(run.id, judgement.controls)
+        written = run.report(language=options.language)
     summary = Summary(run.plan, judgement, run.facts)
     sys.stdout.write(render(summary, options.output, options.language))
     page = said_in(say("report: {path}", path=written.html), options.language)

@@ -172,6 +172,7 @@ class Lines:
         every_s: seconds of load between two lines of one trial.
         blocks: how many blocks the plan has.
         language: of the lines.
+        begun: what is being done already, for `repeat`.
     """
 
     def __init__(
@@ -180,6 +181,7 @@ class Lines:
         every_s: float,
         blocks: int,
         language: Language = Language.EN,
+        begun: Text | None = None,
     ) -> None:
         self._told_to = write
         self._language = language
@@ -187,7 +189,7 @@ class Lines:
         self._blocks = blocks
         self._written_at_s = 0.0
         self._meter = Meter()
-        self._said = name("")
+        self._said = begun or name("")
         self._said_at = self._repeated_at = time.monotonic()
 
     def _write(self, text: Text, before: str = "") -> None:
@@ -293,6 +295,13 @@ def repeated(lines: Lines) -> Iterator[Lines]:
     finally:
         over.set()
         looking.join()
+
+
+@contextmanager
+def told_again(text: Text, language: Language) -> Iterator[None]:
+    """Says what is being done on stderr, every ten seconds; nothing of what is done by then."""
+    with repeated(Lines(note, STDERR_EVERY_S, 0, language, text)):
+        yield
 
 
 @contextmanager

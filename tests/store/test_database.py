@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -83,14 +87,32 @@ def test_labs_that_make_one_store_at_the_same_moment_all_get_it(tmp_path):
 
 
 def test_tables_that_another_lab_made_meanwhile_are_taken(tmp_path, monkeypatch):
-    def slow(connection):
-        monkeypatch.setattr(database, "_write_ahead", lambda _: None)
-        open_file(tmp_path / "s").close()  # the other lab, between our look and our making
+    class Slow(database._Connection):
+        def execute(self, sql, *values):
+            if "journal_mode" in sql:
+                monkeypatch.undo()
+                open_file(tmp_path / "s").close()  # the other lab, between our look and our making
+            return super().execute(sql, *values)
 
-    monkeypatch.setattr(database, "_write_ahead", slow)
+    monkeypatch.setattr(database, "_Connection", Slow)
     connection = open_file(tmp_path / "s")
     assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)
     connection.close()
+
+
+def test_who_waits_for_another_writer_hears_a_signal(store):
+    run = store.create_run(making.plan(), "dbdyno compare a b", {}, 10)
+    ctrl_c = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        ctrl_c.start()
+        with pytest.raises(KeyboardInterrupt):
+            store.finish(run.run_id)
+        assert 0.4 < time.monotonic() - began < 4
+    ctrl_c.join()
+    store.finish(run.run_id)
+    assert store.run(run.run_id).finished_at is not None
 
 
 # SQLite itself refuses what would falsify a store, whoever asks.

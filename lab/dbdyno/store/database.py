@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -27,6 +27,8 @@ from dbdyno.store.reading import READ_ELSEWHERE, readable
 
 WAIT_S: Final = 20.0
 """How long a writer waits for another lab's transaction in the same workspace."""
+LOOK_S: Final = 0.2
+"""How long SQLite waits by itself."""
 
 
 def open_file(path: Path) -> sqlite3.Connection:
@@ -36,7 +38,9 @@ def open_file(path: Path) -> sqlite3.Connection:
         StoreError: the file is no store, a newer dbdyno's, damaged or not writable.
     """
     with store_errors(path):
-        connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
+        connection = sqlite3.connect(
+            path, timeout=LOOK_S, isolation_level=None, factory=_Connection
+        )
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         try:
             _set_up(connection, path)
@@ -44,6 +48,34 @@ def open_file(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
         return connection
+
+
+class _Connection(sqlite3.Connection):
+    """Waits for a lock in short steps, as no signal is heard while SQLite waits."""
+
+    def execute(
+        self,
+        sql: str,
+        parameters: Any = (),  # noqa: ANN401 - as sqlite3 has it
+        /,
+    ) -> sqlite3.Cursor:
+        return _unlocked(partial(super().execute, sql, parameters))
+
+    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
+        return _unlocked(partial(super().executescript, sql_script))
+
+
+def _unlocked(work: Callable[[], sqlite3.Cursor]) -> sqlite3.Cursor:
+    """What a statement gives once no other lab's transaction is in its way."""
+    ends = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            is_locked = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_locked or time.monotonic() > ends:
+                raise
+        time.sleep(0.02)
 
 
 @contextmanager
@@ -95,7 +127,7 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             found=f"schema version {version}",
             hint="upgrade dbdyno; this version does not touch the file",
         )
-    _write_ahead(connection)
+    connection.execute("PRAGMA journal_mode = WAL")
     if not tables:  # another lab may have made them meanwhile: each is made if it does not exist
         connection.executescript(
             f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
@@ -103,19 +135,6 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
         )
     make_added(connection)
     make_views(connection)
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switches to WAL; where another lab does so too, SQLite says "locked" without any wait."""
-    ends = time.monotonic() + WAIT_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
-                raise
-        time.sleep(0.02)
 
 
 # SQLite enforces that a stored trial cannot be changed or deleted (triggers), cannot be complete

@@ -30,7 +30,7 @@ def workspace() -> Iterator[Path]:
         Path(name).chmod(0o755)
         yield Path(name)
         for server in kept.all_of(Path(name) / "dbdyno-runs"):
-            kept.stop(server)
+            kept.stop(server, lambda text: None)
 
 
 def typed(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -68,7 +68,7 @@ def start(
 def stop(name: options.ServerName = None, workspace: options.Workspace = options.WORKSPACE) -> None:
     """Stop a server that was started, and remove its data."""
     server = kept.find(workspace, name)
-    kept.stop(server)
+    kept.stop(server, note)
     note(f"{server.name} was stopped, and its data removed")
 
 

@@ -26,7 +26,7 @@ def workspace(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "SUPERVISOR", FAKE)
     yield tmp_path
     for server in module.all_of(tmp_path):
-        module.stop(server)
+        module.stop(server, str)
 
 
 def start(workspace, name="one", report=str):
@@ -52,7 +52,7 @@ def test_a_server_stays_until_it_is_stopped(workspace):
     assert (server.state.port, server.state.version) == (3307, "8.0.15")
     assert psutil.Process(server.state.pid).name() == "sleep"
     assert [found.name for found in module.all_of(workspace)] == ["one"]
-    module.stop(module.find(workspace, "one"))
+    module.stop(module.find(workspace, "one"), str)
     assert gone(server.state.pid)
     assert module.all_of(workspace) == []
     assert not server.folder.exists()
@@ -64,7 +64,7 @@ def test_the_password_is_in_one_closed_file_alone(workspace):
     holding = [p for p in server.folder.rglob("*") if "secret" in p.read_text()]
     assert [path.name for path in holding] == ["password"]
     assert holding[0].stat().st_mode & 0o777 == 0o600
-    module.stop(server)
+    module.stop(server, str)
     with pytest.raises(ServerError, match="does not run"):
         module.password(server)
 
@@ -155,8 +155,21 @@ def test_a_supervisor_that_was_killed_is_no_running_server(workspace):
     os.kill(holder(server.folder / "lock"), signal.SIGKILL)
     wait_until(lambda: module.find(workspace, "one").status == "ended")
     os.kill(server.state.pid, signal.SIGKILL)  # a real one dies with it; tests/live has the proof
-    module.stop(module.find(workspace, "one"))
+    module.stop(module.find(workspace, "one"), str)
     assert module.all_of(workspace) == []
+
+
+def test_a_server_that_takes_long_to_stop_is_told(workspace, monkeypatch):
+    server, told = start(workspace), []
+    supervisor = holder(server.folder / "lock")
+    os.kill(supervisor, signal.SIGSTOP)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "TOLD_EVERY_S", 0.05)
+        patch.setattr(module, "STOP_S_MAX", 0.5)
+        with pytest.raises(ServerError, match="did not end within"):
+            module.stop(server, told.append)
+    os.kill(supervisor, signal.SIGCONT)
+    assert told[0].startswith("one: still stopping after ")
 
 
 def test_a_number_in_a_stale_lock_file_is_nobody_to_end(workspace):
@@ -164,7 +177,7 @@ def test_a_number_in_a_stale_lock_file_is_nobody_to_end(workspace):
     folder.mkdir(parents=True)
     (folder / "lock").write_text(json.dumps({"pid": os.getpid(), "since": "now"}))
     assert module.find(workspace, "old").status == "ended"
-    module.stop(module.find(workspace, "old"))  # this test would be ended otherwise
+    module.stop(module.find(workspace, "old"), str)  # this test would be ended otherwise
     assert not folder.exists()
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.files import holder, is_locked, locked
+from dbdyno.files import TOLD_EVERY_S, holder, is_locked, locked
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import MYSQL, PGSQL
 
@@ -151,7 +151,7 @@ def _start(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]
                 f"a server called {name} is {there.status} already",
                 hint=f"give another --name, or: dbdyno servers stop {name}",
             )
-        _wait_released(there)  # its supervisor removes its files at last
+        _wait_released(there, report)  # its supervisor removes its files at last
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -162,26 +162,30 @@ def _start(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]
     return _at(folder)
 
 
-def stop(server: KeptServer) -> None:
+def stop(server: KeptServer, report: Callable[[str], None]) -> None:
     """End a server and remove its files; one that ended by itself is only removed.
 
     Raises:
         ServerError: it did not end in time.
     """
     _terminate(server.folder)
-    _wait_released(server)
+    _wait_released(server, report)
     shutil.rmtree(server.folder, ignore_errors=True)
 
 
-def _wait_released(server: KeptServer) -> None:
-    ends = time.monotonic() + STOP_S_MAX
+def _wait_released(server: KeptServer, report: Callable[[str], None]) -> None:
+    began = told = time.monotonic()
     while is_locked(server.folder / LOCK):
-        if time.monotonic() > ends:
+        now = time.monotonic()
+        if now - began > STOP_S_MAX:
             raise ServerError(
                 f"{server.name}: the server did not end within {STOP_S_MAX:.0f} s",
                 found=f"its supervisor, process {holder(server.folder / LOCK)}, still runs",
                 hint=f"look at {server.folder / LOG}; kill -9 of the supervisor ends both",
             )
+        if now - told > TOLD_EVERY_S:
+            told = now
+            report(f"{server.name}: still stopping after {now - began:.0f} s")
         time.sleep(0.05)
 
 

@@ -99,6 +99,7 @@ def _checked_by_script(context: RunContext, server: Server, trial: Trial) -> str
     workload = context.plan.workload(trial.cell.workload)
     if workload.script is None or _is_used_on(context, trial):
         return ""
+    context.progress.stage(f"{server.label}: the script checks its rows")
     command = "check"
     script = script_spec(context.plan, workload, server, command, 1)
     asked = {"script": script, "command": command}

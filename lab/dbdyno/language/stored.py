@@ -60,6 +60,7 @@ TEMPLATES: Final = (
     phrase("{system}: waiting until the server is at rest"),
     phrase("{system}: stopping the server"),
     phrase("{system}: counting the rows that are left"),
+    phrase("{system}: the script checks its rows"),
     phrase("{workload}: how fast the load is without a server"),
     phrase("{workload}: is it faster with twice the load's threads?"),
     phrase(

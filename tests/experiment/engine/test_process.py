@@ -39,6 +39,12 @@ def test_an_answer_is_the_final_message():
         assert child.answer()["rows"] == 20
 
 
+def test_an_answer_is_waited_for_until_its_limit():
+    child = EngineProcess("prepare", SPEC, command=python("import time; time.sleep(600)"))
+    with child, pytest.raises(LoadError, match="did not answer in time"):
+        child.answer(0.2)
+
+
 def test_waiting_ends_when_nothing_comes():
     with EngineProcess("run", SPEC, command=command(tick_s=30)) as child:
         began = time.monotonic()

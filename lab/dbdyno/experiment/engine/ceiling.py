@@ -28,6 +28,7 @@ from dbdyno.servers.process import LOOPBACK
 WARMUP_S: Final = 0.1
 WINDOW_S: Final = 0.4
 SLICE_S: Final = 0.1
+CHILD_S_MAX: Final = 60.0
 THREADS: Final = 64
 """Enough to keep any generator busy; it is its capacity that is asked for."""
 ANYBODY: Final = Credentials("load", "")
@@ -81,7 +82,7 @@ def _reached(
         with responding(driver) as port:
             spec = {**json.loads(asked), "endpoint": {"host": LOOPBACK, "port": port}}
             with EngineProcess("run", spec, cores=cores, command=command) as engine:
-                record = engine.answer()
+                record = engine.answer(CHILD_S_MAX)
     except (LoadError, OSError):
         return None
     whole = [one for one in measured_of(record) if one.end_s - one.start_s > SLICE_S / 2]

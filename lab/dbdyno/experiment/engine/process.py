@@ -30,6 +30,8 @@ COMMAND: Final = generators.COMMAND
 """How the child is started."""
 STOP_GRACE_S: Final = 1.0
 """How long a child that was asked to stop may take to send its record."""
+ANSWER_S_MAX: Final = 3600.0
+"""How long an answer is waited for, such as what a script's check says of its rows."""
 LAST_LINES: Final = 20
 
 
@@ -73,12 +75,22 @@ class Engine(ABC):
     def close(self) -> None:
         """Ends it for certain and waits for it; does nothing the second time."""
 
-    def answer(self) -> dict[str, Any]:
-        """The value of the final message, whatever comes before it; LoadError as `message`."""
-        while True:
-            message = self.message()
+    def answer(self, limit_s: float = ANSWER_S_MAX) -> dict[str, Any]:
+        """The value of the final message, whatever comes before it.
+
+        Raises:
+            LoadError: as `message`, or it did not come within `limit_s`.
+        """
+        ends = time.monotonic() + limit_s
+        while (left_s := ends - time.monotonic()) > 0:
+            message = self.message(left_s)
             if message is not None and message.kind in FINAL:
                 return message.value
+        raise LoadError(
+            "the engine did not answer in time",
+            wanted=f"an answer within {limit_s:.0f} s",
+            hint="does a script run for ever, or a server not answer it?",
+        )
 
     def drain(self, grace_s: float = STOP_GRACE_S) -> tuple[list[Message], Message | None]:
         """Stops it; the messages it still sent, and its record if that came in time.

@@ -14,8 +14,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -151,13 +150,20 @@ class Remote:
         """
         return cluster.read_clock(lambda: self._asked(self._actor.clock_ns.remote()))
 
-    def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
-        """As `Generator.ceiling`; None too if it is lost, which the load will say."""
-        try:
-            asked = self._actor.ceiling.remote(plan, trial, driver)
-            reached: float | None = self._asked(asked, PATIENCE_S)
-        except LoadError:
-            return None
+    def ceiling(self, plan: Plan, trial: Trial, driver: str) -> Callable[[], float | None]:
+        """Asks for what `Generator.ceiling` gives; what comes back waits for the answer.
+
+        That is None too if it is lost, which the load will say.
+        """
+        asked = self._actor.ceiling.remote(plan, trial, driver)
+
+        def reached() -> float | None:
+            try:
+                rate: float | None = self._asked(asked, PATIENCE_S)
+            except LoadError:
+                return None
+            return rate
+
         return reached
 
     def start(self, request: str, clock: Clock, arriving: Arriving) -> None:
@@ -310,9 +316,8 @@ class Generators:
 
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
         """What all reach at once, by the slowest of them; as `ceiling.measure`."""
-        with ThreadPoolExecutor(self.count) as each:
-            asked = [each.submit(one.ceiling, plan, trial, driver) for one in self.there()]
-        reached = [one.result() for one in asked]
+        asked = [one.ceiling(plan, trial, driver) for one in self.there()]
+        reached = [wait() for wait in asked]
         known = [rate for rate in reached if rate is not None]
         return self.count * min(known) if len(known) == self.count else None
 

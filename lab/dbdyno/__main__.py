@@ -40,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv and argv[0] == "sysbench":
             from dbdyno.sysbench import entry
 
+            if is_program:
+                _interrupt_ends_it()
             status = entry.main(argv[1:])
             if is_program and not status:
                 # All is written: what Python would free one by one, the system frees at once.
@@ -60,6 +62,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("dbdyno: interrupted\n")
         return 1
+
+
+def _interrupt_ends_it() -> None:
+    """SIGINT ends the persona at once, wherever it waits for no end of a command.
+
+    Python would raise once Lua came back, which a script's top level or its report may never do.
+    """
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _lab(argv: Sequence[str]) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import dbdyno
+from dbdyno.experiment.engine.ceiling import responding
 from dbdyno.sysbench.ending import stoppable
 
 DEAD_LOCK = {
@@ -224,3 +225,26 @@ def test_outside_the_main_thread_no_handler_is_touched():
     thread.start()
     thread.join()
     assert outcomes == [("x", None, None)]
+
+
+@pytest.mark.parametrize("words", ["--warmup-time=600", "--rate=1", "--rate=1000 --threads=64"])
+def test_a_run_ends_at_once_with_its_report(words):
+    program = [sys.executable, "-P", "-m", "dbdyno", "sysbench", "oltp_point_select"]
+    paths = {"PYTHONPATH": str(Path(dbdyno.__file__).parents[1])}
+    with responding() as port:
+        where = ["--mysql-host=127.0.0.1", f"--mysql-port={port}", "--time=600"]
+        with subprocess.Popen(
+            [*program, *where, *words.split(), "run"],
+            env={**os.environ, **paths},
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as child:
+            assert child.stdout is not None
+            assert any(line == "Threads started!\n" for line in child.stdout)
+            began = time.monotonic()
+            child.send_signal(signal.SIGTERM)
+            status, said = child.wait(30), child.stdout.read()
+            took = time.monotonic() - began
+    assert status == 128 + signal.SIGTERM, said
+    assert "SQL statistics:" in said
+    assert took < 4

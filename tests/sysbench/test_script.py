@@ -23,11 +23,11 @@ from support.sysbench import ENTRY, Ended, Shell
 NUMBER = r"[0-9]+\.[0-9]{2}"
 
 
-def running(folder: Path, script: str) -> subprocess.Popen[str]:
-    """A run of a second of this script, which goes on."""
+def running(folder: Path, script: str, *words: str) -> subprocess.Popen[str]:
+    """A run of a second of this script, or what else the words ask of it, which goes on."""
     (folder / "script.lua").write_text(script)
     return subprocess.Popen(
-        [sys.executable, "-c", ENTRY, "script.lua", "--time=1", "run"],
+        [sys.executable, "-c", ENTRY, "script.lua", *(words or ("--time=1", "run"))],
         stdout=subprocess.PIPE,
         text=True,
         cwd=folder,
@@ -441,6 +441,48 @@ def test_a_script_that_computes_for_ever_is_ended_by_a_second_signal(
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == -signal.SIGINT
+
+
+ENDLESS = 'print("here") io.stdout:flush() while true do end'
+STEPS = {
+    "top level": (ENDLESS, "run"),
+    "help": ("function help() ENDLESS end", "help"),
+    "prepare": ("function prepare() ENDLESS end", "prepare"),
+    "command": (
+        "sysbench.cmdline.commands ="
+        " { check = { function() ENDLESS end, sysbench.cmdline.PARALLEL_COMMAND } }",
+        "--threads=2 check",
+    ),
+    "thread_init": ("function thread_init() ENDLESS end function event() end", "run"),
+    "event": ("function event() ENDLESS end", "run"),
+    "interval": (
+        "function event() end sysbench.hooks.report_intermediate = function() ENDLESS end",
+        "--time=60 --report-interval=1 run",
+    ),
+    "report": (
+        "function event() end sysbench.hooks.report_cumulative = function() ENDLESS end",
+        "--time=1 run",
+    ),
+    "done": ("function event() end function done() ENDLESS end", "--time=1 run"),
+}
+"""Where a script computes for ever, and what is typed."""
+AT_ONCE = {"top level", "report"}
+"""Where no command of the engine is waited for."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_signal_ends_a_script_that_computes_for_ever(tmp_path: Path, step: str) -> None:
+    script, words = STEPS[step]
+    with running(tmp_path, script.replace("ENDLESS", ENDLESS), *words.split()) as process:
+        assert process.stdout is not None
+        assert any(line == "here\n" for line in process.stdout)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        status = process.wait(30)
+        took_s = time.monotonic() - began
+        said = process.stdout.read()
+    assert status == (-signal.SIGINT if step in AT_ONCE else 128 + signal.SIGINT), said
+    assert took_s < 4  # two seconds, and as much for a busy machine
 
 
 def test_cpu_is_a_test_of_its_own(shell: Shell) -> None:

@@ -50,7 +50,8 @@ from dbdyno.sysbench.totals import TIMER_LAG, Totals, without_warmup
 
 INITIALIZING = "Initializing worker threads...\n"
 REPORT_S_MAX = 10.0
-"""A running load ends within half a second; a slow machine gets more, for its report."""
+"""A running load ends within half a second; a slow machine gets more, for its report. A script gets
+no more, as it may go on for ever."""
 FORCED_SHUTDOWN = 2
 """Exit status of a run whose last events were given up."""
 
@@ -133,7 +134,7 @@ def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = Non
         outcome = stoppable(
             lambda stop: _engine.run(text, reporter.on_interval, stop),
             _engine.Stop(),
-            lambda: END_S_MAX if reporter.begun_at is None else REPORT_S_MAX,
+            lambda: END_S_MAX if reporter.begun_at is None or hooks else REPORT_S_MAX,
         )
         ended = _ended(outcome, reporter, general)
         _write_results(ended, request, spec["seed"], stream)

@@ -35,6 +35,10 @@ class SysbenchRun(NamedTuple):
     exit_status: int
 
 
+class StillAtWorkError(Refusal):
+    """A signal came, and what it ended goes on: nothing that it uses can be asked for any more."""
+
+
 def result(outcome: CommandOutcome, request: Request, function: str) -> str:
     """The engine's answer; an error that the user can act on becomes a Refusal."""
     error = outcome.error
@@ -51,8 +55,11 @@ def result(outcome: CommandOutcome, request: Request, function: str) -> str:
     if error is not None:
         raise error
     if outcome.result is None:
-        raise Refusal(
-            "FATAL: interrupted: the server does not answer, so its end was not waited for",
+        who = "the server does not answer"
+        if request.script is not None:
+            who = "the script does not end, or a server does not answer it"
+        raise StillAtWorkError(
+            f"FATAL: interrupted: {who}, so its end was not waited for",
             exit_status=status(outcome),
         )
     return outcome.result

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from dbdyno import _engine
 from dbdyno.sysbench.commands import CPU, INITIALIZING, ReportHooks, run
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.ending import failure_of, status, stoppable
+from dbdyno.sysbench.ending import StillAtWorkError, failure_of, status, stoppable
 from dbdyno.sysbench.options.command_line import (
     RELEASES,
     V1_0,
@@ -322,7 +322,13 @@ class _Commands(NamedTuple):
         intervals = general.output.report_interval_s > 0
         hooks = self.script.hooks(general.threads, intervals=intervals)
         try:
-            return run(self.request, self.output, hooks)
-        finally:
-            if self.script.defines("done"):
-                self.script.call("done")
+            ended = run(self.request, self.output, hooks)
+        except StillAtWorkError:  # the script, which `done` would wait for
+            raise
+        except BaseException:
+            self._done()
+            raise
+        return self._done() or ended
+
+    def _done(self) -> int:
+        return self.script.call("done") if self.script.defines("done") else 0

@@ -9,12 +9,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from dbdyno import __main__
+from dbdyno.cli import workload
+from dbdyno.experiment.engine import ceiling
+from dbdyno.servers.base import MYSQL, Endpoint, Server
+from dbdyno.servers.process import LOOPBACK
 from support.stored_run import store_made
 
 LAB = """
@@ -81,3 +87,22 @@ def test_a_signal_wins_and_leaves_whole_files(
     assert __main__.main(typed) == 0
     assert __main__.main(["report", run.run_id, "--workspace", str(tmp_path)]) == 0
     assert page.is_file()
+
+
+SLOW = """
+ffi.cdef "int usleep(unsigned int);"
+local function prepare() for _ = 1, 100 do ffi.C.usleep(50000) end end
+sysbench.cmdline.commands = { prepare = { prepare } }
+"""
+"""Five seconds in which no Python runs."""
+
+
+def test_ctrl_c_wins_while_a_template_is_tried() -> None:
+    nobody = ceiling._Nobody(MYSQL, Endpoint(LOOPBACK, 1, None), ceiling.ANYBODY)
+    ctrl_c = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+    ctrl_c.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        workload._run(SLOW, "slow.yaml", cast(Server, nobody), "prepare", 1)
+    assert 0.9 < time.monotonic() - began < AT_ONCE_S
+    ctrl_c.join()

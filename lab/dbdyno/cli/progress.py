@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -295,6 +295,11 @@ def repeated(lines: Lines) -> Iterator[Lines]:
     finally:
         over.set()
         looking.join()
+
+
+def noted() -> AbstractContextManager[Lines]:
+    """Lines on stderr, the last of them again while nothing is heard for ten seconds."""
+    return repeated(Lines(note, STDERR_EVERY_S, 0))
 
 
 @contextmanager

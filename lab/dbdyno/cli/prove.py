@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dbdyno.cli import options
-from dbdyno.cli.progress import note
+from dbdyno.cli.progress import note, noted
 from dbdyno.errors import GateError
 from dbdyno.experiment import certify, durability
 from dbdyno.files import locked
@@ -46,12 +46,12 @@ def prove_durability(
     place = places.make_cache_folder() / "durability"
     with locked(place.with_suffix(".lock"), "the proof of durability", wait=note):
         provision.clear_left(place)
-        with provision.fresh_folder(place) as folder:
+        with provision.fresh_folder(place) as folder, noted() as lines:
             folder.chmod(0o755)  # the servers' user must enter it
             killed = durability.prove(
                 spec,
                 folder / "server",
-                note,
+                lines.stage,
                 kills=kills,
                 connections=connections,
                 load_s=seconds,
@@ -124,7 +124,8 @@ def prove_generator(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Try the load generator and this machine. The truth of the servers is known."""
-    made = certify.certify(note)
+    with noted() as lines:
+        made = certify.certify(lines.stage)
     sys.stdout.write(render(CertificateResult(made), output, lang))
     if not made.passed:
         faults = made.facts(made.machine).faults()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import typer
 
 from dbdyno.cli import options
-from dbdyno.cli.progress import note
+from dbdyno.cli.progress import note, noted
 from dbdyno.errors import UsageError
 from dbdyno.plan.systems import label_of
 from dbdyno.report.formats.stdout import printable
@@ -44,7 +44,9 @@ def list_known() -> None:
 def get(reference: options.Reference) -> None:
     """Download a server into the cache and print where it is."""
     open.check(reference)
-    sys.stdout.write(f"{open.get(reference, note)}\n")
+    with noted() as lines:
+        home = open.get(reference, lines.stage)
+    sys.stdout.write(f"{home}\n")
 
 
 @app.command()
@@ -59,7 +61,9 @@ def start(
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     called = name or label_of(reference).replace(":", "-")
-    server = kept.start(workspace, called, reference, options.settings_of(settings or []), note)
+    asked = options.settings_of(settings or [])
+    with noted() as lines:
+        server = kept.start(workspace, called, reference, asked, lines.stage)
     _print_columns([_row(server)])
     note(f"to log in: dbdyno servers shell {called}; to end it: dbdyno servers stop {called}")
 

@@ -12,7 +12,7 @@ import typer
 
 from dbdyno import _engine
 from dbdyno.cli import options
-from dbdyno.cli.progress import note
+from dbdyno.cli.progress import noted
 from dbdyno.errors import LoadError, UsageError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.plan.plan import Plan
@@ -22,6 +22,7 @@ from dbdyno.plan.workload import WorkloadPlan, known_workloads
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.reference import is_endpoint
+from dbdyno.sysbench.ending import stoppable
 
 app = typer.Typer(help="List, check and try workloads.", no_args_is_help=True)
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A template (YAML).")]
@@ -52,13 +53,13 @@ def try_it(
             hint="name a version, such as mysql:8.0.33 or postgres:18.6",
         )
     spec = ServerSpec(label_of(reference), reference, options.settings_of(settings or []))
-    with tempfile.TemporaryDirectory(prefix="dbdyno-try-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-try-") as temporary, noted() as lines:
         folder = Path(temporary)
         folder.chmod(0o755)  # the server's user must enter it
-        instance = open.instance(spec, folder / "server", note)
+        instance = open.instance(spec, folder / "server", lines.stage)
         try:
             server = instance.start()
-            note(f"{spec.label}: making the tables")
+            lines.stage(f"{spec.label}: making the tables")
             _run(made, file.name, server, "prepare", 4)
             _run(made, file.name, server, "try", 1)
         finally:
@@ -92,13 +93,20 @@ def _run(script: str, name: str, server: Server, command: str, threads: int) -> 
         workloads=(workload,),
     )
     spec: dict[str, Any] = script_spec(plan, workload, server, command, threads)
-    try:
+
+    def work(_stop: _engine.Stop) -> str:
         loaded = _engine.Script(json.dumps(spec))
         loaded.options()
         loaded.set_options(json.dumps(spec["options"]))
         sys.stdout.flush()  # the script prints by itself
         loaded.run_command(command, threads)
-    except RuntimeError as error:
+        return ""
+
+    outcome = stoppable(work, _engine.Stop(), lambda: 0.0)  # its server is killed then
+    if outcome.signal_number is not None:
+        raise KeyboardInterrupt
+    error = outcome.error
+    if isinstance(error, RuntimeError):
         try:
             message = str(json.loads(str(error))["message"])
         except ValueError:
@@ -108,3 +116,5 @@ def _run(script: str, name: str, server: Server, command: str, threads: int) -> 
             found=message,
             hint="what the server says stands above; correct the template and try again",
         ) from error
+    if error is not None:
+        raise error

@@ -13,15 +13,8 @@ pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 
 def test_the_generator_passes_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With all that has a limit, at full length.
-
-    Of loads that are only told (ceilings, starts) the outermost, and two: each took as long as one
-    that decides. All of them are made in `tests/experiment/test_certify.py`.
-    """
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
-    monkeypatch.setattr(certify, "CONNECTIONS", (certify.CONNECTIONS[0], certify.CONNECTIONS[-1]))
-    monkeypatch.setattr(certify, "STARTS", 2)
     began_s = time.monotonic()
     made = certify.certify(lambda text: None)
     assert made.passed, [str(one) for one in made.facts(made.machine).faults()]
-    assert time.monotonic() - began_s < 120
+    assert time.monotonic() - began_s < 180

@@ -66,7 +66,8 @@ def test_a_flat_line_is_steady_from_the_floor_on():
     ("rates", "why"),
     [
         ([500.0] * 30, "30 s are too few to tell, 70 s are the least"),
-        ([0.0] * 120, "there was no event"),
+        ([0.0] * 120, "there was no event since second 0 of 120"),
+        ([500.0] * 100 + [0.0] * 20, "there was no event since second 100 of 120"),
         ([500.0] * 90 + [400.0] * 60, "it was 25.0% faster from second 0 to 90"),
         ([300.0] * 90 + [400.0] * 50, "it is alike only since second 90 of 140"),
     ],

@@ -77,7 +77,7 @@ TEMPLATES: Final = (
     ),
     # why a load was not steady, or since when it was (`stats.steady`, `experiment.procedure`)
     phrase("{seconds} s are too few to tell, {least} s are the least"),
-    phrase("there was no event"),
+    phrase("there was no event since second {begin} of {all}"),
     phrase("it was {share} faster from second {begin} to {end}"),
     phrase("it is alike only since second {begin} of {all}"),
     phrase("it still changed by {change} since second {begin}"),

@@ -58,11 +58,11 @@ def steady(rates_per_s: npt.ArrayLike) -> Steady:
     if len(rates) < FLOOR_S + KEPT_S_MIN:
         least_s = FLOOR_S + KEPT_S_MIN
         return Steady(None, f"{len(rates)} s are too few to tell, {least_s} s are the least")
-    if not rates.any():
-        return Steady(None, "there was no event")
     edges = [0, *change_points(rates, PENALTY * np.log(len(rates)) * long_run_variance(rates))]
     parts = list(zip(edges, [*edges[1:], len(rates)], strict=True))
     last = float(rates[parts[-1][0] :].mean())
+    if last == 0:
+        return Steady(None, f"there was no event since second {edges[-1]} of {len(rates)}")
     faster = [
         (begin, end)
         for begin, end in parts[:-1]

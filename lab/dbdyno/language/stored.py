@@ -30,6 +30,7 @@ TEMPLATES: Final = (
     phrase("PostgreSQL has none"),
     phrase("{files} of {size} MB"),
     phrase("not at rest at the cap: vacuum or checkpoint still at work"),
+    phrase("not at rest at the cap: autovacuum still works"),
     phrase(
         "not at rest at the cap: dirty pages {dirty} to {dirty_left}, history {history} to "
         "{history_left}"

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.audit.audit import audit
+from dbdyno.audit.ledger import Severity
+from dbdyno.audit.publication import Publication
 from dbdyno.errors import UsageError
 from dbdyno.intake.columns import Mapping, TableColumn, column_of, is_heading, number_of, published
 from dbdyno.intake.grids import grids_in
@@ -176,6 +179,33 @@ def test_a_number_keeps_its_digits_however_thousands_are_parted(value):
         assert number_of(text, ".", 1, "page").text == f"{value}"
     comma = f"{value:,}".replace(",", " ").replace(".", ",")
     assert number_of(comma, ",", 1, "page").text == f"{value}"
+
+
+@pytest.mark.parametrize(
+    ("page", "low", "high"),
+    [
+        ("threads,tps\n8,3.2万\n", 31_500, 32_500),
+        ("threads,tps\n8,12.34k\n", 12_335, 12_345),
+        ("threads,tps\n8,1.23456万\n", 12_345.55, 12_345.65),
+        ("threads,mean latency (s)\n8,1.2\n", 1150, 1250),
+    ],
+)
+def test_a_number_of_another_unit_is_as_exact_as_it_was_printed(page, low, high):
+    (table,) = tables(page)
+    ((found,),) = table.values.values()
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "threads,tps,mean latency (ms)\n64,3.2万,2.03\n128,3.2万,4.06\n",  # of 31,550 a second
+        "threads,A tps,B tps\n64,3.2万,3.2万\n128,3.3万,3.3万\n",
+    ],
+)
+def test_what_two_digits_leave_open_contradicts_nothing(page):
+    found = audit(Publication(tables=tuple(tables(page))))
+    assert found.count(Severity.CONTRADICTION) == 0
 
 
 @given(st.text(max_size=300))

@@ -33,11 +33,12 @@ class Printed(FiniteNoun):
 
     Attributes:
         dropped: decimals that the rest of its column has and it lacks: "503.6" among "12.34" is
-            503.60, as a spreadsheet drops zeros at the end.
+            503.60, as a spreadsheet drops zeros at the end; below 0, digits before the point that
+            were rounded away: three of "3.2万".
     """
 
     text: Annotated[str, Field(pattern=f"^{NUMBER.pattern}$")]
-    dropped: Annotated[int, Field(ge=0, le=DIGITS_MAX)] = 0
+    dropped: Annotated[int, Field(ge=-DIGITS_MAX, le=DIGITS_MAX)] = 0
 
     @property
     def value(self) -> float:
@@ -46,7 +47,7 @@ class Printed(FiniteNoun):
 
     @property
     def decimals(self) -> int:
-        """Decimals to which it was rounded."""
+        """Decimals to which it was rounded; below 0 for tens, hundreds and so on."""
         _, _, digits = self.text.partition(".")
         return len(digits) + self.dropped
 
@@ -235,6 +236,8 @@ class Publication(FiniteNoun):
 
 
 def _restored(number: Printed, decimals: int) -> Printed:
+    if number.dropped < 0:
+        return number
     return number.model_copy(update={"dropped": max(0, decimals - number.decimals)})
 
 

@@ -167,7 +167,7 @@ def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
     bare = text.strip()
     for space in SPACES:
         bare = bare.replace(space, "")
-    factor = 1
+    factor, dropped = 1, 0
     if bare.endswith("万"):
         bare, factor = bare[:-1], 10_000
     elif bare[-1:] in ("k", "K"):
@@ -186,10 +186,11 @@ def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
     if factor > 1:
         whole, _, digits = bare.partition(".")
         places = len(str(factor)) - 1
+        dropped = min(0, len(digits) - places)
         bare = whole + digits.ljust(places, "0")
         if len(digits) > places:
             bare = f"{bare[: len(whole) + places]}.{digits[places:]}"
-    return Printed(text=bare)
+    return Printed(text=bare, dropped=dropped)
 
 
 class Published(NamedTuple):
@@ -345,4 +346,5 @@ def _in_ms(number: Printed, factor: float) -> Printed:
     if factor == 1.0:
         return number
     places = number.decimals - (3 if factor > 1 else -3)
-    return Printed(text=f"{number.value * factor:.{max(0, places)}f}")
+    text = f"{number.value * factor:.{max(0, places)}f}"
+    return Printed(text=text, dropped=min(0, places))

@@ -226,7 +226,8 @@ def _title(table: PublishedTable) -> str:
 
 
 def _digits(number: Printed) -> str:
-    return (number.text + "0" * number.dropped).replace(".", "").lstrip("0+-")
+    known = number.text[: min(0, number.dropped) or None]
+    return (known + "0" * number.dropped).replace(".", "").lstrip("0+-")
 
 
 def _is_same(one: Printed, other: Printed) -> bool:

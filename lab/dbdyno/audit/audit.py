@@ -10,7 +10,9 @@ from dbdyno.audit.ledger import AuditLedger, ledger_of
 from dbdyno.audit.publication import LATENCY, QPS, TPS, Printed, Publication, PublishedTable
 from dbdyno.audit.rules import cells, claims, copies, design
 from dbdyno.judge.judgement import Judgement
+from dbdyno.measurement.measurement import Cell
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import DEFAULT
 
 METRICS: Final = {"transactions_per_s": TPS, "queries_per_s": QPS}
 
@@ -40,9 +42,9 @@ def between(publications: Sequence[Publication]) -> AuditLedger:
 def of_run(plan: Plan, judgement: Judgement) -> Publication:
     """A run of dbdyno's own as a publication: the numbers that its report prints."""
     seen = [one for one in judgement.values if one.value is not None]
-    arms: dict[tuple[str, str, str], dict[int, dict[str, Printed]]] = {}
+    arms: dict[tuple[str, Cell], dict[int, dict[str, Printed]]] = {}
     for one in seen:
-        arm = arms.setdefault((one.system, one.cell.workload, one.cell.setting), {})
+        arm = arms.setdefault((one.system, one.cell.model_copy(update={"threads": 0})), {})
         metric = METRICS.get(one.metric, one.metric)
         if metric in METRICS.values() or metric.startswith(LATENCY):
             arm.setdefault(one.cell.threads, {})[metric] = Printed(text=f"{one.value:.3f}")
@@ -66,15 +68,15 @@ def of_run(plan: Plan, judgement: Judgement) -> Publication:
     )
 
 
-def _table(
-    system: str, workload: str, setting: str, levels: dict[int, dict[str, Printed]]
-) -> PublishedTable:
-    """One arm's ladder: the metrics that were seen at each of its levels."""
+def _table(system: str, of: Cell, levels: dict[int, dict[str, Printed]]) -> PublishedTable:
+    """The metrics of a system that were seen at each level of cells that are alike in all else."""
     rows = [levels[threads] for threads in sorted(levels)]
+    rate = "" if of.rate_per_s is None else f"{of.rate_per_s:g}/s"
+    at = {"setting": "" if of.setting == DEFAULT else of.setting, "rate": rate}
     return PublishedTable(
         system=system,
-        workload=workload,
-        at={} if setting == "default" else {"setting": setting},
+        workload=of.workload,
+        at={name: value for name, value in at.items() if value},
         threads=tuple(sorted(levels)),
         values={
             metric: tuple(row[metric] for row in rows)

@@ -139,11 +139,14 @@ def test_an_unclean_end_is_an_error_with_the_last_words(made, tmp_path):
     assert not server.stopped_cleanly
 
 
-def test_a_server_that_ended_by_itself_is_an_error(made):
-    server = made("kill -9 $$")
+def test_a_server_that_ended_by_itself_is_an_error(made, tmp_path):
+    short = tmp_path / "short"
+    short.mkdir()
+    server = made("kill -9 $$", socket=short / "my.sock")
     server._running.wait()
     with pytest.raises(ServerError, match=r"had ended before it was stopped \(SIGKILL\)"):
         server.stop()
+    assert not short.exists()
 
 
 def test_a_server_that_will_not_stop_is_killed(made):

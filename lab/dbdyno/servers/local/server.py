@@ -105,6 +105,7 @@ class StartedServer(ABC):
         if not self.alive():
             if self.stopped_cleanly:
                 return
+            self._remove_traces()
             raise self._failure(f"had ended before it was stopped ({self._ending()})")
         self._running.send_signal(self.stop_signal)
         try:

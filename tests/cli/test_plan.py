@@ -124,6 +124,14 @@ def test_a_setting_that_a_system_cannot_have_is_told_with_its_reason():
     ]
 
 
+def test_settings_of_a_postgresql_are_read_as_its_own():
+    own = {"search_path": "'\"$user\", public'", "enable_seqscan": "off"}
+    system = SystemPlan(label="pg", reference="postgres:18.6", settings=own)
+    varied = SettingsPlan(own={"planner": {"scans": {"enable_seqscan": "on"}}})
+    plan = making.plan().model_copy(update={"systems": (system,), "settings": varied})
+    assert "whatever the system's own say\n  pg: enable_seqscan\n" in described(plan)
+
+
 TEXT = """
 systems: ["mysql:5.7.22", "mysql:8.0.15"]
 workloads: [oltp_read_only]

@@ -42,7 +42,6 @@ from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.plan.workload import WorkloadPlan, known_workloads
 from dbdyno.report.formats.stdout import printable
 from dbdyno.servers import open
-from dbdyno.servers.mysql.settings import normalise
 from dbdyno.servers.open import check
 
 NAME_WIDTH: Final = 13
@@ -366,8 +365,9 @@ def _overruled(plan: Plan) -> list[str]:
     decided: dict[str, set[str]] = {}
     for system, _, keys in _keys(plan):
         if not isinstance(keys, UsageError):
-            both = normalise(system.settings).keys() & keys.keys()
-            decided.setdefault(system.label, set()).update(both)
+            product, _ = open.product_of(system.reference)
+            own = open.rules_of(product).normalise(system.settings)
+            decided.setdefault(system.label, set()).update(own.keys() & keys.keys())
     lines = [f"  {label}: {', '.join(sorted(keys))}" for label, keys in decided.items() if keys]
     return ["decided by settings, whatever the system's own say", *lines, ""] if lines else []
 

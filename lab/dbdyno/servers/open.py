@@ -19,7 +19,7 @@ from dbdyno.servers.foreign.endpoint import EndpointInstance
 from dbdyno.servers.foreign.postgres_container import PostgresContainerInstance
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
 from dbdyno.servers.local import network
-from dbdyno.servers.local.server import StartedInstance
+from dbdyno.servers.local.server import ProductSettings, StartedInstance
 from dbdyno.servers.local.topology import Elsewhere, Replication, TopologyInstance
 from dbdyno.servers.mysql import settings as mysql_settings
 from dbdyno.servers.mysql import topology
@@ -103,6 +103,13 @@ def product_of(reference: str) -> tuple[str, str]:
         case asked:
             entry, _ = obtain(asked, _silent)
     return entry.product, entry.version
+
+
+def rules_of(product: str) -> ProductSettings:
+    """How the settings of a product are written and read."""
+    if product == POSTGRES:
+        return postgres_settings
+    return mysql_settings
 
 
 def known() -> list[KnownServer]:
@@ -261,8 +268,7 @@ def _check(spec: ServerSpec, entry: CatalogEntry) -> None:
 
     ServerError if this machine cannot delay the network.
     """
-    reading = postgres_settings if entry.product == POSTGRES else mysql_settings
-    reading.effective(entry, spec.settings)
+    rules_of(entry.product).effective(entry, spec.settings)
     if not _is_linked(spec):
         return
     if entry.product == POSTGRES:

@@ -77,7 +77,7 @@ def entries(runs: Sequence[RunVerdicts], label: str | None = None) -> tuple[Hist
 
 def experiment(plan: Plan) -> str:
     """What two runs have in common that ask the same question, however often or in which order."""
-    design = DesignPlan(margin=plan.design.margin)
+    design = DesignPlan(margin=plan.design.margin, chosen=plan.design.chosen)
     return plan.model_copy(update={"design": design, "seed": 1, "title": "", "scale": ""}).hash()
 
 

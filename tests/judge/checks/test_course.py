@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.checks import course
+from dbdyno.judge.checks import course, standstill
 from dbdyno.judge.checks.course import (
     not_yet_steady,
     rates_of,
@@ -118,6 +118,14 @@ def test_drift_is_doubtful(seconds, batch_s, change):
 def test_no_drift(seconds, change):
     made = making.measurement(window_s=seconds, rates=rates(seconds, change), histograms=False)
     assert course.drift(made, PLAN) is None
+
+
+@pytest.mark.parametrize("still", [11, 18])
+def test_a_window_that_begins_with_a_standstill_has_no_drift(still):
+    """After 18 of 20 seconds only those have events that no batch has."""
+    made = making.measurement(window_s=20, rates=(0,) * still + (1000,) * (20 - still))
+    assert course.drift(made, PLAN) is None
+    assert course.stall(made, PLAN) or standstill.stands_still(made, PLAN)
 
 
 # The seconds of a trial and their rates.

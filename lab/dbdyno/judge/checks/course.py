@@ -159,6 +159,8 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
         return None
     batches = len(rates) // batch_s
     means = rates[: batches * batch_s].reshape(batches, batch_s).mean(axis=1)
+    if not means[: batches // 2].any():  # it stood still, which other checks say
+        return None
     fit = line(np.arange(batches), means)
     change = fit.slope * batches / float(means.mean())
     if abs(change) <= DRIFT_SHARE_MAX or fit.chance >= DRIFT_P_MAX:

@@ -75,6 +75,12 @@ def test_the_server_flushes_all_meanwhile_and_is_as_it_was_afterwards():
     }
 
 
+def test_a_server_that_refuses_the_second_change_has_the_first_undone():
+    server = Server(gone="_pct = 0")
+    assert not settle(server, 60, clock()).done
+    assert server.variables["innodb_max_dirty_pages_pct_lwm"] == "10.5"
+
+
 def test_the_cap_ends_the_wait_and_the_step_is_not_done():
     step = settle(Server(left=((5000, 0),)), 3, clock())
     assert not step.done

@@ -106,10 +106,10 @@ def _left(server: Server) -> tuple[int, int]:
 def _flushing_all(server: Server) -> Iterator[None]:
     """The server writes out all changed pages meanwhile; afterwards it is as it was."""
     before = {name: _value(server, f"SELECT @@GLOBAL.{name}") for name in FLUSH_ALL}
-    for name in FLUSH_ALL:
-        server.ask(f"SET GLOBAL {name} = 0")
     back = [f"SET GLOBAL {name} = {float(before[name]):g}" for name in reversed(FLUSH_ALL)]
     with _then(server, back):
+        for name in FLUSH_ALL:
+            server.ask(f"SET GLOBAL {name} = 0")
         yield
 
 

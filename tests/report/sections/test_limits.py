@@ -7,6 +7,8 @@ from tests.judge.test_controls import PLAN, whole
 
 from dbdyno.judge.judgement import judge
 from dbdyno.language.words import PARTED
+from dbdyno.plan.fleet import FleetPlan
+from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report import document as report_document
@@ -40,6 +42,33 @@ def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
         "hides stalls",
     ):
         assert limit in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, "no network is in the latencies"),
+        ({"network": NetworkPlan(client_ms=0.5)}, "only its delay of 0.5 ms is in the latencies"),
+        ({"fleet": FleetPlan(generators=2)}, ""),
+    ],
+)
+def test_the_network_is_said_that_was_between_load_and_server(
+    asked: dict[str, object], said: str
+) -> None:
+    plan = making.plan(blocks=3).model_copy(update=asked)
+    text = sentences(run(plan, making.pairs((1.0,) * 3)))
+    assert said in text
+    assert text.count("in the latencies") == bool(said)
+
+
+def test_several_machines_are_not_called_one() -> None:
+    trials = [
+        one.model_copy(update={"machine": f"m{one.trial.block}"})
+        for one in making.pairs((1.0,) * 3)
+    ]
+    text = sentences(run(making.plan(blocks=3), trials))
+    assert "These machines: other processors" in text
+    assert "One machine" not in text
 
 
 def test_systems_whose_processes_were_not_seen_are_named() -> None:

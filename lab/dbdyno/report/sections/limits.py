@@ -173,7 +173,14 @@ def _rule_of_three(starts: int) -> Text:
 
 
 def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
-    if any(measurement.server.pid is not None for measurement in measurements):
+    are_ours = any(measurement.server.pid is not None for measurement in measurements)
+    if are_ours and plan.network.client_ms:
+        yield say(
+            "Load generator and server shared one machine: they take CPU from each other, and of a "
+            "network only its delay of {delay_ms:g} ms is in the latencies.",
+            delay_ms=plan.network.client_ms,
+        )
+    elif are_ours and not plan.fleet.generators:
         yield say(
             "Load generator and server shared one machine and talked over loopback: they take CPU "
             "from each other, and no network is in the latencies."
@@ -184,9 +191,15 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
             "what a transaction costs them in CPU is unknown, and what others used beside them.",
             systems=listed(unseen),
         )
-    yield say(
-        "One machine: other processors, disks and memory sizes may rank the systems differently."
-    )
+    if len({measurement.machine for measurement in measurements}) > 1:
+        yield say(
+            "These machines: other processors, disks and memory may rank the systems differently."
+        )
+    else:
+        yield say(
+            "One machine: other processors, disks and memory sizes may rank the systems "
+            "differently."
+        )
     if pools := pools_of(measurements):
         data, least = data_bytes(plan), pools[0]
         sizes = {"data": mebibytes(data), "pool": mebibytes(least)}

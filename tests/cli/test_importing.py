@@ -275,6 +275,15 @@ def test_an_interval_log_gives_its_histograms_back(tmp_path: Path) -> None:
     assert one.intervals[0].latency_ns_max == 1_000_000
 
 
+def test_what_follows_the_last_line_of_a_log_goes_on_at_its_rate(tmp_path: Path) -> None:
+    (tmp_path / "long.log").write_text(log(8, 100).replace("2.0000s", "2.5000s"))
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path / "long.log"), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main(typed) == 0
+    (trial,) = trials(workspace)
+    assert [(one.end_s, one.events) for one in trial.intervals] == [(1, 80), (2, 80), (2.5, 40)]
+
+
 def test_a_log_that_was_cut_off_is_a_failed_trial(tmp_path: Path) -> None:
     whole = log(8, 100)
     (tmp_path / "cut.log").write_text(whole[: whole.index("SQL statistics")] + whole)

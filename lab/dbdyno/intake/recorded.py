@@ -135,8 +135,9 @@ def _intervals(log: LoggedRun, seconds: float, reported: dict[str, float]) -> It
     """What each printed line says, so that all of them come to the report's totals."""
     ends = [*(one.at_s for one in log.intervals if one.at_s < seconds), seconds]
     spans = list(pairwise([0.0, *ends]))
-    rates = [*(float(one.tps) for one in log.intervals), 1.0]
-    done = [(end - start) * rate for (start, end), rate in zip(spans, rates, strict=False)]
+    rates = [float(one.tps) for one in log.intervals] or [1.0]
+    after = [*rates, rates[-1]]  # the report's time is longer than that of its lines
+    done = [(end - start) * rate for (start, end), rate in zip(spans, after, strict=False)]
     events = round(sum(done)) if log.events is None else log.events
     unnamed = 0 if log.counts else round(reported.get("queries_per_s", 0) * seconds)
     totals = {

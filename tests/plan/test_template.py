@@ -184,6 +184,13 @@ def test_statements_with_query_plans_are_told_with_values_from_the_middle() -> N
     assert examples("-- Statements with values: {") == examples("function event() end") == {}
 
 
+def test_a_statement_on_one_line_keeps_its_quoted_texts_and_loses_its_comments() -> None:
+    sql = "SELECT 'a  b' -- isn't it :low?, FROM yesterday\n  FROM jobs\nWHERE id = :id -- done"
+    script = lua(template(draw={"id": {"uniform": "jobs"}}, statements=[sql]), "made.yaml")
+    assert "\"SELECT 'a  b' FROM jobs WHERE id = ?\"" in script
+    assert examples(script) == {"one.1": "SELECT 'a  b' FROM jobs WHERE id = 5"}
+
+
 def test_what_a_template_says_reaches_lua_byte_for_byte() -> None:
     text = 'Ünï "quoted"\n]] %s'
     made = template(draw={"a": {"constant": text}}, statements=["SELECT :a"])

@@ -246,8 +246,11 @@ def _write_value(part: dict[str, Any], key: str) -> None:
 
 # What names mean to each other: pydantic has checked the shape by now.
 
-_SQL: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|::|:([A-Za-z_]\w*)|(\?)")
-"""Quoted texts and casts are passed over; a name of a value, a question mark."""
+_QUOTED: Final = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`"
+_COMMENT: Final = r"--(?!\S)[^\n]*"
+_BLANK: Final = re.compile(rf"({_QUOTED})|(?:{_COMMENT}|\s)+")
+_SQL: Final = re.compile(rf"{_QUOTED}|{_COMMENT}|::|:([A-Za-z_]\w*)|(\?)")
+"""Quoted texts, comments and casts are passed over; a name of a value, a question mark."""
 _TABLES: Final = re.compile(
     r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_]*[.\x00])", re.IGNORECASE
 )
@@ -300,7 +303,7 @@ def _of_tables(
     document: Document, path: Path, sql: str, template: Template
 ) -> Iterator[PlanMistake]:
     """Tables of other schemas (`other.jobs`) and functions are not looked at."""
-    plain, before = re.sub(r"'(?:[^']|'')*'", "''", sql), ""
+    plain, before = re.sub(r"'(?:[^']|'')*'", "''", _one_line(sql)), ""
     while plain != before:  # `EXTRACT(YEAR FROM at)` names no table, a subquery does
         before, plain = plain, _ARGUMENTS.sub("\x00", plain)
     for name in dict.fromkeys(_TABLES.findall(plain)) if template.tables else ():
@@ -344,7 +347,6 @@ _EXPLAINABLE: Final = re.compile(r"(?:SELECT|UPDATE|DELETE|WITH)\b[^;]*;?", re.I
 EXAMPLES_MAX: Final = 50
 EXAMPLE_LENGTH_MAX: Final = 4_000
 EXAMPLE_LETTERS: Final = 20
-"""Letters of a made-up text; its length decides nothing."""
 Stated = TypeVar("Stated", int, str)
 
 
@@ -396,7 +398,11 @@ def _with_values(template: Template) -> dict[str, str]:
 
 def _filled(sql: str, values: Mapping[str, str]) -> str:
     """The SQL on one line, with these values in the places of their names."""
-    return " ".join(_SQL.sub(lambda match: values[match[1]] if match[1] else match[0], sql).split())
+    return _one_line(_SQL.sub(lambda match: values[match[1]] if match[1] else match[0], sql))
+
+
+def _one_line(sql: str) -> str:
+    return _BLANK.sub(lambda match: match[1] or " ", sql).strip()
 
 
 def _example(value: Value, template: Template) -> Scalar:
@@ -493,7 +499,7 @@ def _with_marks(sql: str) -> tuple[str, list[str]]:
         names.append(match[1])
         return "?"
 
-    return " ".join(_SQL.sub(mark, sql).split()), names
+    return _one_line(_SQL.sub(mark, sql)), names
 
 
 def _kind(value: Value) -> str:

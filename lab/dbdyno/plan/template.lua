@@ -139,7 +139,10 @@ local function exists(connection, name)
     .. " WHERE table_schema = " .. schema .. " AND table_name = '" .. name .. "'")) > 0
 end
 
--- The first thread makes the tables, the others wait for the last of them; all fill them.
+-- A minute in which no table was made: the first thread has failed, which nothing else tells.
+local LOOKS_MAX = 1200
+
+-- The first thread makes the tables, the others wait for each of them; all fill them.
 local function prepare_tables()
   local connection = sysbench.sql.driver():connect()
   local threads = math.max(sysbench.opt.threads, 1)
@@ -153,8 +156,15 @@ local function prepare_tables()
       end
     end
   end
-  while #TABLES > 0 and not exists(connection, TABLES[#TABLES].name) do
-    ffi.C.usleep(50000)
+  for _, one in ipairs(TABLES) do
+    local looks = 0
+    while not exists(connection, one.name) do
+      looks = looks + 1
+      if looks > LOOKS_MAX then
+        error("waited in vain for the table " .. one.name, 0)
+      end
+      ffi.C.usleep(50000)
+    end
   end
   for _, one in ipairs(TABLES) do
     local share = math.ceil(one.rows / threads)

@@ -190,7 +190,7 @@ class Database:
         elif sql.startswith("DELETE FROM"):
             self.mark = {}
         elif sql.startswith("INSERT INTO"):
-            self.mark |= dict(re.findall(r"\('(\w+)', '(\w+)'\)", sql))
+            self.mark |= dict(re.findall(r"\('([\w ]+)', '(\w+)'\)", sql))
         elif sql != "COMMIT":
             assert sql == f"SELECT name, value FROM `d`.`{MARK}`"
             return list(self.mark.items())
@@ -272,6 +272,23 @@ def test_what_a_script_made_may_be_made_anew():
     of(database, has_scripts=True).finish()
     del database.tables["jobs"]
     assert of(database, has_scripts=True).trouble() == "the table jobs is gone"
+
+
+def test_a_script_may_call_its_tables_as_the_mark_calls_what_it_says():
+    database = Database()
+    of(database, has_scripts=True).begin()
+    database.tables |= {"state": 7, "dataset": 7}
+    of(database, has_scripts=True).finish()
+    assert of(database, has_scripts=True).trouble() is None
+    of(database, "xyz", has_scripts=True).begin()
+    assert (database.mark["dataset"], database.mark["state"]) == ("xyz", "loading")
+
+
+def test_a_mark_of_before_names_the_tables_of_scripts_barely():
+    database = Database(jobs=7)
+    database.mark = {"dataset": "abc", "state": "loaded", "jobs": "script"}
+    assert of(database, has_scripts=True).is_loaded()
+    of(database, "xyz", has_scripts=True).begin()
 
 
 @pytest.mark.parametrize("refused", ["INSERT INTO", "DELETE FROM"])

@@ -7,7 +7,7 @@ their logs: what a controlled server would know of itself is empty here, and fin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -39,6 +39,8 @@ LOADING: Final = "loading"
 LOADED: Final = "loaded"
 OF_A_SCRIPT: Final = "script"
 """What the mark says of a table that a script made; of others how far they reach."""
+TABLE: Final = "table "
+"""Stands in the mark before the name of such a table, which may be `state`; older ones are bare."""
 GROWTH_MAX: Final = 0.1
 """How far a table's largest id may move, by the load's own inserts and deletes, before it is
 another table."""
@@ -326,7 +328,7 @@ class EndpointDataset:
                 found=", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else ""),
                 hint="name another database in the reference, or drop these tables yourself",
             )
-        self._write({"dataset": self._dataset, "state": LOADING, **self._of_scripts()})
+        self._write(LOADING, self._of_scripts())
 
     def _foreign(self) -> list[str]:
         """Tables that loading might drop and that dbdyno did not make."""
@@ -340,18 +342,17 @@ class EndpointDataset:
             if name not in own and (self._has_scripts or _TABLE.fullmatch(name))
         ]
 
-    def _of_scripts(self) -> dict[str, str]:
-        """What the mark says of tables that scripts made here, in this run or before it."""
+    def _of_scripts(self) -> list[str]:
+        """The tables that scripts made here, in this run or before it."""
         mark = self._read() if MARK in self._tables() else {}
-        return {name: value for name, value in mark.items() if value == OF_A_SCRIPT}
+        return [name.removeprefix(TABLE) for name, value in mark.items() if value == OF_A_SCRIPT]
 
     def finish(self) -> None:
         """The rows are loaded: remember their tables and how far each reaches."""
         tables = [name for name in self._tables() if name != MARK]
         ends = {name: str(self._end(name)) for name in tables if _TABLE.fullmatch(name)}
         known = tables if self._has_scripts else self._of_scripts()
-        made = {name: OF_A_SCRIPT for name in tables if name in known and name not in ends}
-        self._write({"dataset": self._dataset, "state": LOADED, **ends, **made})
+        self._write(LOADED, [name for name in tables if name in known and name not in ends], ends)
 
     def is_loaded(self) -> bool:
         """Whether exactly this dataset was loaded and its tables are as they were."""
@@ -365,8 +366,8 @@ class EndpointDataset:
             return "this dataset was not loaded there"
         for name, end in mark.items():
             if end == OF_A_SCRIPT:
-                if name not in tables:
-                    return f"the table {name} is gone"
+                if (table := name.removeprefix(TABLE)) not in tables:
+                    return f"the table {table} is gone"
                 continue
             found = self._end(name) if name in tables else 0
             if not _END.fullmatch(end) or abs(found - int(end)) > GROWTH_MAX * int(end):
@@ -398,9 +399,13 @@ class EndpointDataset:
         sql = f"SELECT name, value FROM {self._placed(MARK)}"
         return {row[0]: row[1] for row in rows_of(self._server, sql, 2)}
 
-    def _write(self, mark: dict[str, str]) -> None:
+    def _write(
+        self, state: str, of_scripts: Iterable[str], ends: Mapping[str, str] | None = None
+    ) -> None:
+        made = {f"{TABLE}{name}": OF_A_SCRIPT for name in of_scripts}
+        mark = {"dataset": self._dataset, "state": state, **(ends or {}), **made}
         table = self._placed(MARK)
-        columns = "name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
+        columns = "name VARCHAR(80) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
         self._server.ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
         named = {name.replace("\\", "").replace("'", "''"): mark[name] for name in mark}
         values = ", ".join(f"('{name}', '{value}')" for name, value in named.items())

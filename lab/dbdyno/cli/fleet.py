@@ -13,6 +13,7 @@ from dbdyno.cli import options
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, name, say
 from dbdyno.report.formats.stdout import Output, Result, render
+from dbdyno.report.numbers import number
 from dbdyno.report.parts import Table, numeric, table
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ class Looked(Result):
             self.ways,
             (say("From"), lambda way: str(way.start)),
             (say("To"), lambda way: str(way.end)),
-            (numeric(say("Round trip ms")), lambda way: f"{way.round_trip_ms:.2f}"),
-            (numeric(say("MB/s")), lambda way: f"{way.megabytes_per_s:.0f}"),
+            (numeric(say("Round trip ms")), lambda way: number(way.round_trip_ms, 2)),
+            (numeric(say("MB/s")), lambda way: number(way.megabytes_per_s, 0)),
         )
 
     def document(self) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import permutations
 from typing import Any, Final, NamedTuple
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import RayError
 
 from dbdyno.errors import DbdynoError
 from dbdyno.experiment import certify
@@ -43,12 +43,12 @@ class Seen(NamedTuple):
 
 
 class Way(NamedTuple):
-    """The way from one node to another and back, by their numbers."""
+    """The way from one node to another and back, by their numbers; None where there is none."""
 
     start: int
     end: int
-    round_trip_ms: float
-    megabytes_per_s: float
+    round_trip_ms: float | None
+    megabytes_per_s: float | None
 
 
 class NodeProbe:
@@ -113,7 +113,7 @@ def _seen(node: Node, probe: Any) -> Seen:  # noqa: ANN401 - Ray's proxy
     try:
         installed, machine, runs = ray.get(probe.facts.remote(), timeout=PATIENCE_S)
         clock = cluster.read_clock(lambda: ray.get(probe.clock_ns.remote(), timeout=ASK_S))
-    except (RayError, GetTimeoutError) as error:
+    except RayError as error:
         return Seen(node, None, None, "", f"nothing: {cluster.reason(error)}")
     try:
         cluster.check_equal("this node", installed)
@@ -122,12 +122,11 @@ def _seen(node: Node, probe: Any) -> Seen:  # noqa: ANN401 - Ray's proxy
     return Seen(node, clock.ahead_ns / 1e6, clock.within_ns / 1e6, machine, runs)
 
 
-def _ways(probes: Sequence[Any], alive: Sequence[int]) -> list[Way]:
-    return [
-        Way(
-            start + 1,
-            end + 1,
-            *ray.get(probes[start].way_to.remote(probes[end]), timeout=2 * PATIENCE_S),
-        )
-        for start, end in permutations(alive, 2)
-    ]
+def _ways(probes: Sequence[Any], alive: Sequence[int]) -> Iterator[Way]:
+    for start, end in permutations(alive, 2):
+        asked = probes[start].way_to.remote(probes[end])
+        try:
+            way = ray.get(asked, timeout=2 * PATIENCE_S)
+        except RayError:  # what stands between the two lets neither reach the other
+            way = (None, None)
+        yield Way(start + 1, end + 1, *way)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+from ray.exceptions import RayError, RayTaskError
 from ray.util.queue import Empty, Queue
 
 from dbdyno.errors import DbdynoError, LoadError, LostError
@@ -270,7 +270,7 @@ class Hosts:
     def close(self) -> None:
         """Ends them with all that they have started."""
         for host in self._hosts:
-            with suppress(RayError, GetTimeoutError):
+            with suppress(RayError):
                 if host.work is None:
                     ray.get(host.actor.close.remote(), timeout=PATIENCE_S)
             with suppress(RayError):
@@ -327,7 +327,7 @@ class Hosts:
                 facts = ray.get(actor.facts.remote(self._references), timeout=PATIENCE_S)
             except RayTaskError as error:
                 raise _cause(error) from error
-            except (RayError, GetTimeoutError):
+            except RayError:
                 ray.kill(actor)
                 continue
             where = f"machine {facts.name} ({node.address})"

@@ -11,7 +11,9 @@ import pytest
 
 from dbdyno.errors import Interrupted, ServerError
 from dbdyno.experiment import evidence, order, runner
+from dbdyno.experiment.engine.spec import prepared
 from dbdyno.experiment.watch import probe
+from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan, known_workloads
 from dbdyno.store.store import Store
@@ -42,6 +44,24 @@ def test_the_ceiling_is_taken_once_for_a_workload(ran):
     assert [workload for workload, _ in asked] == ["oltp_read_write"]
     assert {m.evidence.ceiling_per_s for m in measured} == {10_000.0}
     assert {m.evidence.ceiling_threads for m in measured} == {64}
+
+
+def test_a_load_without_prepared_statements_has_a_ceiling_of_its_own(tmp_path):
+    plan = making.plan(threads=(1,), blocks=1, window_s=2, warmup_s=0)
+    varied = SettingsPlan(prepared_statements=("on", "off"))
+    plan, world = plan.model_copy(update={"settings": varied}), World()
+    per_s = {True: 10_000.0, False: 7_000.0}
+
+    def ceiling(of, trial, driver):
+        return per_s[prepared(of, trial.cell)]
+
+    world.makers = type(world.makers)(world.makers.open_instance, world.makers.command, ceiling)
+    with Store.open(tmp_path) as store:
+        stored = store.create_run(plan, "command", {}, 4)
+        runner.run(plan, store, stored, tmp_path, Progress(), world.makers)
+        measured = store.measurements(stored.run_id)
+    told = {(prepared(plan, m.trial.cell), m.evidence.ceiling_per_s) for m in measured}
+    assert told == set(per_s.items())
 
 
 def test_each_arm_has_a_probe_of_its_own(ran):

@@ -113,8 +113,8 @@ class RunContext:
         loads: name of the load that each system's data are a copy of, by label.
         dataset_bytes: bytes of the baseline's loaded tables; None where nobody asked yet.
         folders: where the disks are watched.
-        ceilings: events/s that the generator reaches on a server that is none, by workload and
-            driver.
+        ceilings: events/s that the generator reaches on a server that is none, by workload,
+            driver, and whether its statements are prepared.
         query_plans: of each system that has run a trial, by label.
         interrupted: the user stopped the run while something was asked after a trial, which is
             stored before the run ends.
@@ -135,7 +135,7 @@ class RunContext:
     loads: dict[str, str] = field(default_factory=dict)
     dataset_bytes: int | None = None
     folders: list[Path] = field(default_factory=list)
-    ceilings: dict[tuple[str, str], float | None] = field(default_factory=dict)
+    ceilings: dict[tuple[str, str, bool], float | None] = field(default_factory=dict)
     query_plans: dict[str, dict[str, str]] = field(default_factory=dict)
     interrupted: bool = False
 

@@ -25,7 +25,7 @@ from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import measured_of
-from dbdyno.experiment.engine.spec import run_spec, script_spec, table_names
+from dbdyno.experiment.engine.spec import prepared, run_spec, script_spec, table_names
 from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.experiment.watch.probe import probe_speed
 from dbdyno.measurement.disturbance import place_of
@@ -41,16 +41,20 @@ from dbdyno.stats.draw import draw
 
 
 def before_arm(context: RunContext, instance: Instance) -> Probe:
-    """The machine's speed now; and once a run, for each protocol, the generator's ceilings."""
-    for workload in context.plan.workloads:
-        first = next((t for t in context.remaining if t.cell.workload == workload.label), None)
-        asked = (workload.label, instance.driver)
-        if first is not None and asked not in context.ceilings:
-            context.progress.stage(f"{workload.label}: how fast the load is without a server")
-            reached = context.makers.ceiling(context.plan, first, instance.driver)
+    """The machine's speed now; and once a run, for each kind of load, the generator's ceilings."""
+    for trial in context.remaining:
+        asked = _load_of(context, trial, instance.driver)
+        if asked not in context.ceilings:
+            context.progress.stage(f"{trial.cell.workload}: how fast the load is without a server")
+            reached = context.makers.ceiling(context.plan, trial, instance.driver)
             context.ceilings[asked] = reached
     is_ours = not reference.is_endpoint(instance.spec.reference)
     return probe_speed(instance.folder if is_ours else None)
+
+
+def _load_of(context: RunContext, trial: Trial, driver: str) -> tuple[str, str, bool]:
+    """What the generator's ceiling depends on: workload, protocol, prepared statements or plain."""
+    return trial.cell.workload, driver, prepared(context.plan, trial.cell)
 
 
 def after_trial(
@@ -61,7 +65,7 @@ def after_trial(
     An interrupt ends the asking and is kept in `context.interrupted`: the trial is to be stored
     before the run ends.
     """
-    reached = context.ceilings.get((trial.cell.workload, server.driver))
+    reached = context.ceilings.get(_load_of(context, trial, server.driver))
     known = TrialEvidence(
         probe=at_rest,
         ceiling_per_s=reached,

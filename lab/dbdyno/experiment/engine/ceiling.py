@@ -2,7 +2,8 @@
 
 The same child with the same workload, against a responder that answers every statement at once
 and runs in a thread of the lab. A trial that comes near this rate may have measured the generator.
-It is taken once for each workload and protocol of a run, while no server is up.
+It is taken once a run for each workload, protocol and kind of statements (prepared or plain),
+while no server is up.
 """
 
 from __future__ import annotations

@@ -139,6 +139,15 @@ def test_systems_and_workloads_in_columns_of_their_own():
     assert texts(found[0]) == {"tps": ["100.5", "190.5"]}
 
 
+def test_a_system_may_have_rows_and_a_column_of_its_own():
+    found = tables("System,Threads,TPS,v2.1 95% latency (ms)\nv2.1,8,100,9\nv1,8,90,8\n")
+    assert [(one.system, *one.values) for one in found] == [
+        ("v2.1", "tps"),
+        ("v2.1", "latency_ms_p95"),
+        ("v1", "tps"),
+    ]
+
+
 def test_load_levels_in_the_heading():
     page = "QPS with a buffer pool of 48G, point select:\n\n| | 8 threads | 16 threads |\n"
     page += "| --- | --- | --- |\n| A | 100.5 | 190.5 |\n| B | 90.5 | 170.1 |\n"

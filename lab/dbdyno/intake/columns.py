@@ -229,7 +229,7 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
             hint="say it in the mapping: columns: {NAME: {system: …, metric: …}}, or metric: tps",
         )
     known = [one for one in columns if one is not None]
-    found: dict[tuple[str, str, tuple[tuple[str, str], ...]], _Rows] = {}
+    found: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
     for row, line in zip(grid.rows, grid.lines, strict=True):
         own = {one.metric: text.strip() for one, text in zip(known, row, strict=True)}
         at = {**said.at, **_at(own)}
@@ -239,6 +239,7 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
                 system or own.get(SYSTEM) or grid.caption or "unnamed",
                 own.get(WORKLOAD) or said.workload,
                 tuple(at.items()),
+                tuple(values),  # a system may have a row here and a column there
             )
             found.setdefault(place, []).append((threads, values))
     tables = [
@@ -247,10 +248,10 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
             workload=workload,
             at=dict(at),
             threads=tuple(threads for threads, _ in rows),
-            values={metric: tuple(row[metric] for _, row in rows) for metric in rows[0][1]},
+            values={metric: tuple(row[metric] for _, row in rows) for metric in metrics},
             place=f"{source}, line {grid.line}",
         )
-        for (system, workload, at), rows in found.items()
+        for (system, workload, at, metrics), rows in found.items()
     ]
     return Published(tables, list(_changes(grid, known, said, levels[0], source)))
 

@@ -161,6 +161,14 @@ def test_commits_at_server_agreeing_or_not_known(seen):
     assert counts.commits_at_server(none, PLAN) is None
 
 
+def test_commits_between_two_readings_that_saw_no_event_are_somebody_elses():
+    made = making.measurement(status={"Com_commit": 500})
+    server = made.server.model_copy(update={"status_at_s": (1.0, 1.0, 1.0, 1.0)})
+    found = counts.commits_at_server(making.changed(made, server=server), PLAN)
+    assert level(found) is Level.DOUBTFUL
+    assert "rose by 500, the load counted 0" in found.evidence
+
+
 def starved(seed: int, strangers: float = 0.0, *, noted: bool = True) -> Measurement:
     """A trial on a machine that lets the lab wait: rates vary, each reading is up to 4 s late.
 

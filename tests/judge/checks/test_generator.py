@@ -148,6 +148,14 @@ def test_nothing_is_said_where_two_percent_is_excluded(faster):
     assert judged(by_turns(faster, noise=0.002)) == []
 
 
+def test_a_standstill_in_a_slice_is_no_rate():
+    (seen,) = by_turns(0.0, noise=0.002).evidence.doubled_threads
+    still = seen.slices[1].model_copy(update={"rate_per_s": 0.0})
+    slices = (seen.slices[0], still, *seen.slices[2:])
+    one = TrialEvidence(doubled_threads=(seen.model_copy(update={"slices": slices}),))
+    assert judged(making.changed(making.measurement(), evidence=one)) == []
+
+
 def test_a_steady_drift_is_no_difference():
     assert judged(by_turns(0.0, drift=0.004)) == []
     (finding,) = judged(by_turns(0.04, drift=0.002))

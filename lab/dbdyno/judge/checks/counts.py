@@ -213,7 +213,7 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
             seen=seen,
             count=count,
             off=off,
-            share=off / count,
+            share=off / max(count, 1),
             tolerance=tolerance,
         ),
         say(

@@ -196,11 +196,11 @@ def placement_of(measurement: Measurement) -> Text:
 
 
 def _log_ratios(seen: DoubledThreads) -> list[float]:
-    """ln(rate with twice the threads / usual rate) of each pair of slices."""
+    """ln(rate with twice the threads / usual rate) of each pair of slices without a standstill."""
     logs = []
     for pair in zip(seen.slices[::2], seen.slices[1::2], strict=False):
         usual, doubled = sorted(pair, key=lambda one: one.threads)
-        if usual.rate_per_s > 0 and doubled.threads > usual.threads:
+        if min(usual.rate_per_s, doubled.rate_per_s) > 0 and doubled.threads > usual.threads:
             logs.append(math.log(doubled.rate_per_s / usual.rate_per_s))
     return logs
 

@@ -62,6 +62,18 @@ def test_throughput_and_mean_latency_are_held_against_the_connections(
     )
 
 
+@pytest.mark.parametrize("others", [["0", "0"], ["0", "100"]])
+def test_over_nothing_there_is_no_ratio_that_a_bound_could_be_held_against(
+    others: list[str],
+) -> None:
+    asked = publication(
+        table("A", values={"tps": ["100", "200"]}),
+        table("B", values={"tps": others}),
+        claims=[{"text": "A is over 30 % faster than B"}],
+    )
+    assert len(found(asked, "headline")) == (others[1] != "0")
+
+
 def test_a_coarse_mean_is_given_the_room_of_its_rounding() -> None:
     # 0.6 ms may have been 0.55 to 0.65: at 13,000/s 7.15 to 8.45 in flight
     asked = publication(table(threads=[8], values={"tps": ["13000"], "latency_ms_avg": ["0.6"]}))

@@ -229,11 +229,10 @@ def _recomputed(
 
 def _bounded(claim: AuditedClaim, said: Meaning, wanted: Wanted) -> Iterator[LedgerEntry]:
     """A ratio that is reached somewhere ("up to"), or that none falls below ("over 30 %")."""
-    beside = _beside_each_other(said)
+    beside = [one for one in _beside_each_other(said) if one[2].value > 0]
     if not beside:
         return
-    ratios = [(a.value / b.value, cell) for cell, a, b in beside if b.value > 0]
-    ratios.sort(key=itemgetter(0))
+    ratios = sorted(((a.value / b.value, cell) for cell, a, b in beside), key=itemgetter(0))
     shown = {"about": wanted.about, "number": wanted.printed}
     far_end = ratios[0] if said.direction < 0 else ratios[-1]
     told = say("{cell}: {ratio:.4g}", cell=far_end[1].title, ratio=far_end[0])

@@ -41,6 +41,13 @@ def test_two_cells_fit_a_screen_of_25_lines(made: Run) -> None:
     assert "and 7 more doubts in the report" in summary(doubtful)
 
 
+def test_a_system_without_a_verdict_is_not_called_the_baseline(made: Run) -> None:
+    imported = replace(made, judgement=made.judgement.model_copy(update={"verdicts": ()}))
+    rows = [one for one in summary(imported, Output.MARKDOWN).splitlines() if one.startswith("|")]
+    assert any(making.B in row and "no verdict" in row for row in rows)
+    assert not any(making.B in row and "baseline" in row for row in rows)
+
+
 def test_json_holds_the_judges_numbers(made: Run) -> None:
     read = json.loads(summary(made, Output.JSON))
     back = tuple(Verdict.model_validate(verdict) for verdict in read["verdicts"])

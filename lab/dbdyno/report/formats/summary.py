@@ -144,7 +144,8 @@ def _table(plan: Plan, judgement: Judgement) -> Table:
     rows = []
     for cell in _cells(plan, judgement):
         for system in plan.systems:
-            word = _word(judgement, cell, system.label)
+            is_baseline = system.label == baseline
+            word = say("baseline") if is_baseline else _word(judgement, cell, system.label)
             row = [name(cell.title), name(system.label), word]
             for metric in SHOWN:
                 estimate = judgement.estimate(cell, baseline, system.label, metric.name)
@@ -156,8 +157,8 @@ def _table(plan: Plan, judgement: Judgement) -> Table:
 
 
 def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
-    words = [v.word for v in judgement.verdicts if (v.cell, v.system) == (cell, system)]
-    return words[0].said if words else say("baseline")
+    words = (v.word for v in judgement.verdicts if (v.cell, v.system) == (cell, system))
+    return next(words, Word.NO_VERDICT).said
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:

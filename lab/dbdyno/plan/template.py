@@ -546,12 +546,8 @@ def _scalar(value: Scalar) -> str:
 
 def _quoted(text: str) -> str:
     """A text as Lua has it between quotes, its bytes beyond ASCII as numbers."""
-
-    def sign(byte: int) -> str:
-        plain = 32 <= byte < 127 and byte not in b'"\\'
-        return chr(byte) if plain else f"\\{byte:03}"
-
-    return '"' + "".join(map(sign, text.encode())) + '"'
+    plain = set(range(32, 127)) - set(b'"\\')
+    return '"' + "".join(chr(b) if b in plain else f"\\{b:03}" for b in text.encode()) + '"'
 
 
 # Files of workloads.

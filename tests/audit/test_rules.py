@@ -186,6 +186,18 @@ def test_percentiles_of_sysbench_lie_on_its_grid() -> None:
     assert words(publication(table(**values), tool="another"), "grid") == []
 
 
+# Repeats.
+
+
+def test_a_cell_that_is_printed_again_with_other_numbers_is_named() -> None:
+    once = table(threads=[8, 8], values={"tps": ["100.00", "101.50"]})
+    (entry,) = found(publication(once), "repeats")
+    assert (entry.severity, entry.place) == (Severity.NOTE, "A, oltp_read_write, 8 threads")
+    assert entry.arithmetic == "tps 100.00"
+    same = table(threads=[8], values={"tps": ["100.00"], "latency_ms_avg": ["80.0"]})
+    assert found(publication(same, same), "repeats") == []
+
+
 # Copies.
 
 

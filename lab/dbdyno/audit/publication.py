@@ -137,7 +137,11 @@ class AuditedClaim(FiniteNoun):
 
 
 class PublishedCell(FiniteNoun):
-    """One load level of one table: all metrics that were printed for it."""
+    """One load level of one table: all metrics that were printed for it.
+
+    Attributes:
+        replaced: other numbers that were printed for it before these, each with its metric.
+    """
 
     system: str
     workload: str
@@ -145,6 +149,7 @@ class PublishedCell(FiniteNoun):
     at: dict[str, str]
     values: dict[str, Printed]
     place: str
+    replaced: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, int, tuple[tuple[str, str], ...]]:
@@ -199,15 +204,24 @@ class Publication(FiniteNoun):
     def cells(self) -> list[PublishedCell]:
         """Every cell; tables of one system and place that have other metrics are one.
 
+        Of one that is printed several times the last numbers count.
+
         A column in which numbers end with fewer decimals than most was written by a program that
         drops zeros at the end.
         """
         found: dict[tuple[object, ...], PublishedCell] = {}
         for one in self._cells():
             place = (one.system, *one.key)
-            known = found.get(place)
-            values = {**known.values, **one.values} if known else one.values
-            found[place] = one.model_copy(update={"values": values})
+            known = found.get(place, one)
+            values = {**known.values, **one.values}
+            replaced = (
+                f"{metric} {before.text}"
+                for metric, before in known.values.items()
+                if before.value != values[metric].value
+            )
+            found[place] = one.model_copy(
+                update={"values": values, "replaced": (*known.replaced, *replaced)}
+            )
         return list(found.values())
 
     def _cells(self) -> Iterator[PublishedCell]:

@@ -8,6 +8,8 @@ statements     queries over transactions is what one transaction of the workload
 percentiles    they rise; a share 1 - q of requests takes at least as long as the q-th, so it is
                at most mean / (1 - q) (Markov), and a closed loop's mean is at most its
                connections over its throughput; sysbench 1.0 and later print them on a grid
+repeats        a cell that is printed several times has one number each time, of which one is held
+               against the rest
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from dbdyno.audit.publication import (
     Publication,
     PublishedCell,
 )
-from dbdyno.language.words import Said, say
+from dbdyno.language.words import Said, listed, say
 
 ABOVE: Final = 1.005
 """Requests in flight as a share of connections, beyond what rounding allows."""
@@ -65,6 +67,16 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
     known = {workload: one for workload, one in each.items() if not one.rows}
     for cell in cells:
         yield from _percentiles(cell, known, closed=closed)
+        if cell.replaced:
+            yield LedgerEntry(
+                severity=Severity.NOTE,
+                rule="repeats",
+                sentence=say(
+                    "the cell is printed more than once with other numbers: the last are audited"
+                ),
+                arithmetic=listed(cell.replaced),
+                place=cell.title,
+            )
     yield from _statements(cells)
     if GRID_TOOL.search(publication.tool):
         yield from _grid(cells)

@@ -73,6 +73,17 @@ def test_an_example_is_loaded_and_runs_twice_on_its_rows(server: Server, path: P
         does(server, workload, "cleanup", 1)
 
 
+def test_a_table_that_cannot_be_made_ends_all_loading_threads(server: Server) -> None:
+    columns = {"id": {"type": "NONSENSE", "value": "row"}}
+    whole = {
+        "tables": {"broken": {"rows": 10, "columns": columns}},
+        "events": {"look": {"statements": ["SELECT 1"]}},
+    }
+    script = lua(read(json.dumps(whole), "broken.yaml"), "broken.yaml")
+    with pytest.raises(RuntimeError, match="(?i)nonsense"):
+        does(server, WorkloadPlan(name="broken.yaml", script=script), "prepare", 3)
+
+
 def test_a_template_is_tried_and_a_wrong_table_is_the_servers_word(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("events: {look: {statements: [SELECT * FROM nowhere]}}\n")

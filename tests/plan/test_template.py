@@ -191,30 +191,6 @@ def test_a_statement_on_one_line_keeps_its_quoted_texts_and_loses_its_comments()
     assert examples(script) == {"one.1": "SELECT 'a  b' FROM jobs WHERE id = 5"}
 
 
-NO_TABLES = """
-rawset(require("ffi").C, "usleep", function() end)
-local connection = {
-  query = function() error("no such type", 0) end,
-  query_row = function() return 0 end,
-}
-function sysbench.sql.driver()
-  return { name = function() return "mysql" end, connect = function() return connection end }
-end
-"""
-"""A server that makes no tables, and a clock that does not wait."""
-
-
-def test_a_table_that_cannot_be_made_ends_all_loading_threads() -> None:
-    made = template(draw={"id": {"uniform": "jobs"}}, statements=["SELECT :id FROM jobs"])
-    workload = WorkloadPlan(name="made.yaml", script=NO_TABLES + lua(made, "made.yaml"))
-    spec = script_spec(making.plan(), workload, Nobody(), "prepare", 3)
-    script = _engine.Script(json.dumps(spec))
-    script.options()
-    script.set_options(json.dumps(spec["options"]))
-    with pytest.raises(RuntimeError, match="no such type"):
-        script.run_command("prepare", 3)
-
-
 def test_what_a_template_says_reaches_lua_byte_for_byte() -> None:
     text = 'Ünï "quoted"\n]] %s'
     made = template(draw={"a": {"constant": text}}, statements=["SELECT :a"])

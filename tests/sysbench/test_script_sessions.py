@@ -129,6 +129,22 @@ def test_a_script_that_waits_for_its_server_itself_is_given_up_with_the_run(shel
     assert "Number of unfinished transactions on forced shutdown: 2" in ended.stdout, ended
 
 
+def test_a_thread_of_a_command_that_fails_ends_those_that_wait_for_it(shell: Shell) -> None:
+    script = """
+      local function make()
+        local con = sysbench.sql.driver():connect()
+        if sysbench.tid == 1 then error("no table", 0) end
+        while true do con:query("SELECT 1") end
+      end
+      sysbench.cmdline.commands = { make = { make, sysbench.cmdline.PARALLEL_COMMAND } }
+    """
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=3 make", script, timeout=20)
+    assert ended.returncode == 1, ended
+    (told,) = (line for line in ended.stdout.splitlines() if line.startswith("FATAL"))
+    assert "no table" in told, ended
+
+
 STALE = """
 function thread_init() con = sysbench.sql.driver():connect() end
 function event()

@@ -139,10 +139,8 @@ local function exists(connection, name)
     .. " WHERE table_schema = " .. schema .. " AND table_name = '" .. name .. "'")) > 0
 end
 
--- A minute in which no table was made: the first thread has failed, which nothing else tells.
-local LOOKS_MAX = 1200
-
 -- The first thread makes the tables, the others wait for each of them; all fill them.
+-- A thread that fails ends them all.
 local function prepare_tables()
   local connection = sysbench.sql.driver():connect()
   local threads = math.max(sysbench.opt.threads, 1)
@@ -157,12 +155,7 @@ local function prepare_tables()
     end
   end
   for _, one in ipairs(TABLES) do
-    local looks = 0
     while not exists(connection, one.name) do
-      looks = looks + 1
-      if looks > LOOKS_MAX then
-        error("waited in vain for the table " .. one.name, 0)
-      end
       ffi.C.usleep(50000)
     end
   end

@@ -22,7 +22,7 @@ pub(super) struct Database {
     transport: Transport,
     timeouts: Timeouts,
     pub(super) next: AtomicU32,
-    /// The run is over: nobody waits for a server that went away.
+    /// The run is over, or a thread of the command has failed: nobody waits for a server any more.
     pub(super) is_over: Arc<AtomicBool>,
 }
 

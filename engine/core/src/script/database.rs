@@ -3,7 +3,7 @@
 //! A connection is served here, by a blocking session, unless it was handed to the engine's loop, which
 //! sends the same packets and fills in the same answers.
 
-use super::connections::{Connections, Open, Prepared, place};
+use super::connections::{Connections, Database, Open, Prepared, place};
 use super::log::Log;
 use super::protocol::{self, ScriptSession};
 use super::results::ResultSpan;
@@ -144,6 +144,9 @@ fn connect(host: &mut Caller) -> bool {
 }
 
 fn tell_unreachable(host: &Caller, endpoint: &Endpoint, failure: &Failure) {
+    if host.connections.database.is_over.load(Ordering::Relaxed) {
+        return; // it was not waited for
+    }
     let place = match endpoint {
         Endpoint::Tcp { host, port } => format!("host '{host}', port {port}"),
         Endpoint::Unix { path } => format!("socket '{path}'"),
@@ -408,7 +411,7 @@ pub(super) fn refused(host: &mut Caller, error: &ServerError) -> bool {
         return true;
     }
     host.task.failed = 1;
-    let spec = &host.connections.database.spec;
+    let Database { spec, is_over, .. } = &*host.connections.database;
     let is_ignorable = !is_prepare && spec.ignore_errors.contains(ErrorCode::of(error));
     let is_postgres = spec.driver == Driver::Pgsql;
     let open = &mut host.connections.open[place(asked.number)];
@@ -418,7 +421,7 @@ pub(super) fn refused(host: &mut Caller, error: &ServerError) -> bool {
     open.message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     asked.sql_state = open.sql_state.as_ptr();
     asked.sql_errmsg = open.message.as_ptr();
-    if !is_ignorable && !is_prepare {
+    if !is_ignorable && !is_prepare && !is_over.load(Ordering::Relaxed) {
         let (call, sql) = match host.task.op() {
             Some(Op::Execute) => {
                 // SAFETY: Lua holds the statement while it waits for the answer.

@@ -32,7 +32,8 @@ use connections::Database;
 use log::Log;
 use serde_json::{Map, Value};
 use state::{Common, State};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 /// What all states of a script share. The unique sequence begins where that of sysbench does.
 fn common(spec: &ScriptSpec) -> Result<Common, Failure> {
@@ -143,7 +144,8 @@ impl Script {
             .map_err(|raised| failure(&format!("`{name}' function failed: {raised}")))
     }
 
-    /// Runs a command that the script declares, in so many threads; false when the command said so.
+    /// Runs a command that the script declares, in so many threads; false when the command said so. The
+    /// first thread that fails ends the others, which may wait for its work, as they ask a server next.
     ///
     /// # Errors
     /// At stage `script`: what it raised first.
@@ -152,19 +154,24 @@ impl Script {
             return call_command(&mut self.main, name);
         }
         let common = &self.common;
-        let outcomes: Vec<Result<bool, Failure>> = std::thread::scope(|scope| {
-            let random = |thread| Random::for_stream(1, u64::from(thread));
-            let workers: Vec<_> = (0..threads)
-                .map(|thread| {
-                    scope.spawn(move || {
-                        let mut state = ready(common, thread, random(thread))?;
-                        call_command(&mut state, name)
-                    })
-                })
-                .collect();
-            workers.into_iter().map(|one| one.join().expect("a command does not panic")).collect()
+        let (is_over, first) = (&common.database.is_over, OnceLock::new());
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let first = &first;
+                scope.spawn(move || {
+                    let random = Random::for_stream(1, u64::from(thread));
+                    let done = ready(common, thread, random)
+                        .and_then(|mut state| call_command(&mut state, name));
+                    if let Err(failure) = done {
+                        // Set once: what the others then fail with is none of the script's.
+                        let _ = first.set(failure);
+                        is_over.store(true, Ordering::Relaxed);
+                    }
+                });
+            }
         });
-        outcomes.into_iter().collect::<Result<Vec<_>, _>>().map(|_| true)
+        is_over.store(false, Ordering::Relaxed);
+        first.into_inner().map_or(Ok(true), Err)
     }
 
     /// Loads the script once more, for reports of intervals; `thread` is what it sees as its number.

@@ -44,6 +44,8 @@ class Server:
 
     def kill(self):
         self.killed += 1
+        self.process.kill()
+        self.process.wait()
 
     def stop(self, patience_s=60.0):
         self.stopped += 1

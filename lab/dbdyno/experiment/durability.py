@@ -227,9 +227,7 @@ def _kill(server: Server) -> None:
     for pid in family(server.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    while server.alive():
-        time.sleep(0.002)
-    server.kill()  # removes what a dead server leaves beside its files
+    server.kill()  # waits for its end, and removes what a dead server leaves beside its files
 
 
 def _counted(

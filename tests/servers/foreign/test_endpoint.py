@@ -12,6 +12,7 @@ from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign import endpoint as module
 from dbdyno.servers.foreign.endpoint import MARK, EndpointDataset, EndpointServer, added
+from dbdyno.servers.foreign.postgres_endpoint import PostgresDataset
 from support.scripted_server import FakeClient
 
 TWO = Endpoint("a", 1, None, (Endpoint("b", 2, None),))
@@ -282,6 +283,25 @@ def test_a_script_may_call_its_tables_as_the_mark_calls_what_it_says():
     assert of(database, has_scripts=True).trouble() is None
     of(database, "xyz", has_scripts=True).begin()
     assert (database.mark["dataset"], database.mark["state"]) == ("xyz", "loading")
+
+
+def test_a_name_with_signs_of_sql_is_quoted():
+    sent = []
+
+    class Listening(Database):
+        def ask(self, sql):
+            sent.append(sql)
+            return super().ask(sql)
+
+    odd = "a`b\"c'd\\e"
+    for kind, name, text in (
+        (EndpointDataset, "`a``b\"c'd\\e`", "'table a`b\"c''d\\\\e'"),
+        (PostgresDataset, "\"a`b\"\"c'd\\e\"", "'table a`b\"c''d\\e'"),
+    ):
+        dataset = kind(Listening(), "d", "abc")
+        assert dataset._placed(odd).endswith(f".{name}")
+        dataset._write("loaded", [odd])
+        assert any(text in sql for sql in sent if sql.startswith("INSERT INTO")), sent
 
 
 def test_a_mark_of_before_names_the_tables_of_scripts_barely():

@@ -298,6 +298,8 @@ class EndpointDataset:
     """
 
     quote = "`"
+    backslash = "\\\\"
+    """How one is written in a text."""
     schema = ""
     """Of the tables; the database itself where that is what a schema is called."""
 
@@ -393,7 +395,7 @@ class EndpointDataset:
         return f"{self._quoted(self._schema)}.{self._quoted(table)}"
 
     def _quoted(self, name: str) -> str:
-        return f"{self.quote}{name}{self.quote}"
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
     def _read(self) -> dict[str, str]:
         sql = f"SELECT name, value FROM {self._placed(MARK)}"

@@ -41,6 +41,7 @@ class PostgresDataset(EndpointDataset):
     """The load's tables in the schema that everybody may use."""
 
     quote = '"'
+    backslash = "\\"
     schema = "public"
 
     def data_bytes(self) -> int:

@@ -79,10 +79,11 @@ def test_whatever_is_being_prepared_is_known() -> None:
     """Every text that a room tells progress while a run goes on, with any values."""
     told = [
         (path.name, "".join(_literal(part) for part in node.args[0].values))
-        for path in sorted((LAB / "experiment").rglob("*.py"))
+        for room in ("experiment", "fleet")
+        for path in sorted((LAB / room).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "stage"
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("stage", "_report")
         if isinstance(node.args[0], ast.JoinedStr)
     ]
     assert len(told) > 10

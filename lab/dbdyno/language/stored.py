@@ -62,6 +62,11 @@ TEMPLATES: Final = (
     phrase("{system}: stopping the server"),
     phrase("{system}: counting the rows that are left"),
     phrase("{system}: the script checks its rows"),
+    phrase("{replica}: laying out its data"),
+    phrase("{replica}: carrying its primary's data there"),
+    phrase("block {block} was begun on another machine; all of it is measured again"),
+    phrase("machine {machine} was lost: it said nothing for {seconds} s"),
+    phrase("machine {machine} was lost: {error}"),
     phrase("{workload}: how fast the load is without a server"),
     phrase("{workload}: is it faster with twice the load's threads?"),
     phrase(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
@@ -232,7 +231,7 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
         ),
     )
     wanted = Paragraph(say("Run the same experiment again, on this machine or on another:"))
-    again = Code(run.command or f"dbdyno report {shlex.quote(run.run_id)}")
+    again = (wanted, Code(run.command)) if run.command else ()
     kept = Paragraph(
         say(
             "Keep all that this page rests on in one file; judge that file again anywhere; run its "
@@ -240,7 +239,7 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
         )
     )
     commands = Code(f"dbdyno bundle {run.run_id}\ndbdyno report FILE\ndbdyno replay FILE")
-    return Section(say("How to repeat it"), (wanted, again, kept, commands, Items(items)))
+    return Section(say("How to repeat it"), (*again, kept, commands, Items(items)))
 
 
 def _options(options: Mapping[str, SettingValue]) -> Text:

@@ -47,7 +47,7 @@ def list_runs(
     """List all runs, the newest first. What was asked, how far it came, what it takes."""
     with opened(workspace) as store:
         data_bytes = sum(_size(home / SYSTEMS) for home in (workspace, cache_folder()))
-        kept = KeptRuns(tuple(_kept(store, workspace)), data_bytes)
+        kept = KeptRuns(tuple(_kept(store, workspace, store.listed())), data_bytes)
     sys.stdout.write(render(kept, output, lang))
 
 
@@ -61,7 +61,7 @@ def show(
     """Show one run. Command, systems, cells, how far it came, where its report is."""
     with opened(workspace) as store:
         run = find(store, run_id)
-        (one,) = (kept for kept in _kept(store, workspace) if kept.run_id == run.run_id)
+        (one,) = _kept(store, workspace, [run])
         shown = ShownRun(run, one, store.verified(run.run_id), workspace / run.run_id)
     sys.stdout.write(render(shown, output, lang))
 
@@ -84,7 +84,8 @@ def remove(
             )
         for run_id in chosen:
             held.enter_context(store.locked(run_id))
-        sizes = {kept.run_id: kept.bytes for kept in _kept(store, workspace)}
+        runs = [run for run in store.listed() if run.run_id in chosen]
+        sizes = {kept.run_id: kept.bytes for kept in _kept(store, workspace, runs)}
         _ask(
             [f"{run_id}  {mebibytes(sizes[run_id])}" for run_id in chosen],
             "these runs go, with their reports; there is no way back",
@@ -175,9 +176,11 @@ class KeptRun:
     bytes: int
 
 
-def _kept(store: Store, workspace: Path) -> Iterator[KeptRun]:
+def _kept(
+    store: Store, workspace: Path, runs: Sequence[StoredRun | UnreadableRun]
+) -> Iterator[KeptRun]:
     sizes = store.sizes()
-    for run in store.listed():
+    for run in runs:
         size = sizes.get(run.run_id, 0) + _size(workspace / run.run_id)
         if isinstance(run, UnreadableRun):
             why = say("cannot be read: {reason}", reason=run.reason)

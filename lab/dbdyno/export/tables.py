@@ -381,8 +381,9 @@ def _latencies(one: Interval) -> dict[str, float]:
 def watch(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """One row for each second of the machine."""
     seen = attempt.measurement
+    phase = phase_in(seen)
     rows = (
-        {**sample.model_dump(exclude={"disks", "networks"}), "phase": phase(seen, sample.at_s)}
+        {**sample.model_dump(exclude={"disks", "networks"}), "phase": phase(sample.at_s)}
         for sample in seen.watch
     )
     return _columns(WATCH, rows)
@@ -399,8 +400,9 @@ def networks(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
 
 
 def _devices(seen: Measurement, kind: str) -> Iterable[dict[str, Any]]:
+    phase = phase_in(seen)
     for sample in seen.watch:
-        same = {"at_s": sample.at_s, "phase": phase(seen, sample.at_s)}
+        same = {"at_s": sample.at_s, "phase": phase(sample.at_s)}
         for device, one in getattr(sample, kind).items():
             yield {**same, "device": device, **one.model_dump()}
 
@@ -411,7 +413,7 @@ def status(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     made: dict[str, list[Any]] = {name: [] for name in STATUS.schema}
     if series is None:
         return made
-    phases = [phase(attempt.measurement, at_s) for at_s in series.at_s]
+    phases = list(map(phase_in(attempt.measurement), series.at_s))
     for name, values in series.counters.items():
         made["phase"] += phases
         made["at_s"] += series.at_s
@@ -460,12 +462,16 @@ def _yes(is_so: bool) -> str:
     return "yes" if is_so else "no"
 
 
-def phase(seen: Measurement, at_s: float) -> str:
-    """The phase in which a moment of the load lies."""
+def phase_in(seen: Measurement) -> Callable[[float], str]:
+    """What tells in which phase a moment of the load lies."""
     measured = seen.measured
-    if not measured or at_s < measured[0].start_s:
-        return Phase.WARMUP.value
-    return (Phase.MEASURED if at_s <= measured[-1].end_s else Phase.DRAIN).value
+
+    def phase(at_s: float) -> str:
+        if not measured or at_s < measured[0].start_s:
+            return Phase.WARMUP.value
+        return (Phase.MEASURED if at_s <= measured[-1].end_s else Phase.DRAIN).value
+
+    return phase
 
 
 def _columns(table: TableDefinition, rows: Iterable[Mapping[str, Any]]) -> Columns:

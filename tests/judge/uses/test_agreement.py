@@ -82,6 +82,13 @@ def test_close_and_precise_runs_agree():
     assert (same.low, same.high, same.word) == (1, 1, Agreeing.AGREE)
 
 
+def test_an_interval_has_ends_however_far_a_run_scatters() -> None:
+    wild, calm = verdict([0.0, 2000.0, -2000.0]), verdict([0.0, 0.1, 0.2])
+    (found,) = agreements([wild], [calm], DESIGNS)
+    assert 0 < found.low < found.high < math.inf
+    assert found.word is Agreeing.NOT_SHOWN
+
+
 def test_too_few_blocks_show_no_difference_and_missing_ones_are_named():
     (few,) = agreements([verdict([0.0, 0.1])], [verdict([0.5, 0.6, 0.7])], DESIGNS)
     assert (few.word, few.low) == (Agreeing.NOT_SHOWN, None)

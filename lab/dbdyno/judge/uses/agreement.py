@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.finding import Spoken
-from dbdyno.judge.interval import FIXED, LEVEL, quantile
+from dbdyno.judge.interval import FIXED, LEVEL, end_of, quantile
 from dbdyno.judge.verdict import Verdict, Word, word_of
 from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Cell
@@ -120,7 +120,7 @@ def _difference(
     half = _half_width((first, second), designs, LEVEL / cells)
     if half is None:
         return {"ratio": ratio, "word": Agreeing.NOT_SHOWN}
-    low, high = ratio * math.exp(-half), ratio * math.exp(half)
+    low, high = ratio * end_of(-half), ratio * end_of(half)
     word = _word(low, high, designs[0].margin)
     return {"ratio": ratio, "low": low, "high": high, "cells": cells, "word": word}
 

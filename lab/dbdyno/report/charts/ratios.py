@@ -130,7 +130,7 @@ def of_summary(summary: GridSummary) -> Ratio | None:
 def _own(verdict: Verdict) -> tuple[float, float] | None:
     """The cell's own interval, where that of the word is wider."""
     low, high = verdict.estimate.low, verdict.estimate.high
-    if low is None or high is None or low <= 0 or (low, high) == (verdict.low, verdict.high):
+    if low is None or high is None or (low, high) == (verdict.low, verdict.high):
         return None
     return low, high
 
@@ -188,7 +188,7 @@ def _row(line: Ratio, view: View) -> Spec:
         "told": line.words,
         "overall": line.overall,
     }
-    if line.low is not None and line.high is not None and line.low > 0:
+    if line.low is not None and line.high is not None:
         row |= {"low": view.within(line.low), "high": view.within(line.high)}
         row |= {"low_on": not view.holds(line.low), "high_on": not view.holds(line.high)}
     if line.inner is not None:

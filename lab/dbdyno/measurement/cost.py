@@ -61,6 +61,12 @@ def source_of(cost: Cost, measurements: Sequence[Measurement]) -> CountedBy | No
     return None
 
 
+def sources_of(cost: Cost, groups: Sequence[Sequence[Measurement]]) -> list[CountedBy | None]:
+    """Each group's source: one that all of them have, or else each its own."""
+    common = source_of(cost, [measurement for group in groups for measurement in group])
+    return [common or source_of(cost, group) for group in groups]
+
+
 def per_event(source: CountedBy, measurements: Sequence[Measurement]) -> float | None:
     """The cost of one transaction over all measurements; None without transactions or a count."""
     totals = [source.total(measurement) for measurement in measurements]

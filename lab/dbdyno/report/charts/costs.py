@@ -11,7 +11,7 @@ from typing import Final
 
 from dbdyno.language.words import name as label
 from dbdyno.language.words import say
-from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
+from dbdyno.measurement.cost import COSTS, Cost, per_event, sources_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
@@ -62,10 +62,8 @@ def _rows(cost: Cost, ladder: Ladder, systems: Sequence[str], trials: Trials) ->
     """The cost of each cell and system, by one counter in a cell where all systems have it."""
     rows = []
     for cell in ladder.cells:
-        common = source_of(cost, [m for system in systems for m in trials[cell, system]])
-        for system in systems:
-            group = trials[cell, system]
-            source = common or source_of(cost, group)
+        groups = [trials[cell, system] for system in systems]
+        for system, group, source in zip(systems, groups, sources_of(cost, groups), strict=True):
             value = per_event(source, group) if source else None
             if source is None or value is None:
                 continue

@@ -12,7 +12,7 @@ from dbdyno.judge.checks.durability import counted_syncs
 from dbdyno.judge.checks.settings import commit_is_waited_for
 from dbdyno.judge.judgement import cells_of
 from dbdyno.language.words import Text, count, listed, name, say
-from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, source_of
+from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, sources_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import WatchSample
 from dbdyno.measurement.syncs import disk_flushes
@@ -77,8 +77,7 @@ def _cell_table(cell: Cell, systems: Sequence[str], trials: dict[str, list[Measu
 
 def _cost_row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ...] | None:
     """The cost on each system; None where nobody counted it."""
-    common = source_of(cost, [measurement for group in groups for measurement in group])
-    sources = [common or source_of(cost, group) for group in groups]
+    sources = sources_of(cost, groups)
     values = [
         _with_range(cost, group, [per_event(source, part) for part in (group, *_each(group))])
         if source

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, name, say
-from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
+from dbdyno.measurement.cost import COSTS, Cost, per_event, sources_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
@@ -154,11 +154,9 @@ def _rows(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> list
 
 def _per_event(cost: Cost, groups: Sequence[Sequence[Measurement]]) -> list[Text]:
     """The cost on each system, by a counter that all of them have if there is one."""
-    common = source_of(cost, [measurement for group in groups for measurement in group])
-    sources = [common or source_of(cost, group) for group in groups]
     return [
         number(per_event(source, group), cost.decimals) if source and group else NONE
-        for source, group in zip(sources, groups, strict=True)
+        for source, group in zip(sources_of(cost, groups), groups, strict=True)
     ]
 
 

@@ -225,8 +225,8 @@ def test_the_plans_words_are_said() -> None:
     lines = list(method.asked_replicas(whole, []))
     assert lines == [
         f"{making.A}: a group of 3; a commit waits until a majority agrees.",
-        "The network adds 0.8 ms to each round trip between load and primary.",
-        "The network adds 2 ms to each round trip between servers.",
+        "Network: 0.8 ms added to a round trip between load and server.",
+        "Network: 2 ms added to a round trip between primary and replicas.",
     ]
     (items,) = (p for p in method.how_measured(whole, []).parts if isinstance(p, Items))
     assert set(lines) <= set(items.items)

@@ -501,17 +501,16 @@ def asked_replicas(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[
         if system.topology.replicas:
             behind = _said(system.topology, seen.get(system.label, {}))
             yield say("{system}: {behind}.", system=system.label, behind=behind)
-    network = plan.network
-    if network.client_ms:
-        yield say(
-            "The network adds {delay_ms:g} ms to each round trip between load and primary.",
-            delay_ms=network.client_ms,
-        )
-    if network.replica_ms:
-        yield say(
-            "The network adds {delay_ms:g} ms to each round trip between servers.",
-            delay_ms=network.replica_ms,
-        )
+    for delay in added_delays(plan):
+        yield say("Network: {delay}.", delay=delay)
+
+
+def added_delays(plan: Plan) -> list[Text]:
+    """What is added to round trips, as parts of a sentence."""
+    client_ms, replica_ms = plan.network.client_ms, plan.network.replica_ms
+    load = say("{ms:g} ms added to a round trip between load and server", ms=client_ms)
+    copies = say("{ms:g} ms added to a round trip between primary and replicas", ms=replica_ms)
+    return [load] * bool(client_ms) + [copies] * bool(replica_ms)
 
 
 def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:

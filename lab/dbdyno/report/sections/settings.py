@@ -15,7 +15,7 @@ from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.limits import blocks_run, data_bytes, pools_of
-from dbdyno.report.sections.method import connections
+from dbdyno.report.sections.method import added_delays, connections
 
 DIFFERENCES: Final = say("Settings that differ")
 ROWS_OPEN_MAX: Final = 40
@@ -189,26 +189,11 @@ def _rates(plan: Plan) -> list[Text]:
 
 
 def _settings(plan: Plan) -> Text:
-    varied = [
+    varied = (
         say("{axis}: {values}", axis=axis, values=listed(values))
         for axis, values in axes(plan.settings).items()
-    ]
-    network = plan.network
-    if network.client_ms > 0:
-        varied.append(
-            say(
-                "{ms:g} ms added to a round trip between load and server",
-                ms=network.client_ms,
-            )
-        )
-    if network.replica_ms > 0:
-        varied.append(
-            say(
-                "{ms:g} ms added to a round trip between primary and replicas",
-                ms=network.replica_ms,
-            )
-        )
-    return listed(varied, "; ") or say("as the systems have them")
+    )
+    return listed([*varied, *added_delays(plan)], "; ") or say("as the systems have them")
 
 
 def _procedure(plan: Plan) -> Text:

@@ -47,6 +47,8 @@ def test_values_are_found_and_told_in_another_language():
     assert translated(text, {text.template: chinese}) == "脏页 812 → 3，历史 40 → 0"
     whole = from_stored("not at rest at the cap: dirty pages 812 to 3, history 40 to 0")
     assert whole.values["dirty"] == "812"
+    before = from_stored("3 of 12.5 MB")  # as older stores have it
+    assert before.values == {"files": "3", "size": "12.5"}
 
 
 @pytest.mark.parametrize("module", ["procedure", "arm"])

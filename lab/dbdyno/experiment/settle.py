@@ -56,7 +56,8 @@ def _purge_to_last(server: Server) -> str:
     server.ask("FLUSH BINARY LOGS")
     newest = server.ask("SHOW BINARY LOGS")[-1][0]
     server.ask(f"PURGE BINARY LOGS TO {_quoted(newest)}")
-    return f"{len(before)} of {sum(int(row[1]) for row in before) / 1e6:.1f} MB"
+    megabytes = sum(int(row[1]) for row in before) / 1e6
+    return f"binary logs: {len(before)}, {megabytes:.1f} MB in all"
 
 
 # InnoDB, in statements that every version since 5.6 and every MariaDB knows.

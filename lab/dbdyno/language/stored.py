@@ -28,6 +28,7 @@ TEMPLATES: Final = (
     # their details
     phrase("the binary log is off"),
     phrase("PostgreSQL has none"),
+    phrase("binary logs: {files}, {size} MB in all"),
     phrase("{files} of {size} MB"),
     phrase("not at rest at the cap: vacuum or checkpoint still at work"),
     phrase("not at rest at the cap: autovacuum still works"),

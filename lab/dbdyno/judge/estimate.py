@@ -285,7 +285,7 @@ class Unsettled(NamedTuple):
         middle, half = math.log(low * high) / 2, math.log(high / low) / 2
         moved = middle + self.best
         down, up = math.hypot(half, self.best - self.low), math.hypot(half, self.high - self.best)
-        return min(low, math.exp(moved - down)), max(high, math.exp(moved + up))
+        return min(low, end_of(moved - down)), max(high, end_of(moved + up))
 
 
 def _log_value(one: Sound, metric: Metric) -> float | None:

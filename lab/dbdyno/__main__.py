@@ -7,13 +7,16 @@ Commands raise; only this file turns errors into text on stderr and an exit stat
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Sequence
-from types import FrameType
-from typing import Final
 
-from dbdyno.errors import DbdynoError
+from dbdyno import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Final
 
 INTERRUPTED: Final = 130
 """The exit status to which typer turns a KeyboardInterrupt, which it catches itself."""
@@ -38,10 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv = [*PERSONAS.get(called, ()), *argv]
     try:
         if argv and argv[0] == "sysbench":
+            if is_program:
+                # Modules are no garbage: to look for some while they load costs a millisecond.
+                gc.set_threshold(100_000)
+                _interrupt_ends_it()
             from dbdyno.sysbench import entry
 
-            if is_program:
-                _interrupt_ends_it()
             status = entry.main(argv[1:])
             if is_program and not status:
                 # All is written: what Python would free one by one, the system frees at once.
@@ -50,9 +55,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _lab(argv)
         sys.stdout.flush()
         return status
-    except DbdynoError as error:
-        sys.stderr.write(f"dbdyno: {error}\n")
-        return error.exit_status
     except OSError as error:
         if not isinstance(error, BrokenPipeError):  # the reader went away, as in `| head`
             sys.stderr.write(f"dbdyno: the system refuses: {error}\n")
@@ -80,6 +82,7 @@ def _lab(argv: Sequence[str]) -> int:
     import signal
 
     from dbdyno.cli.app import command_line
+    from dbdyno.errors import DbdynoError
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A question mark for a sign that the encoding lacks is better than no verdict.
@@ -94,6 +97,9 @@ def _lab(argv: Sequence[str]) -> int:
         if end.code == INTERRUPTED:
             raise KeyboardInterrupt from None
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except DbdynoError as error:
+        sys.stderr.write(f"dbdyno: {error}\n")
+        return error.exit_status
     return 0
 
 

@@ -15,8 +15,7 @@
     └── GateError                     exit 3   the condition of a gate does not hold
 
 A message says what was wanted, what was found and what to try; the three parts are kept apart so
-that a person, a log and a test read the same words. Only light imports here: `dbdyno sysbench`
-loads this file at every start.
+that a person, a log and a test read the same words.
 """
 
 from __future__ import annotations

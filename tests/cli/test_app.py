@@ -265,12 +265,13 @@ def test_a_link_to_the_program_is_sysbench_by_its_name(
     assert done.stdout.startswith(message)
 
 
-def test_the_persona_starts_without_the_lab() -> None:
+@pytest.mark.parametrize("words", ["--version", "oltp_read_only help", "cpu --events=1 run"])
+def test_the_persona_starts_without_the_lab(words: str) -> None:
     code = (
         "import sys\n"
         "from dbdyno import __main__\n"
-        "__main__.main(['sysbench', '--version'])\n"
-        "heavy = {'typer', 'vl_convert', 'numpy', 'scipy', 'pymysql', 'dbdyno.cli'}\n"
+        f"__main__.main(['sysbench', *{words.split()}])\n"
+        "heavy = {'typer', 'vl_convert', 'numpy', 'scipy', 'pymysql', 'dbdyno.cli', 'typing'}\n"
         "sys.exit(', '.join(sorted(heavy & sys.modules.keys())) or 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

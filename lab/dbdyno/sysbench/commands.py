@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, TextIO
+from contextlib import nullcontext
 
 from dbdyno import _engine
 from dbdyno.sysbench.console import ConsoleOutput, ProgressBar
@@ -47,6 +45,15 @@ from dbdyno.sysbench.report import (
 )
 from dbdyno.sysbench.request import General, Request
 from dbdyno.sysbench.totals import TIMER_LAG, Totals, without_warmup
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+    from typing import Any, TextIO
+
+    Listener = Callable[[Totals, IntervalSummary], None]
+    """Takes each whole interval, as totals and as what its line says."""
 
 INITIALIZING = "Initializing worker threads...\n"
 REPORT_S_MAX = 10.0
@@ -254,9 +261,6 @@ def _print_more(
     for line in facts(record):
         output.debug(line)
 
-
-Listener = Callable[[Totals, IntervalSummary], None]
-"""Takes each whole interval, as totals and as what its line says."""
 
 _COMPLETE = 0.99
 """An interval cut short by the end has no line in sysbench."""

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, TextIO
+
+from dbdyno.sysbench.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TextIO
 
 WARNING = 2
 NOTICE = 3

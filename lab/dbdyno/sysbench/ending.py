@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from _thread import allocate_lock, start_new_thread  # threading costs start-up time
+from contextlib import contextmanager, suppress
 
 from dbdyno.sysbench.options.values import Refusal
 from dbdyno.sysbench.request import Request
 from dbdyno.sysbench.target import MYSQL, PGSQL
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType
+    from typing import Any
+
     from dbdyno._engine import Stop
 
 _SIGNALLED = 128
@@ -248,19 +250,24 @@ def stoppable(
     """
     results: list[str] = []
     errors: list[BaseException] = []
+    at_work = allocate_lock()
 
     def body() -> None:
         try:
             results.append(work(stop))
         except BaseException as error:
             errors.append(error)
+        finally:
+            at_work.release()
 
-    thread = threading.Thread(target=body, name="engine", daemon=True)
+    at_work.acquire()
     with _stop_on_signal(stop) as asked:
-        thread.start()
-        while asked.signal_number is None and thread.is_alive():
-            thread.join(_POLL_S)
-        thread.join(None if asked.signal_number is None else end_s_max())
+        start_new_thread(body, ())
+        is_over = False
+        while asked.signal_number is None and not is_over:
+            is_over = at_work.acquire(timeout=_POLL_S)
+        if not is_over:
+            at_work.acquire(timeout=end_s_max())
     result = results[0] if results else None
     return CommandOutcome(result, errors[0] if errors else None, asked.signal_number)
 
@@ -268,9 +275,6 @@ def stoppable(
 @contextmanager
 def _stop_on_signal(stop: Stop) -> Iterator[_Signal]:
     asked = _Signal()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
 
     def ask(number: int, _frame: FrameType | None) -> None:
         asked.signal_number = number
@@ -278,7 +282,9 @@ def _stop_on_signal(stop: Stop) -> Iterator[_Signal]:
         for one in _SIGNALS:
             signal.signal(one, signal.SIG_DFL)
 
-    before = {one: signal.signal(one, ask) for one in _SIGNALS}
+    before: dict[signal.Signals, Any] = {}
+    with suppress(ValueError):  # only Python's main thread may set handlers
+        before = {one: signal.signal(one, ask) for one in _SIGNALS}
     try:
         yield asked
     finally:

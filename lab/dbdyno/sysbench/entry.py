@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dbdyno import _engine
-from dbdyno.sysbench.commands import cleanup, prepare, prewarm, run
 from dbdyno.sysbench.console import ConsoleOutput
 from dbdyno.sysbench.legacy import is_known, name_of_test, original_of
 from dbdyno.sysbench.options import command_line
@@ -26,21 +23,16 @@ from dbdyno.sysbench.options.command_line import (
     workload_help,
 )
 from dbdyno.sysbench.options.output import is_text_asked
-from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.table import COMMANDS, GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Refusal, Values, argument_error, boolean, fatal
 from dbdyno.sysbench.request import General, Request
+from dbdyno.sysbench.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dbdyno.sysbench.script import ScriptFile
 
-Command = Callable[[Request, ConsoleOutput], int]
-COMMANDS: dict[str, Command] = {
-    "prepare": prepare,
-    "prewarm": prewarm,
-    "warmup": prewarm,
-    "run": run,
-    "cleanup": cleanup,
-}
 _PIPE_CLOSED = 141
 
 
@@ -102,15 +94,18 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
     return _execute(command, request, output)
 
 
-def _execute(command: Command, request: Request, output: ConsoleOutput) -> int:
-    if command is run:
-        return prepare(request, output) if request.is_load() else run(request, output)
-    if command is prewarm and not request.has_prewarm():
+def _execute(command: str, request: Request, output: ConsoleOutput) -> int:
+    from dbdyno.sysbench import commands  # noqa: PLC0415 - start-up time of help
+
+    if command == "run" and not request.is_load():
+        return commands.run(request, output)
+    if command == "prewarm" and not request.has_prewarm():
         raise argument_error(f"Unknown command: {PREWARM[request.general.compat]}")
-    if request.is_dry():
+    if command != "run" and request.is_dry():
         _write_notes(["--mysql-dry-run: there is no server and nothing is done"])
         return 0
-    return command(request, output)
+    work = {"prewarm": commands.prewarm, "cleanup": commands.cleanup}
+    return work.get(command, commands.prepare)(request, output)
 
 
 def _general(
@@ -144,8 +139,8 @@ def _script(typed: str | None) -> ScriptFile | None:
     return find_script(typed)
 
 
-def _command(word: str | None, release: str) -> Command | None:
-    """What the word stands for; None for help."""
+def _command(word: str | None, release: str) -> str | None:
+    """The command by its name in 1.0; None for help."""
     if word == "help":
         return None
     if word is None:
@@ -153,7 +148,7 @@ def _command(word: str | None, release: str) -> Command | None:
         raise fatal(f"Command is required. Supported commands: {names}")
     if word not in COMMANDS:
         raise argument_error(f"Unknown command: {word}")
-    return COMMANDS[word]
+    return "prewarm" if word == "warmup" else word
 
 
 def _write_notes(notes: Sequence[str]) -> None:

@@ -6,8 +6,6 @@ The scripts of 0.5 work on tables of their own layout; 0.4's test `oltp` on the 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from dbdyno.sysbench.options.command_line import V1_1
 from dbdyno.sysbench.options.table import (
@@ -21,6 +19,11 @@ from dbdyno.sysbench.options.table import (
     unsupported,
 )
 from dbdyno.sysbench.options.values import Values, fatal, whole
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 LOAD_BY_RUN = LEGACY + "parallel_prepare"
 BULK_INSERT = LEGACY + "bulk_insert"

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
 from dbdyno._engine import Histogram
 from dbdyno.sysbench.options.output import Percentile, decimals
 from dbdyno.sysbench.request import General
 from dbdyno.sysbench.totals import EVENT, Totals, mean_ns
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
 _NS_PER_MS = 1e6
 _LATENCY_WIDTH = 53

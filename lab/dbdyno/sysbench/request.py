@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from dbdyno.sysbench import legacy
 from dbdyno.sysbench.legacy import COMMON, Legacy
@@ -23,6 +21,11 @@ from dbdyno.sysbench.target import (
     postgres_transport,
     transport,
 )
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 _ARRIVALS = ("poisson", "uniform")
 _PLACEMENTS = ("normal", "batch")

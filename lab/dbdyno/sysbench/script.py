@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
 
 from dbdyno import _engine
 from dbdyno.sysbench.commands import CPU, INITIALIZING, ReportHooks, run
@@ -25,8 +23,15 @@ from dbdyno.sysbench.options.command_line import (
     options_help,
 )
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.values import Kind, Option, Values, argument_error, fatal
+from dbdyno.sysbench.options.values import Option, Values, argument_error, fatal
 from dbdyno.sysbench.request import General, Request, distribution
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from dbdyno.sysbench.options.values import Kind
 
 _PREFIXES = ("/usr/local/share/lua/5.1", "/usr/share/lua/5.1")
 _LIBRARIES = ("/usr/local/lib/lua/5.1", "/usr/lib/lua/5.1")
@@ -207,7 +212,7 @@ class _Script:
         except RuntimeError as error:
             raise _refusal(error) from error
         return [
-            Option(one["name"], cast(Kind, one["kind"]), one["default"], one["text"])
+            Option(one["name"], cast("Kind", one["kind"]), one["default"], one["text"])
             for one in declared
         ]
 

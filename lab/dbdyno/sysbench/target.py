@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from dbdyno.sysbench.options.table import unsupported
 from dbdyno.sysbench.options.values import Values, argument_error, boolean, fatal
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 SOCKET_VARIABLE = "MYSQL_UNIX_PORT"
 """Environment variable by which MySQL's client libraries let their default socket be set."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from dbdyno._engine import Histogram
 from dbdyno.sysbench.options.output import Percentile
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
 
 EVENT = "event"
 SERVICE = "event_service"

@@ -8,8 +8,6 @@ sysbench: the global ones before the banner, a workload's own after.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from dbdyno import __version__, _engine
 from dbdyno.sysbench.options.table import (
@@ -25,6 +23,10 @@ from dbdyno.sysbench.options.table import (
     of_test,
 )
 from dbdyno.sysbench.options.values import Option, Values, argument_error, boolean, canonical, fatal
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 TEST_IS_DEPRECATED = (
     "WARNING: the --test option is deprecated. You can pass a script name or path on the command"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from dbdyno.sysbench.options.values import Values, argument_error, fatal
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 TEXT = "text"
 FORMATS = (TEXT, "json", "csv", "hlog")

@@ -7,10 +7,14 @@ script is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, cast
+from dbdyno.sysbench.options.values import Option, Refusal, argument_error, canonical, fatal
+from dbdyno.sysbench.typed import TYPE_CHECKING, cast
 
-from dbdyno.sysbench.options.values import Kind, Option, Refusal, argument_error, canonical, fatal
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Final
+
+    from dbdyno.sysbench.options.values import Kind
 
 LEGACY = "legacy_"
 """Stands before a legacy script's name, because today's tests share some of the names."""
@@ -33,7 +37,7 @@ def _options(rows: str) -> tuple[Option, ...]:
     options = []
     for row in rows.strip().replace("\n    ", " ").splitlines():
         name, kind, default, text = row.split(maxsplit=3)
-        options.append(Option(name, cast(Kind, kind), _WITHOUT_VALUE.get(default, default), text))
+        options.append(Option(name, cast("Kind", kind), _WITHOUT_VALUE.get(default, default), text))
     return tuple(options)
 
 

@@ -7,10 +7,14 @@ bad integer only at the moment of the first read, so ``--threads=1K --help`` sho
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
 
-Kind = Literal["BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE"]
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Literal
+
+    Kind = Literal["BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE"]
 
 _TRUE = frozenset({None, "on", "true", "1"})
 _FALSE = frozenset({"off", "false", "0"})

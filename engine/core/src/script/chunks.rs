@@ -1,24 +1,24 @@
 //! What every state of a script loads, compiled once: sysbench's API, our modules, and the script.
 //!
 //! Each of hundreds of threads has a state of its own, for which some 50 KB of Lua would be parsed again.
-//! Bytecode is read instead; names, lines and locals for messages are in it.
+//! Bytecode is read instead; names, lines and locals for messages are in it. Ours is compiled once in a
+//! process: that takes longer than all else of a short run.
 
 use crate::spec::ScriptSpec;
 use mlua_sys as lua;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::slice;
+use std::sync::LazyLock;
 
-/// sysbench's API, chunk by chunk. Some errors repeat a chunk's name.
+/// sysbench's API, chunk by chunk; the last is what sysbench 1.1 has no more. Some errors repeat a chunk's
+/// name.
 const API: [(&str, &str); 5] = [
     ("=prelude", include_str!("lua/prelude.lua")),
     ("=sysbench", include_str!("lua/sysbench.lua")),
     ("sysbench.cmdline.lua", include_str!("lua/sysbench.cmdline.lua")),
     ("=sysbench.sql", include_str!("lua/sysbench.sql.lua")),
-    (LEGACY, include_str!("lua/legacy.lua")),
+    ("=legacy", include_str!("lua/legacy.lua")),
 ];
-
-/// What sysbench 1.1 has no more.
-const LEGACY: &str = "=legacy";
 
 /// What scripts may `require` without a file.
 const MODULES: [(&str, &str); 6] = [
@@ -41,37 +41,63 @@ pub(super) struct Chunk {
 /// All chunks of a script's states.
 pub(super) struct Chunks {
     /// sysbench's API, in the order in which its parts are run.
-    pub(super) api: Vec<Chunk>,
+    pub(super) api: &'static [Chunk],
     /// What scripts may `require` without a file, by the name that they give.
-    pub(super) modules: Vec<(CString, Chunk)>,
+    pub(super) modules: &'static [(CString, Chunk)],
     pub(super) script: Chunk,
 }
 
 impl Chunks {
     pub(super) fn of(spec: &ScriptSpec) -> Self {
-        let has_legacy = spec.version.starts_with("1.0");
-        let api = API.into_iter().filter(|(name, _)| has_legacy || *name != LEGACY);
-        // SAFETY: a state of our own, in which nothing runs; it is closed below.
-        let raw = unsafe { lua::luaL_newstate() };
-        let chunk = |name: &str, source: &[u8]| {
-            let name = c_string(name);
-            // SAFETY: the state is open, unless there was no memory for it.
-            let code = unsafe { compiled(raw, &name, source) };
-            Chunk { name, code }
-        };
-        let module = |(name, source): (&str, &str)| {
-            (c_string(name), chunk(&format!("={name}.lua"), source.as_bytes()))
-        };
-        let chunks = Self {
-            api: api.map(|(name, source)| chunk(name, source.as_bytes())).collect(),
-            modules: MODULES.into_iter().map(module).collect(),
-            script: chunk(&spec.chunk, &without_program(&spec.source)),
-        };
-        if !raw.is_null() {
-            // SAFETY: the state is open, and nothing refers to it.
-            unsafe { lua::lua_close(raw) };
+        let [of_both @ .., _] = &OURS.api;
+        Self {
+            api: if spec.version.starts_with("1.0") { &OURS.api } else { of_both },
+            modules: &OURS.modules,
+            script: Compiler::new().chunk(&spec.chunk, &without_program(&spec.source)),
         }
-        chunks
+    }
+}
+
+/// The chunks that do not depend on the script.
+struct Ours {
+    api: [Chunk; API.len()],
+    modules: [(CString, Chunk); MODULES.len()],
+}
+
+static OURS: LazyLock<Ours> = LazyLock::new(|| {
+    let compiler = Compiler::new();
+    let module = |(name, source): (&str, &str)| {
+        (c_string(name), compiler.chunk(&format!("={name}.lua"), source.as_bytes()))
+    };
+    Ours {
+        api: API.map(|(name, source)| compiler.chunk(name, source.as_bytes())),
+        modules: MODULES.map(module),
+    }
+});
+
+/// A state of its own, in which nothing runs; null if there was no memory for it.
+struct Compiler(*mut lua::lua_State);
+
+impl Compiler {
+    fn new() -> Self {
+        // SAFETY: a new state, which is closed when this is dropped.
+        Self(unsafe { lua::luaL_newstate() })
+    }
+
+    fn chunk(&self, name: &str, source: &[u8]) -> Chunk {
+        let name = c_string(name);
+        // SAFETY: the state is open, or null.
+        let code = unsafe { compiled(self.0, &name, source) };
+        Chunk { name, code }
+    }
+}
+
+impl Drop for Compiler {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: the state is open, and nothing refers to it.
+            unsafe { lua::lua_close(self.0) };
+        }
     }
 }
 

@@ -111,7 +111,7 @@ impl State {
                 if is_first { 4 } else { 1 }
             })?;
         }
-        self.preload(&common.chunks.modules);
+        self.preload(common.chunks.modules);
         for (name, value) in &spec.globals {
             let name = CString::new(name.as_str()).unwrap_or_default();
             // SAFETY: the state is open, and the value is taken off.

@@ -80,7 +80,7 @@ def test_a_table_that_cannot_be_made_ends_all_loading_threads(server: Server) ->
         "events": {"look": {"statements": ["SELECT 1"]}},
     }
     script = lua(read(json.dumps(whole), "broken.yaml"), "broken.yaml")
-    with pytest.raises(RuntimeError, match="(?i)nonsense"):
+    with pytest.raises(RuntimeError, match=r"(?i)nonsense"):
         does(server, WorkloadPlan(name="broken.yaml", script=script), "prepare", 3)
 
 

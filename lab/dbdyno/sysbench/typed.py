@@ -26,6 +26,7 @@ else:
                 setattr(cls, name, property(itemgetter(place)))
 
         def __new__(cls, *values: object, **named: object) -> NamedTuple:
+            """As positional and named arguments give it; TypeError names the fields if they do not suit."""
             rest = cls._fields[len(values) :]
             if rest:
                 given = {**cls._defaults, **named}

@@ -296,7 +296,7 @@ def test_a_name_with_signs_of_sql_is_quoted():
     odd = "a`b\"c'd\\e"
     for kind, name, text in (
         (EndpointDataset, "`a``b\"c'd\\e`", "'table a`b\"c''d\\\\e'"),
-        (PostgresDataset, "\"a`b\"\"c'd\\e\"", "'table a`b\"c''d\\e'"),
+        (PostgresDataset, '"a`b""c\'d\\e"', "'table a`b\"c''d\\e'"),
     ):
         dataset = kind(Listening(), "d", "abc")
         assert dataset._placed(odd).endswith(f".{name}")

@@ -35,4 +35,4 @@ def test_a_way_that_is_closed_is_a_line_of_its_own(monkeypatch):
     assert ways == (check.Way(1, 2, None, None), check.Way(2, 1, 0.5, 900.0))
     seen = Looked((), ways)
     assert json.loads(render(seen, Output.JSON, Language.EN))["ways"][0]["round_trip_ms"] is None
-    assert "–" in render(seen, Output.PLAIN, Language.EN)
+    assert "—" in render(seen, Output.PLAIN, Language.EN)

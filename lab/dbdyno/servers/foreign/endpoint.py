@@ -409,7 +409,7 @@ class EndpointDataset:
         table = self._placed(MARK)
         columns = "name VARCHAR(80) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
         self._server.ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-        named = {name.replace("\\", "").replace("'", "''"): mark[name] for name in mark}
+        named = {name.replace("\\", self.backslash).replace("'", "''"): mark[name] for name in mark}
         values = ", ".join(f"('{name}', '{value}')" for name, value in named.items())
         try:  # whole or not at all: without it, what scripts made would be somebody else's
             self._server.ask("BEGIN")

@@ -26,7 +26,7 @@ else:
                 setattr(cls, name, property(itemgetter(place)))
 
         def __new__(cls, *values: object, **named: object) -> NamedTuple:
-            """As positional and named arguments give it; TypeError names the fields if they do not suit."""
+            """Of positional and named arguments; TypeError if they do not suit the fields."""
             rest = cls._fields[len(values) :]
             if rest:
                 given = {**cls._defaults, **named}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from dbdyno.sysbench.options.values import Kind
 
 _PREFIXES = ("/usr/local/share/lua/5.1", "/usr/share/lua/5.1")
 _LIBRARIES = ("/usr/local/lib/lua/5.1", "/usr/lib/lua/5.1")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Final
 
+    from dbdyno.sysbench.options.values import Kind
 
 LEGACY = "legacy_"
 """Stands before a legacy script's name, because today's tests share some of the names."""

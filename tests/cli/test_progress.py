@@ -243,10 +243,10 @@ def test_what_takes_long_is_told_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "LOOK_S", 0.01)
-    with progress.told_again(name("working"), Language.EN):
+    with progress.noted(name("working"), Language.EN):
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(progress, "STDERR_EVERY_S", 0.1)
-    with progress.told_again(name("working"), Language.EN):
+    with progress.noted(name("working"), Language.EN):
         time.sleep(1)
     assert capsys.readouterr().err.startswith("  working: for ")

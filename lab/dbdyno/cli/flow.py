@@ -18,7 +18,7 @@ from rich.console import Console
 
 from dbdyno import api
 from dbdyno.cli.plan import in_budget
-from dbdyno.cli.progress import note, told_again, watched
+from dbdyno.cli.progress import note, noted, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, forecast, order, runner
 from dbdyno.experiment.context import Makers
@@ -322,7 +322,7 @@ def _measure(
 def _report(stored: Evidence, options: ReportOptions) -> Judgement:
     """Judges what is stored of a run, writes the report, prints the result."""
     run = api.Run(stored)
-    with told_again(say("judging and writing the report"), options.language):
+    with noted(say("judging and writing the report"), options.language):
         judgement = run.judgement
         if stored.complete and not stored.digest:
             with opened(stored.folder.parent) as store:

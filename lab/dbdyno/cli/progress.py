@@ -297,16 +297,15 @@ def repeated(lines: Lines) -> Iterator[Lines]:
         looking.join()
 
 
-def noted() -> AbstractContextManager[Lines]:
-    """Lines on stderr, the last of them again while nothing is heard for ten seconds."""
-    return repeated(Lines(note, STDERR_EVERY_S, 0))
+def noted(
+    begun: Text | None = None, language: Language = Language.EN
+) -> AbstractContextManager[Lines]:
+    """Lines on stderr, the last of them again while nothing is heard for ten seconds.
 
-
-@contextmanager
-def told_again(text: Text, language: Language) -> Iterator[None]:
-    """Says what is being done on stderr, every ten seconds; nothing of what is done by then."""
-    with repeated(Lines(note, STDERR_EVERY_S, 0, language, text)):
-        yield
+    Args:
+        begun: what is being done already; it is only said again, and not if it is done by then.
+    """
+    return repeated(Lines(note, STDERR_EVERY_S, 0, language, begun))
 
 
 @contextmanager

@@ -282,8 +282,8 @@ class Unsettled(NamedTuple):
         How a rate changes within trials tells nothing of their means, so here too squares add up.
         What was counted stays within the interval: no curve is all that a warm-up may be.
         """
-        middle, half = math.log(low * high) / 2, math.log(high / low) / 2
-        moved = middle + self.best
+        log_low, log_high = math.log(low), math.log(high)  # their product may be too large
+        half, moved = (log_high - log_low) / 2, (log_high + log_low) / 2 + self.best
         down, up = math.hypot(half, self.best - self.low), math.hypot(half, self.high - self.best)
         return min(low, end_of(moved - down)), max(high, end_of(moved + up))
 

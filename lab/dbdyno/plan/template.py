@@ -347,6 +347,7 @@ _EXPLAINABLE: Final = re.compile(r"(?:SELECT|UPDATE|DELETE|WITH)\b[^;]*;?", re.I
 EXAMPLES_MAX: Final = 50
 EXAMPLE_LENGTH_MAX: Final = 4_000
 EXAMPLE_LETTERS: Final = 20
+"""Letters of a made-up text; its length decides nothing."""
 Stated = TypeVar("Stated", int, str)
 
 

@@ -47,7 +47,11 @@ impl Stream {
         let length = self.socket.read(&mut buffer)?;
         let ready = &mut self.ready;
         let decoded = self.link.decode(&buffer[..length], &mut |bytes| Ok(ready.append(bytes)?));
-        decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        decoded.map_err(|error| {
+            // It is out of step: whoever asks again finds it ended, and does not wait.
+            self.socket.socket.shut_down();
+            io::Error::new(io::ErrorKind::InvalidData, error)
+        })?;
         Ok(length)
     }
 }
@@ -123,5 +127,26 @@ impl Write for WatchedSocket {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Timeouts;
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    #[test]
+    fn a_session_that_is_out_of_step_has_ended() {
+        let (here, mut there) = UnixStream::pair().expect("a pair");
+        let clock = Clock::start(&Timeouts::of_login(Duration::from_secs(10)));
+        let mut stream = Stream::new(WatchedSocket { socket: Socket::Unix(here), clock });
+        stream.link.compress();
+        there.write_all(b"\x01\0\0\x09\0\0\0x").expect("a frame of a wrong number");
+        let mut buffer = [0; 8];
+        let error = stream.read(&mut buffer).expect_err("a refusal");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert_eq!(stream.read(&mut buffer).expect("its end"), 0);
     }
 }

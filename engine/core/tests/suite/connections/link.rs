@@ -220,6 +220,17 @@ fn nonsense_is_named_by_the_layer_it_breaks() {
     assert_eq!(error, LinkError::Frames(FrameError::Sequence { expected: 0, found: 9 }));
 }
 
+/// A script may ask on after a ROLLBACK whose failure nobody looked at.
+#[test]
+fn a_session_whose_tls_broke_sends_no_request_any_more() {
+    let (mut client, mut server) = ends(Some(TLS_1_3), false);
+    let answer = server.more(OK).to_vec();
+    assert!(decoded(&mut client, &[7; 40], 40).is_err());
+    let sent = client.request(b"\x01\0\0\0\x0e").to_vec();
+    assert_ne!(decoded(&mut server, &sent, 99), Ok(b"\x01\0\0\0\x0e".to_vec()));
+    assert!(decoded(&mut client, &answer, 99).is_err(), "an answer is none of it");
+}
+
 proptest! {
     #[test]
     fn foreign_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), piece in 1_usize..99) {

@@ -3,6 +3,10 @@
 //! rustls has those of TLS 1.3 and the ones of 1.2 that agree on keys by elliptic curves. MySQL servers
 //! built with OpenSSL 1.0 (5.7, and 8.0 up to 8.0.15 at least) offer no curves; for them two suites
 //! are added that use the older exchange of Diffie and Hellman with the same ciphers.
+//!
+//! rustls ends a session of 1.2 with AES-GCM after 2^24 records, where 1.3 only changes its keys: a connection
+//! that sends 15,000 statements a second lasts 19 minutes. No other client does that, and the number holds
+//! for records of 16 KiB. Ours are hardly ever as long, so suites of 1.2 have no such limit here.
 
 use rustls::crypto::KeyExchangeAlgorithm;
 use rustls::crypto::ring::cipher_suite as ring;
@@ -18,12 +22,12 @@ pub(super) const TABLE: [(&str, &str, SupportedCipherSuite); 11] = [
     (
         "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
         "ECDHE-ECDSA-AES256-GCM-SHA384",
-        ring::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        SupportedCipherSuite::Tls12(&ECDSA_AES_256),
     ),
     (
         "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
         "ECDHE-ECDSA-AES128-GCM-SHA256",
-        ring::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        SupportedCipherSuite::Tls12(&ECDSA_AES_128),
     ),
     (
         "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
@@ -33,12 +37,12 @@ pub(super) const TABLE: [(&str, &str, SupportedCipherSuite); 11] = [
     (
         "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
         "ECDHE-RSA-AES256-GCM-SHA384",
-        ring::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        SupportedCipherSuite::Tls12(&RSA_AES_256),
     ),
     (
         "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
         "ECDHE-RSA-AES128-GCM-SHA256",
-        ring::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        SupportedCipherSuite::Tls12(&RSA_AES_128),
     ),
     (
         "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
@@ -57,6 +61,12 @@ pub(super) const TABLE: [(&str, &str, SupportedCipherSuite); 11] = [
     ),
 ];
 
+static ECDSA_AES_256: Tls12CipherSuite =
+    without_limit(ring::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384);
+static ECDSA_AES_128: Tls12CipherSuite =
+    without_limit(ring::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256);
+static RSA_AES_256: Tls12CipherSuite = without_limit(ring::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384);
+static RSA_AES_128: Tls12CipherSuite = without_limit(ring::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256);
 static DHE_AES_256: Tls12CipherSuite = without_curves(
     ring::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
     CipherSuite::TLS_DHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -66,14 +76,18 @@ static DHE_AES_128: Tls12CipherSuite = without_curves(
     CipherSuite::TLS_DHE_RSA_WITH_AES_128_GCM_SHA256,
 );
 
+/// The same suite without a limit of records.
+const fn without_limit(like: SupportedCipherSuite) -> Tls12CipherSuite {
+    let SupportedCipherSuite::Tls12(like) = like else { panic!("a suite of TLS 1.2") };
+    let common = CipherSuiteCommon { confidentiality_limit: u64::MAX, ..like.common };
+    Tls12CipherSuite { common, ..*like }
+}
+
 /// The same cipher and hash with the other key exchange.
 const fn without_curves(like: SupportedCipherSuite, suite: CipherSuite) -> Tls12CipherSuite {
-    let SupportedCipherSuite::Tls12(like) = like else { panic!("a suite of TLS 1.2") };
-    Tls12CipherSuite {
-        common: CipherSuiteCommon { suite, ..like.common },
-        kx: KeyExchangeAlgorithm::DHE,
-        ..*like
-    }
+    let like = without_limit(like);
+    let common = CipherSuiteCommon { suite, ..like.common };
+    Tls12CipherSuite { common, kx: KeyExchangeAlgorithm::DHE, ..like }
 }
 
 /// The suites of a list of names, parted by colons or commas; all for an empty list.
@@ -143,6 +157,15 @@ mod tests {
             let text = chosen(name).expect_err("no such suite").to_string();
             assert!(text.contains(&format!("found {name:?}")), "{text}");
             assert!(text.contains("TLS_AES_256_GCM_SHA384:TLS_AES_128"), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_session_ends_because_it_has_sent_much() {
+        for (iana, _, suite) in TABLE {
+            if let SupportedCipherSuite::Tls12(suite) = suite {
+                assert_eq!(suite.common.confidentiality_limit, u64::MAX, "{iana}");
+            }
         }
     }
 

@@ -155,6 +155,7 @@ impl Recorder {
     /// An event that was due at `due_ns` and begun at `sent_ns` is complete; `kind` is what its script calls it.
     #[inline]
     pub fn event(&mut self, due_ns: u64, sent_ns: u64, done_ns: u64, kind: Option<&Arc<str>>) {
+        self.advance(done_ns); // a script goes on for a while behind its last answer
         let latency_ns = done_ns.saturating_sub(due_ns);
         self.in_flight -= 1;
         let interval = &mut self.current;
@@ -294,6 +295,19 @@ mod tests {
                 (3, Phase::Drain, 3 * SECOND + 7, 1, (1, 0, 0)),
             ]
         );
+    }
+
+    #[test]
+    fn an_event_counts_where_it_ends_though_nothing_was_answered_there() {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(Timetable::new(SECOND, 2 * SECOND, SECOND), 0, sender);
+        recorder.begun(0);
+        recorder.event(0, 0, 2 * SECOND, None);
+        let _ = recorder.finish(2 * SECOND + 1);
+        let seen: Vec<_> =
+            receiver.iter().map(|(_, i)| (i.slice.phase, i.in_flight, i.events)).collect();
+        let (warm, window) = (Phase::Warmup, Phase::Measured);
+        assert_eq!(seen, [(warm, 1, 0), (window, 1, 0), (window, 0, 1)]);
     }
 
     #[test]

@@ -213,9 +213,8 @@ impl Scanner {
                 let count = words.next_back().and_then(|word| str::from_utf8(word).ok());
                 let changed = count.and_then(|word| word.parse().ok()).unwrap_or(0_u64);
                 self.summary.affected_rows = self.summary.affected_rows.saturating_add(changed);
-                if self.summary.rows == 0 {
-                    self.summary.columns = 0;
-                }
+                let columns = self.summary.columns.max(1);
+                self.summary.columns = if self.summary.rows == 0 { 0 } else { columns };
             }
         }
     }
@@ -306,6 +305,17 @@ mod tests {
             let bytes = reply(&[(b'C', tag.as_bytes()), (b'Z', b"I")]);
             let Ok(Some(Outcome::Done(summary))) = scanned(&bytes, &[]) else { panic!("{tag}") };
             assert_eq!((summary.affected_rows, summary.columns), (affected, 0), "{tag}");
+        }
+    }
+
+    /// `INSERT … RETURNING` and `EXPLAIN`, whose execution does not tell its columns.
+    #[test]
+    fn a_prepared_statement_that_gave_rows_has_columns_whatever_its_tag() {
+        for (tag, affected) in [("INSERT 0 1\0", 1), ("EXPLAIN\0", 0)] {
+            let row = b"\0\x01\0\0\0\x01x";
+            let bytes = reply(&[(b'2', b""), (b'D', row), (b'C', tag.as_bytes()), (b'Z', b"I")]);
+            let Ok(Some(Outcome::Done(summary))) = scanned(&bytes, &[]) else { panic!("{tag}") };
+            assert_eq!((summary.rows, summary.columns, summary.affected_rows), (1, 1, affected));
         }
     }
 

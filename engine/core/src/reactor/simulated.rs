@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// OK as packet number 1, autocommit.
 pub(crate) const OK: &[u8] = super::dry_run::OK;
+/// ERR 1213 as packet number 1: a deadlock.
+pub(crate) const DEADLOCK: &[u8] = b"\x0b\0\0\x01\xff\xbd\x04#40001go";
 pub(crate) const MS: u64 = 1_000_000;
 
 /// What comes of a socket.

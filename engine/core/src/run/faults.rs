@@ -12,7 +12,7 @@ use crate::driver::Driver;
 use crate::error::{CANNOT_CONNECT, CONNECTION_LOST};
 use crate::opening::Opened;
 use crate::random::Random;
-use crate::reactor::simulated::{Coming, MS, OK, Request, Server, Socket, Wire, World};
+use crate::reactor::simulated::{Coming, DEADLOCK, MS, OK, Request, Server, Socket, Wire, World};
 use crate::session::link::Link;
 use crate::test_record::total;
 use crate::worker::{Attempt, Sessions};
@@ -30,8 +30,6 @@ use std::sync::Arc;
 /// Seeds of a quick test; `DBDYNO_SEEDS` asks for more.
 const SEEDS: u64 = 1000;
 
-/// ERR 1213 as packet number 1: a deadlock.
-const DEADLOCK: &[u8] = b"\x0b\0\0\x01\xff\xbd\x04#40001go";
 /// ERR 1064 as packet number 1.
 const SYNTAX: &[u8] = b"\x0b\0\0\x01\xff\x28\x04#42000go";
 /// ERR 4031 as packet number 0: what MySQL 8 says before it closes a session that rested too long.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::random::Random;
 use crate::reactor::simulated::{
-    Coming, MS, OK, Server, Simulated, Socket, Wire, World, answering_after_ms, stalling,
+    Coming, DEADLOCK, MS, OK, Server, Simulated, Socket, Wire, World, answering_after_ms, stalling,
 };
 use crate::test_record::{end_s, histogram, in_phase, largest, total};
 use serde_json::{Value, json};
@@ -101,6 +101,22 @@ fn a_known_service_time_is_the_latency_and_gives_the_throughput() {
         assert_eq!(counts, [200, 200 * 5 * MS]);
         assert_eq!((largest(&record, "latency_ns_max"), record.unfinished), (5 * MS, 0));
         assert_eq!(record.stopped_by, "time");
+    }
+}
+
+#[test]
+fn both_latencies_of_an_event_hold_the_attempts_before_the_last() {
+    let mut is_refused = false;
+    let server: Server = Box::new(move |_| {
+        is_refused = !is_refused;
+        let answer = if is_refused { DEADLOCK } else { OK };
+        vec![(5 * MS, Coming::Bytes(answer.to_vec()))]
+    });
+    let record = simulate(server, &json!({"connections": 1}));
+    assert_eq!((total(&record, "events"), total(&record, "restarts")), (100, 100));
+    for name in ["event", "event_service"] {
+        let latency = histogram(&record, name);
+        assert!(latency.min().abs_diff(10 * MS) < MS / 100, "{name}: {latency:?}");
     }
 }
 

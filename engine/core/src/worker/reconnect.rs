@@ -120,12 +120,15 @@ impl<R: Reactor> Worker<'_, R> {
         if self.is_over() { self.leave(slot) } else { self.retry(slot) }
     }
 
-    /// Retries the event of the connection, with new draws; its latency goes on.
+    /// Retries the event of the connection, with new draws; its latencies go on.
     #[cold]
     fn retry(&mut self, slot: usize) -> Result<(), Failure> {
         self.recorder.restart();
-        let due_ns = self.connections[slot].due_ns;
-        if self.draw(slot, due_ns) {
+        let connection = &self.connections[slot];
+        let (due_ns, sent_ns) = (connection.due_ns, connection.sent_ns);
+        let has_request = self.draw(slot, due_ns);
+        self.connections[slot].sent_ns = sent_ns;
+        if has_request {
             return self.send(slot);
         }
         self.complete(slot);

@@ -20,6 +20,8 @@ const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
     ('Threads_connected', 'Prepared_stmt_count')";
 const OWN_SESSIONS: &str = "SELECT COUNT(*) FROM information_schema.processlist \
     WHERE user = SUBSTRING_INDEX(USER(), '@', 1)";
+/// More connections or statements than any server has.
+const NUMBER_LIMIT: u64 = 1 << 48;
 /// Who has one of these may take one connection more than `max_connections`.
 const EXTRA: [&str; 4] = ["ALL PRIVILEGES ON *.*", "SUPER", "CONNECTION_ADMIN", "CONNECTION ADMIN"];
 
@@ -76,8 +78,7 @@ impl ServerLimits {
         }
         if known.max_user_connections.is_some() {
             let count = rows(session, OWN_SESSIONS)?;
-            known.connected_user =
-                count.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
+            known.connected_user = count.first().and_then(|row| number_of(row.first()?.as_ref()?));
         }
         let grants = rows(session, "SHOW GRANTS")?;
         known.has_extra_connection = grants.iter().flatten().flatten().any(|grant| {
@@ -88,7 +89,7 @@ impl ServerLimits {
     }
 
     fn take(&mut self, name: &str, value: &str) {
-        let number = value.parse().ok();
+        let number = number_of(value);
         match name.to_ascii_lowercase().as_str() {
             // Nought is no limit: to TiDB here, to MySQL below.
             "max_connections" => self.max_connections = number.filter(|&most| most > 0),
@@ -190,7 +191,7 @@ pub fn allow_postgres(
         answer => answer.map_err(|error| error.into_failure("connect", OF_POSTGRES))?,
     };
     session.wait_until(None);
-    let number = |at: usize| told.first()?.get(at)?.as_ref()?.parse::<u64>().ok();
+    let number = |at: usize| number_of(told.first()?.get(at)?.as_ref()?);
     let (Some(most), Some(open), wanted) = (number(0), number(1), demand.connections) else {
         return Ok(());
     };
@@ -206,6 +207,12 @@ pub fn allow_postgres(
         most.saturating_sub(others),
     );
     Err(Failure { sqlstate: "53300".to_owned(), ..Failure::new("limits", told) })
+}
+
+/// A number that a server tells. None for one that no server has: some say the greatest for no limit, and with it
+/// nothing could be added up.
+fn number_of(text: &str) -> Option<u64> {
+    text.parse::<u64>().ok().filter(|&number| number < NUMBER_LIMIT)
 }
 
 /// The rows of an answer; none when the server refuses it.
@@ -310,6 +317,9 @@ mod tests {
         let mut odd = ServerLimits::default();
         odd.take("max_connections", "many");
         odd.take("colour", "7");
+        for name in ["max_connections", "threads_connected", "prepared_stmt_count"] {
+            odd.take(name, &u64::MAX.to_string());
+        }
         assert_eq!(odd, ServerLimits::default());
     }
 

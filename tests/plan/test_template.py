@@ -156,6 +156,40 @@ def test_an_event_has_the_statements_that_it_says() -> None:
     assert sum(one["others"] for one in intervals) == 10 * (3 + 1 + 2)
 
 
+REFUSED = """
+local real, kind_of, kind, ended = pcall, sysbench.event_kind, nil, 0
+function sysbench.event_kind(name)
+  kind = name
+  kind_of(name)
+end
+function pcall(...)
+  local ok, raised = real(...)
+  ended = ended + 1
+  if ok and kind == "often" and ended % 4 > 0 then
+    return false, { errcode = sysbench.error.RESTART_EVENT }
+  end
+  return ok, raised
+end
+"""
+"""Most events of this name end as after a deadlock."""
+
+
+@pytest.mark.parametrize("rest", ["0ms", "1ms"])
+def test_events_that_begin_again_are_counted(rest: str) -> None:
+    """Whether the standard loop runs them or that of templates whose events rest."""
+    events = {
+        "often": {"statements": ["SELECT 1"]},
+        "seldom": {"statements": ["SELECT 2"], "think_time": rest},
+    }
+    made = lua(read(json.dumps({"events": events}), "made.yaml"), "made.yaml")
+    record = dry(made + REFUSED, events=400)
+    assert record["failure"] is None
+    intervals = record["intervals"]
+    assert isinstance(intervals, list)
+    assert sum(one["events"] for one in intervals) == 400
+    assert sum(one["restarts"] for one in intervals) > 150
+
+
 def test_statements_with_query_plans_are_told_with_values_from_the_middle() -> None:
     made = template(
         draw={

@@ -115,15 +115,13 @@ if RESTS then
       local one = event_of()
       sysbench.event_kind(one.name)
       ffi.C.sb_event_start(thread)
-      repeat
-        local ok, raised = pcall(one.run)
-        if not ok then
-          if type(raised) ~= "table" or raised.errcode ~= sysbench.error.RESTART_EVENT then
-            error(raised, 0)
-          end
-          sysbench.hooks.before_restart_event(raised)
+      local ok, raised = pcall(one.run)
+      while not ok do
+        if not sysbench.event_restarts(raised) then
+          return
         end
-      until ok
+        ok, raised = pcall(one.run)
+      end
       ffi.C.sb_event_stop(thread)
       if one.rest_us > 0 then
         ffi.C.usleep(one.rest_us)

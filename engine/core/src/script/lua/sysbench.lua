@@ -175,8 +175,9 @@ local function restarts(raised)
   return type(raised) == "table" and raised.errcode == RESTART_EVENT
 end
 
--- Whether the event that raised this is to begin again; raises it anew if that is not wanted.
-local function begins_again(raised)
+-- dbdyno's own, for a `thread_run`: whether the event that raised this is to begin again; raises it anew if that
+-- is not wanted.
+function sysbench.event_restarts(raised)
   if not restarts(raised) then
     error(raised, 0)
   end
@@ -187,6 +188,8 @@ local function begins_again(raised)
   host.yield()
   return task.goes_on ~= 0
 end
+
+local event_restarts = sysbench.event_restarts
 
 -- One loop without another in it, which LuaJIT would not compile as one.
 local function run_events(thread)
@@ -200,7 +203,7 @@ local function run_events(thread)
       task.completed = 1
       goes_on = more_events()
     else
-      goes_on = begins_again(returned) or more_events()
+      goes_on = event_restarts(returned) or more_events()
     end
   end
 end

@@ -572,8 +572,13 @@ function thread_init()
   end
 end
 
+local begun
+
+-- A transaction that was rolled back is tried again, and no other takes its place.
 function event()
-  run_as(next_kind())
+  begun = begun or next_kind()
+  run_as(begun)
+  begun = nil
 end
 
 -- After a deadlock the transaction is gone; after a lock that was waited for too long it is not.

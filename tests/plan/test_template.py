@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -175,7 +176,7 @@ end
 
 
 @pytest.mark.parametrize("rest", ["0ms", "1ms"])
-def test_events_that_begin_again_are_counted(rest: str) -> None:
+def test_events_that_begin_again_are_counted_and_keep_their_share(rest: str) -> None:
     """Whether the standard loop runs them or that of templates whose events rest."""
     events = {
         "often": {"statements": ["SELECT 1"]},
@@ -187,7 +188,10 @@ def test_events_that_begin_again_are_counted(rest: str) -> None:
     intervals = record["intervals"]
     assert isinstance(intervals, list)
     assert sum(one["events"] for one in intervals) == 400
-    assert sum(one["restarts"] for one in intervals) > 150
+    assert sum(one["restarts"] for one in intervals) > 300
+    blobs = [one["histograms"].get("event_kind_often") for one in intervals]
+    often = sum(_engine.Histogram.decode(b64decode(blob)).count() for blob in blobs if blob)
+    assert 150 < often < 250, "half of the events, however often they begin again"
 
 
 def test_statements_with_query_plans_are_told_with_values_from_the_middle() -> None:

@@ -93,10 +93,14 @@ function thread_init()
   prepare_all()
 end
 
+local begun
+
+-- After an error that is ignored this is called again: the same event begins again, and no other takes its place.
 function event()
-  local one = event_of()
-  sysbench.event_kind(one.name)
-  one.run()
+  begun = begun or event_of()
+  sysbench.event_kind(begun.name)
+  begun.run()
+  begun = nil
 end
 
 function thread_done()

@@ -282,20 +282,21 @@ end
 -- The conditions that hold at any time when no transaction runs. Each query counts what breaks it.
 local CONDITIONS = {
   { "1: W_YTD is the sum of the districts' D_YTD", [[
-    SELECT COUNT(*) FROM (SELECT w_id FROM warehouse JOIN district ON d_w_id = w_id
-    GROUP BY w_id, w_ytd HAVING w_ytd <> SUM(d_ytd)) broken]] },
+    SELECT COUNT(*) FROM (SELECT w_id FROM warehouse LEFT JOIN district ON d_w_id = w_id
+    GROUP BY w_id, w_ytd HAVING w_ytd <> COALESCE(SUM(d_ytd), 0)) broken]] },
   { "2: D_NEXT_O_ID - 1 is the greatest O_ID and NO_O_ID", [[
     SELECT COUNT(*) FROM (SELECT d_w_id, d_id, d_next_o_id - 1 AS told,
     (SELECT MAX(o_id) FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id) AS last_order,
     (SELECT MAX(no_o_id) FROM new_orders WHERE no_w_id = d_w_id AND no_d_id = d_id) AS last_new
-    FROM district) seen WHERE told <> last_order OR told <> COALESCE(last_new, told)]] },
+    FROM district) seen WHERE told <> COALESCE(last_order, 0) OR told <> COALESCE(last_new, told)]] },
   { "3: the new orders of a district have no gap", [[
     SELECT COUNT(*) FROM (SELECT no_w_id FROM new_orders GROUP BY no_w_id, no_d_id
     HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)) broken]] },
   { "4: O_OL_CNT adds up to the number of lines", [[
-    SELECT COUNT(*) FROM (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) AS told FROM orders GROUP BY o_w_id, o_d_id) o
-    JOIN (SELECT ol_w_id, ol_d_id, COUNT(*) AS found FROM order_line GROUP BY ol_w_id, ol_d_id) l
-    ON ol_w_id = o_w_id AND ol_d_id = o_d_id WHERE told <> found]] },
+    SELECT COUNT(*) FROM (SELECT d_w_id, d_id,
+    (SELECT COALESCE(SUM(o_ol_cnt), 0) FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id) AS told,
+    (SELECT COUNT(*) FROM order_line WHERE ol_w_id = d_w_id AND ol_d_id = d_id) AS found
+    FROM district) seen WHERE told <> found]] },
 }
 
 local function check()

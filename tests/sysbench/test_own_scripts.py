@@ -1,0 +1,55 @@
+"""The scripts that come with dbdyno, without a server: what TPC-C's check finds."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+from support.source import ROOT
+from support.sysbench import Shell
+
+CHECKED = f"""
+sysbench.sql.driver = function()
+  local function row(_, sql)
+    print("SQL", (sql:gsub("%s+", " ")))
+    return "0"
+  end
+  return {{ connect = function() return {{ query_row = row }} end }}
+end
+dofile("{ROOT}/workloads/tpcc.lua")
+"""
+"""Prints what the check asks."""
+SOUND = """
+CREATE TABLE warehouse (w_id, w_ytd);
+CREATE TABLE district (d_w_id, d_id, d_ytd, d_next_o_id);
+CREATE TABLE orders (o_w_id, o_d_id, o_id, o_ol_cnt);
+CREATE TABLE new_orders (no_w_id, no_d_id, no_o_id);
+CREATE TABLE order_line (ol_w_id, ol_d_id, ol_o_id);
+INSERT INTO warehouse VALUES (1, 20), (2, 20);
+INSERT INTO district VALUES (1, 1, 10, 3), (1, 2, 10, 3), (2, 1, 10, 3), (2, 2, 10, 3);
+INSERT INTO orders SELECT d_w_id, d_id, 1, 2 FROM district;
+INSERT INTO orders SELECT d_w_id, d_id, 2, 1 FROM district;
+INSERT INTO new_orders SELECT d_w_id, d_id, 2 FROM district;
+INSERT INTO order_line SELECT o_w_id, o_d_id, o_id FROM orders;
+INSERT INTO order_line SELECT o_w_id, o_d_id, o_id FROM orders WHERE o_ol_cnt = 2;
+"""
+
+
+def test_the_check_of_tpcc_finds_what_is_wrong_and_what_is_missing(shell: Shell) -> None:
+    printed = shell("script.lua check", CHECKED).stdout.splitlines()
+    conditions = [line.partition("\t")[2] for line in printed if line.startswith("SQL\t")]
+    for change, places in (
+        ("", [0, 0, 0, 0]),
+        ("UPDATE warehouse SET w_ytd = 21 WHERE w_id = 1", [1, 0, 0, 0]),
+        ("UPDATE new_orders SET no_o_id = 1 WHERE no_w_id = 1", [0, 2, 0, 0]),
+        ("INSERT INTO new_orders VALUES (1, 1, 0)", [0, 0, 1, 0]),
+        ("DELETE FROM new_orders", [0, 0, 0, 0]),
+        ("DELETE FROM order_line WHERE ol_o_id = 1", [0, 0, 0, 4]),
+        ("DELETE FROM order_line WHERE ol_w_id = 2", [0, 0, 0, 2]),
+        ("DELETE FROM orders WHERE o_w_id = 2", [0, 2, 0, 2]),
+        ("DELETE FROM district WHERE d_w_id = 2", [1, 0, 0, 0]),
+    ):
+        with closing(sqlite3.connect(":memory:")) as data:
+            data.executescript(SOUND + change)
+            found = [data.execute(sql).fetchone()[0] for sql in conditions]
+        assert found == places, change

@@ -24,15 +24,16 @@ impl ChunkQueue {
         Self { chunks, tables_begun: AtomicU32::new(0), taken }
     }
 
-    /// The next chunk for a session: its table, counted from 0, and the chunk's number in it.
-    pub(super) fn next(&self, own: &mut CurrentTable) -> Option<(u32, u32)> {
+    /// The next chunk for a session, of the tables below `until`: its table, counted from 0, and the
+    /// chunk's number in it.
+    pub(super) fn next(&self, until: u32, own: &mut CurrentTable) -> Option<(u32, u32)> {
         loop {
             if let Some(table) = *own
                 && let Some(chunk) = self.take(table)
             {
                 return Some((table, chunk));
             }
-            *own = Some(self.unbegun().or_else(|| self.fullest())?);
+            *own = Some(self.unbegun(until).or_else(|| self.fullest(until))?);
         }
     }
 
@@ -41,14 +42,14 @@ impl ChunkQueue {
         (chunk < self.chunks).then_some(chunk)
     }
 
-    fn unbegun(&self) -> Option<u32> {
-        let table = self.tables_begun.fetch_add(1, Ordering::Relaxed);
-        ((table as usize) < self.taken.len()).then_some(table)
+    fn unbegun(&self, until: u32) -> Option<u32> {
+        let next = |table| (table < until).then_some(table + 1);
+        self.tables_begun.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
     }
 
-    fn fullest(&self) -> Option<u32> {
-        let taken = self.taken.iter().map(|taken| taken.load(Ordering::Relaxed));
-        let least = taken.zip(0..).min()?;
+    fn fullest(&self, until: u32) -> Option<u32> {
+        let taken = self.taken.iter().take(until as usize);
+        let least = taken.map(|taken| taken.load(Ordering::Relaxed)).zip(0..).min()?;
         (least.0 < self.chunks).then_some(least.1)
     }
 }
@@ -62,13 +63,14 @@ mod tests {
     fn sessions_keep_to_tables_of_their_own_and_then_help() {
         let chunk_queue = ChunkQueue::new(2, 3);
         let (mut first, mut second): (CurrentTable, CurrentTable) = (None, None);
-        assert_eq!(chunk_queue.next(&mut first), Some((0, 0)));
-        assert_eq!(chunk_queue.next(&mut second), Some((1, 0)));
-        assert_eq!(chunk_queue.next(&mut second), Some((1, 1)));
-        assert_eq!(chunk_queue.next(&mut second), Some((1, 2)));
-        assert_eq!(chunk_queue.next(&mut second), Some((0, 1)));
-        assert_eq!(chunk_queue.next(&mut first), Some((0, 2)));
-        assert_eq!((chunk_queue.next(&mut first), chunk_queue.next(&mut second)), (None, None));
+        assert_eq!(chunk_queue.next(2, &mut first), Some((0, 0)));
+        assert_eq!(chunk_queue.next(2, &mut second), Some((1, 0)));
+        assert_eq!(chunk_queue.next(2, &mut second), Some((1, 1)));
+        assert_eq!(chunk_queue.next(2, &mut second), Some((1, 2)));
+        assert_eq!(chunk_queue.next(2, &mut second), Some((0, 1)));
+        assert_eq!(chunk_queue.next(2, &mut first), Some((0, 2)));
+        assert_eq!(chunk_queue.next(2, &mut first), None);
+        assert_eq!(chunk_queue.next(2, &mut second), None);
     }
 
     #[test]
@@ -77,7 +79,7 @@ mod tests {
             let chunk_queue = ChunkQueue::new(tables, chunks);
             let work = || {
                 let mut own = None;
-                std::iter::from_fn(|| chunk_queue.next(&mut own)).collect::<Vec<_>>()
+                std::iter::from_fn(|| chunk_queue.next(tables, &mut own)).collect::<Vec<_>>()
             };
             let dealt: Vec<(u32, u32)> = std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..sessions).map(|_| scope.spawn(work)).collect();

@@ -1,12 +1,13 @@
 //! Creates, fills and indexes tables with several sessions at once.
 //!
 //! There are three stages. In each, every session takes the next table or chunk until none is left,
-//! and all sessions wait for each other before the next stage.
+//! and all sessions wait for each other before the next stage. One session alone ends each table with
+//! its index before it begins the next one, as sysbench does.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Barrier, Mutex, OnceLock};
+use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
 use super::chunk_queue::{ChunkQueue, CurrentTable};
@@ -44,8 +45,15 @@ struct Load<'a> {
     tables_taken: [AtomicU32; Stage::ALL.len()],
     chunks: ChunkQueue,
     begin: Instant,
-    /// When each stage ended, counted from the begin, s.
-    ended_s: [OnceLock<f64>; Stage::ALL.len()],
+    times: Mutex<StageTimes>,
+}
+
+/// How long each stage took, s.
+#[derive(Default)]
+struct StageTimes {
+    took_s: [f64; Stage::ALL.len()],
+    /// When the last one ended, counted from the begin, s.
+    until_s: f64,
 }
 
 /// Loads as `spec` says; gives the number of rows, and the seconds that each stage took.
@@ -64,7 +72,7 @@ pub(super) fn load(
         tables_taken: Default::default(),
         chunks: ChunkQueue::new(spec.tables, Chunk::count(spec.table_size)),
         begin: Instant::now(),
-        ended_s: Default::default(),
+        times: Mutex::default(),
     };
     let count = load.sessions_count();
     let barrier = Barrier::new(count);
@@ -81,9 +89,8 @@ pub(super) fn load(
             on_progress(LoadProgress { table, rows_done, rows_total, stage });
         });
     });
-    let ended_s = load.ended_s.each_ref().map(|end| end.get().copied().unwrap_or_default());
-    let [create, insert, index] = ended_s;
-    load.finish(rows_done).map(|rows| (rows, [create, insert - create, index - insert]))
+    let took_s = load.times.lock().expect("no session panics with the lock").took_s;
+    load.finish(rows_done).map(|rows| (rows, took_s))
 }
 
 impl Load<'_> {
@@ -96,14 +103,25 @@ impl Load<'_> {
     /// One session from its login to its end.
     fn work(&self, connect: &Connect<'_>, barrier: &Barrier, news: &Sender<Finished>) {
         let mut session = self.open(connect).map_err(|failure| self.fail(failure)).ok();
-        for stage in Stage::ALL {
-            if let Some(session) = &mut session {
-                self.work_on(stage, session, news);
-            }
-            if barrier.wait().is_leader() {
-                self.ended_s[stage as usize].get_or_init(|| self.begin.elapsed().as_secs_f64());
+        let tables = self.spec.tables;
+        let first_round = if self.sessions_count() == 1 { 1 } else { tables };
+        for until in first_round..=tables {
+            for stage in Stage::ALL {
+                if let Some(session) = &mut session {
+                    self.work_on(stage, until, session, news);
+                }
+                if barrier.wait().is_leader() {
+                    self.note_end_of(stage);
+                }
             }
         }
+    }
+
+    fn note_end_of(&self, stage: Stage) {
+        let now_s = self.begin.elapsed().as_secs_f64();
+        let mut times = self.times.lock().expect("no session panics with the lock");
+        times.took_s[stage as usize] += now_s - times.until_s;
+        times.until_s = now_s;
     }
 
     fn open(&self, connect: &Connect<'_>) -> Result<Session, Failure> {
@@ -118,11 +136,12 @@ impl Load<'_> {
         Ok(Session { target, by_file, own: None })
     }
 
-    fn work_on(&self, stage: Stage, session: &mut Session, news: &Sender<Finished>) {
+    /// Does what nobody has begun yet of a stage, on the tables below `until`, counted from 0.
+    fn work_on(&self, stage: Stage, until: u32, session: &mut Session, news: &Sender<Finished>) {
         // The index of a large table takes as long as it takes, and the server says nothing meanwhile.
         let silence = if stage == Stage::Index { None } else { self.spec.silence() };
         session.target.limit_silence(silence);
-        while let Some((table, chunk)) = self.next_task(stage, &mut session.own) {
+        while let Some((table, chunk)) = self.next_task(stage, until, &mut session.own) {
             if self.sessions.is_stopped() {
                 self.fail(Failure::new(stage.name(), "stopped"));
             }
@@ -135,14 +154,16 @@ impl Load<'_> {
         }
     }
 
-    /// The next table, counted from 0, and where there are chunks the next one of it.
-    fn next_task(&self, stage: Stage, own: &mut CurrentTable) -> Option<(u32, u32)> {
+    /// The next of those tables, and where there are chunks the next one of it.
+    fn next_task(&self, stage: Stage, until: u32, own: &mut CurrentTable) -> Option<(u32, u32)> {
         if stage == Stage::Insert {
-            return self.chunks.next(own);
+            return self.chunks.next(until, own);
         }
-        let table = self.tables_taken[stage as usize].fetch_add(1, Ordering::Relaxed);
         let is_wanted = stage == Stage::Create || self.spec.create_secondary;
-        (is_wanted && table < self.spec.tables).then_some((table, 0))
+        let next = |table| (is_wanted && table < until).then_some(table + 1);
+        let taken = &self.tables_taken[stage as usize];
+        let table = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+        Some((table, 0))
     }
 
     fn perform(

@@ -92,3 +92,11 @@ fn stages_follow_each_other_and_progress_counts_up() {
     let text = serde_json::to_string(&LoadProgress { table: 2, ..*last }).unwrap();
     assert_eq!(text, r#"{"table":2,"rows_done":52000,"rows_total":52000,"stage":"index"}"#);
 }
+
+#[test]
+fn one_session_ends_a_table_before_it_begins_the_next() {
+    let (_, told, _) = loaded(&spec(json!({"table_size": 10})));
+    let done: Vec<(u32, Stage)> = told.iter().map(|it| (it.table, it.stage)).collect();
+    let whole = |table| Stage::ALL.map(|stage| (table, stage));
+    assert_eq!(done, [whole(1), whole(2)].concat());
+}

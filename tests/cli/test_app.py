@@ -264,7 +264,7 @@ def test_a_link_to_the_program_is_sysbench_by_its_name(
         check=False,
         env={**os.environ, "PYTHONPATH": lab},
     )
-    message = f"sysbench {version} (using dbdyno " if version else f"dbdyno {__version__} (engine "
+    message = f"sysbench {version}\n" if version else f"dbdyno {__version__} (engine "
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(message)
 

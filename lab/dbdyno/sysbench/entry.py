@@ -17,6 +17,7 @@ from dbdyno.sysbench.options import command_line
 from dbdyno.sysbench.options.command_line import (
     PREWARM,
     CommandLine,
+    banner,
     check_distribution,
     general_help,
     version,
@@ -75,7 +76,7 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
     typed, warnings = command_line.with_current_names(line.typed)
     values = command_line.global_values(typed, command_line.with_defaults_of(GLOBAL_TABLE, release))
     general, output = _general(values, warnings, line.command)
-    output.notice(version(release))
+    output.notice(banner(release))
     command_line.refuse_removed(line.spelled, release)
     test = _test(line, release)
     typed.pop("test", None)

@@ -386,7 +386,12 @@ _SHAPES = {
 }
 
 
-def version(release: str = V1_0) -> str:
+def version(release: str) -> str:
+    """What ``--version`` prints, as sysbench does: its name and number, which scripts compare."""
+    return f"sysbench {RELEASES[release]}\n"
+
+
+def banner(release: str) -> str:
     """The first line of every command; scripts read "sysbench" and the number after it."""
     return f"sysbench {RELEASES[release]} (using dbdyno {__version__})\n"
 

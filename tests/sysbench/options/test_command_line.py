@@ -277,6 +277,20 @@ def test_help_is_shown_whatever_else_is_typed(sysbench):
     assert "  oltp_point_select\n" in shown
 
 
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        ("Compiled-in database drivers:", ["mysql", "pgsql"]),
+        ("Compiled-in tests:", ["cpu"]),
+    ],
+)
+def test_help_names_drivers_and_tests_where_scripts_look_for_them(sysbench, title, names):
+    assert sysbench("--help") == 0
+    section = sysbench.stdout.partition(f"\n{title}\n")[2].partition("\n\n")[0]
+    assert [line.split(" ")[2] for line in section.splitlines()] == names
+    assert "\nCommands implemented by most tests: prepare run cleanup help\n" in sysbench.stdout
+
+
 def test_help_of_a_test_lists_its_options(sysbench):
     assert sysbench("oltp_read_write help") == 0
     assert "\noltp_read_write options:\n  --auto_inc[=on|off] " in sysbench.stdout

@@ -398,18 +398,20 @@ def banner(release: str) -> str:
 
 def general_help() -> str:
     """What ``--help`` shows."""
-    tests = "".join(f"  {name}\n" for name in _engine.workloads())
+    sql_tests = "".join(f"  {name}\n" for name in _engine.workloads())
     return "\n".join(
         [
             "Usage:\n  sysbench [options]... [testname] [command]\n",
-            "Commands implemented by most tests: prepare prewarm run cleanup help\n",
+            "Commands implemented by most tests: prepare run cleanup help\n",
             _section("General options", GENERAL),
             _section("Pseudo-Random Numbers Generator options", RANDOM),
             _section("Log options", LOG),
             _section("General database options", DATABASE),
+            "Compiled-in database drivers:\n  mysql - MySQL driver\n  pgsql - PostgreSQL driver\n",
             _section("mysql options", MYSQL),
             _section("pgsql options", PGSQL),
-            f"Compiled-in tests:\n{tests}",
+            "Compiled-in tests:\n  cpu - CPU performance test\n",
+            f"SQL tests, which have the command prewarm too:\n{sql_tests}",
             "See 'sysbench <testname> help' for a list of options for each test.\n",
         ]
     )

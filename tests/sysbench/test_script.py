@@ -209,6 +209,16 @@ def test_a_script_comes_from_the_standard_input(shell: Shell) -> None:
     assert shell("-", stdin="error('no')").returncode == 1
 
 
+def test_warnings_stand_before_what_a_script_prints(shell: Shell) -> None:
+    script = "function event() print(thread_id, test) end"
+    ended = shell("--verbosity=0 --max-requests=1 --test=script.lua run", script)
+    assert ended.stdout.splitlines() == [
+        "WARNING: --max-requests is deprecated, use --events instead",
+        "0\tscript.lua",
+    ]
+    assert ended.stderr.startswith("WARNING: the --test option is deprecated.")
+
+
 def test_modules_are_found_beside_the_script(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "mine.lua").write_text("function event() print('mine') end")
     assert shell("mine --verbosity=0 --events=1 run").stdout == "mine\n"

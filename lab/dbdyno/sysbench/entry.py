@@ -117,6 +117,7 @@ def _general(
     is_text = general.output.is_text() or command != "run"
     stream = sys.stdout if is_text else sys.stderr
     stream.writelines(f"WARNING: {text}\n" for text in warnings)
+    stream.flush()  # a script prints past this buffer
     return general, ConsoleOutput(general.verbosity, is_text=is_text)
 
 

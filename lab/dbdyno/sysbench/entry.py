@@ -87,7 +87,7 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
     own_values = command_line.workload_values(line, test, typed)
     command = _command(line.command, release)
     if command is None:
-        sys.stdout.write(workload_help(test))
+        sys.stdout.write(workload_help(test, line.test or test))
         return 0
     request = Request(test, general, values, own_values)
     gaussian = check_distribution(values, release)

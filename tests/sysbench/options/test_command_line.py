@@ -296,11 +296,13 @@ def test_help_of_a_test_lists_its_options(sysbench):
     assert "\noltp_read_write options:\n  --auto_inc[=on|off] " in sysbench.stdout
     assert "  --table_size=N                rows of a table [10000]\n" in sysbench.stdout
     assert sysbench("--test=tests/db/oltp.lua help") == 0
-    assert "legacy_oltp options:\n  --init-rng" in sysbench.stdout
+    assert "\noltp.lua options:\n  --init-rng" in sysbench.stdout
+    assert sysbench("/usr/share/sysbench/oltp_read_write.lua help") == 0
+    assert "\noltp_read_write.lua options:\n  --auto_inc[=on|off] " in sysbench.stdout
 
 
 def test_help_of_a_random_select_lists_its_own_option_in_its_place():
-    shown = workload_help("select_random_points")
+    shown = workload_help("select_random_points", "select_random_points")
     assert (
         "\n  --random_points=N             values of k in the list [10]\n  --range_selects" in shown
     )

@@ -417,9 +417,9 @@ def general_help() -> str:
     )
 
 
-def workload_help(name: str) -> str:
-    """What ``<testname> help`` shows."""
-    return options_help(name, of_test(name))
+def workload_help(test: str, typed: str) -> str:
+    """What ``<testname> help`` shows: the options of a test under the name as it was typed."""
+    return options_help(typed.rpartition("/")[2], of_test(test))
 
 
 def options_help(name: str, options: Sequence[Option]) -> str:

@@ -86,6 +86,9 @@ TRIED = {
         "on socket '/nix', aborting...\nFATAL: error 2002: no such file\n"
         "FATAL: `sysbench.cmdline.call_command' function failed: connection creation failed\n"
     ),
+    ("--mysql-socket=/nix cleanup", "connect", "no such file"): (
+        "FATAL: `cleanup' function failed: connection creation failed\n"
+    ),
     ("--mysql-host=127.0.0.1 run", "connect", "connection refused"): (
         "FATAL: error 2003: connection refused\n"
     ),

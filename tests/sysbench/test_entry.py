@@ -43,7 +43,6 @@ FATAL = {
         "Command is required. Supported commands: prepare, prewarm, run, cleanup, help"
     ),
     "oltp_read_write --db-ps-mode=zip run": "Invalid value for db-ps-mode: zip",
-    "oltp_read_write --db-driver=oracle run": "invalid database driver name: 'oracle'",
     "oltp_read_write --mysql-host=h --mysql-port=0 run": (
         "Invalid value for --mysql-port: '0'. It must be from 1 to 65535."
     ),
@@ -70,6 +69,24 @@ def test_argument_errors_go_to_stderr_and_fatal_ones_to_stdout(sysbench, engine,
     if line in FATAL:
         assert sysbench.stdout.splitlines()[-1] == f"FATAL: {FATAL[line]}"
     assert engine.specs == []
+
+
+@pytest.mark.parametrize(
+    ("command", "function"),
+    [
+        ("run", "`thread_init'"),
+        ("prepare", "`sysbench.cmdline.call_command'"),
+        ("cleanup", "`cleanup'"),
+    ],
+)
+def test_an_unknown_driver_is_told_by_what_asks_for_it(sysbench, engine, command, function):
+    assert sysbench(f"oltp_read_write --db-driver=oracle {command}") == 1
+    told = [line for line in sysbench.stdout.splitlines() if line.startswith("FATAL: ")]
+    assert told[:2] == [
+        "FATAL: invalid database driver name: 'oracle'",
+        f"FATAL: {function} function failed: oltp_common.lua: failed to initialize the DB driver",
+    ]
+    assert (engine.specs, sysbench.stderr) == ([], "")
 
 
 def test_a_wrong_verbosity_is_refused_on_stdout(sysbench):

@@ -15,18 +15,20 @@ from contextlib import nullcontext
 from dbdyno import _engine
 from dbdyno.sysbench.console import ConsoleOutput, ProgressBar
 from dbdyno.sysbench.ending import (
+    CLEANUP,
     COMMAND,
     END_S_MAX,
     THREAD_INIT,
     CommandOutcome,
     SysbenchRun,
     failure_of,
+    not_ready,
     result,
     run_failure_lines,
     status,
     stoppable,
 )
-from dbdyno.sysbench.options.values import fatal
+from dbdyno.sysbench.options.values import Refusal, fatal
 from dbdyno.sysbench.report import (
     Ending,
     IntervalSummary,
@@ -399,7 +401,7 @@ def prepare(request: Request, output: ConsoleOutput) -> int:
 
     text = json.dumps(spec)
     with ProgressBar() as bar:
-        return _finish(lambda stop: _engine.prepare(text, on_progress, stop), request)
+        return _finish(lambda stop: _engine.prepare(text, on_progress, stop), request, COMMAND)
 
 
 def prewarm(request: Request, output: ConsoleOutput) -> int:
@@ -411,7 +413,7 @@ def prewarm(request: Request, output: ConsoleOutput) -> int:
         output.step(line.format(table=_table_name(spec, json.loads(text)["table"])))
 
     text = json.dumps(spec)
-    return _finish(lambda stop: _engine.prewarm(text, on_progress, stop), request)
+    return _finish(lambda stop: _engine.prewarm(text, on_progress, stop), request, COMMAND)
 
 
 def cleanup(request: Request, output: ConsoleOutput) -> int:
@@ -421,14 +423,26 @@ def cleanup(request: Request, output: ConsoleOutput) -> int:
     first = spec.get("first_table", 1)
     for table in range(first, first + spec["tables"]):
         output.step(f"Dropping table '{_table_name(spec, table)}'...")
-    return _finish(lambda stop: _engine.cleanup(text, stop), request)
+    return _finish(lambda stop: _engine.cleanup(text, stop), request, CLEANUP)
 
 
-def _finish(work: Callable[[_engine.Stop], str], request: Request) -> int:
-    """Does the work and returns its exit status; Refusal if it failed."""
+def _finish(work: Callable[[_engine.Stop], str], request: Request, function: str) -> int:
+    """Does the work and returns its exit status; Refusal that names `function` if it failed."""
     outcome = stoppable(work, _engine.Stop())
-    result(outcome, request, COMMAND)
+    result(outcome, request, function)
     return status(outcome)
+
+
+def check_driver(request: Request, command: str) -> None:
+    """Refuses a database driver that there is not, in the words of the tests that ask for it."""
+    try:
+        request.driver()
+    except Refusal as refusal:
+        function = {"run": THREAD_INIT, "cleanup": CLEANUP}.get(command, COMMAND)
+        lines = [f"FATAL: {function}: oltp_common.lua: failed to initialize the DB driver"]
+        if function == THREAD_INIT:
+            lines.append(f"FATAL: {not_ready(request.general.compat)}")
+        raise Refusal(*refusal.lines, *lines) from refusal
 
 
 def _table_name(spec: dict[str, Any], table: int) -> str:

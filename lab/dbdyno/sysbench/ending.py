@@ -82,6 +82,7 @@ _THREADS = {"1.0": "Thread", "1.1": "Threads"}
 
 THREAD_INIT = "`thread_init' function failed"
 COMMAND = "`sysbench.cmdline.call_command' function failed"
+CLEANUP = "`cleanup' function failed"
 
 
 def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def start_failure_lines(
     Args:
         failure: {"code", "sqlstate", "message", "server_message", "statement", "stage"}.
         where: the server's address as in messages.
-        function: what sysbench says failed, `THREAD_INIT` or `COMMAND`.
+        function: what sysbench says failed, `THREAD_INIT`, `COMMAND` or `CLEANUP`.
         compat: the version of sysbench whose words are used, "1.0" or "1.1".
         driver: the one whose client library's words are used.
     """
@@ -119,8 +120,7 @@ def start_failure_lines(
     if stage in ("spec", "limits"):
         return message.splitlines()
     if stage == "script":
-        ready = f"{_THREADS[compat]} initialization failed!"
-        return [message, *([ready] if "`thread_init'" in message else [])]
+        return [message, *([not_ready(compat)] if "`thread_init'" in message else [])]
     if driver == PGSQL:
         lines = _start_failure_of_postgres(failure, function)
     elif stage == "connect":
@@ -138,8 +138,13 @@ def start_failure_lines(
     else:
         lines = [_returned("mysql_drv_query()", failure), f"{function}: {_sql_error(failure)}"]
     if function == THREAD_INIT:
-        lines.append(f"{_THREADS[compat]} initialization failed!")
+        lines.append(not_ready(compat))
     return [*lines, *_hints(failure)]
+
+
+def not_ready(compat: str) -> str:
+    """The last line about a run whose connections were not made."""
+    return f"{_THREADS[compat]} initialization failed!"
 
 
 def _start_failure_of_postgres(failure: Mapping[str, Any], function: str) -> list[str]:

@@ -98,6 +98,7 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
 def _execute(command: str, request: Request, output: ConsoleOutput) -> int:
     from dbdyno.sysbench import commands  # noqa: PLC0415 - start-up time of help
 
+    commands.check_driver(request, command)
     if command == "run" and not request.is_load():
         return commands.run(request, output)
     if command == "prewarm" and not request.has_prewarm():

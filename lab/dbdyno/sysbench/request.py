@@ -200,7 +200,8 @@ def _forced_shutdown_s(values: Values, time_s: int) -> float | None:
 def _at_least(values: Values, name: str, least: int) -> int:
     number = values.integer(name)
     if number < least:
-        raise fatal(f"Invalid value for --{name}: {number}. It must be {least} or more.")
+        # sysbench's line, with the blank one that follows it.
+        raise Refusal(f"FATAL: Invalid value for --{name}: {number}.", "")
     return number
 
 

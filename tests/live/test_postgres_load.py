@@ -216,6 +216,26 @@ def test_tpcc_and_ycsb_run_and_keep_their_rows_through_conflicts(
         ran("dbdyno", server, *typed, "cleanup")
 
 
+REFUSED = """
+function event()
+  local con = sysbench.sql.driver():connect()
+  print(select(2, pcall(con.prepare, con, "SELECT * FROM nowhere")))
+end
+"""
+
+
+def test_a_statement_that_cannot_be_prepared_is_told_as_libpq_does(
+    server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "refused.lua").write_text(REFUSED)
+    line = (str(tmp_path / "refused.lua"), "--verbosity=1", "--events=1", "run")
+    assert ran("dbdyno", server, *line).splitlines() == [
+        'FATAL: PQprepare() failed: ERROR:  relation "nowhere" does not exist',
+        "",
+        "SQL API error",
+    ]
+
+
 CERTIFICATES = {
     "rsa": ("-newkey", "rsa:2048", "-sha256"),
     "ec": ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp384r1", "-sha384"),

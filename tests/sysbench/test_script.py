@@ -409,6 +409,21 @@ def test_a_server_that_is_not_there_is_told_as_sysbench_does(shell: Shell) -> No
     ]
 
 
+def test_a_host_without_an_address_is_told_in_the_words_of_each_library(shell: Shell) -> None:
+    hosts = "--mysql-host=a..b --pgsql-host=a..b --pgsql-sslmode=disable"
+    line = f"script.lua {hosts} --verbosity=0 run"
+    mysql = shell(line, DATABASE).stdout.splitlines()
+    assert mysql[1] == "FATAL: error 2005: Unknown MySQL server host 'a..b' (0)", mysql
+    told, *more = shell(f"--db-driver=pgsql {line}").stdout.splitlines()
+    words = 'could not translate host name "a..b" to address: '
+    assert told.startswith(f"FATAL: Connection to database failed: {words}"), told
+    assert more == [
+        "",
+        "FATAL: `thread_init' function failed: script.lua:3: connection creation failed",
+        "FATAL: Thread initialization failed!",
+    ]
+
+
 def test_a_script_that_leaks_ends_with_an_error(shell: Shell) -> None:
     script = "function event() t = t or {}; t[#t + 1] = string.rep('x', 1e7) .. #t end"
     ended = shell("script.lua --time=60 --verbosity=0 run", script)

@@ -26,7 +26,7 @@ use std::time::Duration;
 /// The refusal of a statement that the server cannot prepare: it then travels as text.
 const NOT_PREPARABLE: u16 = 1295;
 /// What MySQL's own client library calls a host whose name leads nowhere, and how the system's look-up says
-/// so.
+/// so. PostgreSQL's has words of its own, which end with their line.
 const UNKNOWN_HOST: u16 = 2005;
 const NO_SUCH_NAME: &str = "failed to lookup address information";
 /// Delay between two attempts to reconnect.
@@ -160,6 +160,12 @@ fn tell_unreachable(host: &Caller, endpoint: &Endpoint, failure: &Failure) {
         (None, Endpoint::Unix { .. }) => (CANNOT_CONNECT - 1, failure.message.clone()),
     };
     if host.connections.database.spec.driver == Driver::Pgsql {
+        let words = match (endpoint, failure.message.split_once(NO_SUCH_NAME)) {
+            (Endpoint::Tcp { host, .. }, Some((_, why))) => {
+                format!("could not translate host name \"{host}\" to address{why}\n")
+            }
+            _ => words,
+        };
         host.log.line(0, &format!("Connection to database failed: {words}"));
         return;
     }

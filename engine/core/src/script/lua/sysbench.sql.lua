@@ -281,7 +281,9 @@ function Connection.prepare(connection, sql)
   if task.failed ~= 0 then
     local why = ffi.string(connection.sql_errmsg)
     if host.driver == "pgsql" then
-      log(FATAL, "PQprepare() failed: " .. why)
+      -- The words of libpq, which end with their line; the server's have no number.
+      local severity = connection.sql_errno == 0 and "ERROR:  " or ""
+      log(FATAL, "PQprepare() failed: " .. severity .. why .. "\n")
     else
       log(FATAL, "mysql_stmt_prepare() failed")
       log(FATAL, string.format('MySQL error: %d "%s"', connection.sql_errno, why))

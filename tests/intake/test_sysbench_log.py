@@ -26,14 +26,7 @@ def test_a_log_of_1_0_is_read_to_its_last_number():
         "95": "45.79",
         "sum": "31967.82",
     }
-    first, second = run.intervals
-    assert (first.at_s, first.tps, first.qps, first.writes) == (
-        1.0,
-        "512.33",
-        "10310.21",
-        "2061.03",
-    )
-    assert (first.latency_ms, second.errors_per_s) == ({"95": "44.98"}, "1.00")
+    assert run.intervals == [(1.0, "512.33"), (2.0, "498.01")]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +45,9 @@ def test_older_reports_have_their_queries_in_two_lines(text, version, tps, qps, 
 
 def test_the_interval_line_of_0_5_and_of_a_fork():
     (old,) = runs_in(V05, "old.log")
-    (line,) = old.intervals
-    assert (line.at_s, line.tps, line.reads, line.writes) == (10.0, "125.30", "1757.00", "501.90")
-    assert line.latency_ms == {"95": "77.24"}
+    assert old.intervals == [(10.0, "125.30")]
     (run,) = runs_in(f"Number of threads: 2\n{FORK}\n", "fork.log")
-    assert run.intervals[0].latency_ms == {"99": "24.83", "99.9": "28.67"}
+    assert run.intervals == [(3.0, "9.00")]
     assert not run.has_report
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from dbdyno.errors import UsageError
 
@@ -20,12 +20,11 @@ WHOLE: Final = r"(\d{1,12})"
 """Longer ones were not measured, and would not fit into what is computed of them."""
 VERSION: Final = re.compile(r"\bsysbench (\d+\.\d+(?:\.\d+)?(?:-\w+)?)")
 THREADS: Final = re.compile(rf"^Number of threads: {WHOLE}\s*$")
-RATE: Final = re.compile(rf"^Target transaction rate: {NUMBER}/sec")
 INTERVAL: Final = re.compile(rf"^\[\s*{NUMBER}s\s*\] th(?:ds|reads): {WHOLE},? (.*)$")
 BEGUN_INTERVAL: Final = re.compile(r"^\[\s*\d+(?:\.\d+)?s\s*\] th(?:ds|reads)")
 PART: Final = re.compile(
     r"(tps|qps|eps|reads|writes|response time|lat|err/s|errors|reconn/s|reconnects)"
-    r"\s*(\([^)]*\))?:\s*([0-9./]+(?:ms)?)\s*(\([^)]*\))?"
+    r"\s*(?:\([^)]*\))?:\s*([0-9./]+(?:ms)?)\s*(?:\([^)]*\))?"
 )
 COUNTED: Final = re.compile(rf"^ +([a-z/][a-z/ ]*): +{WHOLE} +\({NUMBER} per sec\.\)\s*$")
 COUNT: Final = re.compile(rf"^ +(read|write|other|total): +{WHOLE}\s*$")
@@ -42,25 +41,15 @@ ENDED: Final = re.compile(r"^Threads fairness:")
 FATAL: Final = re.compile(r"^FATAL: (.*)$|^ALERT: (.*)$")
 
 
-@dataclass(frozen=True)
-class LoggedInterval:
+class LoggedInterval(NamedTuple):
     """One line of rates.
 
     Attributes:
-        latency_ms: by percentile, as the line names them: {"95": 12.3}.
         tps: transactions, or events where no database was asked, a second.
     """
 
     at_s: float
-    threads: int
     tps: str
-    qps: str = ""
-    reads: str = ""
-    writes: str = ""
-    others: str = ""
-    latency_ms: dict[str, str] = field(default_factory=dict)
-    errors_per_s: str = ""
-    reconnects_per_s: str = ""
 
 
 @dataclass
@@ -81,10 +70,8 @@ class LoggedRun:
     threads: int
     version: str = ""
     last_line: int = 0
-    rate_per_s: str = ""
     intervals: list[LoggedInterval] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
-    counted: dict[str, int] = field(default_factory=dict)
     per_s: dict[str, str] = field(default_factory=dict)
     seconds: str = ""
     events: int | None = None
@@ -163,43 +150,16 @@ def _take(run: LoggedRun, line: str, number: int, source: str) -> bool:
 
 
 def _interval(found: re.Match[str]) -> LoggedInterval | None:
-    at_s, threads, rest = float(found[1]), int(found[2]), found[3]
-    told = {name: (before, value, after) for name, before, value, after in PART.findall(rest)}
+    told: dict[str, str] = dict(PART.findall(found[3]))
     rate = told.get("tps") or told.get("eps")
-    numbers = [
-        part for _, value, _ in told.values() for part in value.removesuffix("ms").split("/")
-    ]
+    numbers = [part for value in told.values() for part in value.removesuffix("ms").split("/")]
     if rate is None or not all(re.fullmatch(NUMBER, one) for one in numbers):
         return None
-    _, qps, split = told.get("qps", ("", "", ""))
-    reads = writes = others = ""
-    if (parts := re.search(r"([0-9.]+)/([0-9.]+)/([0-9.]+)", split)) is not None:
-        reads, writes, others = parts.groups()
-    return LoggedInterval(
-        at_s=at_s,
-        threads=threads,
-        tps=rate[1],
-        qps=qps,
-        reads=reads or told.get("reads", ("", "", ""))[1],
-        writes=writes or told.get("writes", ("", "", ""))[1],
-        others=others,
-        latency_ms=_latencies(told),
-        errors_per_s=told.get("err/s", told.get("errors", ("", "", "")))[1],
-        reconnects_per_s=told.get("reconn/s", told.get("reconnects", ("", "", "")))[1],
-    )
+    return LoggedInterval(float(found[1]), rate)
 
 
-def _latencies(told: dict[str, tuple[str, str, str]]) -> dict[str, str]:
-    """`lat (ms,95%): 4.5`, `lat (ms,99%,99%,99.9%): 1/2/3`, `response time: 4.5ms (95%)`."""
-    before, value, after = told.get("lat") or told.get("response time") or ("", "", "")
-    names = re.findall(r"([\d.]+)%", before or after)
-    values = value.removesuffix("ms").split("/")
-    return dict(zip(names, values, strict=False)) if len(names) == len(values) else {}
-
-
-def _counted(run: LoggedRun, match: re.Match[str]) -> None:
-    name = match[1].strip()
-    run.counted[name], run.per_s[name] = int(match[2]), match[3]
+def _per_s(run: LoggedRun, match: re.Match[str]) -> None:
+    run.per_s[match[1].strip()] = match[3]
 
 
 def _latency(run: LoggedRun, match: re.Match[str]) -> None:
@@ -223,10 +183,6 @@ def _joined(run: LoggedRun, match: re.Match[str]) -> None:
     run.latency_ms.update(zip(names, match[2].split("/"), strict=False))
 
 
-def _rate(run: LoggedRun, match: re.Match[str]) -> None:
-    run.rate_per_s = match[1]
-
-
 def _seconds(run: LoggedRun, match: re.Match[str]) -> None:
     run.seconds = match[1]
 
@@ -248,14 +204,13 @@ def _fatal(run: LoggedRun, match: re.Match[str]) -> None:
 
 
 _TAKERS: Final[tuple[tuple[re.Pattern[str], Callable[[LoggedRun, re.Match[str]], None]], ...]] = (
-    (COUNTED, _counted),
+    (COUNTED, _per_s),
     (COUNT, _count),
     (SECONDS, _seconds),
     (EVENTS, _events),
     (PERCENTILE, _percentile),
     (LATENCY, _latency),
     (JOINED, _joined),
-    (RATE, _rate),
     (BUCKET, _bucket),
     (FATAL, _fatal),
 )

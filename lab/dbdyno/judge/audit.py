@@ -237,7 +237,7 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
         if measurement.failure is None:
             complete.add(measurement.trial.key)
         void = any(finding.level is Level.VOID for finding in found)
-        if first and not void and not any(_voids(finding, measurement) for finding in of_run):
+        if first and not void and not any(one.voids(measurement.trial) for one in of_run):
             usable.append(measurement)
     unsteady = not_yet_steady(usable)
     of_cells = [
@@ -265,13 +265,3 @@ def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
     checks = (c for c in TRIAL_CHECKS if measurement.events or c not in PER_EVENT)
     found = (check(measurement, plan) for check in checks)
     return [finding for finding in found if finding is not None]
-
-
-def _voids(finding: Finding, measurement: Measurement) -> bool:
-    """Whether a finding on the run takes this trial away: by its key, or as one of many."""
-    trial = measurement.trial
-    if finding.level is not Level.VOID:
-        return False
-    if finding.trial is not None:
-        return finding.trial == trial.key
-    return finding.concerns(trial.cell, trial.system)

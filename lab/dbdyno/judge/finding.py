@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Self
 
 from dbdyno.language.words import Label, Said, Text, clauses, say
-from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.measurement import Cell, Measurement, Trial
 from dbdyno.measurement.parts import Noun
 
 
@@ -72,6 +72,14 @@ class Finding(Noun):
     def concerns(self, cell: Cell, *systems: str) -> bool:
         """Whether this touches that cell of one of those systems."""
         return self.cell in (None, cell) and (self.system is None or self.system in systems)
+
+    def voids(self, trial: Trial) -> bool:
+        """Whether this takes that trial away: by its key, or as one of many."""
+        if self.level is not Level.VOID:
+            return False
+        if self.trial is not None:
+            return self.trial == trial.key
+        return self.concerns(trial.cell, trial.system)
 
 
 def on_trial(

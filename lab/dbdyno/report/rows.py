@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final
 
 from dbdyno.judge.controls import split_controls
-from dbdyno.judge.finding import Finding, Level, check_name
+from dbdyno.judge.finding import Finding, check_name
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, count, listed, name, say
@@ -99,19 +99,11 @@ def _attempt(measurement: Measurement, findings: Sequence[Finding], seen: bool) 
         return Attempt(measurement, state, name(measurement.failure))
     if seen:
         return Attempt(measurement, State.REPEATED, say("the trial was complete before"))
-    checks = [check_name(f.check) for f in findings if _takes_away(f, measurement)]
+    others = [f for f in findings if f.check not in CHECKS_OF_ATTEMPTS]
+    checks = [check_name(f.check) for f in others if f.voids(measurement.trial)]
     if checks:
         return Attempt(measurement, State.VOID, listed(dict.fromkeys(checks)))
     return Attempt(measurement, State.SOUND)
-
-
-def _takes_away(finding: Finding, measurement: Measurement) -> bool:
-    if finding.level is not Level.VOID or finding.check in CHECKS_OF_ATTEMPTS:
-        return False
-    trial = measurement.trial
-    if finding.trial is not None:
-        return finding.trial == trial.key
-    return finding.concerns(trial.cell, trial.system)
 
 
 def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:

@@ -199,8 +199,7 @@ class Sound:
         """The counted part of the window, its event histograms added up into one.
 
         Adding counts is exact, so every metric reads the same; it is done once here because each
-        metric and each merged value would otherwise decode every second's histogram again. Made
-        anew from its fields, as a model_copy would keep the old intervals in `measured`'s cache.
+        metric and each merged value would otherwise decode every second's histogram again.
         """
         cut_s = self.steadiness.found.cut_s if self.steadiness else 0
         late = without_head(self._measurement, cut_s)
@@ -211,8 +210,7 @@ class Sound:
             blobs = whole if interval.phase is Phase.MEASURED else {}
             whole = {} if blobs else whole
             intervals.append(interval.model_copy(update={"histograms": blobs}))
-        fields = {name: getattr(late, name) for name in Measurement.model_fields}
-        return Measurement.model_construct(**{**fields, "intervals": tuple(intervals)})
+        return late.model_copy(update={"intervals": tuple(intervals)})
 
 
 @dataclass(frozen=True)

@@ -250,13 +250,12 @@ def without_head(measurement: Measurement, cut_s: int) -> Measurement:
     kept = [one for one in intervals if one.phase is Phase.MEASURED]
     if not kept:  # one that ended before the cut has nothing else to show
         return measurement
-    fields = {name: getattr(measurement, name) for name in Measurement.model_fields}
     changed = {
         "intervals": tuple(intervals),
         "warmup_s": kept[0].start_s,
         "window_s": kept[-1].end_s - kept[0].start_s,
     }
-    return Measurement.model_construct(**{**fields, **changed})
+    return measurement.model_copy(update=changed)
 
 
 def later_cut(cell: Cell, steadiness: Steadiness) -> Finding | None:

@@ -41,19 +41,19 @@ def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterato
     A difference which the plan itself asks for is a note: it is what the experiment is about.
     """
     for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
-        of_setting = [m for m in measurements if m.trial.cell.setting == setting]
         for baseline, system in system_pairs(plan):
-            wanted, found = _effective(of_setting, baseline), _effective(of_setting, system)
-            unequal = [key for key in EQUAL_SETTINGS if _differ(key, wanted, found)]
+            wanted, found = (_effective(measurements, setting, one) for one in (baseline, system))
+            unequal = {key for key in wanted.keys() & found.keys() if wanted[key] != found[key]}
             asked = _asked(plan, baseline, system)
-            by_accident = _differences({baseline: wanted, system: found}, set(unequal) - asked)
-            on_purpose = _differences({baseline: wanted, system: found}, set(unequal) & asked)
-            if by_accident:
-                advice = say("set them equal in the plan, or the systems do not do the same work")
-                yield _finding(Level.DOUBTFUL, system, by_accident, advice)
-            if on_purpose:
-                advice = say("the plan asks for it; say so beside the numbers")
-                yield _finding(Level.NOTE, system, on_purpose, advice)
+            for level, keys in ((Level.DOUBTFUL, unequal - asked), (Level.NOTE, unequal & asked)):
+                if keys:
+                    yield Finding(
+                        check="unequal-settings",
+                        level=level,
+                        evidence=_differences({baseline: wanted, system: found}, keys),
+                        advice=_advice(level),
+                        system=system,
+                    )
 
 
 def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -80,12 +80,6 @@ def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterato
             )
 
 
-def _finding(level: Level, system: str, evidence: Said, advice: Said) -> Finding:
-    return Finding(
-        check="unequal-settings", level=level, evidence=evidence, advice=advice, system=system
-    )
-
-
 def _differences(values: Mapping[str, Values], keys: set[str]) -> Said:
     """One clause a setting, in the order of the table, with what each system had."""
     clauses = []
@@ -97,20 +91,12 @@ def _differences(values: Mapping[str, Values], keys: set[str]) -> Said:
     return listed(clauses, "; ")
 
 
-def _effective(measurements: Sequence[Measurement], system: str) -> Values:
+def _effective(measurements: Sequence[Measurement], setting: str, system: str) -> Values:
     values: dict[str, set[str]] = {}
-    for measurement in measurements:
-        if measurement.trial.system != system or measurement.failure is not None:
-            continue
-        for key in EQUAL_SETTINGS:
-            if key in measurement.server.settings:
-                values.setdefault(key, set()).add(_plain(key, measurement.server.settings[key]))
+    for settings in _settings_of(measurements, setting, system):
+        for key in EQUAL_SETTINGS.keys() & settings.keys():
+            values.setdefault(key, set()).add(_plain(key, settings[key]))
     return values
-
-
-def _differ(key: str, one: Values, other: Values) -> bool:
-    """Whether both have the setting and it differs."""
-    return key in one and key in other and one[key] != other[key]
 
 
 def _asked(plan: Plan, *labels: str) -> set[str]:

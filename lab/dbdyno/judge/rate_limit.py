@@ -114,7 +114,7 @@ def rate_searches(
     by_place: dict[tuple[str, str], list[Sound]] = {}
     for one in sound:
         if plan.load.slo is not None and one.trial.cell.rate_per_s is not None:
-            by_place.setdefault(_place(one.trial.cell), []).append(one)
+            by_place.setdefault(one.trial.cell.ladder, []).append(one)
     found = [
         _search(plan, workload.label, setting, by_place[workload.label, setting])
         for setting in setting_names(plan.settings)
@@ -225,9 +225,7 @@ def _concerning(
 ) -> list[Finding]:
     """Findings about any of the rates."""
     rungs = [
-        one
-        for one in comparison.cells(cells(plan))
-        if one.rate_per_s and _place(one) == _place(cell)
+        one for one in comparison.cells(cells(plan)) if one.rate_per_s and one.ladder == cell.ladder
     ]
     return list(dict.fromkeys(f for rung in rungs for f in findings_of(comparison, rung)))
 
@@ -255,7 +253,3 @@ def _outside(limit: RateLimit) -> Iterator[Text]:
             system=limit.system,
             places=listed(seen),
         )
-
-
-def _place(cell: Cell) -> tuple[str, str]:
-    return cell.workload, cell.setting

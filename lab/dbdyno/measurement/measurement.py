@@ -76,6 +76,11 @@ class Cell(Noun):
             return say("{workload}, {load}", **named)
         return say("{workload}, {load}, {setting}", **named)
 
+    @property
+    def ladder(self) -> tuple[str, str]:
+        """Workload and setting, which its other load levels have too."""
+        return self.workload, self.setting
+
 
 class Trial(Noun):
     """One trial's place in the design, known before it runs.

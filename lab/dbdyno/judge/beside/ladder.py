@@ -78,7 +78,7 @@ def crossovers(verdicts: Sequence[Verdict]) -> tuple[Crossover, ...]:
     ladders: dict[tuple[str, str, str, str], list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.cell.rate_per_s is None:
-            place = (verdict.baseline, verdict.system, *_ladder_of(verdict.cell))
+            place = (verdict.baseline, verdict.system, *verdict.cell.ladder)
             ladders.setdefault(place, []).append(verdict)
     return tuple(_crossover(ladder) for ladder in ladders.values() if len(ladder) > 1)
 
@@ -94,10 +94,6 @@ def reference_level(levels: Sequence[int]) -> int:
     """N_ref: the middle of the rising levels, the lower one of two middles."""
     rising = sorted(levels)
     return rising[(len(rising) - 1) // 2]
-
-
-def _ladder_of(cell: Cell) -> tuple[str, str]:
-    return cell.workload, cell.setting
 
 
 def _crossover(ladder: Sequence[Verdict]) -> Crossover:
@@ -123,7 +119,7 @@ def _regressions(
     ladders: dict[tuple[str, str], dict[int, Cell]] = {}
     for cell in cells:
         if cell.rate_per_s is None:
-            ladders.setdefault(_ladder_of(cell), {})[cell.threads] = cell
+            ladders.setdefault(cell.ladder, {})[cell.threads] = cell
     long = [ladder for ladder in ladders.values() if len(ladder) > 1]
     contrasts = [_contrast(pairs, ladder, system, design) for ladder in long]
     together = adjusted(contrasts, design)

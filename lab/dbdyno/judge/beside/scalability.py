@@ -20,7 +20,6 @@ from dbdyno.judge.finding import Finding
 from dbdyno.judge.interval import Typical, typical, typical_of_logs
 from dbdyno.judge.wording import change
 from dbdyno.language.words import Said, Text, count, listed, name, say
-from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan, cells
@@ -266,12 +265,12 @@ def scalability(
     for one in sound:
         cell, value = one.trial.cell, one.value(PRIMARY)
         if cell.rate_per_s is None and value:
-            of_system = rates.setdefault((_ladder(cell), one.trial.system), {})
+            of_system = rates.setdefault((cell.ladder, one.trial.system), {})
             of_system.setdefault(one.trial.block, {})[cell.threads] = value
     planned: dict[Ladder, set[int]] = {}
     for cell in cells(plan):
         if cell.rate_per_s is None:
-            planned.setdefault(_ladder(cell), set()).add(cell.threads)
+            planned.setdefault(cell.ladder, set()).add(cell.threads)
     made = []
     for (ladder, system), by_block in rates.items():
         levels = sorted(planned.get(ladder, set()).union(*by_block.values()))
@@ -279,10 +278,6 @@ def scalability(
             client_bound = _client_bound(findings, ladder, system)
             made.append(_scalability(ladder, system, by_block, levels, client_bound, plan.design))
     return made
-
-
-def _ladder(cell: Cell) -> Ladder:
-    return cell.workload, cell.setting
 
 
 def _client_bound(findings: Sequence[Finding], ladder: Ladder, system: str) -> list[int]:
@@ -294,7 +289,7 @@ def _client_bound(findings: Sequence[Finding], ladder: Ladder, system: str) -> l
             if finding.check == OF_CLIENT
             and finding.system == system
             and finding.cell is not None
-            and _ladder(finding.cell) == ladder
+            and finding.cell.ladder == ladder
         }
     )
 

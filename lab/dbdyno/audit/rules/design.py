@@ -16,7 +16,7 @@ from itertools import combinations, groupby, pairwise
 from typing import Final
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
-from dbdyno.audit.publication import QPS, TPS, Printed, Publication, PublishedCell
+from dbdyno.audit.publication import QPS, TPS, Printed, Publication, PublishedCell, pairs
 from dbdyno.language.words import Said, listed, say
 
 DROP: Final = 0.03
@@ -52,7 +52,7 @@ DOUBLE_ONE: Final = re.compile(
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """All of them."""
     yield from _drops(cells)
-    yield from _crossovers(publication, cells)
+    yield from _crossovers(cells)
     yield from _physics(publication, cells)
     yield from _settings(publication, cells)
     yield from _missing(publication)
@@ -73,16 +73,16 @@ def _drops(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """Neighbours along the load levels, and along an axis of memory."""
     falls = list(_falls_with_threads(cells))
     if falls:
-        yield _told(falls, say("throughput falls with more connections"), "shape")
+        yield _told(falls, say("throughput falls with more connections"))
     falls = list(_falls_with_memory(cells))
     if falls:
-        yield _told(falls, say("throughput falls with more memory"), "shape")
+        yield _told(falls, say("throughput falls with more memory"))
 
 
-def _told(falls: list[str], sentence: Said, rule: str) -> LedgerEntry:
+def _told(falls: list[str], sentence: Said) -> LedgerEntry:
     return LedgerEntry(
         severity=Severity.NOTE,
-        rule=rule,
+        rule="shape",
         sentence=say(
             "{what} by over {share:.0%} in {count} places, which needs repeats to be believed",
             what=sentence,
@@ -132,18 +132,13 @@ def _falls_with_memory(cells: list[PublishedCell]) -> Iterator[str]:
                     )
 
 
-def _crossovers(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+def _crossovers(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """Systems of which neither is ahead in all cells."""
     for first, second in combinations(dict.fromkeys(cell.system for cell in cells), 2):
-        others = {cell.key: cell for cell in cells if cell.system == second}
         beside = [
             (cell, one.value / other.value)
-            for cell in cells
-            if cell.system == first
-            and cell.key in others
-            and (one := _rate(cell))
-            and (other := _rate(others[cell.key]))
-            and other.value > 0
+            for cell, its in pairs(cells, first, second)
+            if (one := _rate(cell)) and (other := _rate(its)) and other.value > 0
         ]
         ahead = [cell for cell, ratio in beside if ratio > 1 + DROP]
         behind = [cell for cell, ratio in beside if ratio < 1 - DROP]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -21,7 +20,7 @@ from pydantic import ValidationError
 from dbdyno.cli import options
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast, order
-from dbdyno.experiment.data.disk import bytes_expected, rows_bytes
+from dbdyno.experiment.data.disk import bytes_expected
 from dbdyno.experiment.engine import spec
 from dbdyno.experiment.order import arms
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
@@ -378,7 +377,7 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, SettingVal
     Systems whose programs must be asked what they are, and endpoints, are left out: nothing is
     fetched or called to show a plan.
     """
-    size = partial(rows_bytes, plan)
+    size = plan.dataset.bytes_about
     for system, name in product(plan.systems, setting_names(plan.settings)):
         try:
             if open.product_before(system.reference) is None:

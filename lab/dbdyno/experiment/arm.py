@@ -185,7 +185,7 @@ class _Arm:
         context, setting = self.context, trial.cell.setting
         if self._keys_of(trial) in self.broken:
             return None
-        of_setting = start_keys(context.plan, trial.system, setting, lambda: context.dataset_bytes)
+        of_setting = start_keys(context.plan, trial.system, setting, context.dataset_bytes)
         keys = {**self._own_keys(trial), **of_setting}
         self.probe = before_arm(context, self.instance)
         before_start(context, self.instance, self.steps)

@@ -8,14 +8,14 @@ import pytest
 from dbdyno.errors import LoadError
 from dbdyno.experiment.data import disk
 from dbdyno.plan.fleet import FleetPlan, PlacePlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan
+from dbdyno.plan.plan import ROW_BYTES, DatasetPlan, DesignPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
 
 Usage = namedtuple("Usage", "total used free")
 PLAN = making.plan(dataset=DatasetPlan(tables=4, rows=100_000))
-ROWS = 4 * 100_000 * disk.ROW_BYTES
+ROWS = 4 * 100_000 * ROW_BYTES
 
 
 class Instance:

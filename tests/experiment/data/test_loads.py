@@ -30,7 +30,7 @@ def room(monkeypatch):
     monkeypatch.setattr(loads, "LOADS_SHARE", 1.0)
 
     def for_loads(count):
-        each = 2 * (disk.EMPTY_BYTES + disk.rows_bytes(making.plan()))
+        each = 2 * (disk.EMPTY_BYTES + making.plan().dataset.bytes_about)
         free = int((count + 0.5) * each / disk.KEPT_SHARE)
         monkeypatch.setattr(disk.shutil, "disk_usage", lambda place: Usage(0, 0, free))
 

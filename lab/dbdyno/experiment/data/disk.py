@@ -19,19 +19,12 @@ from dbdyno.servers import reference
 from dbdyno.servers.base import Instance
 from dbdyno.servers.local.files import occupied_bytes
 
-ROW_BYTES: Final = 250
-"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes."""
 EMPTY_BYTES: Final = 800 * 1024**2
 """A data directory before its first row: system tables and 512 MiB of redo space."""
 GROWTH: Final = 0.1
 """Rows inserted, undo and split pages while the load runs, as a share of the dataset."""
 FLOOR_BYTES: Final = 128 * 1024**2
 """With less than that free, nothing is begun and what runs is stopped."""
-
-
-def rows_bytes(plan: Plan) -> int:
-    """Bytes of the loaded tables with their indexes, about."""
-    return plan.dataset.tables * plan.dataset.rows * ROW_BYTES
 
 
 def bytes_expected(plan: Plan) -> int:
@@ -46,8 +39,8 @@ def bytes_expected(plan: Plan) -> int:
     are_apart = bool(plan.fleet.place.replicas)
     servers = sum(1 + (0 if are_apart else system.topology.replicas) for system in own)
     further = len(own) * ((plan.dataset.loads or 1) - 1)
-    at_work = servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan))
-    return int(at_work + further * (EMPTY_BYTES + rows_bytes(plan)))
+    at_work = servers * (2 * EMPTY_BYTES + (2 + GROWTH) * plan.dataset.bytes_about)
+    return int(at_work + further * (EMPTY_BYTES + plan.dataset.bytes_about))
 
 
 LOADS_KEPT: Final = 4
@@ -65,7 +58,8 @@ def loads_kept(plan: Plan, folder: Path, systems: int) -> int:
     share = KEPT_SHARE if wanted is None else WANTED_SHARE
     free = shutil.disk_usage(_there(folder)).free
     most = max(LOADS_KEPT, wanted or 0)
-    return min(most, max(1, int(share * free / (systems * (EMPTY_BYTES + rows_bytes(plan))))))
+    each = EMPTY_BYTES + plan.dataset.bytes_about
+    return min(most, max(1, int(share * free / (systems * each))))
 
 
 def kept_too_much(folder: Path, taken: int) -> float:
@@ -115,9 +109,9 @@ def check_during(folders: Sequence[Path]) -> None:
 
 
 def _still_needed(plan: Plan, instance: Instance) -> int:
-    there = occupied_bytes(instance.folder)
-    grown = int(GROWTH * rows_bytes(plan))
-    return there + grown if instance.has_snapshot() else there + grown + 2 * rows_bytes(plan)
+    data = plan.dataset.bytes_about
+    there = occupied_bytes(instance.folder) + int(GROWTH * data)
+    return there if instance.has_snapshot() else there + 2 * data
 
 
 def _there(folder: Path) -> Path:

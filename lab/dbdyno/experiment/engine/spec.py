@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from typing import Any, Final
 
 from dbdyno.errors import UsageError
@@ -271,12 +270,12 @@ def wants_dataset_bytes(plan: Plan) -> bool:
 
 
 def start_keys(
-    plan: Plan, label: str, setting: str, dataset_bytes: Callable[[], int | None]
+    plan: Plan, label: str, setting: str, dataset_bytes: int | None
 ) -> dict[str, SettingValue]:
     """The keys with which a system is started for a setting; none where nothing is varied.
 
     Args:
-        dataset_bytes: the baseline's loaded tables; asked only if a share of them is wanted.
+        dataset_bytes: of the baseline's loaded tables; None where no share of them is wanted.
 
     Raises:
         UsageError: this product or version cannot have the setting.
@@ -292,5 +291,5 @@ def start_keys(
             hint="set them at the server and name it once for each, or vary prepared_statements",
         )
     product, version = open.product_of(reference)
-    known_bytes = dataset_bytes() if wants_dataset_bytes(plan) else None
+    known_bytes = dataset_bytes if wants_dataset_bytes(plan) else None
     return axes.keys_of(product, version, values, plan.settings.own, known_bytes)

@@ -25,9 +25,6 @@ from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes,
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.rows import State, attempts
 
-BYTES_PER_ROW: Final = 250
-"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes."""
-
 
 def limits(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
@@ -201,7 +198,7 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
             "differently."
         )
     if pools := pools_of(measurements):
-        data, least = data_bytes(plan), pools[0]
+        data, least = plan.dataset.bytes_about, pools[0]
         sizes = {"data": mebibytes(data), "pool": mebibytes(least)}
         if data < least:
             yield say(
@@ -228,11 +225,6 @@ def pools_of(measurements: Sequence[Measurement]) -> list[int]:
     """Every size that the memory for data pages had, in bytes, the smallest first."""
     sizes = {cache_bytes(measurement.server.settings) for measurement in measurements}
     return sorted(size for size in sizes if size is not None)
-
-
-def data_bytes(plan: Plan) -> int:
-    """About what the loaded data take."""
-    return plan.dataset.tables * plan.dataset.rows * BYTES_PER_ROW
 
 
 # Controls: how often verdicts were wrong, counted in this run and in all earlier ones where the

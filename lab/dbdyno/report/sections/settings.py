@@ -14,7 +14,7 @@ from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
-from dbdyno.report.sections.limits import blocks_run, data_bytes, pools_of
+from dbdyno.report.sections.limits import blocks_run, pools_of
 from dbdyno.report.sections.method import added_delays, connections
 
 DIFFERENCES: Final = say("Settings that differ")
@@ -117,7 +117,7 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
         rows=count(plan.dataset.rows, "row"),
     )
     pools = listed(map(mebibytes, pools_of(measurements)), " / ")
-    against = {"data": data, "size": mebibytes(data_bytes(plan)), "pool": pools}
+    against = {"data": data, "size": mebibytes(plan.dataset.bytes_about), "pool": pools}
     return {
         "systems": listed(_system(label, measurements) for label in systems),
         "data": say("{data}, about {size}, buffer pool {pool}", **against) if pools else data,

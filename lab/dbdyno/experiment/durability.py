@@ -16,7 +16,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -170,14 +170,11 @@ class _LoadReading:
 
 def _make(server: Server, table: str) -> None:
     """An empty table for the rows."""
-    (session,) = sessions(server, 1)
-    try:
+    with closing(sessions(server, 1)[0]) as session:
         session.ask(
             f"CREATE TABLE {table} (turn INT NOT NULL, client INT NOT NULL, place BIGINT NOT NULL"
             ", PRIMARY KEY (turn, client, place))"
         )
-    finally:
-        session.close()
 
 
 def _load_and_kill(
@@ -257,8 +254,7 @@ def _counted(
 
 def _held(server: Server, table: str, promised: list[list[int]]) -> list[tuple[int, int]]:
     """Of each round: how many promised rows are there, and how many besides."""
-    session = sessions(server, 1)[0]
-    try:
+    with closing(sessions(server, 1)[0]) as session:
         found = []
         for number, answered in enumerate(promised):
             kept = besides = 0
@@ -271,8 +267,6 @@ def _held(server: Server, table: str, promised: list[list[int]]) -> list[tuple[i
                 kept, besides = kept + within, besides + total - within
             found.append((kept, besides))
         return found
-    finally:
-        session.close()
 
 
 def _grown(before: float | None, after: float | None) -> float | None:

@@ -41,7 +41,7 @@ from dbdyno.measurement.certificate import (
     Punctuality,
     Reached,
 )
-from dbdyno.measurement.measurement import EVENT
+from dbdyno.measurement.measurement import EVENT, merge_histograms
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
@@ -291,11 +291,8 @@ def _latencies(
 
 
 def _merged(record: Mapping[str, Any], name: str) -> _engine.Histogram:
-    whole = _engine.Histogram()
-    for interval in intervals_of(record):
-        if name in interval.histograms:
-            whole.add(_engine.Histogram.decode(interval.histograms[name]))
-    return whole
+    found = (one.histograms for one in intervals_of(record))
+    return merge_histograms(blobs[name] for blobs in found if name in blobs)
 
 
 def _difference(minutes: int, starts: Sequence[Rates]) -> float:

@@ -89,7 +89,7 @@ def run(
                     blocks.queue_repeats(block)
             if blocks.decided():
                 context.remaining.clear()
-            _run_blocks(context, run.run_id, enough)
+            _run_blocks(context, run.run_id, blocks)
             store.finish(run.run_id)
             _raise_if_nothing_ran(context, run.run_id)
     except KeyboardInterrupt:
@@ -222,8 +222,7 @@ def _again(trial: Trial, repeat: int) -> Trial:
     return trial.model_copy(update={"repeat": repeat}) if repeat else trial
 
 
-def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None:
-    blocks = _Blocks(context, run_id, enough)
+def _run_blocks(context: RunContext, run_id: str, blocks: _Blocks) -> None:
     if context.makers.hosts is not None:
         context.makers.hosts.run(context, run_id, blocks)
         return

@@ -23,7 +23,7 @@ from dbdyno.plan.settings import SettingValue, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.numbers import NONE, change, interval, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
-from dbdyno.report.sections.settings import TOPICS, tested
+from dbdyno.report.sections.settings import TOPICS, rows_in_tables, tested
 
 HEADING: Final = say("The published experiment")
 KEYS_NAMED_MAX: Final = 8
@@ -177,7 +177,7 @@ def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Itera
         )
     if facts.tables and facts.rows:
         same = (facts.tables, facts.rows) == (plan.dataset.tables, plan.dataset.rows)
-        yield _Fact(say("data"), _rows(facts.tables, facts.rows), here["data"], same)
+        yield _Fact(say("data"), rows_in_tables(facts.tables, facts.rows), here["data"], same)
     if facts.threads:
         load = sorted(plan.load.threads)
         yield _compared(say("threads"), _list(facts.threads), _list(load))
@@ -204,10 +204,6 @@ def _compared(topic: Text, theirs: Text, ours: Text) -> _Fact:
 
 def _list(values: Sequence[object]) -> Text:
     return listed(str(value) for value in values)
-
-
-def _rows(tables: int, rows: int) -> Text:
-    return say("{tables} of {rows}", tables=count(tables, "table"), rows=count(rows, "row"))
 
 
 def _keys(plan: Plan, facts: PublishedFacts) -> _Fact:

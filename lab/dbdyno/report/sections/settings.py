@@ -111,11 +111,7 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
             "systems": listed(map(name, systems)),
             "load": listed((connections(plan.load.threads), workloads), "; "),
         }
-    data = say(
-        "{tables} of {rows}",
-        tables=count(plan.dataset.tables, "table"),
-        rows=count(plan.dataset.rows, "row"),
-    )
+    data = rows_in_tables(plan.dataset.tables, plan.dataset.rows)
     pools = listed(map(mebibytes, pools_of(measurements)), " / ")
     against = {"data": data, "size": mebibytes(plan.dataset.bytes_about), "pool": pools}
     return {
@@ -134,6 +130,11 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
         "machine": _machine(run, "cpu", "cores", "memory", "virtualisation"),
         "storage": _machine(run, *STORAGE),
     }
+
+
+def rows_in_tables(tables: int, rows: int) -> Text:
+    """A dataset in words: `4 tables of 100 rows`."""
+    return say("{tables} of {rows}", tables=count(tables, "table"), rows=count(rows, "row"))
 
 
 def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> Text:

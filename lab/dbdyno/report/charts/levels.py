@@ -27,6 +27,10 @@ PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 IS_FIT: Final = "datum.fit"
 IS_POINT: Final = "!datum.fit"
 HAS_INTERVAL: Final = f"isValid(datum.low) && isValid(datum.high) && {IS_POINT}"
+NOTE: Final = say(
+    "Bars are 95 % intervals of one system over its blocks. The verdict compares within "
+    "blocks, so bars that overlap do not contradict it."
+)
 
 
 def throughput(
@@ -53,8 +57,10 @@ def throughput(
     ]
     title = say("Throughput over load")
     points = _points([row for _, rows in drawn for row in rows])
-    fitted = any(fits.values())
-    note = say("{note} {fit}", note=_note(), fit=_fit_note()) if fitted else _note()
+    note = NOTE
+    if any(fits.values()):
+        fit = say("Dashed lines are the fitted scalability law, shaded bands their 95 % intervals.")
+        note = say("{note} {fit}", note=note, fit=fit)
     return vega.figure("throughput", title, unit, points, vega.equal_panels(panels, 300), note)
 
 
@@ -89,7 +95,8 @@ def latency(
     ]
     title = say("Latency percentiles over load")
     points = _points([row for ladder in rows_of for m in metrics for row in table[ladder, m.name]])
-    note = say("{note} {missing}", note=_note(), missing=_missing_note())
+    missing = say("A percentile with fewer than 100 requests beyond it is not drawn.")
+    note = say("{note} {missing}", note=NOTE, missing=missing)
     spec = vega.side_by_side(panels, columns=len(metrics))
     return vega.figure("latency", title, unit, points, spec, note)
 
@@ -155,21 +162,6 @@ def _points(rows: Sequence[Spec]) -> list[Text]:
         )
         for row in rows
     ]
-
-
-def _note() -> Text:
-    return say(
-        "Bars are 95 % intervals of one system over its blocks. The verdict compares within "
-        "blocks, so bars that overlap do not contradict it."
-    )
-
-
-def _fit_note() -> Text:
-    return say("Dashed lines are the fitted scalability law, shaded bands their 95 % intervals.")
-
-
-def _missing_note() -> Text:
-    return say("A percentile with fewer than 100 requests beyond it is not drawn.")
 
 
 def fit_rows(ladder: Ladder, systems: Sequence[str], laws: Iterable[Scalability]) -> list[Spec]:

@@ -79,9 +79,7 @@ def _cost_row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ..
     """The cost on each system; None where nobody counted it."""
     sources = sources_of(cost, groups)
     values = [
-        _with_range(cost, group, [per_event(source, part) for part in (group, *_each(group))])
-        if source
-        else NONE
+        _with_range(cost, source, group) if source else NONE
         for source, group in zip(sources, groups, strict=True)
     ]
     if all(value == NONE for value in values):
@@ -90,15 +88,11 @@ def _cost_row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ..
     return (name(cost.label), name(cost.unit), *values, listed(counters, "; "))
 
 
-def _each(group: Sequence[Measurement]) -> list[list[Measurement]]:
-    return [[measurement] for measurement in group]
-
-
-def _with_range(cost: Cost, group: Sequence[Measurement], values: list[float | None]) -> Text:
-    whole, *single = values
+def _with_range(cost: Cost, source: CountedBy, group: Sequence[Measurement]) -> Text:
+    text = number(per_event(source, group), cost.decimals)
+    single = (per_event(source, [one]) for one in group)
     known = [value for value in single if value is not None]
-    text = number(whole, cost.decimals)
-    if len(group) < 2 or len(known) < 2:
+    if len(known) < 2:
         return text
     low, high = number(min(known), cost.decimals), number(max(known), cost.decimals)
     return text if low == high else name(f"{text} ({low}–{high})")

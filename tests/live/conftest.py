@@ -1,14 +1,16 @@
-"""What is no fault of live tests, and the Ray cluster of those that need one."""
+"""What is no fault of live tests, and what several of them take: folders, a Ray cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Final
 
 import pytest
 
-from support import ray_cluster
+from support import lab_process, ray_cluster
 from support.ray_cluster import Nodes
 
 MOVED_ON: Final = "keeps only its newest packages"
@@ -33,6 +35,20 @@ def pytest_runtest_setup() -> Generator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None]:
     return (yield from _told_apart())
+
+
+@pytest.fixture
+def workspace() -> Iterator[Path]:
+    with lab_process.workspace() as folder:
+        yield folder
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that the servers' user may enter (pytest's own are closed)."""
+    with TemporaryDirectory(prefix="dbdyno-live-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,11 @@ from dbdyno.plan.plan import DatasetPlan, Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.store import bundle
 from dbdyno.store.reading import StoredRun
-from support import lab_process, making
+from support import making
 from support.lab_process import finished, processes_of, stored
 from support.real_server import SMALL_REDO
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def workspace() -> Iterator[Path]:
-    with lab_process.workspace() as folder:
-        yield folder
 
 
 def plan() -> Plan:

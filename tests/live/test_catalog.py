@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -58,14 +57,6 @@ BINLOGGED = {
     "binlog_format": "ROW",
     "binlog_checksum": "CRC32",
 }
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that the servers' user may enter (pytest's own are closed)."""
-    with TemporaryDirectory(prefix="dbdyno-catalog-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 @pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.reference)

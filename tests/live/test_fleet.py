@@ -34,7 +34,7 @@ from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.programs.places import cache_folder
 from dbdyno.store.store import Store
-from support import fleet_plans, lab_process, making, ray_cluster, real_server
+from support import fleet_plans, making, ray_cluster, real_server
 from support.fakes import Progress
 from support.lab_process import (
     DBDYNO,
@@ -52,12 +52,6 @@ pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("ignore")]  # Ray's
 CHILD = "dbdyno.experiment.engine.child"
 SERVICE_S = 0.05
 SYSTEMS = len(fleet_plans.LABELS)
-
-
-@pytest.fixture
-def workspace() -> Iterator[Path]:
-    with lab_process.workspace() as folder:
-        yield folder
 
 
 @pytest.fixture(scope="module")

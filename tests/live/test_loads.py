@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,12 +32,6 @@ PLAN = Plan(
     trial=TrialPlan(warmup_s=0, window_s=1),
     design=DesignPlan(blocks=3, disturbance_max=1.0),  # other tests run beside it
 )
-
-
-@pytest.fixture
-def workspace() -> Iterator[Path]:
-    with lab_process.workspace() as folder:
-        yield folder
 
 
 def rested(

@@ -10,14 +10,12 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
 
 import pytest
 
 from dbdyno.report.formats import html
-from support import lab_process
 from support.lab_process import (
     engines,
     finished,
@@ -38,12 +36,6 @@ PASSWORD = re.compile(r"\b[0-9a-f]{48}\b")
 SMALL = ["--tables", "1", "--table-size", "1000", *SMALL_REDO_TYPED]
 TINY = [*SMALL, *CROWDED, "--warmup", "0", "--window", "1"]
 PAIR = ["compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "2", "--blocks", "3", *TINY]
-
-
-@pytest.fixture
-def workspace() -> Iterator[Path]:
-    with lab_process.workspace() as folder:
-        yield folder
 
 
 def test_a_comparison_ends_with_verdicts_and_a_report_in_three_forms(workspace: Path) -> None:

@@ -2,11 +2,9 @@
 
 import os
 import pwd
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -30,15 +28,6 @@ SMALL = {**SMALL_REDO, "innodb_buffer_pool_size": "128M"}
 
 def quiet(text: str) -> None:
     assert text
-
-
-@pytest.fixture
-def folder():
-    """A folder that the servers' user may enter (pytest's own are closed)."""
-    made = Path(tempfile.mkdtemp(prefix="dbdyno-live-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
 
 
 @pytest.fixture(params=REFERENCES)

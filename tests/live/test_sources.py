@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -30,14 +29,6 @@ class Quiet(SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         return None
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that the servers' user may enter (pytest's own are closed)."""
-    with TemporaryDirectory(prefix="dbdyno-sources-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -49,14 +48,6 @@ SMALL = {
     "postgres": {"max_wal_size": "64MB"},
 }
 """Settings with which its files are copied sooner."""
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that the servers' user may enter (pytest's own are closed)."""
-    with tempfile.TemporaryDirectory(prefix="dbdyno-topology-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 def opened(reference: str, folder: Path, kind: str, replicas: int = 1) -> Instance:

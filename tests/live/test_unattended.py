@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support import faults, lab_process
+from support import faults
 from support.lab_process import (
     GONE_S,
     feed,
@@ -72,12 +72,6 @@ STEPS = (
 
 It is killed at words of its progress, or ends by a fault.
 """
-
-
-@pytest.fixture
-def workspace() -> Iterator[Path]:
-    with lab_process.workspace() as folder:
-        yield folder
 
 
 def test_kills_at_every_step_leave_nothing_lose_nothing_and_repeat_nothing(workspace: Path) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dbdyno.judge.judgement import enough
 from dbdyno.store.store import Store
-from support import lab_process
 from support.lab_process import finished, processes_of, stored
 from support.real_server import CROWDED, SMALL_REDO_TYPED
 
@@ -20,12 +18,6 @@ SMALL = ["--tables", "1", "--table-size", "1000", *SMALL_REDO_TYPED]
 TINY = [*SMALL, *CROWDED, "--warmup", "0", "--window", "1"]
 # Twins differ by less than this, unless the machine does much else meanwhile.
 MARGIN = ["--margin", "0.9"]
-
-
-@pytest.fixture
-def workspace() -> Iterator[Path]:
-    with lab_process.workspace() as folder:
-        yield folder
 
 
 def test_a_run_ends_after_the_first_block_that_decides_and_a_resumed_one_adds_none(

@@ -227,14 +227,6 @@ def plan(cap_s):
 TRIAL = trials_of(making.plan(), "r")[0]
 
 
-@pytest.fixture
-def server():
-    started = FakeServer("a")
-    yield started
-    started.process.kill()
-    started.process.wait()
-
-
 def run(server, cap_s, **options):
     intervals = []
     made = run_until_steady(

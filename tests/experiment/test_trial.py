@@ -9,18 +9,10 @@ from dbdyno.experiment import trial as trial_room
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.trial import run_trial
 from support import making
-from support.fakes import FakeServer, command
+from support.fakes import command
 
 PLAN = making.plan(window_s=3, warmup_s=1)
 TRIAL = trials_of(PLAN, "r")[0]
-
-
-@pytest.fixture
-def server():
-    started = FakeServer("a")
-    yield started
-    started.process.kill()
-    started.process.wait()
 
 
 def run(server, plan=PLAN, **options):

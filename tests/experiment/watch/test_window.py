@@ -9,14 +9,6 @@ from dbdyno.experiment.watch.window import WindowCounters
 from support.fakes import FakeServer
 
 
-@pytest.fixture
-def server():
-    started = FakeServer("a")
-    yield started
-    started.process.kill()
-    started.process.wait()
-
-
 def test_nothing_is_read_before_the_first_interval(server):
     window = WindowCounters(server, warmup_s=5, window_s=10)
     window.read_if_due()

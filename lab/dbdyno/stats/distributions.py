@@ -1,4 +1,4 @@
-"""Quantiles and tails of distributions as numbers, and a straight line through points.
+"""Quantiles and tails of distributions, means of batches, and a straight line through points.
 
 scipy loads `scipy.special` when it is first used, in a second or less; `scipy.stats` would take
 three times as long, so nothing in the lab needs it.
@@ -14,6 +14,14 @@ import scipy
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
+
+
+def batch_means(values: Numbers, length: int) -> Numbers:
+    """Means of so many values in a row along the last axis; what is left at its end is not in."""
+    whole = values.shape[-1] // length
+    batches = values[..., : whole * length].reshape(*values.shape[:-1], whole, length)
+    means: Numbers = batches.mean(axis=-1)
+    return means
 
 
 def student_quantile(share: float, freedom: float) -> float:

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats.distributions import student_quantile
+from dbdyno.stats.distributions import batch_means, student_quantile
 
 Numbers = npt.NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def settling(loads: Sequence[npt.ArrayLike], warmup_s: int) -> Settling | None:
     begin_s = min(BEGIN_S, max(0, warmup_s - 1))
     first_s = begin_s + (warmup_s - begin_s) % points_s
     before = (warmup_s - begin_s) // points_s
-    means = [_means(load[:, first_s:], points_s) for load in whole]
+    means = [batch_means(load[:, first_s:], points_s) for load in whole]
     found = _tails(means, before, CHANCE) if before else None
     if found:
         means = [load / shape for load, shape in zip(means, found.shapes, strict=True)]
@@ -276,12 +276,6 @@ def _tail_means(curves: Numbers) -> Numbers:
     """The mean of each curve from each point to its end."""
     counts = np.arange(curves.shape[1], 0, -1)
     return np.asarray(curves[:, ::-1].cumsum(axis=1)[:, ::-1] / counts)
-
-
-def _means(load: Numbers, length: int) -> Numbers:
-    whole = load.shape[1] // length
-    means: Numbers = load[:, : whole * length].reshape(len(load), whole, length).mean(axis=2)
-    return means
 
 
 def _log(off: Numbers) -> list[float]:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats.distributions import line
+from dbdyno.stats.distributions import batch_means, line
 
 FLOOR_S: Final = 10
 """The first seconds never count, whatever they look like."""
@@ -84,7 +84,7 @@ def steady(rates_per_s: npt.ArrayLike) -> Steady:
 
 def mser_cut(rates: Rates) -> int:
     """Seconds to cut off so that the mean of the rest has the smallest variance, half at most."""
-    batches = _means(rates, MSER_BATCH_S)
+    batches = batch_means(rates, MSER_BATCH_S)
     variances = [
         float(batches[cut:].var()) / (len(batches) - cut) for cut in range(len(batches) // 2 + 1)
     ]
@@ -93,7 +93,7 @@ def mser_cut(rates: Rates) -> int:
 
 def long_run_variance(rates: Rates) -> float:
     """Variance of a second as it counts in long means; level shifts do not swell it."""
-    steps = np.diff(_means(rates, BATCH_S))
+    steps = np.diff(batch_means(rates, BATCH_S))
     return float(BATCH_S * np.median(steps**2) / CHI_SQUARED_MEDIAN / 2)
 
 
@@ -136,12 +136,6 @@ def _alike_from(rates: Rates, parts: list[tuple[int, int]]) -> int:
 
 def _trend(rates: Rates) -> tuple[float, float]:
     """The fitted change over the whole series as a share, and how likely chance makes as much."""
-    batches = _means(rates[len(rates) % BATCH_S :], BATCH_S)
+    batches = batch_means(rates[len(rates) % BATCH_S :], BATCH_S)
     fit = line(np.arange(len(batches)), batches)
     return fit.slope * len(batches) / float(batches.mean()), fit.chance
-
-
-def _means(rates: Rates, length: int) -> Rates:
-    whole = len(rates) // length
-    means: Rates = rates[: whole * length].reshape(whole, length).mean(axis=1)
-    return means

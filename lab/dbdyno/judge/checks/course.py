@@ -21,7 +21,7 @@ from dbdyno.language.words import Said, listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.plan import Plan
-from dbdyno.stats.distributions import line
+from dbdyno.stats.distributions import batch_means, line
 from dbdyno.stats.settling import NEAR, NO_TAIL, Settling, Tail, settling
 
 UPTIME_SHORT_S: Final = 2.0
@@ -157,8 +157,8 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
     batch_s = min(BATCH_S, len(rates) // BATCHES_MIN)
     if batch_s < BATCH_S_MIN:
         return None
-    batches = len(rates) // batch_s
-    means = rates[: batches * batch_s].reshape(batches, batch_s).mean(axis=1)
+    means = batch_means(rates, batch_s)
+    batches = len(means)
     if not means[: batches // 2].any():  # it stood still, which other checks say
         return None
     fit = line(np.arange(batches), means)

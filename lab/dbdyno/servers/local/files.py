@@ -267,7 +267,7 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
         ServerError: the disk is too small, the source holds more than files and folders, or the
             copy failed; a half-made target is removed.
     """
-    check_space(source, target.parent)
+    check_room(occupied_bytes(source), str(source), target.parent)
     try:
         with (
             _flushed(target.parent),
@@ -286,13 +286,8 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
         raise
 
 
-def check_space(source: Path, target: Path) -> None:
-    """There is room for a copy of `source` below `target`; ServerError says needed and free."""
-    check_room(occupied_bytes(source), str(source), target)
-
-
 def check_room(taken: int, source: str, target: Path) -> None:
-    """As `check_space`, for a copy that takes so many bytes."""
+    """There is room for a copy of that size below `target`; ServerError says needed and free."""
     needed = taken + RESERVE_BYTES
     free = shutil.disk_usage(target).free
     if free < needed:

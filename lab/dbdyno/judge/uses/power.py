@@ -10,6 +10,7 @@ on top."""
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Final, Literal
 
 import numpy as np
@@ -70,16 +71,14 @@ def blocks_to_see(
     difference: float, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
 ) -> int | None:
     """The blocks in which a ratio difference is seen; None if a plan cannot have so many."""
-    low, high = BLOCKS_MIN, BLOCKS_LOOKED_AHEAD
-    if power_of(difference, high, noise, window_s, stop, level) < POWER:
+
+    def power(blocks: int) -> float:
+        return power_of(difference, blocks, noise, window_s, stop, level)
+
+    if power(BLOCKS_LOOKED_AHEAD) < POWER:
         return None
-    while low < high:
-        middle = (low + high) // 2
-        if power_of(difference, middle, noise, window_s, stop, level) >= POWER:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    every = range(BLOCKS_MIN, BLOCKS_LOOKED_AHEAD)
+    return BLOCKS_MIN + bisect_left(every, POWER, key=power)
 
 
 def tie_power(
@@ -142,13 +141,7 @@ def blocks_to_decide(
     low = max(blocks + 1, BLOCKS_MIN)
     ends = [most for most in (HORIZON_MAX, BLOCKS_LOOKED_AHEAD) if most >= low]
     high = next((most for most in ends if chance(most) >= PLANNED), None)
-    while high is not None and low < high:
-        middle = (low + high) // 2
-        if chance(middle) >= PLANNED:
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    return None if high is None else low + bisect_left(range(low, high), PLANNED, key=chance)
 
 
 def _decides(truth: Numbers, error: Numbers, half: Numbers, margin: float) -> float:

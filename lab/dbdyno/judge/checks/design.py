@@ -17,7 +17,7 @@ import numpy as np
 
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, count, listed, name, say
-from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.controls import WhyNone, why_none
 from dbdyno.plan.plan import BLOCKS_CONTROLLED, BLOCKS_FEW, BLOCKS_MIN, Plan, cells, system_pairs
 from dbdyno.stats.distributions import line
@@ -110,7 +110,8 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
     A run that may stop when it is decided lacks nothing in blocks that were not begun.
     """
-    done = {_place(m) for m in measurements if m.failure is None or m.impossible}
+    ended = (m.trial for m in measurements if m.failure is None or m.impossible)
+    done = {(trial.block, trial.system, trial.cell) for trial in ended}
     planned = [
         (block, system.label, cell)
         for block in range(_blocks_due(measurements, plan))
@@ -259,11 +260,6 @@ def _load(measurement: Measurement) -> Said:
         distribution=engine.distribution,
         statements=say("prepared statements") if prepared else say("plain statements"),
     )
-
-
-def _place(measurement: Measurement) -> tuple[int, str, Cell]:
-    trial = measurement.trial
-    return trial.block, trial.system, trial.cell
 
 
 BLOCKS_MIN_OF_ORDER: Final = 2

@@ -253,6 +253,20 @@ def test_random_numbers_are_those_of_sysbench(shell: Shell) -> None:
     )
 
 
+def test_sysbench_takes_a_number_for_its_histogram_after_each_event(shell: Shell) -> None:
+    """So the second event draws the third number of the thread's sequence, the third the fifth."""
+    script = """
+      function event()
+        for _ = 1, sysbench.opt.events == 1 and 5 or 1 do
+          print(sysbench.rand.uniform(1, 1000000))
+        end
+      end
+    """
+    line = "script.lua --verbosity=0 --rand-seed=7"
+    sequence = shell(f"{line} --events=1 run", script).stdout.splitlines()
+    assert shell(f"{line} --events=3 run").stdout.splitlines() == sequence[::2]
+
+
 def test_a_histogram_prints_as_sysbench_does(shell: Shell) -> None:
     script = """
       h = sysbench.histogram.new(1000, 1, 10)

@@ -89,6 +89,11 @@ impl Host {
         [(&raw mut self.caller.task).cast(), (&raw mut self.api).cast()]
     }
 
+    /// Tells that an event was completed, see [`Random::end_event`].
+    pub(super) fn end_event(&mut self) {
+        self.draws.random.end_event();
+    }
+
     /// Whether the script has asked for a driver; told to all.
     pub(super) fn note_database(&self) {
         if self.caller.task.uses_database != 0 {

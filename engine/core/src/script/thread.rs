@@ -247,12 +247,19 @@ impl ScriptThread {
             Some(Op::Query | Op::Execute | Op::Prepare) => Next::Request,
             Some(Op::Ready) => Next::Ended(false),
             Some(Op::NextEvent) => {
+                let counts = task.completed != 0;
                 self.awaits_event = true;
-                Next::Ended(task.completed != 0)
+                if counts {
+                    self.state.host.end_event();
+                }
+                Next::Ended(counts)
             }
             Some(Op::Restart) => Next::Restarts,
             Some(Op::StartEvent) => Next::Starts,
-            Some(Op::StopEvent) => Next::Completes,
+            Some(Op::StopEvent) => {
+                self.state.host.end_event();
+                Next::Completes
+            }
             Some(Op::Connect | Op::Reconnect) => Next::Reconnects,
             #[expect(
                 clippy::cast_possible_truncation,

@@ -31,7 +31,8 @@ setup: $(ENGINE) ## what is missing, .venv, the engine in release mode
 	@$(PY) -m compileall -q lab # where Python may not write bytecode, each start would compile anew
 
 demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five minutes
-	$(VENV)/bin/dbdyno compare mysql:5.7.22 mysql:8.0.15 --workload oltp_write_only --threads 8,32 \
+	$(VENV)/bin/dbdyno compare mysql:5.7.22 mysql:8.0.15 \
+		--workload oltp_read_only --workload oltp_write_only --threads 8 \
 		--tables 4 --table-size 50000 --time 5m
 
 test: requirements-of-tests ## set-up, then every test; a failure hides no later one

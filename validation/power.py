@@ -4,7 +4,7 @@
     .venv/bin/python -m validation.power ties --runs 40 --time 2m     # about two hours
     .venv/bin/python -m validation.power planted --runs 10 --time 10m
     .venv/bin/python -m validation.power demo --runs 10 --time 5m \
-        --workload oltp_write_only --threads 8,32                       # about one hour
+        --workload oltp_read_only,oltp_write_only --threads 8           # about one hour
 
 `widths` measures one system against itself, by turns in three blocks of 4 s of warm-up and 10 s of
 window, and with a time as long as those took; it compares the half widths of the intervals. `ties`
@@ -87,7 +87,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=6, help="with those that were kept")
     parser.add_argument("--time", type=duration_s, default=120.0, help="of each run, such as 2m")
     parser.add_argument("--system", default="mysql:8.0.15")
-    parser.add_argument("--workload", default="oltp_read_write")
+    parser.add_argument("--workload", default="oltp_read_write", help="one or more: A,B")
     parser.add_argument("--threads", default="1,8")
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
@@ -165,7 +165,7 @@ def _plan(options: argparse.Namespace, seed: int, **parts: dict[str, Any]) -> Pl
     return Plan.model_validate(
         {
             "systems": systems,
-            "workloads": [options.workload],
+            "workloads": options.workload.split(","),
             "dataset": {"tables": 4, "rows": options.rows},
             "load": {"threads": options.threads.split(",")},
             "seed": seed,

@@ -408,6 +408,26 @@ def test_a_dry_run_needs_no_server(shell: Shell) -> None:
     assert "        other:                           6\n" in ended.stdout, ended
 
 
+def test_the_statements_of_a_command_leave_nothing_behind(shell: Shell) -> None:
+    script = """
+      local function memory_kb()
+        for line in io.lines("/proc/self/status") do
+          local found = line:match("^VmRSS:%s+(%d+)")
+          if found then return tonumber(found) end
+        end
+      end
+      function prepare()
+        local con = sysbench.sql.driver():connect()
+        con:query("SELECT 1")
+        local before = memory_kb()
+        for _ = 1, 1000000 do con:query("SELECT 1") end
+        print(memory_kb() - before)
+      end
+    """
+    ended = shell("script.lua --mysql-dry-run --verbosity=0 prepare", script)
+    assert int(ended.stdout) < 10_000, ended
+
+
 def test_a_server_that_is_not_there_is_told_as_sysbench_does(shell: Shell) -> None:
     line = "script.lua --mysql-host=127.0.0.1 --mysql-port=1 --verbosity=0 run"
     ended = shell(line, DATABASE)

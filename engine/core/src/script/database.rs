@@ -46,6 +46,8 @@ pub(super) struct Caller {
     pub(super) log: Arc<Log>,
     /// The run's clock; None before the run.
     pub(super) clock: Option<Clock>,
+    /// Whether it is a thread of a run, which is asked what happened; in a command it would pile up.
+    pub(super) is_run: bool,
     /// What happened at servers without the loop.
     pub(super) happened: Vec<Happened>,
 }
@@ -54,6 +56,13 @@ impl Caller {
     /// Nanoseconds of the run's clock; 0 before the run.
     fn now_ns(&self) -> u64 {
         self.clock.map_or(0, |clock| clock.now_ns())
+    }
+
+    /// Notes what happened without the loop.
+    fn note(&mut self, asked_ns: u64, done_ns: u64, what: Happening) {
+        if self.is_run {
+            self.happened.push(Happened { asked_ns, done_ns, what });
+        }
     }
 }
 
@@ -201,7 +210,7 @@ fn reopened(host: &mut Caller, number: u32, session: ScriptSession) {
     connection(host).session += 1;
     host.connections.open[place(number)].session = Some(session);
     let what = Happening::Reconnected;
-    host.happened.push(Happened { asked_ns: now_ns, done_ns: now_ns, what });
+    host.note(now_ns, now_ns, what);
 }
 
 /// Sends a request over the blocking session, and takes the answer.
@@ -237,7 +246,7 @@ fn exchange(host: &mut Caller) -> bool {
                     bytes: summary.bytes,
                 };
                 let what = Happening::Answered(answer, reply == Reply::Binary);
-                host.happened.push(Happened { asked_ns, done_ns, what });
+                host.note(asked_ns, done_ns, what);
             }
             answered(host, reply, &summary, id);
             true
@@ -281,7 +290,7 @@ fn dry(host: &mut Caller, number: usize) -> bool {
     } else {
         let now_ns = host.now_ns();
         let what = Happening::Answered(Answer::default(), false);
-        host.happened.push(Happened { asked_ns: now_ns, done_ns: now_ns, what });
+        host.note(now_ns, now_ns, what);
     }
     host.task.columns = 0;
     connection(host).error = 0;
@@ -468,7 +477,7 @@ fn refused_blocking(host: &mut Caller, asked_ns: u64, error: &ServerError) -> bo
     }
     if host.task.op() != Some(Op::Prepare) {
         let what = Happening::Refused(code);
-        host.happened.push(Happened { asked_ns, done_ns: host.now_ns(), what });
+        host.note(asked_ns, host.now_ns(), what);
     }
     false
 }

@@ -77,8 +77,8 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn new(draws: Draws, connections: Connections, log: Arc<Log>) -> Box<Self> {
-        let caller =
-            Caller { task: Task::new(), connections, log, clock: None, happened: Vec::new() };
+        let (task, happened) = (Task::new(), Vec::new());
+        let caller = Caller { task, connections, log, clock: None, is_run: false, happened };
         let (api, counters) = (Api::new(), [0; COUNTERS]);
         let event_kinds = Vec::new();
         Box::new(Self { caller, api, draws, counters, event_kinds, way_back: ptr::null() })

@@ -370,7 +370,7 @@ impl State {
     /// # Errors
     /// When there is no memory for its stack.
     pub(super) fn thread(&mut self, number: u32) -> std::io::Result<Thread> {
-        self.has_thread = true;
+        (self.has_thread, self.host.caller.is_run) = (true, true);
         let raw = self.raw;
         // SAFETY: the state is open. The Lua thread stays in the registry as long as the state.
         let own = unsafe {

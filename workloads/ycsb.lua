@@ -13,14 +13,14 @@ sysbench.cmdline.options = {
   scan_length = { "rows of a scan at most", 100 },
 }
 
--- Shares of the operations, in percent.
+-- Shares of the operations, in percent, in an order that is the same in each run.
 local MIXES = {
-  A = { read = 50, update = 50 },
-  B = { read = 95, update = 5 },
-  C = { read = 100 },
-  D = { read = 95, insert = 5, draws_latest = true },
-  E = { scan = 95, insert = 5 },
-  F = { read = 50, read_modify_write = 50 },
+  A = { { "read", 50 }, { "update", 50 } },
+  B = { { "read", 95 }, { "update", 5 } },
+  C = { { "read", 100 } },
+  D = { { "read", 95 }, { "insert", 5 }, draws_latest = true },
+  E = { { "scan", 95 }, { "insert", 5 } },
+  F = { { "read", 50 }, { "read_modify_write", 50 } },
 }
 
 local FIELDS = 10
@@ -139,11 +139,11 @@ end
 
 function event()
   local drawn = uniform(1, 100)
-  for name, run in pairs(OPERATIONS) do
-    local share = mix[name] or 0
+  for _, one in ipairs(mix) do
+    local name, share = one[1], one[2]
     if drawn <= share then
       event_kind(name)
-      return run()
+      return OPERATIONS[name]()
     end
     drawn = drawn - share
   end

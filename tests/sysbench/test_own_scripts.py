@@ -1,4 +1,4 @@
-"""The scripts that come with dbdyno, without a server: what TPC-C's check finds."""
+"""The scripts that come with dbdyno, without a server: TPC-C's check, YCSB's operations."""
 
 from __future__ import annotations
 
@@ -53,3 +53,24 @@ def test_the_check_of_tpcc_finds_what_is_wrong_and_what_is_missing(shell: Shell)
             data.executescript(SOUND + change)
             found = [data.execute(sql).fetchone()[0] for sql in conditions]
         assert found == places, change
+
+YCSB = f"""
+dofile("{ROOT}/workloads/ycsb.lua")
+local begin, operate = thread_init, event
+function thread_init()
+  begin()
+  con = {{ disconnect = function() end }}
+  function con.query(_, sql) print(sysbench.tid, sql:sub(1, 64)) end
+  for _ = 1, COUNT do operate() end
+end
+function event() return true end
+"""
+"""Prints the beginnings of statements, each thread as many."""
+
+
+def test_ycsb_repeats_its_operations_with_a_seed(shell: Shell) -> None:
+    line = "script.lua --mysql-dry-run --verbosity=0 --threads=8 --rand-seed=3 run"
+    script = YCSB.replace("COUNT", "20")
+    first, again = (sorted(shell(line, script).stdout.splitlines()) for _ in range(2))
+    assert len(first) == 160
+    assert first == again

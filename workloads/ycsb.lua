@@ -91,13 +91,16 @@ end
 
 local latest
 
+-- For the latest: its own rows, the last one first, then those of the load. Of the rows of others it knows nothing.
 local function any_row()
+  local records = sysbench.opt.records
   if mix.draws_latest then
-    latest = latest or zipfian(sysbench.opt.records, zeta(sysbench.opt.records))
-    if inserted > 0 and uniform(1, 2) == 1 then
-      return newest() - sysbench.opt.threads
+    latest = latest or zipfian(records, zeta(records))
+    local rank = latest()
+    if rank < inserted then
+      return newest() - (rank + 1) * sysbench.opt.threads
     end
-    return math.max(sysbench.opt.records - 1 - latest(), 0)
+    return math.max(records - 1 - (rank - inserted), 0)
   end
   return scattered(popular())
 end

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
+from collections import Counter
 from contextlib import closing
+
+import pytest
 
 from support.source import ROOT
 from support.sysbench import Shell
@@ -74,3 +78,21 @@ def test_ycsb_repeats_its_operations_with_a_seed(shell: Shell) -> None:
     first, again = (sorted(shell(line, script).stdout.splitlines()) for _ in range(2))
     assert len(first) == 160
     assert first == again
+
+
+def test_ycsb_d_reads_rows_that_exist_the_newest_most(shell: Shell) -> None:
+    line = "script.lua --mysql-dry-run --verbosity=0 --workload=D --records=1000 --rand-seed=1 run"
+    printed = shell(line, YCSB.replace("COUNT", "20000")).stdout
+    newest, reads = 999, Counter[int]()
+    for verb, row in re.findall(r"(INSERT|SELECT) .*'user([0-9]{12})'", printed):
+        if verb == "INSERT":
+            newest += 1
+            assert int(row) == newest
+        else:
+            reads[newest - int(row)] += 1
+    assert min(reads) == 0
+    assert reads.total() + newest - 999 == 20_000
+    zeta = sum(1 / rank**0.99 for rank in range(1, 1001))
+    for rank in (1, 2):
+        expected = reads.total() / rank**0.99 / zeta
+        assert reads[rank - 1] == pytest.approx(expected, rel=0.1)

@@ -18,8 +18,8 @@ local MIXES = {
   A = { { "read", 50 }, { "update", 50 } },
   B = { { "read", 95 }, { "update", 5 } },
   C = { { "read", 100 } },
-  D = { { "read", 95 }, { "insert", 5 }, draws_latest = true },
-  E = { { "scan", 95 }, { "insert", 5 } },
+  D = { { "read", 95 }, { "insert", 5 }, inserts = true, draws_latest = true },
+  E = { { "scan", 95 }, { "insert", 5 }, inserts = true },
   F = { { "read", 50 }, { "read_modify_write", 50 } },
 }
 
@@ -82,11 +82,11 @@ local function values()
   return table.concat(all, "','")
 end
 
--- Rows that this thread has inserted, each with a number that no other thread uses.
-local inserted = 0
+-- Rows that this thread has inserted, each with a number that no other thread uses, behind those of earlier runs.
+local first_new, inserted = nil, 0
 
 local function newest()
-  return sysbench.opt.records + sysbench.tid + inserted * sysbench.opt.threads
+  return first_new + sysbench.tid + inserted * sysbench.opt.threads
 end
 
 local latest
@@ -138,6 +138,11 @@ function thread_init()
     error("--workload is one of A, B, C, D, E and F, not " .. sysbench.opt.workload, 0)
   end
   con = sysbench.sql.driver():connect()
+  if mix.inserts then
+    -- No thread begins an event before all have looked.
+    local greatest = con:query_row("SELECT MAX(ycsb_key) FROM usertable")
+    first_new = math.max(sysbench.opt.records, greatest and tonumber(greatest:sub(5)) + 1 or 0)
+  end
 end
 
 function event()

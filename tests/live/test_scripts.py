@@ -485,13 +485,14 @@ def test_a_terminal_of_tpcc_waits_outside_its_transactions(shell: Shell) -> None
 
 
 @pytest.mark.parametrize("workload", list("ABCDEF"))
-def test_ycsb_has_its_mix(shell: Shell, workload: str) -> None:
+def test_ycsb_has_its_mix_and_may_run_again(shell: Shell, workload: str) -> None:
     ycsb = f"{WORKLOADS / 'ycsb.lua'} --workload={workload} --records=500 --field_length=20"
     shell(f"{ycsb} cleanup")
     shell(f"{ycsb} --threads=2 prepare")
     counted = {kind: int(n) for kind, n in SHOWN.findall(shell(f"{ycsb} --events=400 run").stdout)}
     written = {"A": 200, "B": 20, "C": 0, "D": 20, "E": 20, "F": 200}[workload]
     assert abs(counted["write"] - written) <= 5 * max(written, 1) ** 0.5
-    assert counted["read"] + counted["write"] == (
-        400 if workload != "F" else 400 + counted["write"]
-    )
+    # F writes back what it has read; who inserts looks for the greatest key first.
+    more = counted["write"] if workload == "F" else int(workload in "DE")
+    assert counted["read"] + counted["write"] == 400 + more
+    assert "ignored errors:                      0 " in shell(f"{ycsb} --events=400 run").stdout

@@ -84,6 +84,18 @@ def test_a_table_that_cannot_be_made_ends_all_loading_threads(server: Server) ->
         does(server, WorkloadPlan(name="broken.yaml", script=script), "prepare", 3)
 
 
+def test_a_table_may_have_capital_letters(server: Server) -> None:
+    columns = {"Id": {"type": "INTEGER PRIMARY KEY", "value": "row"}}
+    look = {"draw": {"id": {"uniform": "Jobs"}}, "statements": ["SELECT 1 FROM Jobs WHERE :id = 1"]}
+    whole = {"tables": {"Jobs": {"rows": 10, "columns": columns}}, "events": {"look": look}}
+    workload = WorkloadPlan(name="jobs.yaml", script=lua(read(json.dumps(whole), "jobs.yaml"), ""))
+    does(server, workload, "prepare", 2)
+    try:
+        assert does(server, workload, "run", 2)["failure"] is None
+    finally:
+        does(server, workload, "cleanup", 1)
+
+
 def test_a_template_is_tried_and_a_wrong_table_is_the_servers_word(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("events: {look: {statements: [SELECT * FROM nowhere]}}\n")

@@ -134,11 +134,12 @@ if RESTS then
   end
 end
 
+-- PostgreSQL keeps names in small letters, and so may MySQL.
 local function exists(connection, name)
   local is_mysql = sysbench.sql.driver():name() == "mysql"
   local schema = is_mysql and "DATABASE()" or "CURRENT_SCHEMA()"
   return tonumber(connection:query_row("SELECT COUNT(*) FROM information_schema.tables"
-    .. " WHERE table_schema = " .. schema .. " AND table_name = '" .. name .. "'")) > 0
+    .. " WHERE table_schema = " .. schema .. " AND LOWER(table_name) = '" .. name:lower() .. "'")) > 0
 end
 
 -- The first thread makes the tables, the others wait for each of them; all fill them.

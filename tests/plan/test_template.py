@@ -126,6 +126,7 @@ def test_a_value_is_one_kind_and_goes_upwards() -> None:
         ({"choice": [1, "a"]}, "must choose among texts or among numbers, not both"),
         ({"sequential": "jobs"}, "must be the name of a table and of its column, such as jobs.id"),
         ({"uniform": 5}, "must be a list, found 5"),
+        ({"zipfian": [0, 2**32 - 1]}, "must be at most 4294967294, found 4294967295"),
     ):
         with pytest.raises(PlanError) as caught:
             template(statements=["DELETE FROM jobs WHERE id = :a"], draw={"a": value})

@@ -40,8 +40,8 @@ from dbdyno.plan.mistakes import file_meant, nearest, shape_mistakes
 from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, Time
 from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, TEMPLATE_SUFFIXES, is_script, known_workloads
 
-NUMBER_MAX: Final = 2**32 - 1
-"""What `sysbench.rand` draws from has 32 bits."""
+NUMBER_MAX: Final = 2**32 - 2
+"""`sysbench.rand` counts the numbers of a range in 32 bits: from 0 to the last it draws 0 alone."""
 ROWS_MAX: Final = 2**31 - 1
 TEXT_MAX: Final = 65_535
 STATEMENTS_MAX: Final = 10_000

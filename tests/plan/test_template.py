@@ -127,6 +127,7 @@ def test_a_value_is_one_kind_and_goes_upwards() -> None:
         ({"sequential": "jobs"}, "must be the name of a table and of its column, such as jobs.id"),
         ({"uniform": 5}, "must be a list, found 5"),
         ({"zipfian": [0, 2**32 - 1]}, "must be at most 4294967294, found 4294967295"),
+        ({"constant": 2**53 + 1}, "has a whole number beyond 2^53, which Lua would round"),
     ):
         with pytest.raises(PlanError) as caught:
             template(statements=["DELETE FROM jobs WHERE id = :a"], draw={"a": value})
@@ -190,6 +191,23 @@ def test_events_that_begin_again_are_counted_and_keep_their_share(rest: str) -> 
     blobs = [one["histograms"].get("event_kind_often") for one in intervals]
     often = sum(_engine.Histogram.decode(b64decode(blob)).count() for blob in blobs if blob)
     assert 150 < often < 250, "half of the events, however often they begin again"
+
+
+def test_numbers_reach_sql_with_all_their_digits(capfd: pytest.CaptureFixture[str]) -> None:
+    numbers = {"at": 1700000123456789, "pi": 3.141592653589793, "few": 0.1}
+    draw = {name: {"constant": number} for name, number in numbers.items()}
+    workload = WorkloadPlan(
+        name="made.yaml",
+        script=lua(template(draw=draw, statements=["SELECT :at, :pi, :few"]), "made.yaml"),
+    )
+    spec = script_spec(making.plan(), workload, Nobody(), "try", 1)
+    spec["database"]["dry_run"] = True
+    script = _engine.Script(json.dumps(spec))
+    script.options()
+    script.set_options(json.dumps(spec["options"]))
+    script.run_command("try", 1)
+    shown = "  SELECT ?, ?, ? with 1700000123456789, 3.1415926535897931, 0.1\n"
+    assert shown in capfd.readouterr().out
 
 
 def test_statements_with_query_plans_are_told_with_values_from_the_middle() -> None:

@@ -24,11 +24,13 @@ local function next_of(name)
   return number
 end
 
+-- As SQL has it. `tostring` rounds to 14 digits.
 local function literal(value)
   if type(value) == "string" then
     return "'" .. value:gsub("'", "''") .. "'"
   end
-  return tostring(value)
+  local short = tostring(value)
+  return value % 1 ~= 0 and tonumber(short) == value and short or string.format("%.17g", value)
 end
 
 local function prepared(sql, ...)

@@ -317,9 +317,8 @@ def _of_value(
 ) -> Iterator[PlanMistake]:
     table = value.table
     if table is not None and table not in template.tables:
-        yield document.mistake(
-            path, f"there is no table {table!r}{nearest(table, template.tables)}"
-        )
+        unknown = f"there is no table {table!r}{nearest(table, template.tables)}"
+        yield document.mistake(path, unknown)
     elif value.sequential is not None and table is not None:
         column, columns = value.sequential.partition(".")[2], template.tables[table].columns
         if column not in columns:
@@ -327,11 +326,12 @@ def _of_value(
             yield document.mistake(path, missing)
     elif table is not None and not template.tables[table].rows:
         yield document.mistake(path, f"{table} has no rows to draw from")
-    texts = [value.format, value.constant, *(value.choice or ())]
-    if any(isinstance(one, str) and "\\" in one for one in texts):
-        yield document.mistake(
-            path, "has a backslash, which MySQL and PostgreSQL read in different ways"
-        )
+    given = [value.format, value.constant, *(value.choice or ())]
+    if any(isinstance(one, str) and "\\" in one for one in given):
+        said = "has a backslash, which MySQL and PostgreSQL read in different ways"
+        yield document.mistake(path, said)
+    if any(isinstance(one, int) and abs(one) > 2**53 for one in given):
+        yield document.mistake(path, "has a whole number beyond 2^53, which Lua would round")
 
 
 # The script: a file of Lua with the template's own part in the middle.

@@ -134,6 +134,12 @@ def test_a_value_is_one_kind_and_goes_upwards() -> None:
         assert said in str(caught.value)
 
 
+def test_a_question_mark_is_refused_also_in_quotes() -> None:
+    """Who writes numbers or values in its place looks at no quotes: PostgreSQL's $1, and texts."""
+    with pytest.raises(PlanError, match=r"has a \?; write :name for a value that is drawn"):
+        template(statements=["SELECT 'why?'"])
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_run(path: Path) -> None:
     record = dry(lua(read(path.read_text(), path.name), path.name))

@@ -249,7 +249,7 @@ def _write_value(part: dict[str, Any], key: str) -> None:
 _QUOTED: Final = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`"
 _COMMENT: Final = r"--(?!\S)[^\n]*"
 _BLANK: Final = re.compile(rf"({_QUOTED})|(?:{_COMMENT}|\s)+")
-_SQL: Final = re.compile(rf"{_QUOTED}|{_COMMENT}|::|:([A-Za-z_]\w*)|(\?)")
+_SQL: Final = re.compile(rf"{_QUOTED}|{_COMMENT}|::|:([A-Za-z_]\w*)|\?")
 """Quoted texts, comments and casts are passed over; a name of a value, a question mark."""
 _TABLES: Final = re.compile(
     r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_]*[.\x00])", re.IGNORECASE
@@ -282,8 +282,8 @@ def _of_event(
     for at, statement in enumerate(event.statements):
         where = (*path, "statements", at)
         for match in _SQL.finditer(statement.sql):
-            name, mark = match.groups()
-            if mark:
+            name = match[1]
+            if "?" in match[0] and not match[0].startswith("--"):
                 yield document.mistake(where, "has a ?; write :name for a value that is drawn")
             elif name and name not in event.draw:
                 missing = f"there is no value :{name} in draw{nearest(name, event.draw)}"

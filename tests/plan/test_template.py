@@ -249,6 +249,10 @@ def test_a_statement_on_one_line_keeps_its_quoted_texts_and_loses_its_comments()
     script = lua(template(draw={"id": {"uniform": "jobs"}}, statements=[sql]), "made.yaml")
     assert "\"SELECT 'a  b' FROM jobs WHERE id = ?\"" in script
     assert examples(script) == {"one.1": "SELECT 'a  b' FROM jobs WHERE id = 5"}
+    half = "DELETE FROM jobs --old ones\nWHERE id < :id # all\nAND id > 3"
+    script = lua(template(draw={"id": {"uniform": "jobs"}}, statements=[half]), "made.yaml")
+    kept = '"DELETE FROM jobs --old ones\\010WHERE id < ? # all\\010AND id > 3"'
+    assert kept in script, "comments of one server alone end with their lines"
 
 
 def test_what_a_template_says_reaches_lua_byte_for_byte() -> None:

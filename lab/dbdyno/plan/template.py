@@ -248,7 +248,7 @@ def _write_value(part: dict[str, Any], key: str) -> None:
 
 _QUOTED: Final = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`"
 _COMMENT: Final = r"--(?!\S)[^\n]*"
-_BLANK: Final = re.compile(rf"({_QUOTED})|(?:{_COMMENT}|\s)+")
+_BLANK: Final = re.compile(rf"({_QUOTED}|(?:--(?=\S)|#)[^\n]*\n)|(?:{_COMMENT}|\s)+")
 _SQL: Final = re.compile(rf"{_QUOTED}|{_COMMENT}|::|:([A-Za-z_]\w*)|\?")
 """Quoted texts, comments and casts are passed over; a name of a value, a question mark."""
 _TABLES: Final = re.compile(

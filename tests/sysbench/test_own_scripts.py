@@ -58,6 +58,7 @@ def test_the_check_of_tpcc_finds_what_is_wrong_and_what_is_missing(shell: Shell)
             found = [data.execute(sql).fetchone()[0] for sql in conditions]
         assert found == places, change
 
+
 YCSB = f"""
 dofile("{ROOT}/workloads/ycsb.lua")
 local begin, operate = thread_init, event

@@ -9,7 +9,16 @@ from contextlib import contextmanager
 import pytest
 
 from dbdyno import _engine
-from support.rogue_server import Talk, rogue, rows_that_stop, rows_without_end
+from support.rogue_server import (
+    LOGGED_IN,
+    MODES,
+    Caller,
+    Talk,
+    rogue,
+    rows_that_stop,
+    rows_without_end,
+    says,
+)
 from support.sysbench import Shell
 
 
@@ -217,3 +226,24 @@ def test_answers_without_end_do_not_fill_the_memory(
         ended = shell(f"script.lua {place} --threads={threads} --time=30 run", script)
     assert ended.returncode == 1, ended
     assert words in ended.stdout + ended.stderr, ended
+
+
+def test_a_connection_that_could_not_be_opened_again_prepares_nothing(shell: Shell) -> None:
+    script = """
+      function prepare()
+        local con = sysbench.sql.driver():connect()
+        print(select(2, pcall(con.reconnect, con)))
+        print(select(2, pcall(con.prepare, con, "SELECT 1")))
+      end
+    """
+    talks = iter([says(*LOGGED_IN)])
+
+    def logs_in_once(caller: Caller) -> None:
+        next(talks, MODES["leaves after the greeting"])(caller)
+
+    with rogue(logs_in_once) as (port, _):
+        line = f"script.lua --mysql-host=127.0.0.1 --mysql-port={port} --verbosity=0 prepare"
+        ended = shell(line, script)
+    told = [line for line in ended.stdout.splitlines() if not line.startswith("FATAL")]
+    assert told == ["connection creation failed", "SQL API error"], ended
+    assert ended.returncode == 0, ended

@@ -279,12 +279,13 @@ function Connection.prepare(connection, sql)
     serve(task) -- a statement that is sent as text: nobody is asked
   end
   if task.failed ~= 0 then
-    local why = ffi.string(connection.sql_errmsg)
-    if host.driver == "pgsql" then
+    -- A connection that could not be opened again has no error of a server.
+    local why = connection.sql_state ~= nil and ffi.string(connection.sql_errmsg)
+    if why and host.driver == "pgsql" then
       -- The words of libpq, which end with their line; the server's have no number.
       local severity = connection.sql_errno == 0 and "ERROR:  " or ""
       log(FATAL, "PQprepare() failed: " .. severity .. why .. "\n")
-    else
+    elseif why then
       log(FATAL, "mysql_stmt_prepare() failed")
       log(FATAL, string.format('MySQL error: %d "%s"', connection.sql_errno, why))
     end

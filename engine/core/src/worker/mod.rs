@@ -310,7 +310,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
             return self.draw_script(slot, due_ns);
         }
         let has_request = self.draw(slot, due_ns);
-        self.recorder.begun(self.connections[slot].sent_ns);
+        let connection = &mut self.connections[slot];
+        connection.sent_ns = connection.asked_ns;
+        self.recorder.begun(connection.sent_ns);
         Ok(if has_request { Drawn::Request } else { Drawn::Over })
     }
 
@@ -318,8 +320,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     fn draw(&mut self, slot: usize, due_ns: u64) -> bool {
         let connection = &mut self.connections[slot];
         let has_request = connection.draw(self.orders.workload, due_ns);
-        connection.sent_ns = self.reactor.now_ns(&self.orders.clock);
-        connection.asked_ns = connection.sent_ns;
+        connection.asked_ns = self.reactor.now_ns(&self.orders.clock);
         if !has_request {
             self.read_the_clock();
             self.recorder.advance(self.now_ns);

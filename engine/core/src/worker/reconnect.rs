@@ -124,11 +124,8 @@ impl<R: Reactor> Worker<'_, R> {
     #[cold]
     fn retry(&mut self, slot: usize) -> Result<(), Failure> {
         self.recorder.restart();
-        let connection = &self.connections[slot];
-        let (due_ns, sent_ns) = (connection.due_ns, connection.sent_ns);
-        let has_request = self.draw(slot, due_ns);
-        self.connections[slot].sent_ns = sent_ns;
-        if has_request {
+        let due_ns = self.connections[slot].due_ns;
+        if self.draw(slot, due_ns) {
             return self.send(slot);
         }
         self.complete(slot);

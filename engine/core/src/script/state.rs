@@ -31,8 +31,6 @@ pub(super) struct Common {
 pub(super) struct State {
     raw: *mut lua::lua_State,
     pub(super) host: Box<Host>,
-    /// Whether the script has a thread, which may rest in the middle of a call.
-    has_thread: bool,
     /// Bytes that the state has allocated.
     _memory: Box<usize>,
 }
@@ -42,9 +40,9 @@ unsafe impl Send for State {}
 
 impl Drop for State {
     fn drop(&mut self) {
-        // While a thread rests, LuaJIT may be recording it, and would take what runs here for what it does.
+        // While a thread of a run rests, LuaJIT may be recording it, and would take what runs here for what it does.
         // `lua_close` ends that first.
-        if !self.has_thread {
+        if !self.host.caller.is_run {
             let _ = self.call_of_host("finish", |_| 0, 0);
         }
         // SAFETY: the state is open, and nothing refers to it any more. Its finalizers call functions of
@@ -78,7 +76,7 @@ impl State {
         if raw.is_null() {
             return Err("there is no memory for a Lua state".to_owned());
         }
-        let mut state = Self { raw, host, has_thread: false, _memory: memory };
+        let mut state = Self { raw, host, _memory: memory };
         // SAFETY: the state is open.
         unsafe {
             lua::lua_atpanic(raw, given_up);
@@ -370,7 +368,7 @@ impl State {
     /// # Errors
     /// When there is no memory for its stack.
     pub(super) fn thread(&mut self, number: u32) -> std::io::Result<Thread> {
-        (self.has_thread, self.host.caller.is_run) = (true, true);
+        self.host.caller.is_run = true;
         let raw = self.raw;
         // SAFETY: the state is open. The Lua thread stays in the registry as long as the state.
         let own = unsafe {

@@ -1,5 +1,7 @@
 """For every test: chance is drawn the same way each time, and a slow machine is no failure.
 
+`--hypothesis-profile=random` draws anew in every run, and far more (CONTRIBUTING.md).
+
 Tests send Ctrl-C to themselves and to what they start. Tests that run in the background (`make test
 &`, nohup) would ignore it and hand that on, so it counts here again; SIGHUP stays ignored, since a
 logout shall not end tests under nohup.
@@ -20,6 +22,7 @@ from dbdyno.experiment import certify
 from dbdyno.store.store import Store
 
 settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("random", max_examples=10_000, deadline=None)
 settings.load_profile("steady")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -37,7 +37,7 @@ def test_a_percentile_needs_a_hundred_requests_beyond_it() -> None:
 
 
 @pytest.mark.parametrize("metric", TABLE, ids=lambda metric: metric.name)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(cut=st.integers(min_value=1, max_value=9), tps=st.sampled_from([900.0, 1500.0]))
 def test_parts_merged_are_the_whole(metric: Metric, cut: int, tps: float) -> None:
     whole = making.measurement(tps=tps)

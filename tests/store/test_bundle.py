@@ -161,9 +161,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_value_in_any_place_is_read_or_refused(
     data: st.DataObject, sealed: Path, tmp_path: Path

@@ -247,7 +247,7 @@ MEMBERS = st.tuples(
 
 
 @given(st.lists(MEMBERS, max_size=8), st.sampled_from(["", "a", "*"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_archive_whatever_reaches_outside_its_folder(items, inside):
     with TemporaryDirectory() as name:
         top = Path(name) / "top"
@@ -283,7 +283,7 @@ WHOLE_BYTES = {kind: packed_as(kind) for kind in ("gz", "xz", "zip")}
     st.lists(st.tuples(st.floats(0, 0.999), st.binary(min_size=1, max_size=4)), max_size=3),
     st.floats(0.1, 1),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_damaged_archive_is_unpacked_or_reported_and_nothing_else(kind, changes, kept):
     content = bytearray(WHOLE_BYTES[kind])
     for where, new in changes:

@@ -30,13 +30,11 @@ def measured(spec: dict[str, Any]) -> dict[str, Any]:
     began, before = time.monotonic(), memory_bytes("VmRSS")
     opened: list[float] = []
 
-    def report(_: str) -> None:
+    def report(_: dict[str, Any]) -> None:
         if not opened:
             opened.append(time.monotonic() - began)
 
-    record = json.loads(
-        _engine.run(json.dumps({**spec, "tell_begin": True}), report, _engine.Stop())
-    )
+    record = _engine.run({**spec, "tell_begin": True}, report, _engine.Stop())
     window = [one for one in record["intervals"] if one["phase"] == "measured"]
     queries = sum(one[kind] for one in window for kind in ("reads", "writes", "others"))
     if record["failure"] is not None or queries == 0:

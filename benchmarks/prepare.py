@@ -111,7 +111,7 @@ def _samples(server: Server, options: argparse.Namespace) -> Iterator[Sample]:
 
 def _clean(server: Server, tables: int) -> None:
     """Drops the tables and waits until the server has nothing left to write."""
-    _engine.cleanup(json.dumps({**login(server), "tables": tables}), _engine.Stop())
+    _engine.cleanup({**login(server), "tables": tables}, _engine.Stop())
     before = -1.0
     deadline = time.monotonic() + 30
     while (now := _server_cpu_s(server)) - before > 0.01 and time.monotonic() < deadline:
@@ -171,8 +171,8 @@ def _stages(server: Server, tables: int, rows: int, threads: int) -> dict[str, d
         _clean(server, tables)
         _allow_files(server, allowed=True)
         shape = {"tables": tables, "table_size": rows, "threads": threads, "seed": 1}
-        spec = json.dumps({**login(server), **shape, "load": way})
-        found[way] = json.loads(_engine.prepare(spec, None, _engine.Stop()))["stages"]
+        spec = {**login(server), **shape, "load": way}
+        found[way] = _engine.prepare(spec, None, _engine.Stop())["stages"]
     _clean(server, tables)
     return found
 

@@ -71,7 +71,7 @@ def _interrupt_ends_it() -> None:
 
     Python would raise once Lua came back, which a script's top level or its report may never do.
     """
-    import signal
+    from dbdyno.sysbench.typed import signal
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,7 +1,7 @@
 """The compiled engine as Python sees it; written by hand, compared with the module in a test."""
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 def version() -> str:
     """Version of the engine."""
@@ -125,42 +125,45 @@ class Reference:
     def truth(self) -> tuple[Histogram, int]:
         """Times from arrival until the answer was due, waiting included, and their sum in ns."""
 
-def run(spec: str, on_interval: Callable[[str], None] | None, stop: Stop) -> str:
-    """Drives a load as the JSON `spec` says and returns the record as JSON.
+Told = dict[str, Any]
+"""A spec, a result or a failure: dicts, lists, strings and numbers, as JSON can hold them."""
 
-    The GIL is released while running. `on_interval` gets each finished interval as JSON.
+def run(spec: Told, on_interval: Callable[[Told], None] | None, stop: Stop) -> Told:
+    """Drives a load as `spec` says and returns the record.
+
+    The GIL is released while running. `on_interval` gets each finished interval.
 
     Raises:
         ValueError: the spec is nonsense; one line per mistake.
-        RuntimeError: the load could not be begun; the text is JSON with code and message.
+        RuntimeError: the load could not be begun; its argument is a dict with code and message.
     """
 
-def prepare(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) -> str:
-    """Creates and fills the tables of a dataset spec (JSON).
+def prepare(spec: Told, on_progress: Callable[[Told], None] | None, stop: Stop) -> Told:
+    """Creates and fills the tables of a dataset spec.
 
     Returns:
-        JSON: tables, rows, seconds, and of these the seconds of the stages create, insert, index.
+        Tables, rows, seconds, and of these the seconds of the stages create, insert, index.
     """
 
-def prewarm(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) -> str:
-    """Reads the tables of a dataset spec (JSON, as for `prepare`) into the server's memory."""
+def prewarm(spec: Told, on_progress: Callable[[Told], None] | None, stop: Stop) -> Told:
+    """Reads the tables of a dataset spec (as for `prepare`) into the server's memory."""
 
-def cleanup(spec: str, stop: Stop) -> str:
-    """Drops the tables of a dataset spec (JSON); ended within 1.5 s of `stop`, as `prepare` is."""
+def cleanup(spec: Told, stop: Stop) -> Told:
+    """Drops the tables of a dataset spec; ended within 1.5 s of `stop`, as `prepare` is."""
 
 @final
 class Script:
     """A Lua script in sysbench's language that is loaded; its events are run by `run`.
 
-    Every method raises RuntimeError, whose text is a failure of stage `script`, as JSON.
+    Every method raises RuntimeError, whose argument is a failure of stage `script`.
     """
 
-    def __new__(cls, spec: str) -> Script:
-        """Loads it, from a script's spec as JSON: its top level runs."""
-    def options(self) -> str:
-        """The options that it declares, as JSON: name, kind, default and text of each."""
-    def set_options(self, options: str) -> None:
-        """Sets `sysbench.opt`, from JSON, here and for the threads of commands."""
+    def __new__(cls, spec: Told) -> Script:
+        """Loads it, from a script's spec: its top level runs."""
+    def options(self) -> list[Told]:
+        """The options that it declares: name, kind, default and text of each."""
+    def set_options(self, options: Told) -> None:
+        """Sets `sysbench.opt`, here and for the threads of commands."""
     def defines(self, name: str) -> bool:
         """Whether it has a global function of this name."""
     def command(self, name: str) -> bool | None:
@@ -173,8 +176,8 @@ class Script:
         """Loads it once more, for hooks that report intervals, as thread number `thread`."""
     def close_reporter(self) -> None:
         """Ends reports of intervals: their state is closed."""
-    def report(self, hook: str, figures: str) -> bool:
-        """Calls a hook with the figures of a report as JSON; false if it has no such hook."""
+    def report(self, hook: str, figures: Told) -> bool:
+        """Calls a hook with the figures of a report; false if it has no such hook."""
     @staticmethod
     def uses_database() -> bool:
         """Whether any script of this process has asked for a database driver."""

@@ -8,7 +8,6 @@ has every axis of settings that a plan can vary, all at once. A start proves its
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Mapping
@@ -127,13 +126,13 @@ def proves_what_is_alike(server: Server) -> None:
     strangers = {name for name in accounts if not name[0].startswith(("mysql.", "mariadb."))}
     assert strangers == {("root", "localhost"), ("dbdyno", "%")}
     with pytest.raises(RuntimeError) as caught:
-        _engine.prepare(json.dumps({**login(server), **FILLED, "password": ""}), None, stop())
-    assert json.loads(str(caught.value))["code"] == 1045
+        _engine.prepare({**login(server), **FILLED, "password": ""}, None, stop())
+    assert caught.value.args[0]["code"] == 1045
 
 
 def loads_and_runs(server: Server) -> list[tuple[str, ...]]:
     """A second of load: what the engine says it did is what the server counted; rows afterwards."""
-    filled = json.loads(_engine.prepare(json.dumps({**login(server), **FILLED}), None, stop()))
+    filled = _engine.prepare({**login(server), **FILLED}, None, stop())
     assert filled["rows"] == 2000
     spec = {
         **login(server),
@@ -145,7 +144,7 @@ def loads_and_runs(server: Server) -> list[tuple[str, ...]]:
         "workload": {"name": "oltp_read_write", "options": TABLE},
     }
     before = settled(server)
-    record = json.loads(_engine.run(json.dumps(spec), None, stop()))
+    record = _engine.run(spec, None, stop())
     assert record["failure"] is None
     events = sum(interval["events"] for interval in record["intervals"])
     deleted = settled(server)["Com_delete"] - before["Com_delete"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ answer in a pause what was sent before it."""
 
 def prepare(server: Server) -> None:
     spec = {**login(server), **TABLES, "seed": 1}
-    _engine.prepare(json.dumps(spec), None, _engine.Stop())
+    _engine.prepare(spec, None, _engine.Stop())
 
 
 def intervals(server: Server) -> list[dict[str, Any]]:
@@ -36,7 +35,7 @@ def intervals(server: Server) -> list[dict[str, Any]]:
         "standstill": {"share": 0.5, "period_s": 1},
         "workload": {"name": "oltp_point_select", "options": TABLES},
     }
-    record: dict[str, Any] = json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    record: dict[str, Any] = _engine.run(spec, None, _engine.Stop())
     assert record["failure"] is None
     return [i for i in record["intervals"] if i["phase"] == "measured"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +26,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     }
     with started("limits", request.param, settings) as running:
         load = {**login(running), "tables": TABLES, "table_size": 100, "seed": 3, "threads": 2}
-        _engine.prepare(json.dumps(load), None, _engine.Stop())
+        _engine.prepare(load, None, _engine.Stop())
         yield running
 
 
@@ -45,13 +44,13 @@ def run(server: Server, connections: int, **changes: Any) -> dict[str, Any]:
         },
         **changes,
     }
-    return json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    return _engine.run(spec, None, _engine.Stop())
 
 
 def refused(server: Server, connections: int, **changes: Any) -> dict[str, Any]:
     with pytest.raises(RuntimeError) as error:
         run(server, connections, **changes)
-    return json.loads(str(error.value))
+    return error.value.args[0]
 
 
 def test_prepared_statements_are_counted_before_the_first_is_prepared(server: Server) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -106,8 +105,7 @@ def spec(server: Server, **more: Any) -> dict[str, Any]:
 
 
 def driven(asked: dict[str, Any]) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(_engine.run(json.dumps(asked), None, _engine.Stop()))
-    return record
+    return _engine.run(asked, None, _engine.Stop())
 
 
 @pytest.fixture
@@ -115,10 +113,10 @@ def small(server: Server) -> Iterator[dict[str, Any]]:
     """A table of 1000 rows."""
     tables = {**login(server), "driver": "pgsql", "tables": 1}
     made = {**tables, "table_size": 1000, "seed": 1}
-    report = json.loads(_engine.prepare(json.dumps(made), None, _engine.Stop()))
+    report = _engine.prepare(made, None, _engine.Stop())
     assert report["rows"] == 1000
     yield made
-    _engine.cleanup(json.dumps(tables), _engine.Stop())
+    _engine.cleanup(tables, _engine.Stop())
 
 
 def test_conflicts_are_rolled_back_and_retried(server: Server, small: dict[str, Any]) -> None:
@@ -160,16 +158,15 @@ def test_lost_sessions_are_opened_again(server: Server, small: dict[str, Any]) -
     asked = spec(server, ignore_errors="all", window_s=4.0)
     told: list[dict[str, Any]] = []
 
-    def kill(text: str) -> None:
-        told.append(json.loads(text))
+    def kill(interval: dict[str, Any]) -> None:
+        told.append(interval)
         if len(told) == 1:
             server.ask(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 f" WHERE usename = '{server.credentials.user}'"
             )
 
-    text = json.dumps({**asked, "interval_s": 0.5})
-    record = json.loads(_engine.run(text, kill, _engine.Stop()))
+    record = _engine.run({**asked, "interval_s": 0.5}, kill, _engine.Stop())
     assert record["failure"] is None
     assert sum(one["reconnects"] for one in record["intervals"]) == 4
     assert record["intervals"][-1]["events"] + record["intervals"][-2]["events"] > 0
@@ -261,7 +258,7 @@ def test_a_password_is_bound_to_the_certificate_where_there_is_tls(kind: str) ->
             tables = {**login(server), "driver": "pgsql", "tables": 1}
             tls = {"tls": {"mode": "verify_identity", "ca": str(certificate)}}
             loaded = {**tables, **tls, "table_size": 1000, "seed": 1}
-            _engine.prepare(json.dumps(loaded), None, _engine.Stop())
+            _engine.prepare(loaded, None, _engine.Stop())
             record = driven(spec(server, **tls))
             assert record["failure"] is None
             assert record["transport"].startswith("TLS 1.3")

@@ -52,7 +52,7 @@ def measured(login: Mapping[str, Any], rate: float, window_s: float) -> Point:
         "rate_per_s": rate,
         "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 100}},
     }
-    record = json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    record = _engine.run(spec, None, _engine.Stop())
     window = [one for one in intervals_of(record) if one.phase is Phase.MEASURED]
     latency = merge_histograms(one.histograms["event"] for one in window)
     if rate == 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -38,7 +37,7 @@ AWAY = {"2003", "1053", "2013"}
 def server() -> Iterator[Server]:
     with started("schedule", "mysql:8.0.15") as running:
         tables = {**login(running), "tables": 2, "table_size": 1000, "seed": 3, "threads": 2}
-        _engine.prepare(json.dumps(tables), None, _engine.Stop())
+        _engine.prepare(tables, None, _engine.Stop())
         yield running
 
 
@@ -52,8 +51,7 @@ def run(server: Server, tell: Any = None, stop: Any = None, **changes: Any) -> d
         "workload": {"name": "oltp_point_select", "options": options},
         **changes,
     }
-    record: dict[str, Any] = json.loads(_engine.run(json.dumps(spec), tell, stop or _engine.Stop()))
-    return record
+    return _engine.run(spec, tell, stop or _engine.Stop())
 
 
 def total(record: Mapping[str, Any], name: str) -> int:
@@ -151,8 +149,8 @@ def test_a_server_that_is_killed_and_started_again_is_survived(
     told: list[dict[str, Any]] = []
     under_load, stop = threading.Event(), _engine.Stop()
 
-    def tell(text: str) -> None:
-        told.append(json.loads(text))
+    def tell(interval: dict[str, Any]) -> None:
+        told.append(interval)
         under_load.set()
         back = [at for at, one in enumerate(told) if one["reconnects"]]
         if sum(told[at]["reconnects"] for at in back) == 8 and len(told) > back[-1] + 4:

@@ -36,9 +36,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 def does(server: Server, workload: WorkloadPlan, command: str, threads: int) -> dict[str, Any]:
     spec = script_spec(making.plan(), workload, server, command, threads)
     if command != "run":
-        script = _engine.Script(json.dumps(spec))
+        script = _engine.Script(spec)
         script.options()
-        script.set_options(json.dumps(spec["options"]))
+        script.set_options(spec["options"])
         if script.command(command) is None:
             script.call(command)
         else:
@@ -49,8 +49,7 @@ def does(server: Server, workload: WorkloadPlan, command: str, threads: int) -> 
         **{"connections": threads, "window_s": 1.0, "seed": 1, "workload": {"name": "script"}},
         "ignore_errors": [1213, 1205, "40P01", "40001"],
     }
-    record: dict[str, Any] = json.loads(_engine.run(json.dumps(asked), None, _engine.Stop()))
-    return record
+    return _engine.run(asked, None, _engine.Stop())
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

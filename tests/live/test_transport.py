@@ -6,7 +6,6 @@ engine's word alone.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Iterator
@@ -58,12 +57,12 @@ def spec(server: Server, **changes: Any) -> dict[str, Any]:
 
 def prepare(server: Server, **changes: Any) -> None:
     sized = {"tables": 2, "table_size": 3000, "seed": 3, "threads": 3}
-    text = json.dumps({**spec(server, **changes), **sized})
-    assert json.loads(_engine.prepare(text, None, _engine.Stop()))["rows"] == 6000
+    whole = {**spec(server, **changes), **sized}
+    assert _engine.prepare(whole, None, _engine.Stop())["rows"] == 6000
 
 
 def cleanup(server: Server, **changes: Any) -> None:
-    _engine.cleanup(json.dumps({**spec(server, **changes), "tables": 2}), _engine.Stop())
+    _engine.cleanup({**spec(server, **changes), "tables": 2}, _engine.Stop())
 
 
 def run(server: Server, **changes: Any) -> dict[str, Any]:
@@ -75,7 +74,7 @@ def run(server: Server, **changes: Any) -> dict[str, Any]:
         "seed": 5,
         "workload": {"name": "oltp_read_write", "options": {"tables": 2, "table_size": 3000}},
     }
-    record = json.loads(_engine.run(json.dumps({**load, **spec(server, **changes)}), tell, stop))
+    record = _engine.run({**load, **spec(server, **changes)}, tell, stop)
     assert record["failure"] is None
     return record
 
@@ -83,7 +82,7 @@ def run(server: Server, **changes: Any) -> dict[str, Any]:
 def refused(server: Server, **changes: Any) -> str:
     with pytest.raises(RuntimeError) as caught:
         run(server, **changes)
-    failure = json.loads(str(caught.value))
+    failure = caught.value.args[0]
     assert failure["stage"] == "connect"
     assert "far away" not in str(caught.value)
     return str(failure["message"])

@@ -45,8 +45,7 @@ def dry(script: str, threads: int = 2, events: int = 200) -> dict[str, object]:
         "workload": {"name": "script"},
         "dry_run": True,
     }
-    record: dict[str, object] = json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
-    return record
+    return _engine.run(spec, None, _engine.Stop())
 
 
 MISTAKEN = """\
@@ -208,9 +207,9 @@ def test_numbers_reach_sql_with_all_their_digits(capfd: pytest.CaptureFixture[st
     )
     spec = script_spec(making.plan(), workload, Nobody(), "try", 1)
     spec["database"]["dry_run"] = True
-    script = _engine.Script(json.dumps(spec))
+    script = _engine.Script(spec)
     script.options()
-    script.set_options(json.dumps(spec["options"]))
+    script.set_options(spec["options"])
     script.run_command("try", 1)
     shown = "  SELECT ?, ?, ? with 1700000123456789, 3.1415926535897931, 0.1\n"
     assert shown in capfd.readouterr().out

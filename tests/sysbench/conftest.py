@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -16,6 +15,8 @@ from dbdyno import _engine
 from dbdyno.sysbench.entry import main
 from support.source import ROOT
 from support.sysbench import ENTRY, Ended, Shell, interval, live_interval
+
+Told = dict[str, Any]
 
 
 class FakeStop:
@@ -44,39 +45,37 @@ class FakeEngine:
         self.raises: Exception | None = None
         self.before_end: Callable[[FakeStop], None] = lambda stop: None
 
-    def _take(self, spec: str) -> dict[str, Any]:
-        self.specs.append(json.loads(spec))
+    def _take(self, spec: Told) -> Told:
+        self.specs.append(spec)
         if self.raises:
             raise self.raises
         return self.specs[-1]
 
-    def run(self, spec: str, on_interval: Callable[[str], None], stop: FakeStop) -> str:
+    def run(self, spec: Told, on_interval: Callable[[Told], None], stop: FakeStop) -> Told:
         asked = self._take(spec)
         for one in self.intervals:
-            on_interval(json.dumps(live_interval(one, asked)))
+            on_interval(live_interval(one, asked))
         self.before_end(stop)
-        return json.dumps(
-            {
-                "engine_version": "0.1.0",
-                "reactor": "io_uring",
-                "threads": 1,
-                "connections": asked["connections"],
-                "server_version": "8.0.31",
-                "measured": {"cpu_s": 0.5, "cpu_share_max": 0.25},
-                "intervals": self.intervals,
-                "fairness": {
-                    "events_mean": 4.5,
-                    "events_stddev": 0.5,
-                    "seconds_mean": 0.0145,
-                    "seconds_stddev": 0.0,
-                },
-                "stopped_by": "stop" if stop.is_set() else "time",
-                "failure": self.failure,
-                **self.more,
-            }
-        )
+        return {
+            "engine_version": "0.1.0",
+            "reactor": "io_uring",
+            "threads": 1,
+            "connections": asked["connections"],
+            "server_version": "8.0.31",
+            "measured": {"cpu_s": 0.5, "cpu_share_max": 0.25},
+            "intervals": self.intervals,
+            "fairness": {
+                "events_mean": 4.5,
+                "events_stddev": 0.5,
+                "seconds_mean": 0.0145,
+                "seconds_stddev": 0.0,
+            },
+            "stopped_by": "stop" if stop.is_set() else "time",
+            "failure": self.failure,
+            **self.more,
+        }
 
-    def prepare(self, spec: str, on_progress: Callable[[str], None], stop: FakeStop) -> str:
+    def prepare(self, spec: Told, on_progress: Callable[[Told], None], stop: FakeStop) -> Told:
         self.before_end(stop)
         asked = self._take(spec)
         rows = asked["table_size"] * asked["tables"]
@@ -84,20 +83,20 @@ class FakeEngine:
         for table in range(1, asked["tables"] + 1):
             for stage in stages:
                 progress = {"table": table, "rows_done": 0, "rows_total": rows, "stage": stage}
-                on_progress(json.dumps(progress))
-        return json.dumps({"tables": asked["tables"], "rows": rows, "seconds": 1.0})
+                on_progress(progress)
+        return {"tables": asked["tables"], "rows": rows, "seconds": 1.0}
 
-    def prewarm(self, spec: str, on_progress: Callable[[str], None], stop: FakeStop) -> str:
+    def prewarm(self, spec: Told, on_progress: Callable[[Told], None], stop: FakeStop) -> Told:
         self.before_end(stop)
         asked = self._take(spec)
         for table in range(1, asked["tables"] + 1):
-            on_progress(json.dumps({"table": table, "stage": "prewarm"}))
-        return "{}"
+            on_progress({"table": table, "stage": "prewarm"})
+        return {}
 
-    def cleanup(self, spec: str, stop: FakeStop) -> str:
+    def cleanup(self, spec: Told, stop: FakeStop) -> Told:
         self.before_end(stop)
         self._take(spec)
-        return "{}"
+        return {}
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import sys
@@ -86,7 +85,7 @@ def test_sysbench_1_1_has_other_words_for_the_throughput(sysbench, engine):
         "\nLatency (ms):\n"
     ) in sysbench.stdout
     assert "General statistics" not in sysbench.stdout
-    engine.raises = RuntimeError(json.dumps({**FAILURE, "stage": "connect"}))
+    engine.raises = RuntimeError({**FAILURE, "stage": "connect"})
     assert sysbench("oltp_read_write --compat=1.1 run") == 1
     assert "FATAL: Threads initialization failed!\n" in sysbench.stdout
 
@@ -286,7 +285,7 @@ def made_reporter(rows=None, **typed):
 
     def report(start_s, end_s, phase="measured", latencies_ms=(1,)):
         one = interval(start_s, end_s, [*latencies_ms], phase)
-        reporter.on_interval(json.dumps(live_interval(one, general.spec())))
+        reporter.on_interval(live_interval(one, general.spec()))
 
     return reporter, report
 
@@ -367,9 +366,9 @@ def test_empty_tables_have_no_line_about_rows(sysbench, engine):
 
 def test_bulk_insert_names_its_tables_as_sysbench_does(sysbench, engine, monkeypatch):
     def create(spec, on_progress, stop):
-        for table in range(1, json.loads(spec)["tables"] + 1):
-            on_progress(json.dumps({"table": table, "stage": "create"}))
-        return "{}"
+        for table in range(1, spec["tables"] + 1):
+            on_progress({"table": table, "stage": "create"})
+        return {}
 
     monkeypatch.setattr(_engine, "prepare", create)
     assert sysbench("bulk_insert --threads=2 prepare") == 0
@@ -426,7 +425,7 @@ def test_the_lines_of_older_scripts_have_their_words(engine, capsys):
 def test_an_interrupted_prepare_says_so_and_how_far_it_came(sysbench, engine):
     stopped = {"stage": "insert", "code": None, "sqlstate": "", "statement": ""}
     stopped["message"] = "stopped; 5 of 9 rows were loaded"
-    engine.raises = RuntimeError(json.dumps(stopped))
+    engine.raises = RuntimeError(stopped)
     engine.before_end = interrupt
     assert sysbench("oltp_read_write prepare") == 128 + signal.SIGTERM
     assert sysbench.stdout.endswith("\n\nFATAL: interrupted: stopped; 5 of 9 rows were loaded\n")

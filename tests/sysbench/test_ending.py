@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -30,7 +29,7 @@ REFUSED["message"] = "Access denied for user 'sbtest'@'localhost'"
 
 
 def refusing(engine, failure):
-    engine.raises = RuntimeError(json.dumps(failure))
+    engine.raises = RuntimeError(failure)
 
 
 def test_a_login_that_is_refused(sysbench, engine):

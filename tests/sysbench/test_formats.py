@@ -87,7 +87,7 @@ def test_a_run_that_fails_half_way_has_what_it_measured(sysbench, engine):
 
 
 def test_a_run_that_never_began_says_why(sysbench, engine):
-    engine.raises = RuntimeError(json.dumps({**FAILURE, "stage": "connect", "code": 1045}))
+    engine.raises = RuntimeError({**FAILURE, "stage": "connect", "code": 1045})
     found = document(sysbench, "--time=2", status=1)
     assert (found["failure"]["code"], found["begun_at"], found["intervals"]) == (1045, None, [])
     assert found["totals"]["events"] == 0

@@ -4,6 +4,7 @@ mod load;
 mod reference;
 mod responder;
 mod script;
+mod value;
 
 use pyo3::prelude::*;
 

@@ -1,8 +1,8 @@
-//! `run`, `prepare`, `prewarm`, `cleanup` and the flag that stops them. Specs and results cross as JSON, so
-//! that the same text works from Python, through a pipe and out of a file.
+//! `run`, `prepare`, `prewarm`, `cleanup` and the flag that stops them.
 //!
 //! The GIL is released while the engine works and taken only to tell an interval. A callback that
 //! raises stops the run, and its exception is raised when the run has ended.
+use crate::value::{from_python, to_python};
 use dbdyno_core::dataset::{self, PrepareSpec, Report};
 use dbdyno_core::error::Failure;
 use dbdyno_core::run::run as drive;
@@ -11,7 +11,6 @@ use dbdyno_core::workload;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,82 +49,79 @@ pub fn legacy_workloads() -> Vec<&'static str> {
     workload::legacy_names()
 }
 
-/// Drives a load as the JSON `spec` says and returns the record as JSON.
+/// Drives a load as `spec` says and returns the record.
 #[pyfunction]
 #[pyo3(signature = (spec, on_interval, stop))]
-pub fn run(
-    py: Python<'_>,
-    spec: &str,
+pub fn run<'py>(
+    py: Python<'py>,
+    spec: &Bound<'py, PyAny>,
     on_interval: Option<Py<PyAny>>,
     stop: &Stop,
-) -> PyResult<String> {
-    let spec: RunSpec = parsed(spec)?;
+) -> PyResult<Bound<'py, PyAny>> {
+    let spec: RunSpec = from_python(spec)?;
     spec.workload().map_err(|mistakes| PyValueError::new_err(mistakes.join("\n")))?;
     let mut listener = Listener::new(on_interval, &stop.flag);
     let record = py.detach(|| drive(&spec, &stop.flag, &mut |progress| listener.tell(progress)));
     listener.finish()?;
-    json(&record.map_err(|failure| refused(&failure))?)
+    to_python(py, &record.map_err(|failure| refused(py, &failure))?)
 }
 
-/// Creates and fills the tables of a dataset spec (JSON); returns a JSON report.
+/// Creates and fills the tables of a dataset spec; returns a report.
 #[pyfunction]
 #[pyo3(signature = (spec, on_progress, stop))]
-pub fn prepare(
-    py: Python<'_>,
-    spec: &str,
+pub fn prepare<'py>(
+    py: Python<'py>,
+    spec: &Bound<'py, PyAny>,
     on_progress: Option<Py<PyAny>>,
     stop: &Stop,
-) -> PyResult<String> {
+) -> PyResult<Bound<'py, PyAny>> {
     told(py, spec, on_progress, stop, dataset::prepare)
 }
 
-/// Reads the tables of a dataset spec (JSON) into the server's memory; returns a JSON report.
+/// Reads the tables of a dataset spec into the server's memory; returns a report.
 #[pyfunction]
 #[pyo3(signature = (spec, on_progress, stop))]
-pub fn prewarm(
-    py: Python<'_>,
-    spec: &str,
+pub fn prewarm<'py>(
+    py: Python<'py>,
+    spec: &Bound<'py, PyAny>,
     on_progress: Option<Py<PyAny>>,
     stop: &Stop,
-) -> PyResult<String> {
+) -> PyResult<Bound<'py, PyAny>> {
     told(py, spec, on_progress, stop, dataset::prewarm)
 }
 
-/// Drops the tables of a dataset spec (JSON).
+/// Drops the tables of a dataset spec.
 #[pyfunction]
-pub fn cleanup(py: Python<'_>, spec: &str, stop: &Stop) -> PyResult<String> {
-    let spec: dataset::CleanupSpec = parsed(spec)?;
+pub fn cleanup<'py>(
+    py: Python<'py>,
+    spec: &Bound<'py, PyAny>,
+    stop: &Stop,
+) -> PyResult<Bound<'py, PyAny>> {
+    let spec: dataset::CleanupSpec = from_python(spec)?;
     let report = py.detach(|| dataset::cleanup(&spec, &stop.flag));
-    json(&report.map_err(|failure| refused(&failure))?)
+    to_python(py, &report.map_err(|failure| refused(py, &failure))?)
 }
 
 type Work<P> = fn(&PrepareSpec, &mut dyn FnMut(P), &AtomicBool) -> Result<Report, Failure>;
 
 /// Work on the tables of a dataset spec, whose progress Python is told.
-fn told<P: Serialize>(
-    py: Python<'_>,
-    spec: &str,
+fn told<'py, P: Serialize>(
+    py: Python<'py>,
+    spec: &Bound<'py, PyAny>,
     on_progress: Option<Py<PyAny>>,
     stop: &Stop,
     work: Work<P>,
-) -> PyResult<String> {
-    let spec: PrepareSpec = parsed(spec)?;
+) -> PyResult<Bound<'py, PyAny>> {
+    let spec: PrepareSpec = from_python(spec)?;
     let mut listener = Listener::new(on_progress, &stop.flag);
     let report = py.detach(|| work(&spec, &mut |progress| listener.tell(&progress), &stop.flag));
     listener.finish()?;
-    json(&report.map_err(|failure| refused(&failure))?)
+    to_python(py, &report.map_err(|failure| refused(py, &failure))?)
 }
 
-pub fn parsed<T: DeserializeOwned>(text: &str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-pub fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-pub fn refused(failure: &Failure) -> PyErr {
-    json(failure).map_or_else(|error| error, PyRuntimeError::new_err)
+/// A RuntimeError whose argument is the failure as a dict.
+pub fn refused(py: Python<'_>, failure: &Failure) -> PyErr {
+    to_python(py, failure).map_or_else(|error| error, |told| PyRuntimeError::new_err(told.unbind()))
 }
 
 /// Calls Python from the engine's threads.
@@ -144,7 +140,7 @@ impl Listener {
         let Some(callback) = self.callback.as_ref().filter(|_| self.raised.is_none()) else {
             return;
         };
-        let outcome = Python::attach(|py| callback.call1(py, (json(news)?,)).map(|_| ()));
+        let outcome = Python::attach(|py| callback.call1(py, (to_python(py, news)?,)).map(|_| ()));
         if let Err(error) = outcome {
             self.stop.store(true, Ordering::Relaxed);
             self.raised = Some(error);

@@ -1,5 +1,6 @@
 //! Lua scripts for Python: what a script declares, its commands and its hooks. Its events are run by `run`.
-use crate::load::{json, parsed, refused};
+use crate::load::refused;
+use crate::value::{from_python, to_python};
 use dbdyno_core::script;
 use dbdyno_core::spec::ScriptSpec;
 use pyo3::prelude::*;
@@ -15,20 +16,20 @@ pub struct Script {
 #[pymethods]
 impl Script {
     #[new]
-    fn new(py: Python<'_>, spec: &str) -> PyResult<Self> {
-        let spec: ScriptSpec = parsed(spec)?;
+    fn new(py: Python<'_>, spec: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let spec: ScriptSpec = from_python(spec)?;
         let loaded = py.detach(|| script::Script::load(&spec));
-        Ok(Self { script: Mutex::new(loaded.map_err(|failure| refused(&failure))?) })
+        Ok(Self { script: Mutex::new(loaded.map_err(|failure| refused(py, &failure))?) })
     }
 
-    /// The options that it declares, as JSON.
-    fn options(&self, py: Python<'_>) -> PyResult<String> {
-        json(&self.with(py, script::Script::options)?)
+    /// The options that it declares.
+    fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, script::Script::options)?)
     }
 
-    /// Sets `sysbench.opt`, from JSON.
-    fn set_options(&self, py: Python<'_>, options: &str) -> PyResult<()> {
-        let options = parsed(options)?;
+    /// Sets `sysbench.opt`.
+    fn set_options(&self, py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<()> {
+        let options = from_python(options)?;
         self.with(py, |script| script.set_options(options))
     }
 
@@ -65,9 +66,9 @@ impl Script {
         })
     }
 
-    /// Calls a hook for reports with figures as JSON; false if there is none.
-    fn report(&self, py: Python<'_>, hook: &str, figures: &str) -> PyResult<bool> {
-        let figures: Value = parsed(figures)?;
+    /// Calls a hook for reports with its figures; false if there is none.
+    fn report(&self, py: Python<'_>, hook: &str, figures: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let figures: Value = from_python(figures)?;
         self.with(py, |script| script.report(hook, &figures))
     }
 
@@ -86,6 +87,6 @@ impl Script {
     ) -> PyResult<T> {
         let done =
             py.detach(|| work(&mut self.script.lock().unwrap_or_else(PoisonError::into_inner)));
-        done.map_err(|failure| refused(&failure))
+        done.map_err(|failure| refused(py, &failure))
     }
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +21,7 @@ from dbdyno.plan.workload import WorkloadPlan, known_workloads
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.reference import is_endpoint
-from dbdyno.sysbench.ending import stoppable
+from dbdyno.sysbench.ending import failure_of, stoppable
 
 app = typer.Typer(help="List, check and try workloads.", no_args_is_help=True)
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A template (YAML).")]
@@ -94,26 +93,21 @@ def _run(script: str, name: str, server: Server, command: str, threads: int) -> 
     )
     spec: dict[str, Any] = script_spec(plan, workload, server, command, threads)
 
-    def work(_stop: _engine.Stop) -> str:
-        loaded = _engine.Script(json.dumps(spec))
+    def work(_stop: _engine.Stop) -> None:
+        loaded = _engine.Script(spec)
         loaded.options()
-        loaded.set_options(json.dumps(spec["options"]))
+        loaded.set_options(spec["options"])
         sys.stdout.flush()  # the script prints by itself
         loaded.run_command(command, threads)
-        return ""
 
     outcome = stoppable(work, _engine.Stop(), lambda: 0.0)  # its server is killed then
     if outcome.signal_number is not None:
         raise KeyboardInterrupt
     error = outcome.error
     if isinstance(error, RuntimeError):
-        try:
-            message = str(json.loads(str(error))["message"])
-        except ValueError:
-            message = str(error)
         raise LoadError(
             f"{name}: its command {command} failed",
-            found=message,
+            found=str(failure_of(error)["message"]),
             hint="what the server says stands above; correct the template and try again",
         ) from error
     if error is not None:

@@ -7,10 +7,8 @@ One difference from sysbench is on purpose: a prepare that fails exits 1 with se
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from contextlib import nullcontext
 
 from dbdyno import _engine
 from dbdyno.sysbench.console import ConsoleOutput, ProgressBar
@@ -51,7 +49,6 @@ from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
     from typing import Any, TextIO
 
     Listener = Callable[[Totals, IntervalSummary], None]
@@ -130,7 +127,8 @@ def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = Non
         Refusal: the options are wrong, the load could not begin, or an error ended it.
     """
     spec, general = request.run_spec(), request.general
-    with _opened(general) as stream:
+    stream = _opened(general)
+    try:
         if not general.time_s and not general.events:
             output.warning("Both event and time limits are disabled, running an endless test")
         output.notice(header(general))
@@ -139,25 +137,27 @@ def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = Non
         output.notice(INITIALIZING)
         rows = _csv_rows(general, stream) if general.output.format == "csv" else None
         reporter = Reporter(general, output, rows, hooks)
-        text = json.dumps(spec)
         outcome = stoppable(
-            lambda stop: _engine.run(text, reporter.on_interval, stop),
+            lambda stop: _engine.run(spec, reporter.on_interval, stop),
             _engine.Stop(),
             lambda: END_S_MAX if reporter.begun_at is None or hooks else REPORT_S_MAX,
         )
         ended = _ended(outcome, reporter, general)
         _write_results(ended, request, spec["seed"], stream)
-        record = json.loads(result(outcome, request, THREAD_INIT))
+        record = result(outcome, request, THREAD_INIT)
         reporter.on_start()
         _print_end(record, request, reporter, output)
         return ended.exit_status
+    finally:
+        if stream is not sys.stdout:
+            stream.close()
 
 
-def _opened(general: General) -> AbstractContextManager[TextIO]:
+def _opened(general: General) -> TextIO:
     """Where JSON, CSV or hlog goes; opened before the run, so that a bad path fails at once."""
     path = general.output.file
     if not path:
-        return nullcontext(sys.stdout)
+        return sys.stdout
     try:
         return open(path, "w", encoding="utf-8")  # noqa: PTH123 - pathlib costs start-up time
     except OSError as error:
@@ -179,7 +179,7 @@ def _csv_rows(general: General, stream: TextIO) -> Listener:
 
 def _ended(outcome: CommandOutcome, reporter: Reporter, general: General) -> SysbenchRun:
     """The run as the formats for machines describe it."""
-    record: dict[str, Any] = json.loads(outcome.result) if outcome.result else {}
+    record: dict[str, Any] = outcome.result or {}
     failure = record.get("failure")
     if isinstance(outcome.error, RuntimeError | ValueError):
         failure = failure_of(outcome.error)
@@ -312,10 +312,9 @@ class Reporter:
         if self._general.warmup_s:
             self._output.notice(f"Warming up for {self._general.warmup_s} seconds...\n")
 
-    def on_interval(self, text: str) -> None:
-        """Takes an interval as JSON: an empty one when the load begins, then each as it ends."""
+    def on_interval(self, live: _engine.Told) -> None:
+        """Takes an interval: an empty one when the load begins, then each as it ends."""
         self.on_start()
-        live = json.loads(text)
         if live["phase"] != "measured" or live["seconds"] < self._options.step_s() * _COMPLETE:
             return
         at_s = live["at_s"] - self._general.warmup_s
@@ -389,8 +388,7 @@ def prepare(request: Request, output: ConsoleOutput) -> int:
         spec.get("layout", ""), _STAGES
     )
 
-    def on_progress(text: str) -> None:
-        progress = json.loads(text)
+    def on_progress(progress: _engine.Told) -> None:
         table, stage = progress["table"], progress["stage"]
         if (table, stage) not in printed and stage in stages:
             printed.add((table, stage))
@@ -399,9 +397,8 @@ def prepare(request: Request, output: ConsoleOutput) -> int:
             output.step(stages[stage].format(table=name, rows=spec["table_size"]))
         bar.update(progress)
 
-    text = json.dumps(spec)
     with ProgressBar() as bar:
-        return _finish(lambda stop: _engine.prepare(text, on_progress, stop), request, COMMAND)
+        return _finish(lambda stop: _engine.prepare(spec, on_progress, stop), request, COMMAND)
 
 
 def prewarm(request: Request, output: ConsoleOutput) -> int:
@@ -409,24 +406,22 @@ def prewarm(request: Request, output: ConsoleOutput) -> int:
     spec = request.prepare_spec()
     line = _PREWARMING[request.general.compat]
 
-    def on_progress(text: str) -> None:
-        output.step(line.format(table=_table_name(spec, json.loads(text)["table"])))
+    def on_progress(progress: _engine.Told) -> None:
+        output.step(line.format(table=_table_name(spec, progress["table"])))
 
-    text = json.dumps(spec)
-    return _finish(lambda stop: _engine.prewarm(text, on_progress, stop), request, COMMAND)
+    return _finish(lambda stop: _engine.prewarm(spec, on_progress, stop), request, COMMAND)
 
 
 def cleanup(request: Request, output: ConsoleOutput) -> int:
     """Drops the tables; returns and raises as a run does."""
     spec = request.cleanup_spec()
-    text = json.dumps(spec)
     first = spec.get("first_table", 1)
     for table in range(first, first + spec["tables"]):
         output.step(f"Dropping table '{_table_name(spec, table)}'...")
-    return _finish(lambda stop: _engine.cleanup(text, stop), request, CLEANUP)
+    return _finish(lambda stop: _engine.cleanup(spec, stop), request, CLEANUP)
 
 
-def _finish(work: Callable[[_engine.Stop], str], request: Request, function: str) -> int:
+def _finish(work: Callable[[_engine.Stop], _engine.Told], request: Request, function: str) -> int:
     """Does the work and returns its exit status; Refusal that names `function` if it failed."""
     outcome = stoppable(work, _engine.Stop())
     result(outcome, request, function)

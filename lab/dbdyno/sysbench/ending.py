@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import signal
 from _thread import allocate_lock, start_new_thread  # threading costs start-up time
-from contextlib import contextmanager, suppress
 
 from dbdyno.sysbench.options.values import Refusal
 from dbdyno.sysbench.request import Request
 from dbdyno.sysbench.target import MYSQL, PGSQL
-from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
+from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple, signal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from types import FrameType
     from typing import Any
 
-    from dbdyno._engine import Stop
+    from dbdyno._engine import Stop, Told
 
 _SIGNALLED = 128
 
@@ -41,7 +38,7 @@ class StillAtWorkError(Refusal):
     """A signal came, and what it ended goes on: nothing that it uses can be asked for any more."""
 
 
-def result(outcome: CommandOutcome, request: Request, function: str) -> str:
+def result(outcome: CommandOutcome, request: Request, function: str) -> Told:
     """The engine's answer; an error that the user can act on becomes a Refusal."""
     error = outcome.error
     if isinstance(error, RuntimeError | ValueError):
@@ -88,15 +85,10 @@ CLEANUP = "`cleanup' function failed"
 def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
     """The engine's description of a failure, from the exception it raises.
 
-    A ValueError (a spec's mistakes, one a line) has no JSON and becomes a failure of stage `spec`.
+    A ValueError (a spec's mistakes, one a line) has no dict and becomes a failure of stage `spec`.
     """
-    if isinstance(error, RuntimeError):
-        try:
-            described = json.loads(str(error))
-        except ValueError:
-            described = None
-        if isinstance(described, dict):
-            return described
+    if error.args and isinstance(error.args[0], dict):
+        return error.args[0]
     return {"stage": "spec", "message": str(error)}
 
 
@@ -231,20 +223,43 @@ class CommandOutcome(NamedTuple):
     Work that did not stop in time has neither result nor error.
     """
 
-    result: str | None
+    result: Told | None
     error: BaseException | None
     signal_number: int | None
 
 
-class _Signal:
-    """The signal that came; None until there is one."""
+class _StopOnSignal:
+    """Sets a flag when a signal comes, within a `with`.
 
-    def __init__(self) -> None:
+    Attributes:
+        signal_number: the signal that came; None until there is one.
+    """
+
+    def __init__(self, stop: Stop) -> None:
         self.signal_number: int | None = None
+        self._stop = stop
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _StopOnSignal:
+        try:
+            self._before = {one: signal.signal(one, self._ask) for one in _SIGNALS}
+        except ValueError:  # only Python's main thread may set handlers
+            self._before = {}
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for one, handler in self._before.items():
+            signal.signal(one, handler)
+
+    def _ask(self, number: int, _frame: FrameType | None) -> None:
+        self.signal_number = number
+        self._stop.set()
+        for one in _SIGNALS:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def stoppable(
-    work: Callable[[Stop], str],
+    work: Callable[[Stop], Told | None],
     stop: Stop,
     end_s_max: Callable[[], float] = lambda: END_S_MAX,
 ) -> CommandOutcome:
@@ -253,7 +268,7 @@ def stoppable(
     Args:
         end_s_max: seconds of that wait; called when the signal has come.
     """
-    results: list[str] = []
+    results: list[Told | None] = []
     errors: list[BaseException] = []
     at_work = allocate_lock()
 
@@ -266,7 +281,7 @@ def stoppable(
             at_work.release()
 
     at_work.acquire()
-    with _stop_on_signal(stop) as asked:
+    with _StopOnSignal(stop) as asked:
         start_new_thread(body, ())
         is_over = False
         while asked.signal_number is None and not is_over:
@@ -275,23 +290,3 @@ def stoppable(
             at_work.acquire(timeout=end_s_max())
     result = results[0] if results else None
     return CommandOutcome(result, errors[0] if errors else None, asked.signal_number)
-
-
-@contextmanager
-def _stop_on_signal(stop: Stop) -> Iterator[_Signal]:
-    asked = _Signal()
-
-    def ask(number: int, _frame: FrameType | None) -> None:
-        asked.signal_number = number
-        stop.set()
-        for one in _SIGNALS:
-            signal.signal(one, signal.SIG_DFL)
-
-    before: dict[signal.Signals, Any] = {}
-    with suppress(ValueError):  # only Python's main thread may set handlers
-        before = {one: signal.signal(one, ask) for one in _SIGNALS}
-    try:
-        yield asked
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)

@@ -7,7 +7,6 @@ sysbench. Percentiles are read from the merged histograms.
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 from dbdyno._engine import Histogram
 from dbdyno.sysbench.options.output import Percentile, decimals
@@ -438,9 +437,10 @@ _BAR = 40
 
 def histogram(latency: Histogram) -> str:
     """The block that stands before the statistics; ends with sysbench's line of one blank."""
-    rows: Counter[int] = Counter()
+    rows: dict[int, int] = {}
     for middle_ns, count in latency.recorded():
-        rows[_row(middle_ns / _NS_PER_MS)] += count
+        row = _row(middle_ns / _NS_PER_MS)
+        rows[row] = rows.get(row, 0) + count
     most = max(rows.values(), default=0)
     lines = [
         "Latency histogram (values are in milliseconds)",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 
 from dbdyno.sysbench import legacy
@@ -83,6 +82,8 @@ class Pace(NamedTuple):
 def _think_time_ms(text: str) -> tuple[float, float]:
     if text in ("", "0"):
         return (0.0, 0.0)
+    import re  # noqa: PLC0415 - start-up time without this option
+
     match = re.fullmatch(_PAUSE, text)
     least = float(match[1]) if match else 0.0
     most = float(match[2]) if match and match[2] else least
@@ -188,6 +189,8 @@ def _forced_shutdown_s(values: Values, time_s: int) -> float | None:
     """``off``, seconds, or a percentage of the time limit; without a value 5 %."""
     if not values.was_typed("forced-shutdown") or values.text("forced-shutdown") == "off":
         return None
+    import re  # noqa: PLC0415 - start-up time without this option
+
     text = values.text("forced-shutdown") or "5%"
     match = re.fullmatch(_GRACE, text)
     if match is None:

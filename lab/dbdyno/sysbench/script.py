@@ -6,7 +6,6 @@ first, and a mistyped option is found after. Its events are run by the engine li
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -202,13 +201,13 @@ class _Script:
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         try:
-            self._script = _engine.Script(json.dumps(spec))
+            self._script = _engine.Script({**spec})
         except RuntimeError as error:
             raise _refusal(error) from error
 
     def options(self) -> list[Option]:
         try:
-            declared = json.loads(self._script.options())
+            declared = self._script.options()
         except RuntimeError as error:
             raise _refusal(error) from error
         return [
@@ -218,7 +217,7 @@ class _Script:
 
     def set_options(self, options: Mapping[str, Any]) -> None:
         try:
-            self._script.set_options(json.dumps(options))
+            self._script.set_options({**options})
         except RuntimeError as error:
             raise _refusal(error) from error
 
@@ -233,9 +232,8 @@ class _Script:
         """Calls a global function; the exit status, 128 + n when signal n ended it."""
         script = self._script
 
-        def work(_stop: _engine.Stop) -> str:
+        def work(_stop: _engine.Stop) -> None:
             script.call(name)
-            return ""
 
         return self._finish(work)
 
@@ -243,9 +241,8 @@ class _Script:
         """The same for a command that the script declares; 1 when the command says it failed."""
         script, answers = self._script, []
 
-        def work(_stop: _engine.Stop) -> str:
+        def work(_stop: _engine.Stop) -> None:
             answers.append(script.run_command(name, threads))
-            return ""
 
         return self._finish(work) or int(answers == [False])
 
@@ -254,11 +251,9 @@ class _Script:
         script = self._script
         if intervals:
             script.open_reporter(threads)
-        return ReportHooks(
-            lambda hook, figures: script.report(hook, json.dumps(figures)), script.close_reporter
-        )
+        return ReportHooks(script.report, script.close_reporter)
 
-    def _finish(self, work: Callable[[_engine.Stop], str]) -> int:
+    def _finish(self, work: Callable[[_engine.Stop], None]) -> int:
         outcome = stoppable(work, _engine.Stop())
         if isinstance(outcome.error, RuntimeError):
             raise _refusal(outcome.error) from outcome.error

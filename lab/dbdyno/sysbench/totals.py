@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from _collections_abc import Mapping  # collections costs start-up time
 from binascii import a2b_base64
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 
 from dbdyno._engine import Histogram
 from dbdyno.sysbench.options.output import Percentile
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
 EVENT = "event"
@@ -151,8 +151,9 @@ def _merged(name: str, intervals: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _errors(intervals: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    merged: Counter[str] = Counter()
+    merged: dict[str, int] = {}
     for interval in intervals:
-        merged.update(interval["errors"])
+        for code, count in interval["errors"].items():
+            merged[code] = merged.get(code, 0) + count
     # Numbers in their order, then SQLSTATEs; those of PostgreSQL may be all digits, and are longer.
     return dict(sorted(merged.items(), key=lambda item: (len(item[0]), item[0])))

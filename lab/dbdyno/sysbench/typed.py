@@ -1,19 +1,20 @@
-"""What types need at run time, without `typing`: to import that is a sixth of a start's CPU.
+"""What the persona needs of Python's library, without what takes long to import.
 
-A type checker reads `typing`'s own `NamedTuple`, which also compiles the annotation of each field.
+`typing` would be a sixth of a start's CPU, and compiles the annotation of each field; `signal`
+imports `enum` to name its numbers. A type checker reads both as they are.
 """
 
 from __future__ import annotations
 
-from operator import itemgetter
-
 from dbdyno import TYPE_CHECKING
 
-__all__ = ["TYPE_CHECKING", "NamedTuple", "cast"]
+__all__ = ["TYPE_CHECKING", "NamedTuple", "cast", "signal"]
 
 if TYPE_CHECKING:
+    import signal
     from typing import NamedTuple, cast
 else:
+    import _signal as signal
 
     class NamedTuple(tuple):
         """A tuple whose items have the names that its class annotates, some with a default."""
@@ -23,7 +24,7 @@ else:
             cls._fields = tuple(cls.__annotations__)
             cls._defaults = {name: own[name] for name in cls._fields if name in own}
             for place, name in enumerate(cls._fields):
-                setattr(cls, name, property(itemgetter(place)))
+                setattr(cls, name, property(lambda self, place=place: self[place]))
 
         def __new__(cls, *values: object, **named: object) -> NamedTuple:
             """Of positional and named arguments; TypeError if they do not suit the fields."""

@@ -48,10 +48,10 @@ def answers(monkeypatch, do, engine, rest="", spec=None):
 
 def test_a_run_sends_its_intervals_and_then_its_record(monkeypatch):
     def engine(spec, on_interval, stop):
-        assert json.loads(spec) == {"seed": 1}
-        on_interval('{"at_s": 1.0}')
-        on_interval('{"at_s": 2.0}')
-        return '{"stopped_by": "time"}'
+        assert spec == {"seed": 1}
+        on_interval({"at_s": 1.0})
+        on_interval({"at_s": 2.0})
+        return {"stopped_by": "time"}
 
     assert answers(monkeypatch, "run", engine) == (
         0,
@@ -65,8 +65,8 @@ def test_a_run_sends_its_intervals_and_then_its_record(monkeypatch):
 
 def test_slices_are_runs_one_after_the_other_and_sent_at_the_end(monkeypatch):
     def engine(spec, on_interval, stop):
-        on_interval('{"at_s": 1.0}')
-        return json.dumps({"threads": json.loads(spec)["threads"]})
+        on_interval({"at_s": 1.0})
+        return {"threads": spec["threads"]}
 
     monkeypatch.setattr(_engine, "run", engine, raising=False)
     spec = {"slices": [{"threads": 1}, {"threads": 2}]}
@@ -76,22 +76,22 @@ def test_slices_are_runs_one_after_the_other_and_sent_at_the_end(monkeypatch):
 
 def test_a_load_sends_its_progress_and_then_its_report(monkeypatch):
     def engine(spec, on_progress, stop):
-        on_progress('{"table": 1, "rows_done": 5}')
-        return '{"tables": 1}'
+        on_progress({"table": 1, "rows_done": 5})
+        return {"tables": 1}
 
     _, output = answers(monkeypatch, "prepare", engine)
     assert output == [{"progress": {"table": 1, "rows_done": 5}}, {"report": {"tables": 1}}]
 
 
 def test_a_cleanup_answers_with_an_empty_report(monkeypatch):
-    _, output = answers(monkeypatch, "cleanup", lambda spec, stop: "")
+    _, output = answers(monkeypatch, "cleanup", lambda spec, stop: {})
     assert output == [{"report": {}}]
 
 
 def test_stop_reaches_the_engine(monkeypatch):
     def engine(spec, on_interval, stop):
         assert stop.event.wait(60)
-        return '{"stopped_by": "stop"}'
+        return {"stopped_by": "stop"}
 
     _, output = answers(monkeypatch, "run", engine, rest="stop\n")
     assert output == [{"record": {"stopped_by": "stop"}}]
@@ -101,9 +101,7 @@ def test_stop_reaches_the_engine(monkeypatch):
     ("raised", "output"),
     [
         (
-            RuntimeError(
-                '{"code": 1045, "sqlstate": "28000", "message": "no", "stage": "connect"}'
-            ),
+            RuntimeError({"code": 1045, "sqlstate": "28000", "message": "no", "stage": "connect"}),
             {
                 "kind": "refused",
                 "code": 1045,

@@ -103,11 +103,9 @@ def _do(
         return failed[0] if failed else ("report", {"records": [record for _, record in ended]})
     if what == "script":
         return "report", _script(spec)
-    asked = json.dumps(spec)
     if what == "prepare":
-        report = _engine.prepare(asked, lambda text: send("progress", json.loads(text)), stop)
-        return "report", json.loads(report)
-    _engine.cleanup(asked, stop)
+        return "report", _engine.prepare(spec, lambda progress: send("progress", progress), stop)
+    _engine.cleanup(spec, stop)
     return "report", {}
 
 
@@ -121,23 +119,22 @@ def _run(
 
         return generators.run(spec, send, stop)
 
-    def tell(text: str) -> None:
-        interval = json.loads(text)
+    def tell(interval: dict[str, Any]) -> None:
         if "generator" in spec and not interval["at_s"]:
             send("open", {})
             begin.wait()
         else:
             send("interval", interval)
 
-    return "record", json.loads(_engine.run(json.dumps(spec), tell, stop))
+    return "record", _engine.run(spec, tell, stop)
 
 
 def _script(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Runs a command of a script: whether it has it, and whether that said it went well."""
-    script, command = _engine.Script(json.dumps(asked["script"])), asked["command"]
+    script, command = _engine.Script(asked["script"]), asked["command"]
     options = asked["script"]["options"]
-    declared = {one["name"].replace("-", "_") for one in json.loads(script.options())}
-    script.set_options(json.dumps(options))
+    declared = {one["name"].replace("-", "_") for one in script.options()}
+    script.set_options(options)
     is_parallel = script.command(command)
     answer: dict[str, Any] = {"declared": sorted(declared), "known": True, "well": True}
     if is_parallel is not None:
@@ -150,11 +147,8 @@ def _script(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def failure_of(error: RuntimeError) -> Mapping[str, object]:
-    """The engine's failure: JSON in the exception's text, or that text as the message."""
-    try:
-        failure = json.loads(str(error))
-    except ValueError:
-        failure = None
+    """The engine's failure: the exception's argument, or its text as the message."""
+    failure = error.args[0] if error.args else None
     return failure if isinstance(failure, dict) else {"message": str(error)}
 
 

@@ -7,8 +7,6 @@ sysbench: the global ones before the banner, a workload's own after.
 
 from __future__ import annotations
 
-import re
-
 from dbdyno import __version__, _engine
 from dbdyno.sysbench.options.table import (
     COMMANDS,
@@ -230,6 +228,8 @@ def _setting(line: str, place: str) -> Setting | None:
 
 def _parts(value: str, place: str) -> tuple[str, ...]:
     """The parts between blanks and commas, up to a comment."""
+    import re  # noqa: PLC0415 - start-up time of a line without a file
+
     parts: list[str] = []
     at = 0
     while at < len(value):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 from dbdyno.sysbench.options.values import Values, argument_error, fatal
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
@@ -22,6 +21,7 @@ _MACHINE_INTERVAL_S = 1
 _CHECKPOINTS_MAX = 256
 _US_PER_S = 1_000_000
 _PERCENTILE = r"(?a)\+?([0-9]{1,9}(?:\.[0-9]{1,4})?)"
+_INTERVAL = r"(?a)[+-]?[0-9]{1,9}(\.[0-9]{1,6})?|[+-]?\.[0-9]{1,6}"
 
 
 class Percentile(NamedTuple):
@@ -146,10 +146,9 @@ def _percentiles(values: Values) -> tuple[Percentile, ...]:
     numbers = []
     items = values.items("percentile")
     for item in items:
-        match = re.fullmatch(_PERCENTILE, item.strip())
-        if match is None and not re.fullmatch(r"-[0-9.]{1,9}", item.strip(), re.ASCII):
+        number = _percent(item.strip())
+        if number is None:
             raise argument_error(f"Invalid value for the 'percentile' option: '{item}'")
-        number = float(match[1]) if match else -1.0
         if not 0 <= number <= 100:
             raise fatal(
                 f"Invalid value for --percentile: {item.strip()}. It must be from 0 to 100."
@@ -162,10 +161,28 @@ def _percentiles(values: Values) -> tuple[Percentile, ...]:
     return tuple(Percentile.of(number) for number in numbers)
 
 
+def _percent(text: str) -> float | None:
+    """A negative number is -1; None for text that is no number."""
+    if _is_count(text):
+        return float(text)
+    import re  # noqa: PLC0415 - start-up time, as most are whole numbers
+
+    if match := re.fullmatch(_PERCENTILE, text):
+        return float(match[1])
+    return -1.0 if re.fullmatch(r"-[0-9.]{1,9}", text, re.ASCII) else None
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9
+
+
 def _report_interval_s(values: Values) -> float:
     raw = (values.text("report-interval") or "0").strip()
-    if not re.fullmatch(r"[+-]?[0-9]{1,9}(\.[0-9]{1,6})?|[+-]?\.[0-9]{1,6}", raw, re.ASCII):
-        raise argument_error(f"Invalid value for the 'report-interval' option: '{raw}'")
+    if not _is_count(raw):
+        import re  # noqa: PLC0415 - as above
+
+        if not re.fullmatch(_INTERVAL, raw):
+            raise argument_error(f"Invalid value for the 'report-interval' option: '{raw}'")
     seconds = float(raw)
     if seconds < 0:
         raise fatal(f"Invalid value for --report-interval: {raw}. It must be 0 or more.")
@@ -179,7 +196,7 @@ def _report_interval_s(values: Values) -> float:
 def _checkpoints_s(values: Values) -> tuple[int, ...]:
     items = values.items("report-checkpoints")
     for item in items:
-        if not re.fullmatch(r"[0-9]{1,9}", item.strip(), re.ASCII) or int(item) < 1:
+        if not _is_count(item.strip()) or int(item) < 1:
             raise fatal(f"Invalid value for --report-checkpoints: '{item}'")
     if len(items) > _CHECKPOINTS_MAX:
         raise fatal(f"Too many checkpoints in --report-checkpoints: {len(items)} of 256 at most")

@@ -6,8 +6,6 @@ bad integer only at the moment of the first read, so ``--threads=1K --help`` sho
 
 from __future__ import annotations
 
-import re
-
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -79,6 +77,8 @@ def number(raw: str | None) -> float:
     text = raw or ""
     if _is_plain(text):
         return float(text)
+    import re  # noqa: PLC0415 - start-up time, as nearly all numbers are plain
+
     if match := re.match(_HEX_NUMBER, text):
         try:
             return float.fromhex(match[1])
@@ -95,7 +95,11 @@ def _is_plain(text: str) -> bool:
 
 def is_whole_number_text(raw: str) -> bool:
     """Whether `strtod` takes all of the text; if not, sysbench drops the rest without a word."""
-    return _is_plain(raw) or any(re.fullmatch(one, raw) for one in (_HEX_NUMBER, _NUMBER))
+    if _is_plain(raw):
+        return True
+    import re  # noqa: PLC0415 - as in `number`
+
+    return any(re.fullmatch(one, raw) for one in (_HEX_NUMBER, _NUMBER))
 
 
 def items(raw: str | None) -> tuple[str, ...]:

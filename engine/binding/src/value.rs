@@ -28,7 +28,7 @@ fn value_of(object: &Bound<'_, PyAny>, depth: u32) -> PyResult<Value> {
     } else if let Ok(flag) = object.cast::<PyBool>() {
         Value::Bool(flag.is_true())
     } else if let Ok(text) = object.cast::<PyString>() {
-        Value::String(text.to_str()?.to_owned())
+        Value::String(text.to_str().map_err(|_| invalid("text that is not UTF-8"))?.to_owned())
     } else if object.is_instance_of::<PyInt>() {
         Value::Number(integer_of(object)?)
     } else if object.is_instance_of::<PyFloat>() {
@@ -36,7 +36,10 @@ fn value_of(object: &Bound<'_, PyAny>, depth: u32) -> PyResult<Value> {
         Value::Number(number.ok_or_else(|| invalid("a number that is not finite"))?)
     } else if let Ok(fields) = object.cast::<PyDict>() {
         let field = |(name, one): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-            Ok((name.extract()?, value_of(&one, depth)?))
+            let name: String = name.extract()?;
+            let value = value_of(&one, depth);
+            let value = value.map_err(|e| invalid(format!("{name}: {}", e.value(one.py()))))?;
+            Ok((name, value))
         };
         Value::Object(fields.iter().map(field).collect::<PyResult<Map<_, _>>>()?)
     } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {

@@ -3,7 +3,7 @@
 use super::connections::Connections;
 use super::database::Caller;
 use super::log::Log;
-use super::task::{Task, length};
+use super::task::{SqlStatement, Task, length};
 use crate::random::{Distribution, Random, Sampler, UniqueSequence};
 use corosensei::Yielder;
 use std::ffi::c_void;
@@ -117,11 +117,26 @@ struct Api {
     forget: extern "C" fn(*mut Host, u32),
     wait: extern "C" fn(*mut Host),
     kind: extern "C" fn(*mut Host, *const u8, u64) -> u32,
+    execute: extern "C" fn(*mut Host, *mut SqlStatement) -> i32,
 }
 
 impl Api {
     fn new() -> Self {
-        Self { serve, draw, word, real, fill, count, counted, log, disconnect, forget, wait, kind }
+        Self {
+            serve,
+            draw,
+            word,
+            real,
+            fill,
+            count,
+            counted,
+            log,
+            disconnect,
+            forget,
+            wait,
+            kind,
+            execute,
+        }
     }
 }
 
@@ -202,6 +217,40 @@ extern "C" fn wait(at: *mut Host) {
     unsafe {
         if let Some(yielder) = (*at).way_back.as_ref() {
             yielder.suspend(());
+        }
+    }
+}
+
+/// What [`execute`] gives where there is no answer.
+const REFUSED: i32 = -1;
+/// What it gives for a statement that is of no session any more.
+const OUTDATED: i32 = -2;
+
+/// Executes a prepared statement, the way that most requests go. Gives the number of the connection if the
+/// answer has columns, and 0 if it has none.
+///
+/// It is one call: each field that Lua reads or writes itself costs a metamethod until LuaJIT has compiled it, and
+/// machine code in every state from then on.
+extern "C" fn execute(at: *mut Host, statement: *mut SqlStatement) -> i32 {
+    // SAFETY: as for `wait`. The script holds the statement during the call, and the connection of one that is
+    // not closed; nil becomes null.
+    unsafe {
+        let Some(asked) = statement.as_ref() else { return OUTDATED };
+        let (on, session) = (asked.on, asked.session);
+        if session == 0 || session != (*asked.connection).session {
+            return OUTDATED;
+        }
+        (*at).caller.task.execute(statement);
+        if (*at).caller.task.looped == on {
+            wait(at);
+        } else {
+            serve(at);
+        }
+        let task = &(*at).caller.task;
+        match (task.failed, task.columns) {
+            (0, 0) => 0,
+            (0, _) => on.cast_signed(),
+            _ => REFUSED,
         }
     }
 }

@@ -102,6 +102,11 @@ impl Task {
         }
     }
 
+    /// Asks for the execution of a prepared statement.
+    pub(super) fn execute(&mut self, statement: *mut SqlStatement) {
+        (self.op, self.statement) = (Op::Execute as u32 + 1, statement);
+    }
+
     /// What is asked; None for a number that prelude.lua does not know.
     pub(super) fn op(&self) -> Option<Op> {
         Op::ALL.get(self.op.checked_sub(1)? as usize).copied()
@@ -148,11 +153,13 @@ pub(super) struct SqlResult {
 #[repr(C)]
 pub(super) struct SqlStatement {
     pub(super) connection: *mut SqlConnection,
-    on: u32,
+    /// The connection's number.
+    pub(super) on: u32,
     pub(super) id: u32,
     number: u32,
     bound: u32,
-    session: u32,
+    /// Which of the connection's sessions has prepared it; 0 once it is closed.
+    pub(super) session: u32,
     binds: *const *const SqlParam,
 }
 

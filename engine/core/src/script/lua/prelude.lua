@@ -114,6 +114,7 @@ typedef struct dbdyno_api {
   void (*forget)(dbdyno_task *, uint32_t connection);
   void (*wait)(dbdyno_task *);
   uint32_t (*kind)(dbdyno_task *, const char *name, uint64_t length);
+  int32_t (*execute)(dbdyno_task *, sql_statement *);
 } dbdyno_api;
 ]]
 
@@ -123,8 +124,8 @@ host.first_row = first_row
 
 local task, api = host.task, ffi.cast("dbdyno_api *", api_address)
 
--- What can be asked; script/task.rs has the same numbers.
-host.CONNECT, host.RECONNECT, host.QUERY, host.PREPARE, host.EXECUTE, host.CLOSE = 1, 2, 3, 4, 5, 6
+-- What can be asked; script/task.rs has the same numbers, and 5 for what `execute` asks.
+host.CONNECT, host.RECONNECT, host.QUERY, host.PREPARE, host.CLOSE = 1, 2, 3, 4, 6
 host.READY, host.NEXT_EVENT, host.RESTART, host.SLEEP = 7, 8, 9, 10
 host.START_EVENT, host.STOP_EVENT, host.NEXT_RESULT = 11, 12, 13
 
@@ -133,7 +134,7 @@ host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
 
 -- A function that is kept is called without making an object of its address each time.
 for _, name in ipairs({ "serve", "draw", "word", "real", "fill", "count", "counted", "disconnect",
-  "forget", "wait", "kind" }) do
+  "forget", "wait", "kind", "execute" }) do
   host[name] = api[name]
 end
 local serve, write_line = host.serve, api.log
@@ -163,17 +164,4 @@ function host.ask(op, connection)
     serve(task)
   end
   return task.failed == 0
-end
-
--- The same for a prepared statement, the way that most requests go.
-local EXECUTE = host.EXECUTE
-
-function host.execute(statement)
-  task.op = EXECUTE
-  task.statement = statement
-  if statement.on == task.looped then
-    wait(task)
-  else
-    serve(task)
-  end
 end

@@ -23,8 +23,9 @@ local IS_TEXT = { [TYPE.CHAR] = true, [TYPE.VARCHAR] = true }
 
 local NO_RESULT = ffi.cast("sql_result *", nil)
 
--- By a connection's number: its result, which each answer fills in anew, and rows to be sent.
-local results, bulks = {}, {}
+-- By a connection's number: its result, which each answer fills in anew, and rows to be sent. Under 0 stands
+-- the result of an answer without rows.
+local results, bulks = { [0] = NO_RESULT }, {}
 
 -- Results.
 
@@ -156,15 +157,19 @@ function Statement.bind_param(statement, ...)
   statement.binds, statement.bound = own.binds, count
 end
 
--- Rows of prepared statements are not read, as in sysbench: the result tells their number alone.
+-- What `host.execute` gives for a statement that is of no session any more.
+local OUTDATED = -2
+
+-- Rows of prepared statements are not read, as in sysbench: the result tells their number alone. There is no
+-- branch for answers without rows: LuaJIT would follow it from here, for each statement of the script that has none.
 function Statement.execute(statement)
-  if statement.session == 0 or statement.session ~= statement.connection.session then
+  local on = execute(task, statement)
+  if on >= 0 then
+    return results[on]
+  end
+  if on == OUTDATED then
     log(ALERT, "attempt to use a statement that was closed, or prepared in an earlier session")
     error("SQL API error", 2)
-  end
-  execute(statement)
-  if task.failed == 0 then
-    return task.columns == 0 and NO_RESULT or results[statement.on]
   end
   return statement.connection:check_error(NO_RESULT, "<prepared statement>")
 end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
 from pathlib import Path
 
@@ -198,21 +199,56 @@ def test_events_that_begin_again_are_counted_and_keep_their_share(rest: str) -> 
     assert 150 < often < 250, "half of the events, however often they begin again"
 
 
-def test_numbers_reach_sql_with_all_their_digits(capfd: pytest.CaptureFixture[str]) -> None:
-    numbers = {"at": 1700000123456789, "pi": 3.141592653589793, "few": 0.1}
-    draw = {name: {"constant": number} for name, number in numbers.items()}
-    workload = WorkloadPlan(
-        name="made.yaml",
-        script=lua(template(draw=draw, statements=["SELECT :at, :pi, :few"]), "made.yaml"),
-    )
+def tried(made: Template, capfd: pytest.CaptureFixture[str]) -> str:
+    """What ten of its events print."""
+    workload = WorkloadPlan(name="made.yaml", script=lua(made, "made.yaml"))
     spec = script_spec(making.plan(), workload, Nobody(), "try", 1)
     spec["database"]["dry_run"] = True
     script = _engine.Script(spec)
     script.options()
     script.set_options(spec["options"])
     script.run_command("try", 1)
+    return capfd.readouterr().out
+
+
+def test_numbers_reach_sql_with_all_their_digits(capfd: pytest.CaptureFixture[str]) -> None:
+    numbers = {"at": 1700000123456789, "pi": 3.141592653589793, "few": 0.1}
+    draw = {name: {"constant": number} for name, number in numbers.items()}
     shown = "  SELECT ?, ?, ? with 1700000123456789, 3.1415926535897931, 0.1\n"
-    assert shown in capfd.readouterr().out
+    assert shown in tried(template(draw=draw, statements=["SELECT :at, :pi, :few"]), capfd)
+
+
+def test_repetitions_draw_values_of_their_own_and_leave_the_events_as_they_are(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    repeated = {"sql": "SELECT :id, 2", "repeat": 2}
+    statements = ["SELECT :id, 1", repeated, "SELECT :id, 3"]
+    made = template(draw={"id": {"uniform": [1, 10**9]}}, statements=statements)
+    drawn = re.findall(r"SELECT \?, ([123]) with ([0-9]+)", tried(made, capfd))
+    assert [place for place, _ in drawn[:4]] == ["1", "2", "2", "3"]
+    first, second, third, last = (value for _, value in drawn[:4])
+    assert first == last
+    assert len({first, second, third}) == 3
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_a_template_has_more_values_and_columns_than_a_function_of_lua_has_variables(
+    repeat: int,
+) -> None:
+    names = [f"v{number}" for number in range(300)]
+    column = {"type": "INTEGER", "value": "row"}
+    marks = ", ".join(f":{name}" for name in names)
+    event = {
+        "draw": {name: {"uniform": "wide"} for name in names},
+        "statements": [{"sql": f"INSERT INTO wide VALUES ({marks})", "repeat": repeat}],
+    }
+    wide = {"rows": 10, "columns": dict.fromkeys(names, column)}
+    made = read(json.dumps({"tables": {"wide": wide}, "events": {"one": event}}), "made.yaml")
+    record = dry(lua(made, "made.yaml"), threads=1, events=3)
+    assert record["failure"] is None
+    intervals = record["intervals"]
+    assert isinstance(intervals, list)
+    assert sum(one["others"] for one in intervals) == 3 * repeat
 
 
 def test_statements_with_query_plans_are_told_with_values_from_the_middle() -> None:

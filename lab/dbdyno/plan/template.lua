@@ -33,42 +33,47 @@ local function literal(value)
   return value % 1 ~= 0 and tonumber(short) == value and short or string.format("%.17g", value)
 end
 
-local function prepared(sql, ...)
-  local one = { sql = sql, statement = con:prepare(sql), values = {} }
-  for at, kind in ipairs({ ... }) do
-    one.values[at] = one.statement:bind_create(kind[1], kind[2])
+-- `binds` are the names of its values, their types, and lengths of texts.
+local function prepared(sql, binds)
+  local one = { sql = sql, statement = con:prepare(sql), binds = binds, values = {} }
+  for at, bind in ipairs(binds) do
+    one.values[at] = one.statement:bind_create(bind[2], bind[3])
   end
-  if #one.values > 0 then
+  if #binds > 0 then
     one.statement:bind_param(unpack(one.values))
   end
   return one
 end
 
-local function told(sql, result, ...)
-  local values = {}
-  for at = 1, select("#", ...) do
-    values[at] = literal((select(at, ...)))
+local function told(sql, result, binds, values)
+  local literals = {}
+  for at, bind in ipairs(binds) do
+    literals[at] = literal(values[bind[1]])
   end
-  local with = #values > 0 and " with " .. table.concat(values, ", ") or ""
+  local with = #literals > 0 and " with " .. table.concat(literals, ", ") or ""
   -- A statement without rows has a null pointer, which is true.
   local rows = result ~= nil and string.format(": %d rows", tonumber(result.nrows)) or ""
   print("  " .. sql .. with .. rows)
 end
 
-local function execute(one, ...)
-  for at = 1, #one.values do
-    one.values[at]:set((select(at, ...)))
+-- Values by their names, drawn once in an event and for each repetition of a statement. No local variables: LuaJIT
+-- has room for 200 in a function.
+local once, each = {}, {}
+
+local function execute(one, values)
+  for at, bind in ipairs(one.binds) do
+    one.values[at]:set(values[bind[1]])
   end
   local result = one.statement:execute()
   if is_tried then
-    told(one.sql, result, ...)
+    told(one.sql, result, one.binds, values)
   end
 end
 
 local function say(sql)
   con:query(sql)
   if is_tried then
-    told(sql)
+    told(sql, nil, {})
   end
 end
 

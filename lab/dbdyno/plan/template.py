@@ -436,14 +436,14 @@ def _tables(template: Template) -> str:
     made = []
     for name, table in template.tables.items():
         columns = ", ".join(f"{column} {one.type}" for column, one in table.columns.items())
-        values = ' .. "," .. '.join(
+        values = ", ".join(
             f"literal({_drawn(one.value, template)})" for one in table.columns.values()
         )
         made.append(
             f"  {{ name = {_quoted(name)}, rows = {table.rows},\n"
             f"    create = {_quoted(f'CREATE TABLE {name} ({columns})')},\n"
             f"    columns = {_quoted(', '.join(table.columns))},\n"
-            f"    row = function(row) return {values} end,\n"
+            f'    row = function(row) return table.concat({{ {values} }}, ",") end,\n'
             f"    indexes = {{ {', '.join(map(_quoted, table.indexes))} }} }},\n"
         )
     return f"local TABLES = {{\n{''.join(made)}}}\n"
@@ -455,19 +455,19 @@ def _events(template: Template) -> Iterator[str]:
     for name, event in template.events.items():
         drawn = {one: _drawn(value, template) for one, value in event.draw.items()}
         once = {n for s in event.statements if s.repeat == 1 for n in _with_marks(s.sql)[1]}
-        lines = [f"    local v_{one} = {value}" for one, value in drawn.items() if one in once]
+        lines = [f'    once["{one}"] = {value}' for one, value in drawn.items() if one in once]
         lines += ['    say("BEGIN")'] if event.transaction else []
         for statement in event.statements:
             sql, names = _with_marks(statement.sql)
-            kinds = "".join(f", {_kind(event.draw[one])}" for one in names)
-            prepares.append(f"    prepared({_quoted(sql)}{kinds}),")
-            call = f"execute(STATEMENTS[{len(prepares)}]{''.join(f', v_{one}' for one in names)})"
+            binds = ", ".join(f'{{ "{one}", {_kind(event.draw[one])} }}' for one in names)
+            prepares.append(f"    prepared({_quoted(sql)}, {{ {binds} }}),")
+            call = f"execute(STATEMENTS[{len(prepares)}]"
             if statement.repeat == 1:
-                lines.append(f"    {call}")
+                lines.append(f"    {call}, once)")
                 continue
             lines.append(f"    for _ = 1, {statement.repeat} do")
-            lines += [f"      local v_{one} = {drawn[one]}" for one in dict.fromkeys(names)]
-            lines += [f"      {call}", "    end"]
+            lines += [f'      each["{one}"] = {drawn[one]}' for one in dict.fromkeys(names)]
+            lines += [f"      {call}, each)", "    end"]
         lines += ['    say("COMMIT")'] if event.transaction else []
         rest_us = round(event.think_time_ms * 1000)
         events.append(
@@ -506,9 +506,9 @@ def _with_marks(sql: str) -> tuple[str, list[str]]:
 def _kind(value: Value) -> str:
     """The type by which it is bound, and the length of a text."""
     if (longest := value.bytes_max) is not None:
-        return f"{{ types.VARCHAR, {max(1, longest)} }}"
+        return f"types.VARCHAR, {max(1, longest)}"
     numbers = [value.constant, *(value.choice or ())]
-    return "{ types.DOUBLE }" if any(isinstance(n, float) for n in numbers) else "{ types.BIGINT }"
+    return "types.DOUBLE" if any(isinstance(n, float) for n in numbers) else "types.BIGINT"
 
 
 def _drawn(value: Value, template: Template) -> str:

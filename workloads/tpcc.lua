@@ -151,8 +151,8 @@ local function fill(connection, table_name, rows)
 end
 
 -- Older versions of MySQL renew the first TIMESTAMP of a row whenever the row changes.
-local function create_tables(connection)
-  local moment = is_mysql() and "DATETIME" or "TIMESTAMP"
+local function create_tables()
+  local connection, moment = connect(), is_mysql() and "DATETIME" or "TIMESTAMP"
   for _, name in ipairs(TABLES) do
     connection:query("CREATE TABLE " .. name .. " (" .. SCHEMA[name]:gsub("TIMESTAMP", moment) .. ")")
   end
@@ -238,7 +238,8 @@ local function load_district(connection, w, d)
   end)
 end
 
--- The last table that is created tells the other threads that they can begin.
+-- dbdyno creates the tables before its threads begin, and ends if one is there. In sysbench, which has no `before`,
+-- the first thread does, and the last table that is created tells the others that they can begin.
 local function await_tables(connection)
   local last, schema = TABLES[#TABLES], is_mysql() and "DATABASE()" or "CURRENT_SCHEMA()"
   local sql = string.format([[SELECT COUNT(*) FROM information_schema.tables
@@ -252,8 +253,8 @@ local function prepare_tpcc()
   local connection = connect()
   local step = math.max(sysbench.opt.threads, 1)
   local first = sysbench.tid % step
-  if first == 0 then
-    create_tables(connection)
+  if first == 0 and not sysbench.event_kind then
+    create_tables()
   else
     await_tables(connection)
   end
@@ -311,7 +312,7 @@ local function check()
 end
 
 sysbench.cmdline.commands = {
-  prepare = { prepare_tpcc, sysbench.cmdline.PARALLEL_COMMAND },
+  prepare = { prepare_tpcc, sysbench.cmdline.PARALLEL_COMMAND, before = create_tables },
   check = { check },
 }
 

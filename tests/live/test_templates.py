@@ -83,6 +83,22 @@ def test_a_table_that_cannot_be_made_ends_all_loading_threads(server: Server) ->
         does(server, WorkloadPlan(name="broken.yaml", script=script), "prepare", 3)
 
 
+def test_a_second_prepare_adds_no_rows(server: Server) -> None:
+    columns = {"number": {"type": "INTEGER", "value": "row"}}
+    whole = {
+        "tables": {"kept": {"rows": 40, "columns": columns}},
+        "events": {"look": {"statements": ["SELECT 1"]}},
+    }
+    workload = WorkloadPlan(name="kept.yaml", script=lua(read(json.dumps(whole), ""), ""))
+    does(server, workload, "prepare", 4)
+    try:
+        with pytest.raises(RuntimeError, match="already exists"):
+            does(server, workload, "prepare", 4)
+        assert server.ask(f"SELECT COUNT(*) FROM {quoted_table(server, 'kept')}") == [("40",)]
+    finally:
+        does(server, workload, "cleanup", 1)
+
+
 def test_a_table_may_have_capital_letters(server: Server) -> None:
     columns = {"Id": {"type": "INTEGER PRIMARY KEY", "value": "row"}}
     look = {"draw": {"id": {"uniform": "Jobs"}}, "statements": ["SELECT 1 FROM Jobs WHERE :id = 1"]}

@@ -1,4 +1,4 @@
-"""The scripts that come with dbdyno, without a server: TPC-C's check, YCSB's operations."""
+"""What comes with dbdyno, without a server: loading twice, TPC-C's check, YCSB's operations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from dbdyno.plan.template import lua, read
 from support.source import ROOT
 from support.sysbench import Shell
 
@@ -57,6 +58,33 @@ def test_the_check_of_tpcc_finds_what_is_wrong_and_what_is_missing(shell: Shell)
             data.executescript(SOUND + change)
             found = [data.execute(sql).fetchone()[0] for sql in conditions]
         assert found == places, change
+
+
+THERE = """
+sysbench.sql.driver = function()
+  local connection = { query_row = function() return "1" end }
+  function connection.query(_, sql)
+    if sql:find("CREATE TABLE") then error("it is there", 0) end
+  end
+  for _, step in ipairs({ "init", "next", "done" }) do
+    connection["bulk_insert_" .. step] = function() print("FILLED") end
+  end
+  return { connect = function() return connection end, name = function() return "mysql" end }
+end
+"""
+"""A server that has all tables already, and shows whether rows are added to them."""
+
+
+@pytest.mark.parametrize(("name", "more"), [("tpcc.lua", "--warehouses=3"), ("queue.yaml", "")])
+def test_no_row_is_added_to_tables_that_are_there(shell: Shell, name: str, more: str) -> None:
+    path = ROOT / "workloads" / name
+    script = f'dofile("{path}")'
+    if path.suffix == ".yaml":
+        script = lua(read(path.read_text(), name), name)
+    ended = shell(f"script.lua {more} --threads=3 prepare", THERE + script)
+    assert ended.returncode == 1, ended
+    assert "it is there" in ended.stdout
+    assert "FILLED" not in ended.stdout
 
 
 YCSB = f"""

@@ -182,10 +182,14 @@ def test_help_lists_the_options_by_name(shell: Shell) -> None:
 COMMANDS = """
 function one() print("one", sysbench.tid, sysbench.opt.threads) end
 function no() return false end
+function before() print("before", sysbench.tid) end
+function broken() error("is there", 0) end
 function many() for i = 1, 500 do print("thread", sysbench.tid, nil) end end
 sysbench.cmdline.commands = {
   one = { one }, all = { one, sysbench.cmdline.PARALLEL_COMMAND }, no = { no },
   many = { many, sysbench.cmdline.PARALLEL_COMMAND },
+  both = { one, sysbench.cmdline.PARALLEL_COMMAND, before = before },
+  none = { one, sysbench.cmdline.PARALLEL_COMMAND, before = broken },
 }
 """
 
@@ -201,6 +205,19 @@ def test_commands_of_a_script(shell: Shell) -> None:
     assert shell("script.lua no").returncode == 1
     unknown = shell("script.lua other")
     assert (unknown.returncode, unknown.stderr) == (1, "Unknown command: other\n")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_a_command_does_before_is_done_once_and_ends_it_if_it_fails(
+    shell: Shell, threads: int
+) -> None:
+    both = shell(f"--verbosity=0 --threads={threads} script.lua both", COMMANDS).stdout.splitlines()
+    assert both[0] == "before\t0"
+    assert sorted(both[1:]) == [f"one\t{thread}\t{threads}" for thread in range(threads)]
+    none = shell(f"--threads={threads} script.lua none")
+    assert none.returncode == 1, none
+    assert "is there" in none.stdout
+    assert "one\t" not in none.stdout
 
 
 def test_a_script_comes_from_the_standard_input(shell: Shell) -> None:

@@ -149,21 +149,23 @@ local function exists(connection, name)
     .. " WHERE table_schema = " .. schema .. " AND LOWER(table_name) = '" .. name:lower() .. "'")) > 0
 end
 
--- The first thread makes the tables, the others wait for each of them; all fill them.
--- A thread that fails ends them all.
-local function prepare_tables()
+-- Before any thread has a row: one that is there already ends it all.
+local function make_tables()
+  local connection = sysbench.sql.driver():connect()
+  for _, one in ipairs(TABLES) do
+    connection:query(one.create)
+    for number, columns in ipairs(one.indexes) do
+      local name = one.name .. "_" .. number
+      connection:query("CREATE INDEX " .. name .. " ON " .. one.name .. " (" .. columns .. ")")
+    end
+  end
+end
+
+-- On another server of several a table may come later. A thread that fails ends them all.
+local function fill_tables()
   local connection = sysbench.sql.driver():connect()
   local threads = math.max(sysbench.opt.threads, 1)
   local first = sysbench.tid % threads
-  if first == 0 then
-    for _, one in ipairs(TABLES) do
-      connection:query(one.create)
-      for number, columns in ipairs(one.indexes) do
-        local name = one.name .. "_" .. number
-        connection:query("CREATE INDEX " .. name .. " ON " .. one.name .. " (" .. columns .. ")")
-      end
-    end
-  end
   for _, one in ipairs(TABLES) do
     while not exists(connection, one.name) do
       ffi.C.usleep(50000)
@@ -198,6 +200,6 @@ local function try()
 end
 
 sysbench.cmdline.commands = {
-  prepare = { prepare_tables, sysbench.cmdline.PARALLEL_COMMAND },
+  prepare = { fill_tables, sysbench.cmdline.PARALLEL_COMMAND, before = make_tables },
   try = { try },
 }

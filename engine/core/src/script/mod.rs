@@ -144,14 +144,16 @@ impl Script {
             .map_err(|raised| failure(&format!("`{name}' function failed: {raised}")))
     }
 
-    /// Runs a command that the script declares, in so many threads; false when the command said so. The
-    /// first thread that fails ends the others, which may wait for its work, as they ask a server next.
+    /// Runs a command that the script declares, in so many threads; false when the command said so. What it
+    /// has to do before is done once. The first thread that fails ends the others, which may wait for its
+    /// work, as they ask a server next.
     ///
     /// # Errors
     /// At stage `script`: what it raised first.
     pub fn run_command(&mut self, name: &str, threads: u32) -> Result<bool, Failure> {
+        call_command(&mut self.main, "begin_command", name)?;
         if threads <= 1 {
-            return call_command(&mut self.main, name);
+            return call_command(&mut self.main, "call_command", name);
         }
         let common = &self.common;
         let (is_over, first) = (&common.database.is_over, OnceLock::new());
@@ -161,7 +163,7 @@ impl Script {
                 scope.spawn(move || {
                     let random = Random::for_stream(1, u64::from(thread));
                     let done = ready(common, thread, random)
-                        .and_then(|mut state| call_command(&mut state, name));
+                        .and_then(|mut state| call_command(&mut state, "call_command", name));
                     if let Err(failure) = done {
                         // Set once: what the others then fail with is none of the script's.
                         let _ = first.set(failure);
@@ -206,10 +208,11 @@ impl Script {
     }
 }
 
-fn call_command(state: &mut State, name: &str) -> Result<bool, Failure> {
+/// Calls this function of `sysbench.cmdline` for a command. sysbench knows and names `call_command` alone.
+fn call_command(state: &mut State, function: &str, name: &str) -> Result<bool, Failure> {
     let named = Value::from(name);
     state
-        .call_of_sysbench("cmdline", "call_command", Some(&named))
+        .call_of_sysbench("cmdline", function, Some(&named))
         .map(|answer| answer != Some(false))
         .map_err(|raised| {
             failure(&format!("`sysbench.cmdline.call_command' function failed: {raised}"))

@@ -84,6 +84,14 @@ function cmdline.command_parallel(name)
   return one ~= nil and one[2] == cmdline.PARALLEL_COMMAND
 end
 
+-- dbdyno's own: what a command does once, before its threads begin.
+function cmdline.begin_command(name)
+  local before = command(name).before
+  if before then
+    before()
+  end
+end
+
 -- False for a command that says so; whatever else it returns is success.
 function cmdline.call_command(name)
   return command(name)[1]() ~= false

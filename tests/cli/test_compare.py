@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from dbdyno.cli.compare import CompareOptions, read
+from dbdyno.cli.compare import KEYS, read
 from dbdyno.errors import PlanError, UnknownSystemError
 from dbdyno.plan.plan import NOT_COMPARED, Plan
 
 KNOWN_WORKLOADS = ("oltp_read_write", "oltp_point_select")
-GOOD = CompareOptions(
-    systems=("mysql:5.7.22", "mysql:8.0.15"),
-    workloads=("oltp_read_write",),
-    threads="1, 8",
-    time=None,
-    blocks="3",
-    stop="blocks",
-    controls=True,
-    tables="4",
-    table_size="50000",
-    warmup="3",
-    window="8.5",
-    margin="0.02",
-    seed="7",
-    settings=(),
-    restart="block",
-    prepared=True,
-    distribution="uniform",
-)
+GOOD = {
+    **dict.fromkeys(KEYS),
+    "systems": ("mysql:5.7.22", "mysql:8.0.15"),
+    "workload": None,
+    "settings": None,
+    "threads": "1, 8",
+    "blocks": "3",
+    "stop": "blocks",
+    "controls": True,
+    "tables": "4",
+    "table_size": "50000",
+    "warmup": "3",
+    "window": "8.5",
+    "margin": "0.02",
+    "seed": "7",
+    "prepared": True,
+}
 
 
 def check_reference(reference: str) -> None:
@@ -38,7 +34,7 @@ def check_reference(reference: str) -> None:
 
 
 def plan_of(**changed: object) -> Plan:
-    return read(replace(GOOD, **changed), KNOWN_WORKLOADS, check_reference)
+    return read({**GOOD, **changed}, KNOWN_WORKLOADS, check_reference)
 
 
 def mistakes_of(**changed: object) -> list[str]:
@@ -113,7 +109,7 @@ def test_an_equals_sign_of_an_address_is_not_that_of_a_label(
     typed: str, label: str, reference: str
 ) -> None:
     systems = ("mysql:8.0.15", typed)
-    plan = read(replace(GOOD, systems=systems), KNOWN_WORKLOADS, lambda reference: None)
+    plan = read({**GOOD, "systems": systems}, KNOWN_WORKLOADS, lambda reference: None)
     assert (plan.systems[1].label, plan.systems[1].reference) == (label, reference)
 
 
@@ -126,7 +122,7 @@ def test_a_label_with_a_colon_takes_its_own_setting() -> None:
 def test_all_mistakes_are_told_at_once_under_their_options() -> None:
     assert mistakes_of(
         systems=("mysql:5.7.22", "oracle:23"),
-        workloads=("oltp_wrote",),
+        workload=("oltp_wrote",),
         threads="1,many",
         blocks="0",
         margin="2",
@@ -156,15 +152,15 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
             ["SYSTEM: label used twice: mysql:8.0.15; NAME=REFERENCE gives a system another"],
         ),
         (
-            {"workloads": ("oltp_read_write", "oltp_read_write")},
+            {"workload": ("oltp_read_write", "oltp_read_write")},
             ["--workload: label used twice: oltp_read_write"],
         ),
         (
-            {"workloads": ("bulk_insert",)},
+            {"workload": ("bulk_insert",)},
             [f"--workload: {NOT_COMPARED['bulk_insert']}"],
         ),
         (
-            {"workloads": ("oltp_read_write", 'oltp_point_select "')},
+            {"workload": ("oltp_read_write", 'oltp_point_select "')},
             ['--workload: oltp_point_select " cannot be read: No closing quotation'],
         ),
         ({"threads": "8,8"}, ["--threads: each level once, found [8, 8]"]),

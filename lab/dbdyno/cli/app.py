@@ -16,7 +16,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from dbdyno import __version__, _engine
 from dbdyno.cli import audit, flow, gate, options, prove, runs, servers, transfer, workload
 from dbdyno.cli import fleet as fleet_command
-from dbdyno.cli.compare import TIME, CompareOptions, read
+from dbdyno.cli.compare import TIME, read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import plan_app, read_file, with_generators
 from dbdyno.cli.progress import note
@@ -110,30 +110,11 @@ def compare(
         flow.resume(resume, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
         return
     _refuse_without_resume(retry, "--resume RUN")
-    typed = CompareOptions(
-        systems=tuple(systems or ()),
-        workloads=tuple(workload or ("oltp_read_write",)),
-        threads=threads if not (rates or slo) or "threads" in _typed(context) else "",
-        rates=rates,
-        connections=connections,
-        slo=slo,
-        time=time,
-        blocks=blocks,
-        stop=stop,
-        controls=controls,
-        tables=tables,
-        table_size=table_size,
-        warmup=warmup,
-        window=window,
-        margin=margin,
-        disturbance_max=disturbance_max,
-        seed=seed,
-        settings=tuple(settings or ()),
-        restart=restart,
-        prepared=prepared,
-        distribution=distribution,
-        generators=generators or ("1" if fleet else None),
-    )
+    typed = {  # by name, so that an option stands in the signature and in KEYS only
+        **context.params,
+        "threads": threads if not (rates or slo) or "threads" in _typed(context) else "",
+        "generators": generators or ("1" if fleet else None),
+    }
     plan = read(typed, known_workloads(), check)
     flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang), fleet)
 

@@ -8,8 +8,7 @@ the options.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +16,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
-from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.mistakes import shape_message, value_meant, workload_message
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import label_of
@@ -62,54 +60,30 @@ PLACES: Final[Mapping[tuple[str, ...], str]] = {
 """The option that sets a key of the plan, for messages."""
 
 
-@dataclass(frozen=True)
-class CompareOptions:
-    """The options as they were typed; `dbdyno compare --help` explains each."""
-
-    systems: tuple[str, ...]
-    workloads: tuple[str, ...]
-    threads: str
-    time: str | None
-    blocks: str | None
-    stop: str | None
-    controls: bool | None
-    tables: str
-    table_size: str
-    warmup: str | None
-    window: str | None
-    margin: str
-    seed: str
-    settings: tuple[str, ...]
-    restart: str
-    prepared: bool
-    distribution: str
-    rates: str = ""
-    connections: str = str(LoadPlan().connections)
-    slo: str = ""
-    disturbance_max: str = "10%"
-    generators: str | None = None
-
-
 def read(
-    options: CompareOptions,
+    options: Mapping[str, Any],
     known_workloads: Collection[str],
     check_reference: Callable[[str], None],
 ) -> Plan:
     """The plan that the options ask for.
+
+    Args:
+        options: what was typed, or the default, of each parameter of the command `compare`.
 
     Raises:
         PlanError: all mistakes at once, each under the option it belongs to.
     """
     mistakes: list[PlanMistake] = []
     systems = _systems(options, check_reference, mistakes)
+    workloads = options["workload"] or ("oltp_read_write",)
     asked: dict[str, Any] = {
         "title": " and ".join(system["label"] for system in systems),
         "systems": systems,
-        "workloads": _workloads(options.workloads, known_workloads, mistakes),
+        "workloads": _workloads(workloads, known_workloads, mistakes),
     }
     for option, (*part, key) in KEYS.items():
-        value = getattr(options, option)
-        if option == "time" and not any(getattr(options, one) for one in INSTEAD_OF_TIME):
+        value = options[option]
+        if option == "time" and not any(options[one] for one in INSTEAD_OF_TIME):
             value = value or TIME
         if value is None or (value == "" and option in MAY_BE_EMPTY):
             continue  # the plan has a default, which may depend on other keys
@@ -127,15 +101,15 @@ def read(
 
 
 def _systems(
-    options: CompareOptions, check: Callable[[str], None], mistakes: list[PlanMistake]
+    options: Mapping[str, Any], check: Callable[[str], None], mistakes: list[PlanMistake]
 ) -> list[dict[str, Any]]:
     """Each system's label, reference and settings; `NAME=REFERENCE` gives it a label of its own."""
-    if len(options.systems) < 2:
-        found = len(options.systems)
-        message = f"two or more are compared, such as mysql:5.7.22 mysql:8.0.15; found {found}"
+    typed = options["systems"] or ()
+    if len(typed) < 2:
+        message = f"two or more are compared, such as mysql:5.7.22 mysql:8.0.15; found {len(typed)}"
         mistakes.append(PlanMistake("SYSTEM", message))
     systems: list[dict[str, Any]] = []
-    for text in options.systems:
+    for text in typed:
         label, equals, reference = text.partition("=")
         if not equals or "/" in label:  # the sign belongs to an address or a folder
             label, reference = "", text
@@ -146,7 +120,7 @@ def _systems(
             check(reference)
         except UnknownSystemError as error:
             mistakes.append(PlanMistake(f"SYSTEM {systems[-1]['label']}", error.one_line))
-    for text in options.settings:
+    for text in options["settings"] or ():
         _apply_setting(text, systems, mistakes)
     return systems
 
@@ -167,7 +141,7 @@ def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[Plan
 
 
 def _workloads(
-    typed: tuple[str, ...], known: Collection[str], mistakes: list[PlanMistake]
+    typed: Sequence[str], known: Collection[str], mistakes: list[PlanMistake]
 ) -> list[dict[str, Any]]:
     """Each workload as a plan has it. A script's options stand behind its name, as for sysbench."""
     workloads: list[dict[str, Any]] = []

@@ -35,6 +35,7 @@ from dbdyno.plan.controls import directory_of
 from dbdyno.plan.pilot import PILOT
 from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.plan.template import examples
+from dbdyno.plan.workload import MIXES
 from dbdyno.servers import process, reference
 from dbdyno.servers.base import PGSQL, Instance, Server
 from dbdyno.stats.draw import draw
@@ -178,19 +179,7 @@ STATEMENTS: Final = {
     "random_ranges": "SELECT COUNT(k) FROM {table} WHERE k BETWEEN 101 AND 106 OR k BETWEEN 201"
     " AND 206",
 }
-READS: Final = ("point_selects", "simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges")
-WRITES: Final = ("index_updates", "non_index_updates", "deletes")
-KINDS: Final[dict[str, tuple[str, ...]]] = {
-    "oltp_read_write": (*READS, *WRITES),
-    "oltp_read_only": READS,
-    "oltp_write_only": WRITES,
-    "oltp_point_select": ("point_selects",),
-    "oltp_update_index": ("index_updates",),
-    "oltp_update_non_index": ("non_index_updates",),
-    "oltp_delete": ("deletes",),
-    "select_random_points": ("random_points",),
-    "select_random_ranges": ("random_ranges",),
-}
+"""One of each kind that a server can execute in more than one way; an INSERT is none."""
 COLUMNS: Final = {10: (3, 5), 12: (4, 6)}
 """Where access and index stand in EXPLAIN's row: with partitions and filtered (from MySQL 5.7 on)
 there are twelve columns. The last one always holds the remarks."""
@@ -221,7 +210,9 @@ def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
 
 def _statements(plan: Plan, server: Server) -> dict[str, str]:
     """What is asked about: a statement for each kind of the engine's, and those of templates."""
-    kinds = dict.fromkeys(kind for w in plan.workloads for kind in KINDS.get(w.name, ()))
+    kinds = dict.fromkeys(
+        kind for w in plan.workloads for kind in MIXES.get(w.name, {}) if kind in STATEMENTS
+    )
     tables = [dataset.quoted_table(server, name) for name in table_names(plan)[:1]]
     found = {kind: STATEMENTS[kind].format(table=table) for table in tables for kind in kinds}
     for workload in plan.workloads:

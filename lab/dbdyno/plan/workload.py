@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Annotated, Final
 
@@ -14,6 +15,25 @@ from dbdyno.plan.settings import OptionValue
 SCRIPT_SUFFIX: Final = ".lua"
 TEMPLATE_SUFFIXES: Final = (".yaml", ".yml")
 SCRIPT_LENGTH_MAX: Final = 1_000_000
+
+RANGES: Final = ("simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges")
+READS: Final = {"point_selects": 10, **dict.fromkeys(RANGES, 1)}
+WRITES: Final = dict.fromkeys(("index_updates", "non_index_updates", "deletes", "inserts"), 1)
+MIXES: Final[Mapping[str, Mapping[str, int]]] = {
+    "oltp_read_write": {**READS, **WRITES},
+    "oltp_read_only": READS,
+    "oltp_write_only": WRITES,
+    "oltp_point_select": {"point_selects": 1},
+    "oltp_update_index": {"index_updates": 1},
+    "oltp_update_non_index": {"non_index_updates": 1},
+    "oltp_delete": {"deletes": 1},
+    "oltp_insert": {"inserts": 1},
+    "select_random_points": {"random_points": 1},
+    "select_random_ranges": {"random_ranges": 1},
+}
+"""How many statements of each kind an event of sysbench's workloads has by default."""
+TRANSACTIONS: Final = ("oltp_read_write", "oltp_read_only", "oltp_write_only")
+"""Workloads whose events are transactions, unless `skip_trx` is on."""
 
 
 class WorkloadPlan(FiniteNoun):

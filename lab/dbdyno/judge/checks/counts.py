@@ -9,7 +9,7 @@ point_select 1) under the workload's options.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -22,7 +22,8 @@ from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
-from dbdyno.plan.template import statement_counts
+from dbdyno.plan.template import TRANSACTION, statement_counts
+from dbdyno.plan.workload import MIXES, RANGES, TRANSACTIONS, WRITES, WorkloadPlan
 
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (docs/reference/findings.md, same work)."""
@@ -247,37 +248,9 @@ def _events_until(intervals: Sequence[Interval], at_s: float) -> float:
 
 
 OFF: Final = ("off", "false", "no", "0")
-TRANSACTION: Final = 2  # BEGIN and COMMIT
-RANGES: Final = ("simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges")
-READS: Final = ("point_selects", *RANGES)
-WRITES: Final = ("index_updates", "non_index_updates", "delete_inserts")
-DEFAULTS: Final = {"point_selects": 10, **dict.fromkeys((*RANGES, *WRITES), 1)}
-STATEMENTS_OF: Final = {"delete_inserts": 2}  # a DELETE and an INSERT
-
-COUNTED: Final[dict[str, tuple[str, ...]]] = {
-    "oltp_read_write": (*READS, *WRITES),
-    "oltp_read_only": READS,
-    "oltp_write_only": WRITES,
-}
-"""Which options count the statements of the workloads that run transactions."""
-
-SINGLE: Final = (
-    "oltp_point_select",
-    "oltp_insert",
-    "oltp_delete",
-    "select_random_points",
-    "select_random_ranges",
-)
-"""Workloads of one statement an event, whatever their options."""
-
-
-LOADED_ONLY_READ: Final = (
-    "oltp_read_only",
-    "oltp_point_select",
-    "select_random_points",
-    "select_random_ranges",
-)
 UPDATES: Final = ("oltp_update_index", "oltp_update_non_index")
+PAIRED: Final = frozenset({"deletes", "inserts"})
+"""Counted by one option, `delete_inserts`: each row that is deleted is inserted again."""
 
 
 class Left(Enum):
@@ -292,12 +265,11 @@ def leaves(plan: Plan) -> Left:
     """What must be left of each table when every event of all workloads was whole or undone."""
     left = Left.ALL_ROWS
     for workload in plan.workloads:
-        options = {key.replace("-", "_"): value for key, value in workload.options.items()}
-        whole = not _is_on(options.get("skip_trx", False))
-        if workload.name in UPDATES or (workload.name in COUNTED and whole):
-            left = left if workload.name in LOADED_ONLY_READ else Left.AS_MANY
-        elif workload.name not in LOADED_ONLY_READ:
+        kinds = MIXES.get(workload.name, {}).keys()
+        if not kinds or (kinds & PAIRED and not _commits(workload.name, _options(workload))):
             return Left.UNKNOWN
+        if kinds & WRITES.keys():
+            left = Left.AS_MANY
     return left
 
 
@@ -306,9 +278,9 @@ def always_writes(measurement: Measurement, plan: Plan) -> bool:
     name, options = _workload(measurement, plan)
     if name in ("oltp_insert", *UPDATES):
         return True
-    if name not in ("oltp_read_write", "oltp_write_only"):
-        return False
-    return any(_count(options, kind) > 0 for kind in WRITES)
+    return name in TRANSACTIONS and any(
+        times > 0 for kind, times in _mix(name, options).items() if kind in WRITES
+    )
 
 
 def _statements_wanted(measurement: Measurement, plan: Plan) -> tuple[int, int] | None:
@@ -333,24 +305,30 @@ def _statements_wanted(measurement: Measurement, plan: Plan) -> tuple[int, int] 
 def statements_per_event(measurement: Measurement, plan: Plan) -> int | None:
     """Statements of one event of the measured workload; None where no invariant is known."""
     name, options = _workload(measurement, plan)
-    if name in SINGLE:
-        return 1
-    if name in ("oltp_update_index", "oltp_update_non_index"):
-        kind = "index_updates" if name == "oltp_update_index" else "non_index_updates"
-        return _count(options, kind)
-    if name not in COUNTED:
+    if name not in MIXES:
         return None
-    kinds = COUNTED[name]
-    if not _is_on(options.get("range_selects", True)):
-        kinds = tuple(kind for kind in kinds if kind not in RANGES)
-    statements = sum(_count(options, kind) * STATEMENTS_OF.get(kind, 1) for kind in kinds)
-    return statements + (TRANSACTION if commits_per_event(measurement, plan) else 0)
+    return sum(_mix(name, options).values()) + TRANSACTION * _commits(name, options)
 
 
 def commits_per_event(measurement: Measurement, plan: Plan) -> int:
     """COMMIT statements of one event: 1 for a workload with transactions, else 0."""
-    name, options = _workload(measurement, plan)
-    return int(name in COUNTED and not _is_on(options.get("skip_trx", False)))
+    return _commits(*_workload(measurement, plan))
+
+
+def _commits(name: str, options: Mapping[str, OptionValue]) -> int:
+    return int(name in TRANSACTIONS and not _is_on(options.get("skip_trx", False)))
+
+
+def _mix(name: str, options: Mapping[str, OptionValue]) -> Mapping[str, int]:
+    """Statements of each kind in an event of a known workload under these options."""
+    if name not in (*TRANSACTIONS, *UPDATES):  # of the others no option counts
+        return MIXES[name]
+    with_ranges = _is_on(options.get("range_selects", True))
+    return {
+        kind: int(options.get("delete_inserts" if kind in PAIRED else kind, times))
+        for kind, times in MIXES[name].items()
+        if with_ranges or kind not in RANGES
+    }
 
 
 def _workload(measurement: Measurement, plan: Plan) -> tuple[str, dict[str, OptionValue]]:
@@ -358,13 +336,12 @@ def _workload(measurement: Measurement, plan: Plan) -> tuple[str, dict[str, Opti
     label = measurement.trial.cell.workload
     for workload in plan.workloads:
         if workload.label == label:
-            options = {key.replace("-", "_"): value for key, value in workload.options.items()}
-            return workload.name, options
+            return workload.name, _options(workload)
     return label, {}
 
 
-def _count(options: dict[str, OptionValue], kind: str) -> int:
-    return int(options.get(kind, DEFAULTS[kind]))
+def _options(workload: WorkloadPlan) -> dict[str, OptionValue]:
+    return {key.replace("-", "_"): value for key, value in workload.options.items()}
 
 
 def _is_on(value: OptionValue) -> bool:

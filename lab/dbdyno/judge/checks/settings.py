@@ -40,20 +40,15 @@ def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterato
 
     A difference which the plan itself asks for is a note: it is what the experiment is about.
     """
-    for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
-        for baseline, system in system_pairs(plan):
-            wanted, found = (_effective(measurements, setting, one) for one in (baseline, system))
-            unequal = {key for key in wanted.keys() & found.keys() if wanted[key] != found[key]}
-            asked = _asked(plan, baseline, system)
-            for level, keys in ((Level.DOUBTFUL, unequal - asked), (Level.NOTE, unequal & asked)):
-                if keys:
-                    yield Finding(
-                        check="unequal-settings",
-                        level=level,
-                        evidence=_differences({baseline: wanted, system: found}, keys),
-                        advice=_advice(level),
-                        system=system,
-                    )
+    for baseline, system, of_baseline, of_system in _compared(measurements, plan):
+        wanted, found = _effective(of_baseline), _effective(of_system)
+        asked = _asked(plan, baseline, system)
+        differences = [
+            (_difference(key, {baseline: wanted, system: found}), key in asked)
+            for key in EQUAL_SETTINGS
+            if key in wanted and key in found and wanted[key] != found[key]
+        ]
+        yield from _findings("unequal-settings", system, differences)
 
 
 def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -80,20 +75,55 @@ def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterato
             )
 
 
-def _differences(values: Mapping[str, Values], keys: set[str]) -> Said:
-    """One clause a setting, in the order of the table, with what each system had."""
-    clauses = []
-    for key in (key for key in EQUAL_SETTINGS if key in keys):
-        parts = listed(f"{label} {'/'.join(sorted(had[key]))}" for label, had in values.items())
-        clauses.append(
-            say("{key} ({what}): {parts}", key=key, what=EQUAL_SETTINGS[key], parts=parts)
-        )
-    return listed(clauses, "; ")
+def _compared(
+    measurements: Sequence[Measurement], plan: Plan
+) -> Iterator[tuple[str, str, list[Settings], list[Settings]]]:
+    """Baseline and system of each pair under each setting, and what both reported, by trials."""
+    seen: dict[tuple[str, str], list[Settings]] = {}
+    for m in measurements:
+        reported = seen.setdefault((m.trial.system, m.trial.cell.setting), [])
+        if not m.failure:
+            reported.append(m.server.settings)
+    for setting in dict.fromkeys(setting for _, setting in seen):
+        for baseline, system in system_pairs(plan):
+            of_baseline, of_system = (seen.get((one, setting), []) for one in (baseline, system))
+            yield baseline, system, of_baseline, of_system
 
 
-def _effective(measurements: Sequence[Measurement], setting: str, system: str) -> Values:
+def _findings(
+    check: str, system: str, differences: Sequence[tuple[Said, bool]]
+) -> Iterator[Finding]:
+    """A doubt about what differs by accident, and a note on what the plan itself asks for.
+
+    Args:
+        differences: each with whether the plan asks for it.
+    """
+    for level, is_asked, advice in (
+        (
+            Level.DOUBTFUL,
+            False,
+            say("set them equal in the plan, or the systems do not do the same work"),
+        ),
+        (Level.NOTE, True, say("the plan asks for it; say so beside the numbers")),
+    ):
+        if said := [difference for difference, asked in differences if asked is is_asked]:
+            yield Finding(
+                check=check,
+                level=level,
+                evidence=listed(said, "; "),
+                advice=advice,
+                system=system,
+            )
+
+
+def _difference(key: str, values: Mapping[str, Values]) -> Said:
+    parts = listed(f"{label} {'/'.join(sorted(had[key]))}" for label, had in values.items())
+    return say("{key} ({what}): {parts}", key=key, what=EQUAL_SETTINGS[key], parts=parts)
+
+
+def _effective(trials: Iterable[Settings]) -> Values:
     values: dict[str, set[str]] = {}
-    for settings in _settings_of(measurements, setting, system):
+    for settings in trials:
         for key in EQUAL_SETTINGS.keys() & settings.keys():
             values.setdefault(key, set()).add(_plain(key, settings[key]))
     return values
@@ -122,95 +152,53 @@ MIB: Final = 1024**2
 
 def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful or a note: a crash would leave less of one system than of the baseline."""
-    for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
-        for baseline, system in system_pairs(plan):
-            wanted = _promises(measurements, setting, baseline)
-            found = _promises(measurements, setting, system)
-            unequal = [what for what in wanted if what in found and not _alike(wanted, found, what)]
-            asked = [
-                what
-                for what in unequal
-                if _given(plan, (baseline, system), _keys(wanted[what] | found[what]))
-            ]
-            for level, whats in (
-                (Level.DOUBTFUL, [what for what in unequal if what not in asked]),
-                (Level.NOTE, asked),
-            ):
-                if whats:
-                    yield Finding(
-                        check="unequal-durability",
-                        level=level,
-                        evidence=listed(
-                            (
-                                say(
-                                    "{what}: {baseline}, {system}",
-                                    what=what,
-                                    baseline=_told(baseline, wanted[what]),
-                                    system=_told(system, found[what]),
-                                )
-                                for what in whats
-                            ),
-                            "; ",
-                        ),
-                        advice=_advice(level),
-                        system=system,
-                    )
+    for baseline, system, of_baseline, of_system in _compared(measurements, plan):
+        wanted, found = _promises(of_baseline), _promises(of_system)
+        differences = [
+            (
+                say(
+                    "{what}: {baseline}, {system}",
+                    what=what,
+                    baseline=_told(baseline, wanted[what]),
+                    system=_told(system, found[what]),
+                ),
+                _given(plan, (baseline, system), _keys(wanted[what] | found[what])),
+            )
+            for what in wanted
+            if what in found and not _alike(wanted[what], found[what])
+        ]
+        yield from _findings("unequal-durability", system, differences)
 
 
 def unequal_memory(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful or a note: caches of two systems differ by more than servers round their sizes."""
-    for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
-        for baseline, system in system_pairs(plan):
-            wanted = _cache(measurements, setting, baseline)
-            found = _cache(measurements, setting, system)
-            if wanted is None or found is None:
-                continue
-            if abs(found - wanted) <= MEMORY_TOLERANCE * max(found, wanted):
-                continue
-            asked = _given(plan, (baseline, system), set(CACHE_KEYS))
-            level = Level.NOTE if asked else Level.DOUBTFUL
-            yield Finding(
-                check="unequal-memory",
-                level=level,
-                evidence=say(
-                    "cache of data pages: {baseline} {wanted:.0f} MiB, {system} {found:.0f} MiB",
-                    baseline=baseline,
-                    wanted=wanted / MIB,
-                    system=system,
-                    found=found / MIB,
-                ),
-                advice=_advice(level),
-                system=system,
-            )
+    for baseline, system, of_baseline, of_system in _compared(measurements, plan):
+        wanted, found = _cache(of_baseline), _cache(of_system)
+        if wanted is None or found is None:
+            continue
+        if abs(found - wanted) <= MEMORY_TOLERANCE * max(found, wanted):
+            continue
+        difference = say(
+            "cache of data pages: {baseline} {wanted:.0f} MiB, {system} {found:.0f} MiB",
+            baseline=baseline,
+            wanted=wanted / MIB,
+            system=system,
+            found=found / MIB,
+        )
+        asked = _given(plan, (baseline, system), set(CACHE_KEYS))
+        yield from _findings("unequal-memory", system, [(difference, asked)])
 
 
-def _advice(level: Level) -> Said:
-    if level is Level.NOTE:
-        return say("the plan asks for it; say so beside the numbers")
-    return say("set them equal in the plan, or the systems do not do the same work")
-
-
-def _settings_of(
-    measurements: Sequence[Measurement], setting: str, system: str
-) -> Iterator[dict[str, str]]:
-    for measurement in measurements:
-        trial = measurement.trial
-        if (trial.system, trial.cell.setting) == (system, setting) and not measurement.failure:
-            yield measurement.server.settings
-
-
-def _promises(
-    measurements: Sequence[Measurement], setting: str, system: str
-) -> dict[str, set[Promise]]:
+def _promises(trials: Iterable[Settings]) -> dict[str, set[Promise]]:
     found: dict[str, set[Promise]] = {}
-    for settings in _settings_of(measurements, setting, system):
+    for settings in trials:
         for promise in durability(settings):
             found.setdefault(promise.what, set()).add(promise)
     return found
 
 
-def _alike(one: dict[str, set[Promise]], other: dict[str, set[Promise]], what: str) -> bool:
-    return {p.kept for p in one[what]} == {p.kept for p in other[what]}
+def _alike(one: set[Promise], other: set[Promise]) -> bool:
+    return {promise.kept for promise in one} == {promise.kept for promise in other}
 
 
 def _keys(promises: set[Promise]) -> set[str]:
@@ -228,9 +216,9 @@ def _told(system: str, promises: set[Promise]) -> Said:
     return say("{system} {kept}", system=system, kept=listed(kept, " / "))
 
 
-def _cache(measurements: Sequence[Measurement], setting: str, system: str) -> int | None:
+def _cache(trials: Iterable[Settings]) -> int | None:
     """The cache in bytes, the largest if it changed over the trials; None if nobody knows."""
-    found = [cache_bytes(settings) for settings in _settings_of(measurements, setting, system)]
+    found = [cache_bytes(settings) for settings in trials]
     return max((cache for cache in found if cache is not None), default=None)
 
 

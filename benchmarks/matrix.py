@@ -36,7 +36,6 @@ from dbdyno.plan import file
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import combinations
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.workload import known_workloads
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import Instance, Server, ServerSpec
 
@@ -61,7 +60,7 @@ def main() -> int:
     options = _options()
     if shutil.which("sysbench") is None:
         sys.exit("sysbench is wanted to compare with, and not installed: apt-get install sysbench")
-    plan = file.read(Path(options.plan), known_workloads(), open.check, scale=options.scale)
+    plan = file.read(Path(options.plan), open.check, scale=options.scale)
     with tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as folder:
         Path(folder).chmod(0o755)
         for system in plan.systems:

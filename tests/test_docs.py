@@ -15,7 +15,6 @@ from dbdyno.cli.app import app
 from dbdyno.judge import audit
 from dbdyno.measurement.cost import COSTS
 from dbdyno.plan.file import read
-from dbdyno.plan.workload import known_workloads
 from dbdyno.servers import open
 from dbdyno.servers.mysql import settings, versions
 from dbdyno.sysbench.options.table import GLOBAL_TABLE, OWN, by_name, of_test
@@ -172,24 +171,24 @@ def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
     shown = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     file = tmp_path / "shown.yaml"
     file.write_text(shown[0])
-    plan = read(file, known_workloads(), open.check)
+    plan = read(file, open.check)
     assert [system.label for system in plan.systems] == ["mysql:5.7.22", "tuned"]
     assert plan.workload("short-ranges").options == {"range_size": 10}
-    assert read(file, known_workloads(), open.check, "small").dataset.rows == 10_000
+    assert read(file, open.check, "small").dataset.rows == 10_000
     (about_it,) = [part for part in shown[1:] if part.startswith("published:")]
     file.write_text(f"{shown[0]}{about_it}")
-    published = read(file, known_workloads(), open.check).published
+    published = read(file, open.check).published
     assert published is not None
     assert [claim.of for claim in published.claims] == ["mysql:5.7.22", "tuned"]
     for part in (part for part in shown[1:] if part != about_it):
         file.write_text(f"systems: [mysql:8.0.15]\nworkloads: [oltp_read_only]\n{part}")
-        assert read(file, known_workloads(), open.check).settings != plan.settings
+        assert read(file, open.check).settings != plan.settings
 
 
 def test_every_ready_plan_is_a_plan() -> None:
     for file in with_suffix(".yaml"):
         if file.parent == ROOT / "plans":
-            assert read(file, known_workloads(), open.check).systems
+            assert read(file, open.check).systems
 
 
 def test_each_promise_of_security_has_its_test() -> None:

@@ -8,7 +8,6 @@ from dbdyno.cli.compare import KEYS, read
 from dbdyno.errors import PlanError, UnknownSystemError
 from dbdyno.plan.plan import NOT_COMPARED, Plan
 
-KNOWN_WORKLOADS = ("oltp_read_write", "oltp_point_select")
 GOOD = {
     **dict.fromkeys(KEYS),
     "systems": ("mysql:5.7.22", "mysql:8.0.15"),
@@ -34,7 +33,7 @@ def check_reference(reference: str) -> None:
 
 
 def plan_of(**changed: object) -> Plan:
-    return read({**GOOD, **changed}, KNOWN_WORKLOADS, check_reference)
+    return read({**GOOD, **changed}, check_reference)
 
 
 def mistakes_of(**changed: object) -> list[str]:
@@ -109,7 +108,7 @@ def test_an_equals_sign_of_an_address_is_not_that_of_a_label(
     typed: str, label: str, reference: str
 ) -> None:
     systems = ("mysql:8.0.15", typed)
-    plan = read({**GOOD, "systems": systems}, KNOWN_WORKLOADS, lambda reference: None)
+    plan = read({**GOOD, "systems": systems}, lambda reference: None)
     assert (plan.systems[1].label, plan.systems[1].reference) == (label, reference)
 
 
@@ -122,7 +121,7 @@ def test_a_label_with_a_colon_takes_its_own_setting() -> None:
 def test_all_mistakes_are_told_at_once_under_their_options() -> None:
     assert mistakes_of(
         systems=("mysql:5.7.22", "oracle:23"),
-        workload=("oltp_wrote",),
+        workload=("oltp_reed_write",),
         threads="1,many",
         blocks="0",
         margin="2",
@@ -135,7 +134,7 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
         "--set mysql:9:x=1: no system is labelled mysql:9; there are mysql:5.7.22, oracle:23",
         "--set nonsense: is not key=value or LABEL:key=value",
         "--threads: must be a whole number, found 'many'",
-        "--workload: there is no workload 'oltp_wrote'; did you mean oltp_read_write?",
+        "--workload: there is no workload 'oltp_reed_write'; did you mean oltp_read_write?",
         "SYSTEM oracle:23: unknown system oracle:23; one of mysql:5.7.22",
     ]
 

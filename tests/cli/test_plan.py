@@ -19,7 +19,6 @@ from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.workload import known_workloads
 from dbdyno.store.reading import StoredRun
 from support import making
 from support.source import ROOT
@@ -40,7 +39,7 @@ def known_costs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(scale: str = "") -> Plan:
     path = GOLDEN / "plan_show.yaml"
-    return file.read(path, known_workloads(), lambda reference: None, scale)
+    return file.read(path, lambda reference: None, scale)
 
 
 @pytest.mark.usefixtures("known_costs")

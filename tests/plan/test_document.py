@@ -89,7 +89,6 @@ def test_places_are_written_as_people_do():
 # Scales: what is laid over a plan, whose lines are told, and what is no scale.
 
 
-WORKLOADS = ("oltp_read_write", "oltp_read_only")
 TEXT = """
 systems: [a, b]
 workloads: [oltp_read_write]
@@ -112,7 +111,7 @@ scales:
 
 
 def read(text, scale="", check=lambda reference: None) -> Plan:
-    return file.read_text(text, "plan.yaml", WORKLOADS, check, scale)
+    return file.read_text(text, "plan.yaml", check, scale)
 
 
 def mistakes(text, scale="") -> list[str]:

@@ -12,13 +12,10 @@ from dbdyno.errors import PlanError, UnknownSystemError
 from dbdyno.plan import file
 from dbdyno.plan.mistakes import TABLE_OPTIONS, WORKLOAD_OPTIONS
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.workload import known_workloads
 from dbdyno.sysbench.options.table import OWN, of_test
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
-WORKLOADS = ("oltp_read_write", "oltp_read_only", "oltp_point_select")
-NEWER = ("select_random_points", "select_random_ranges", "bulk_insert")
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
 LEAST = "systems: [mysql:8.0.15]\nworkloads: [oltp_read_only]\n"
 
@@ -30,7 +27,7 @@ def check(reference):
 
 
 def read(text) -> Plan:
-    return file.read_text(text, "plan.yaml", WORKLOADS, check)
+    return file.read_text(text, "plan.yaml", check)
 
 
 def mistakes(text) -> list[str]:
@@ -65,19 +62,19 @@ def test_the_docstring_s_plan_is_a_plan():
 @pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.yaml")), ids=lambda p: p.name)
 def test_the_shipped_plans_are_plans_in_every_scale(path):
     for scale in ("", *YAML(typ="safe", pure=True).load(path.read_text()).get("scales", {})):
-        plan = file.read(path, known_workloads(), lambda reference: None, scale)
+        plan = file.read(path, lambda reference: None, scale)
         assert (plan.scale, bool(plan.systems)) == (scale, True)
 
 
 def test_the_small_plan_is_what_it_says():
-    plan = file.read(ROOT / "plans" / "mysql57-vs-80-small.yaml", WORKLOADS, check)
+    plan = file.read(ROOT / "plans" / "mysql57-vs-80-small.yaml", check)
     assert [system.reference for system in plan.systems] == list(SYSTEMS)
     assert (plan.load.threads, plan.design.blocks) == ((1, 8), 3)
 
 
 def test_all_mistakes_at_once_in_order_of_their_lines():
     with pytest.raises(PlanError) as caught:
-        file.read(GOLDEN / "plan_file_mistakes.yaml", WORKLOADS, check)
+        file.read(GOLDEN / "plan_file_mistakes.yaml", check)
     message = str(caught.value).replace(f"{GOLDEN}/", "")
     assert message + "\n" == (GOLDEN / "plan_file_mistakes.txt").read_text()
 
@@ -116,10 +113,10 @@ def test_a_short_way_is_the_long_one(short):
 
 def test_a_stored_plan_is_a_plan_file():
     path = GOLDEN / "plan_show.yaml"
-    plan = file.read(path, known_workloads(), lambda reference: None, "small")
+    plan = file.read(path, lambda reference: None, "small")
     assert read(LEAST) == read(read(LEAST).model_dump_json())
     stored = plan.model_dump_json(indent=1)
-    assert file.read_text(stored, "report.json", known_workloads(), check) == plan
+    assert file.read_text(stored, "report.json", check) == plan
     at_rates = read(LEAST + "load: {rates: [50%, 400], slo: p99=20ms}")
     assert at_rates.load.threads == ()
     assert read(at_rates.model_dump_json()) == at_rates
@@ -249,7 +246,7 @@ def test_a_file_too_large_or_not_text_or_not_there(tmp_path):
         (tmp_path, "file: cannot be read: Is a directory"),
     ):
         with pytest.raises(PlanError) as caught:
-            file.read(path, WORKLOADS, check)
+            file.read(path, check)
         assert [str(mistake) for mistake in caught.value.mistakes] == [message]
 
 
@@ -258,7 +255,7 @@ def test_a_script_that_is_not_there_is_one_mistake(tmp_path):
     plan.write_text("systems: [mysql:5.7.22, mysql:8.0.15]\nworkloads:\n  - tpc.lua\n")
     meant.write_text("")
     with pytest.raises(PlanError) as caught:
-        file.read(plan, WORKLOADS, check)
+        file.read(plan, check)
     gone = f"{tmp_path / 'tpc.lua'} cannot be read: No such file or directory"
     assert [str(mistake) for mistake in caught.value.mistakes] == [
         f"line 3: workloads[0]: {gone}; did you mean {meant}?"
@@ -271,7 +268,7 @@ def test_random_selects_have_options_of_their_own():
         " {random_points: 3}}\n- {name: select_random_ranges, options: {number_of_ranges: 2,"
         " delta: 9}}\n"
     )
-    plan = file.read_text(text, "plan.yaml", NEWER, check)
+    plan = file.read_text(text, "plan.yaml", check)
     assert [w.options for w in plan.workloads] == [
         {"random_points": 3},
         {"number_of_ranges": 2, "delta": 9},
@@ -281,7 +278,7 @@ def test_random_selects_have_options_of_their_own():
 def test_bulk_insert_is_told_to_have_no_place_in_a_plan():
     text = "systems: [mysql:8.0.15]\nworkloads:\n- bulk_insert\n"
     with pytest.raises(PlanError) as caught:
-        file.read_text(text, "plan.yaml", NEWER, check)
+        file.read_text(text, "plan.yaml", check)
     (mistake,) = map(str, caught.value.mistakes)
     assert mistake.startswith("line 3: workloads[0].name: bulk_insert fills tables of its own")
 

@@ -63,7 +63,6 @@ def test_a_label_that_is_none_is_told_in_a_plan_file():
         read_text(
             f"{asked}fleet: {{place: {{primary: a b}}}}\n",
             "plan.yaml",
-            ["oltp_read_only"],
             lambda reference: None,
         )
     assert [str(mistake) for mistake in caught.value.mistakes] == [

@@ -12,7 +12,7 @@ WORKLOADS = ("oltp_read_write", "oltp_read_only")
 def found(text, check=lambda reference: None):
     document = parse(text)
 
-    return [str(mistake) for mistake in name_mistakes(document, WORKLOADS, check)]
+    return [str(mistake) for mistake in name_mistakes(document, check)]
 
 
 def test_a_near_name_is_proposed_and_else_all_are_named():

@@ -15,7 +15,6 @@ from dbdyno.errors import PlanError
 from dbdyno.plan import file
 from dbdyno.plan.plan import Plan, cells, comparisons
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.workload import known_workloads
 from dbdyno.servers.mysql.settings import normalise
 from support.source import ROOT
 
@@ -27,7 +26,7 @@ NAMES = list(PUBLISHED)
 
 def plan_of(name: str, scale: str = "") -> Plan:
     path = ROOT / "plans" / f"{name}.yaml"
-    return file.read(path, known_workloads(), lambda reference: None, scale)
+    return file.read(path, lambda reference: None, scale)
 
 
 def keys_of(plan: Plan, system: SystemPlan) -> dict[str, str]:
@@ -143,5 +142,5 @@ def test_a_claim_that_cannot_be_judged_is_a_mistake_with_its_line(
         f"published:\n  source: s\n  claims:\n    - {claim}\n"
     )
     with pytest.raises(PlanError) as caught:
-        file.read(path, known_workloads(), lambda reference: None)
+        file.read(path, lambda reference: None)
     assert message in str(caught.value)

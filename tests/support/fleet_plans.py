@@ -12,7 +12,7 @@ from dbdyno.plan.fleet import FleetPlan, PlacePlan
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
-from dbdyno.plan.workload import WorkloadPlan, known_workloads
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Server
 from support.real_server import SMALL_REDO, small_redo
 from support.source import ROOT
@@ -60,7 +60,7 @@ def endpoints(server: Server, labels: Iterable[str], addresses: int = 1) -> list
 
 def published(server: Server) -> Plan:
     """The plan's four workloads at its least load, on small tables and for a second each."""
-    plan = read(ROOT / "plans" / "tidb-v3-vs-v2.yaml", known_workloads(), lambda reference: None)
+    plan = read(ROOT / "plans" / "tidb-v3-vs-v2.yaml", lambda reference: None)
     systems = endpoints(server, ("older", "newer"), 3)
     assert len(plan.systems) == len(systems)
     assert plan.load.generators == 3

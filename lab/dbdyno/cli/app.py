@@ -22,7 +22,6 @@ from dbdyno.cli.plan import plan_app, read_file, with_generators
 from dbdyno.cli.progress import note
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language, catalogue, of_environment
-from dbdyno.plan.workload import known_workloads
 from dbdyno.report.formats.stdout import Output
 from dbdyno.servers.open import check
 from dbdyno.store.store import opened
@@ -115,7 +114,7 @@ def compare(
         "threads": threads if not (rates or slo) or "threads" in _typed(context) else "",
         "generators": generators or ("1" if fleet else None),
     }
-    plan = read(typed, known_workloads(), check)
+    plan = read(typed, check)
     flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang), fleet)
 
 

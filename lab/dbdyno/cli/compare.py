@@ -8,7 +8,7 @@ the options.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,11 +60,7 @@ PLACES: Final[Mapping[tuple[str, ...], str]] = {
 """The option that sets a key of the plan, for messages."""
 
 
-def read(
-    options: Mapping[str, Any],
-    known_workloads: Collection[str],
-    check_reference: Callable[[str], None],
-) -> Plan:
+def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> Plan:
     """The plan that the options ask for.
 
     Args:
@@ -75,11 +71,10 @@ def read(
     """
     mistakes: list[PlanMistake] = []
     systems = _systems(options, check_reference, mistakes)
-    workloads = options["workload"] or ("oltp_read_write",)
     asked: dict[str, Any] = {
         "title": " and ".join(system["label"] for system in systems),
         "systems": systems,
-        "workloads": _workloads(workloads, known_workloads, mistakes),
+        "workloads": _workloads(options["workload"] or ("oltp_read_write",), mistakes),
     }
     for option, (*part, key) in KEYS.items():
         value = options[option]
@@ -140,9 +135,7 @@ def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[Plan
         system["settings"][key] = value
 
 
-def _workloads(
-    typed: Sequence[str], known: Collection[str], mistakes: list[PlanMistake]
-) -> list[dict[str, Any]]:
+def _workloads(typed: Sequence[str], mistakes: list[PlanMistake]) -> list[dict[str, Any]]:
     """Each workload as a plan has it. A script's options stand behind its name, as for sysbench."""
     workloads: list[dict[str, Any]] = []
     for text in typed:
@@ -156,7 +149,7 @@ def _workloads(
             workload["options"] = dict(_option(word, mistakes) for word in words)
             if mistake := take_script(workload, Path()):
                 mistakes.append(PlanMistake("--workload", mistake))
-        elif message := workload_message(name, known):
+        elif message := workload_message(name):
             mistakes.append(PlanMistake("--workload", message))
         workloads.append(workload)
     return workloads

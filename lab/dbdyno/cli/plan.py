@@ -38,7 +38,7 @@ from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, compa
 from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
-from dbdyno.plan.workload import WorkloadPlan, known_workloads
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.formats.stdout import printable
 from dbdyno.servers import open
 from dbdyno.servers.open import check
@@ -68,7 +68,7 @@ def read_file(path: Path, scale: str, time: str | None) -> Plan:
     Raises:
         PlanError: all mistakes of the file; UsageError: the budget is no time.
     """
-    plan = file.read(path, known_workloads(), check, scale)
+    plan = file.read(path, check, scale)
     if time is None:
         return plan
     if plan.design.time_s is not None:

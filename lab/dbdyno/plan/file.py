@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Final
@@ -53,17 +53,11 @@ AUTO: Final = "auto"
 """A warm-up that lasts until the load is steady."""
 
 
-def read(
-    path: Path,
-    known_workloads: Collection[str],
-    check_reference: Callable[[str], None],
-    scale: str = "",
-) -> Plan:
+def read(path: Path, check_reference: Callable[[str], None], scale: str = "") -> Plan:
     """The plan of a file.
 
     Args:
         path: a YAML file of at most 1 MB.
-        known_workloads: names of the engine's workloads.
         check_reference: raises UsageError for a system that cannot be got.
         scale: which of the file's scales to lay over the plan; none if empty.
 
@@ -72,13 +66,12 @@ def read(
             that were not asked for as well.
     """
     text = _text(path)
-    return read_text(text, str(path), known_workloads, check_reference, scale, path.parent)
+    return read_text(text, str(path), check_reference, scale, path.parent)
 
 
 def read_text(
     text: str,
     source: str,
-    known_workloads: Collection[str],
     check_reference: Callable[[str], None],
     scale: str = "",
     folder: Path | None = None,
@@ -98,9 +91,7 @@ def read_text(
     for name, sized in sizes.items():
         if folder is not None:
             _take_scripts(sized, folder)
-        plans[name] = _checked(
-            sized, known_workloads, check_reference if name == scale else _unchecked
-        )
+        plans[name] = _checked(sized, check_reference if name == scale else _unchecked)
         seen = {(mistake.line, mistake.message) for mistake in mistakes}
         for mistake in sized.mistakes:
             if (mistake.line, mistake.message) not in seen:
@@ -134,9 +125,7 @@ def _unchecked(reference: str) -> None:
     """For scales that are not run: their systems may exist on another machine only."""
 
 
-def _checked(
-    document: Document, known_workloads: Collection[str], check_reference: Callable[[str], None]
-) -> Plan | None:
+def _checked(document: Document, check_reference: Callable[[str], None]) -> Plan | None:
     """The document's plan, None if it has mistakes; they are added to the document's."""
     _warm_up_until_steady(document)
     _write_keys_in_full(document, (), document.value, Plan)
@@ -145,7 +134,7 @@ def _checked(
         plan = Plan.model_validate_json(json.dumps(document.value), strict=True)
     except ValidationError as error:
         document.mistakes.extend(shape_mistakes(document, error))
-    document.mistakes.extend(name_mistakes(document, known_workloads, check_reference))
+    document.mistakes.extend(name_mistakes(document, check_reference))
     return plan
 
 

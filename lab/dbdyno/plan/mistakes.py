@@ -21,7 +21,7 @@ from dbdyno.plan.plan import NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
 from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, model_in, named, short_keys
 from dbdyno.plan.systems import LABEL_PATTERN, labelled
-from dbdyno.plan.workload import is_script
+from dbdyno.plan.workload import is_script, known_workloads
 
 WORKLOAD_OPTIONS = frozenset(
     {
@@ -99,9 +99,7 @@ def shape_mistakes(
 
 
 def name_mistakes(
-    document: Document,
-    known_workloads: Collection[str],
-    check_reference: Callable[[str], None],
+    document: Document, check_reference: Callable[[str], None]
 ) -> Iterator[PlanMistake]:
     """Systems, workloads and options that are not known, and labels that stand twice."""
     plan = document.value
@@ -111,7 +109,7 @@ def name_mistakes(
     for path, system in systems:
         yield from _system_mistakes(document, path, system, check_reference)
     for path, workload in workloads:
-        yield from _workload_mistakes(document, path, workload, known_workloads)
+        yield from _workload_mistakes(document, path, workload)
     yield from _labels_twice(document, systems)
     yield from _labels_twice(document, workloads)
 
@@ -127,10 +125,11 @@ def shape_message(details: ErrorDetails) -> str:
     return template.format(**context)
 
 
-def workload_message(name: str, known: Collection[str]) -> str | None:
+def workload_message(name: str) -> str | None:
     """Why no built-in workload of that name is compared; None if it is."""
     if name in NOT_COMPARED:
         return NOT_COMPARED[name]
+    known = known_workloads()
     return None if name in known else f"there is no workload {name!r}{nearest(name, known)}"
 
 
@@ -248,7 +247,7 @@ def _system_mistakes(
 
 
 def _workload_mistakes(
-    document: Document, path: Path, workload: dict[str, Any], known: Collection[str]
+    document: Document, path: Path, workload: dict[str, Any]
 ) -> Iterator[PlanMistake]:
     name, options = workload.get("name"), workload.get("options")
     if is_script(name):
@@ -256,7 +255,7 @@ def _workload_mistakes(
         if "script" not in workload and not is_told:
             yield document.mistake((*path, "name"), f"the text of the script {name} is missing")
         return
-    if isinstance(name, str) and (message := workload_message(name, known)):
+    if isinstance(name, str) and (message := workload_message(name)):
         yield document.mistake((*path, "name"), message)
     for option in options if isinstance(options, dict) else ():
         found = (*path, "options", option)

@@ -302,6 +302,10 @@ local CONDITIONS = {
 
 local function check()
   local connection, holds = connect(), true
+  if connection:query_row("SELECT COUNT(*) FROM warehouse") == "0" then
+    print("There are no warehouses to check: load them with prepare")
+    return false
+  end
   for _, condition in ipairs(CONDITIONS) do
     local broken = tonumber((connection:query_row(condition[2])))
     local verdict = broken == 0 and "holds" or string.format("is broken in %d places", broken)

@@ -16,6 +16,7 @@ from support.sysbench import Shell
 CHECKED = f"""
 sysbench.sql.driver = function()
   local function row(_, sql)
+    if sql == "SELECT COUNT(*) FROM warehouse" then return "WAREHOUSES" end
     print("SQL", (sql:gsub("%s+", " ")))
     return "0"
   end
@@ -41,7 +42,7 @@ INSERT INTO order_line SELECT o_w_id, o_d_id, o_id FROM orders WHERE o_ol_cnt = 
 
 
 def test_the_check_of_tpcc_finds_what_is_wrong_and_what_is_missing(shell: Shell) -> None:
-    printed = shell("script.lua check", CHECKED).stdout.splitlines()
+    printed = shell("script.lua check", CHECKED.replace("WAREHOUSES", "2")).stdout.splitlines()
     conditions = [line.partition("\t")[2] for line in printed if line.startswith("SQL\t")]
     for change, places in (
         ("", [0, 0, 0, 0]),
@@ -58,6 +59,12 @@ def test_the_check_of_tpcc_finds_what_is_wrong_and_what_is_missing(shell: Shell)
             data.executescript(SOUND + change)
             found = [data.execute(sql).fetchone()[0] for sql in conditions]
         assert found == places, change
+
+
+def test_the_check_of_tpcc_says_that_there_is_nothing_to_check(shell: Shell) -> None:
+    ended = shell("script.lua check", CHECKED.replace("WAREHOUSES", "0"))
+    assert ended.returncode == 1, ended
+    assert ended.stdout.endswith("There are no warehouses to check: load them with prepare\n")
 
 
 THERE = """

@@ -55,6 +55,37 @@ def test_a_query_yields_also_inside_a_coroutine_of_the_script(shell: Shell) -> N
     assert "    queries:                             320 " in ended.stdout, ended
 
 
+COUNTED = """
+ffi.cdef "void sb_counter_inc(int, sb_counter_type);"
+function thread_init()
+  con = sysbench.sql.driver():connect()
+  if OWN then other = sysbench.sql.driver():connect() end
+end
+function event()
+  con:query("BEGIN")
+  ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
+  con:query("ROLLBACK")
+  for _, counter in ipairs({ "OTHER", "READ", "WRITE", "RECONNECT", "ERROR" }) do
+    ffi.C.sb_counter_inc(sysbench.tid, ffi.C["SB_CNT_" .. counter])
+  end
+end
+"""
+"""As sysbench-tpcc counts orders that are rolled back, and others what SQL knows nothing of."""
+
+
+@pytest.mark.parametrize("own", ["false", "true"])
+def test_what_a_script_counts_is_reported(shell: Shell, own: str) -> None:
+    """Whether the loop has the connection or the script waits by itself."""
+    script = COUNTED.replace("OWN", own)
+    with reference() as server:
+        ended = shell(f"script.lua {server} --threads=2 --events=10 --detail run", script)
+    assert ended.returncode == 0, ended
+    assert "    queries:                             50 " in ended.stdout, ended
+    assert "    ignored errors:                      20 " in ended.stdout, ended
+    assert "    reconnects:                          10 " in ended.stdout, ended
+    assert re.search(r"^    script +20 ", ended.stdout, re.MULTILINE), ended
+
+
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("con:disconnect()", "con:reconnect()")])
 def test_scripts_that_sleep_hold_no_others_up(shell: Shell, before: str, after: str) -> None:
     script = f"""

@@ -44,6 +44,8 @@ pub enum ErrorCode {
     Number(u16),
     /// Such as 40P01 for a deadlock.
     State([u8; 5]),
+    /// What a script counts as an error itself.
+    Script,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +84,7 @@ impl ErrorCode {
             Self::State(state) => {
                 state.starts_with(b"08") || matches!(&state, b"57P01" | b"57P02" | b"57P03")
             }
+            Self::Script => false,
         }
     }
 }
@@ -97,6 +100,7 @@ impl fmt::Display for ErrorCode {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::State(state) => String::from_utf8_lossy(state).fmt(f),
+            Self::Script => f.write_str("script"),
         }
     }
 }

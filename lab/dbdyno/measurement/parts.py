@@ -47,7 +47,7 @@ class Interval(Noun):
     Attributes:
         start_s, end_s: seconds since the load began.
         events: events completed; reads, writes, others: statements by what they did.
-        errors: failed statements by error code.
+        errors: failed statements by error code; what a script counts itself as `script`.
         restarts: events begun again after an ignorable error.
         reconnects: lost connections opened again.
         arrivals: events that fell due by schedule; backlog: those due and not begun at its end.

@@ -63,6 +63,14 @@ def test_deadlocks_that_were_tried_again_are_no_failures(again, expected):
     assert f"{failed} of 202000 statements failed" in found.evidence
 
 
+@pytest.mark.parametrize(("failed", "expected"), [(0, Level.NOTE), (300, Level.VOID)])
+def test_what_a_script_counts_as_errors_is_no_failed_statement(failed, expected):
+    made = making.measurement(errors={"script": 5000, "1205": failed})
+    found = counts.errors(made, PLAN)
+    assert level(found) is expected
+    assert "script: 5000" in found.evidence
+
+
 @pytest.mark.parametrize(
     ("off", "void"),
     [(0.0, False), (0.009, False), (-0.009, False), (0.02, True), (-0.02, True), (-0.5, True)],

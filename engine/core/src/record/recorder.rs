@@ -187,6 +187,20 @@ impl Recorder {
         *self.current.errors.entry(code).or_default() += 1;
     }
 
+    /// A script counted so many itself, under a number of `sb_counter_type`. Events count as they end.
+    pub fn counted(&mut self, counter: u32, by: u64, now_ns: u64) {
+        self.advance(now_ns);
+        let interval = &mut self.current;
+        match counter {
+            0 => interval.others += by,
+            1 => interval.reads += by,
+            2 => interval.writes += by,
+            4 => *interval.errors.entry(ErrorCode::Script).or_default() += by,
+            5 => interval.reconnects += by,
+            _ => {}
+        }
+    }
+
     /// An event is retried.
     pub fn restart(&mut self) {
         self.current.restarts += 1;

@@ -64,6 +64,20 @@ impl Caller {
             self.happened.push(Happened { asked_ns, done_ns, what });
         }
     }
+
+    /// Notes what the script counted, once for each counter: it may count without end.
+    pub(super) fn note_count(&mut self, counter: u32, by: u64) {
+        let noted = self.happened.iter_mut().rev().find_map(|one| match &mut one.what {
+            Happening::Counted(same, sum) if *same == counter => Some(sum),
+            _ => None,
+        });
+        if let Some(sum) = noted {
+            *sum += by;
+        } else {
+            let now_ns = self.now_ns();
+            self.note(now_ns, now_ns, Happening::Counted(counter, by));
+        }
+    }
 }
 
 /// Does what the script asks, and waits for the answer.

@@ -174,8 +174,10 @@ extern "C" fn fill(at: *mut Host, format: *const u8, bytes: u64, out: *mut u8) {
 }
 
 extern "C" fn count(at: *mut Host, counter: u32, by: i64) {
-    if let Some(counter) = host(at).counters.get_mut(counter as usize) {
-        *counter += by;
+    let host = host(at);
+    if let Some(own) = host.counters.get_mut(counter as usize) {
+        *own += by;
+        host.caller.note_count(counter, u64::try_from(by).unwrap_or_default());
     }
 }
 

@@ -225,7 +225,7 @@ pub(super) fn length(bytes: u64) -> usize {
     usize::try_from(bytes).expect("addresses have 64 bits")
 }
 
-/// What happened at a server while a script had the thread for itself.
+/// What happened at a server while a script had the thread for itself, or what the script counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Happened {
     pub(crate) asked_ns: u64,
@@ -242,4 +242,6 @@ pub(crate) enum Happening {
     Refused(ErrorCode),
     /// A session was opened in the place of another.
     Reconnected,
+    /// The script counted something: a number of `sb_counter_type`, and how many.
+    Counted(u32, u64),
 }

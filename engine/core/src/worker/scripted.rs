@@ -159,7 +159,7 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(())
     }
 
-    /// Records what scripts did at servers without the loop.
+    /// Records what scripts did at servers without the loop, and what they counted.
     fn book(&mut self, slot: usize) {
         for one in self.connections[slot].happened() {
             match one.what {
@@ -170,6 +170,7 @@ impl<R: Reactor> Worker<'_, R> {
                 }
                 Happening::Refused(code) => self.recorder.refused(code, one.done_ns),
                 Happening::Reconnected => self.recorder.reconnect(one.done_ns),
+                Happening::Counted(counter, by) => self.recorder.counted(counter, by, one.done_ns),
             }
         }
     }

@@ -27,6 +27,8 @@ from dbdyno.plan.workload import MIXES, RANGES, TRANSACTIONS, WRITES, WorkloadPl
 
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (docs/reference/findings.md, same work)."""
+COUNTED_BY_SCRIPT: Final = "script"
+"""The engine's code of what a script counts as an error itself (`SB_CNT_ERROR`)."""
 LITTLE_SHARE_MAX: Final = 0.01
 """How far N = X·R may be off (docs/reference/findings.md)."""
 STATEMENT_SHARE_MAX: Final = 0.001
@@ -41,7 +43,8 @@ def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void above the limit, else a note: failed statements as a share of all statements.
 
     Those after which the event was tried again count for the note alone: that is the system's way
-    to work under contention, the rate counts what succeeded, and `retries` doubts it.
+    to work under contention, the rate counts what succeeded, and `retries` doubts it. So do those
+    that a script counts itself, such as TPC-C's orders that are rolled back: no statement failed.
     """
     by_code = measurement.errors
     if measurement.events == 0:  # a result, and the server's way to say that it stood still
@@ -49,7 +52,8 @@ def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     failed = sum(by_code.values())
     if failed == 0:
         return None
-    for_good = max(0, failed - sum(one.restarts for one in measurement.measured))
+    restarts = sum(one.restarts for one in measurement.measured)
+    for_good = max(0, failed - by_code.get(COUNTED_BY_SCRIPT, 0) - restarts)
     is_void = for_good > ERROR_SHARE_MAX * (failed + measurement.queries)
     share = (for_good if is_void else failed) / (failed + measurement.queries)
     codes = [

@@ -45,8 +45,8 @@ def test_four_significant_digits_with_thousands_parted(value: float | None, text
 
 def test_a_typical_value_has_the_interval_of_its_blocks() -> None:
     found = Typical(value=49.24, low=47.1, high=51.5, blocks=5)
-    assert numbers.typical_value(found, 1) == "49.2 [47.1, 51.5]"
-    assert numbers.typical_value(found.model_copy(update={"low": None})) == "49.24"
+    assert numbers.typical_value(found) == "49.2 [47.1, 51.5]"
+    assert numbers.typical_value(found.model_copy(update={"low": None})) == "49.2"
     assert numbers.typical_value(None) == "—"
     small = Typical(value=0.00042, low=-0.0001, high=0.00094, blocks=3)
     assert numbers.coefficient(small) == "0.00042 [−0.0001, 0.00094]"

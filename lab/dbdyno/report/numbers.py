@@ -76,11 +76,11 @@ def ratio_with_interval(ratio: Typical) -> Text:
     return interval(ratio.value, ratio.low, ratio.high)
 
 
-def typical_value(found: Typical | None, decimals_max: int = 2) -> Text:
+def typical_value(found: Typical | None) -> Text:
     """A typical value with its interval: "63.2 [60.1, 66.5]"; a dash for none."""
     if found is None:
         return NONE
-    return _with_ends(found, lambda value: number(value, decimals_max))
+    return _with_ends(found, lambda value: number(value, 1))
 
 
 def coefficient(found: Typical | None) -> Text:

@@ -175,7 +175,7 @@ def is_endpoint(text: str) -> bool:
     return text.strip().lower().startswith((*ENDPOINT_SCHEMES, *OTHER_PROTOCOLS))
 
 
-def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEntry:
+def find(reference: str) -> CatalogEntry:
     """The catalog's row for a reference.
 
     Raises:
@@ -183,7 +183,7 @@ def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEn
             or says what to write for a server that no registry has.
     """
     asked = reference.strip().lower()
-    for entry in catalog:
+    for entry in CATALOG:
         if entry.reference == asked:
             return entry
     product, _, version = asked.partition(":")
@@ -194,16 +194,16 @@ def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEn
             found=repr(reference),
             hint=recipe.written_for(version),
         )
-    siblings = [entry for entry in catalog if entry.product == product]
-    nearest = _nearest(asked, catalog)
+    siblings = [entry for entry in CATALOG if entry.product == product]
+    nearest = _nearest(asked)
     hint = f"did you mean {nearest}?" if nearest else "see: dbdyno servers list"
     recipe = recipe_for(product, OTHER_VERSIONS)
     if recipe is not None and recipe.is_whole(version):
         ways = recipe.written_for(version)
         hint = f"{ways}; the nearest that dbdyno fetches by name is {nearest}"
     raise UnknownSystemError(
-        _what_is_wrong(asked, reference, catalog),
-        wanted=f"one of {', '.join(entry.reference for entry in siblings or catalog)}",
+        _what_is_wrong(asked, reference),
+        wanted=f"one of {', '.join(entry.reference for entry in siblings or CATALOG)}",
         found=repr(reference),
         hint=hint,
     )
@@ -386,26 +386,26 @@ def _no_endpoint(
     return UnknownSystemError(message, wanted=protocol.form, hint=hint)
 
 
-def _what_is_wrong(asked: str, reference: str, catalog: Sequence[CatalogEntry]) -> str:
+def _what_is_wrong(asked: str, reference: str) -> str:
     product, colon, version = asked.partition(":")
     if not colon or not product or not version:
         return f"{reference!r} does not name a product and a version, as in mysql:8.0.15"
-    if product not in {entry.product for entry in catalog}:
+    if product not in {entry.product for entry in CATALOG}:
         return f"dbdyno knows no product {product!r}"
     return f"dbdyno knows no version {version!r} of {product}"
 
 
-def _nearest(asked: str, catalog: Sequence[CatalogEntry]) -> str | None:
+def _nearest(asked: str) -> str | None:
     """What may have been meant: the newest that continues what was typed, else the version with
     the closest numbers, else the reference most alike, else None.
     """
-    known = [entry.reference for entry in catalog]
+    known = [entry.reference for entry in CATALOG]
     continued = [reference for reference in known if asked and reference.startswith(asked)]
     if continued:
         return continued[-1]
     product, _, version = asked.partition(":")
     numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
-    siblings = [entry for entry in catalog if entry.product == product]
+    siblings = [entry for entry in CATALOG if entry.product == product]
     if numbers and siblings:
         return min(siblings, key=lambda entry: _distance(entry.version_numbers, numbers)).reference
     alike = difflib.get_close_matches(asked, known, n=1, cutoff=0.5)

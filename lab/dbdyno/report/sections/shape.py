@@ -75,9 +75,9 @@ def _law(one: Scalability) -> tuple[Text, ...]:
     return (
         name(workload_name(one.workload, one.setting)),
         name(one.system),
-        typical_value(peak.threads if peak else None, 1),
-        typical_value(peak.per_s if peak else None, 1),
-        typical_value(law.per_s_of_one if law else None, 1),
+        typical_value(peak.threads if peak else None),
+        typical_value(peak.per_s if peak else None),
+        typical_value(law.per_s_of_one if law else None),
         coefficient(law.sigma if law else None),
         coefficient(law.kappa if law else None),
         one.why or NONE,

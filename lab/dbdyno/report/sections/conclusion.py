@@ -109,7 +109,7 @@ def tally(
         "{system} against {baseline} in {cells}: {counts}.",
         system=system,
         baseline=baseline,
-        cells=_cells(len(words)),
+        cells=count(len(words), "cell"),
         counts=listed(
             say(COUNTED[word], count=words.count(word)) for word in Word if word in words
         ),
@@ -163,14 +163,15 @@ def _named(verdicts: Sequence[Verdict]) -> Text:
     is_decided, metric = first.word in DECIDED, BY_NAME[first.metric].label
     if len(verdicts) <= NAMED_MAX:
         return listed((_one(v) if is_decided else v.cell.title for v in verdicts), "; ")
+    cells = count(len(verdicts), "cell")
     if not is_decided:
-        return _cells(len(verdicts))
+        return cells
     ratios = [v.estimate.ratio for v in verdicts if v.estimate.ratio is not None]
     if not ratios:
-        return _cells(len(verdicts))
+        return cells
     return say(
         "{cells}: {metric} {least} to {most}",
-        cells=_cells(len(verdicts)),
+        cells=cells,
         metric=metric,
         least=change(min(ratios)),
         most=change(max(ratios)),
@@ -219,10 +220,6 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
     if lost:
         made = count(len(states), "attempt")
         yield say("Not counted of {attempts}: {lost}.", attempts=made, lost=listed(lost))
-
-
-def _cells(number: int) -> Text:
-    return count(number, "cell")
 
 
 # All verdicts on one system together: better and worse count for and against it, equivalent counts

@@ -77,6 +77,7 @@ LINES_OF_A_SMALL_FILE = 120
 SMALL_WITH_ONE_IMPORTER = {
     "audit.audit": "the door of the audit",
     "cli.fleet": "one file a command",
+    "cli.workload": "one file a command",
     "fleet.fleet": "the door of the fleet",
     "judge.multiplier_table": "written by validation/multipliers.py",
     "plan.risks": "what a stranger's plan may do here is a security boundary",

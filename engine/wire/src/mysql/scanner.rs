@@ -9,8 +9,9 @@
 //! [`Scanner`] cuts bytes into packets; [`ReplyState`] knows which packet comes next and what it
 //! means, from the first bytes of a payload and its length.
 //!
-//! A server that ends a session may say so unasked, by an error behind a reply or, as packet number 0,
-//! before one. Such last words are no part of any reply: the end of the session follows them.
+//! A server that ends a session may say so unasked, by an error behind a reply. It may arrive in parts,
+//! and when the next request has been sent: its number, 0 or the one behind the reply before, tells it
+//! from the reply. Such last words are no part of any reply: the end of the session follows them.
 
 use super::packet::{HEADER_LENGTH, Header, PAYLOAD_LENGTH_MAX};
 pub use super::response::ServerError;
@@ -132,8 +133,8 @@ pub struct Scanner {
     reply: ReplyState,
     sequence: u8,
     any_number: bool,
-    /// Whether the packet at hand comes before the reply: it must be a server's last words.
-    is_unasked: bool,
+    /// The number of the packet at hand if it is no part of a reply: it must be a server's last words.
+    unasked: Option<u8>,
     cut: Cut,
 }
 
@@ -142,7 +143,7 @@ impl Scanner {
     #[must_use]
     pub fn new(deprecate_eof: bool) -> Self {
         let (reply, cut) = (ReplyState::new(deprecate_eof), Cut::default());
-        Self { reply, sequence: 0, any_number: false, is_unasked: false, cut }
+        Self { reply, sequence: 0, any_number: false, unasked: None, cut }
     }
 
     /// Whether packets may have any number. In the compressed protocol the frames' numbers keep the
@@ -153,17 +154,20 @@ impl Scanner {
         self
     }
 
-    /// Awaits the reply of a command just sent in one packet. Whatever was before is forgotten.
+    /// Awaits the reply of a command just sent in one packet. A reply that was cut is forgotten; last words
+    /// that were cut behind one go on before this one.
     pub fn begin(&mut self, shape: ReplyShape) {
         self.begin_at(shape, 1);
     }
 
     /// Awaits the reply of a command that was sent in `sequence` packets.
     pub fn begin_at(&mut self, shape: ReplyShape, sequence: u8) {
+        if self.reply.stage != Stage::Idle {
+            self.unasked = None;
+            self.cut.forget();
+        }
         self.reply.begin(shape);
         self.sequence = sequence;
-        self.is_unasked = false;
-        self.cut.forget();
     }
 
     /// The number the server gave to the statement prepared last.
@@ -192,7 +196,7 @@ impl Scanner {
     fn follow(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
         let mut rest = bytes;
         if self.reply.stage == Stage::Idle {
-            return end(rest).map(|()| None);
+            return self.end(rest).map(|()| None);
         }
         while !rest.is_empty() {
             if self.reply.stage == Stage::Rows && !self.cut.is_open() {
@@ -202,9 +206,19 @@ impl Scanner {
             if let Outcome::Done(summary) = &mut outcome {
                 summary.bytes -= rest.len() as u64;
             }
-            return end(rest).map(|()| Some(outcome));
+            return self.end(rest).map(|()| Some(outcome));
         }
         Ok(None)
+    }
+
+    /// Ends the reply. Behind it nothing may stand but a server's last words, or a part of them.
+    fn end(&mut self, mut rest: &[u8]) -> Result<(), ScanError> {
+        let count = rest.len();
+        self.reply.stage = Stage::Idle;
+        while !rest.is_empty() {
+            self.take_packet(&mut rest).map_err(|_| ScanError::Trailing { count })?;
+        }
+        Ok(())
     }
 
     /// Counts the plain rows at the front of `bytes` that are there completely; returns their length.
@@ -250,33 +264,24 @@ impl Scanner {
     }
 
     fn take(&mut self, head: &[u8], total: usize) -> Result<Option<Outcome>, ScanError> {
-        if !std::mem::take(&mut self.is_unasked) {
-            return self.reply.take(head, total);
-        }
+        let Some(found) = self.unasked.take() else { return self.reply.take(head, total) };
         if head.first() == Some(&ERR) {
             return Ok(None);
         }
-        Err(ScanError::Sequence { expected: self.sequence, found: 0 })
+        Err(ScanError::Sequence { expected: self.sequence, found })
     }
 
     fn check(&mut self, header: Header) -> Result<(), ScanError> {
-        if header.sequence == self.sequence || self.any_number {
+        let is_next = header.sequence == self.sequence || self.any_number;
+        if is_next && self.reply.stage != Stage::Idle {
             self.sequence = header.sequence.wrapping_add(1);
-        } else if header.sequence == 0 && self.reply.is_at_beginning() {
-            self.is_unasked = true;
+        } else if self.reply.is_between_replies() {
+            self.unasked = Some(header.sequence);
         } else {
             return Err(ScanError::Sequence { expected: self.sequence, found: header.sequence });
         }
         self.reply.check_length(header.length)
     }
-}
-
-/// Behind a reply nothing may stand but a server's last words.
-fn end(mut rest: &[u8]) -> Result<(), ScanError> {
-    while let Some((_, [ERR, ..], later)) = whole_packet(rest) {
-        rest = later;
-    }
-    if rest.is_empty() { Ok(()) } else { Err(ScanError::Trailing { count: rest.len() }) }
 }
 
 /// A packet that holds a whole payload and has arrived completely, and what comes behind it.
@@ -356,8 +361,9 @@ impl ReplyState {
         };
     }
 
-    fn is_at_beginning(&self) -> bool {
-        matches!(self.stage, Stage::First | Stage::PrepareFirst)
+    /// Whether a result has ended, or none has begun.
+    fn is_between_replies(&self) -> bool {
+        matches!(self.stage, Stage::Idle | Stage::First | Stage::PrepareFirst)
     }
 
     /// Refuses a packet that is too long for its place, before its bytes are waited for.

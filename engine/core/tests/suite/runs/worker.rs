@@ -28,6 +28,8 @@ use std::time::Duration;
 const OK: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
 /// ERR 4031 as packet number 0: what MySQL 8 says before it closes a session that rested too long.
 const DISCONNECTED: &[u8] = b"\x0b\0\0\0\xff\xbf\x0f#HY000go";
+/// ERR 1053 as packet number 2: what a MySQL that shuts down says behind [`OK`].
+const SHUT_DOWN: &[u8] = b"\x0b\0\0\x02\xff\x1d\x04#08S01go";
 
 /// Point selects as text over `sockets`, without a time limit, until `budget` events are done.
 fn load<R: Reactor>(
@@ -104,25 +106,33 @@ fn an_idle_connection_may_be_closed() {
     }
 }
 
-fn a_server_may_end_a_session_behind_a_reply<R: Reactor>() {
+/// So many bytes of the last words come with the reply; the others find the next request sent.
+fn a_server_may_end_a_session_behind_a_reply<R: Reactor>(last_words: &'static [u8], cut: usize) {
     let (near, mut peer) = UnixStream::pair().unwrap();
     let server = std::thread::spawn(move || {
-        assert!(peer.read(&mut [0; 512]).unwrap() > 4);
-        peer.write_all(&[OK, DISCONNECTED].concat()).unwrap();
+        let (with_the_reply, later) = last_words.split_at(cut);
+        for bytes in [&[OK, with_the_reply].concat()[..], later] {
+            assert!(peer.read(&mut [0; 512]).unwrap() > 4);
+            peer.write_all(bytes).unwrap();
+        }
     });
     let (end, intervals) =
         load::<R>(vec![near.into()], 1, u64::MAX, Pause::never(), Reconnect::default());
-    server.join().unwrap();
     let failure = end.failure.expect("the connection was lost");
-    assert_eq!(failure.code, Some(CONNECTION_LOST), "{}: {failure}", R::NAME);
+    assert_eq!(failure.code, Some(CONNECTION_LOST), "{}, cut at {cut}: {failure}", R::NAME);
     assert_eq!(intervals.iter().map(|interval| interval.events).sum::<u64>(), 1);
+    server.join().unwrap();
 }
 
 #[test]
 fn a_session_may_end_behind_a_reply() {
-    a_server_may_end_a_session_behind_a_reply::<Epoll>();
-    if io_uring_is_allowed() {
-        a_server_may_end_a_session_behind_a_reply::<Uring>();
+    for last_words in [DISCONNECTED, SHUT_DOWN] {
+        for cut in [0, 2, 9, last_words.len()] {
+            a_server_may_end_a_session_behind_a_reply::<Epoll>(last_words, cut);
+            if io_uring_is_allowed() {
+                a_server_may_end_a_session_behind_a_reply::<Uring>(last_words, cut);
+            }
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +14,7 @@ from dbdyno import _engine
 from support.rogue_server import (
     LOGGED_IN,
     MODES,
+    OK,
     Caller,
     Talk,
     rogue,
@@ -279,3 +282,32 @@ def test_a_connection_that_could_not_be_opened_again_prepares_nothing(shell: She
     told = [line for line in ended.stdout.splitlines() if not line.startswith("FATAL")]
     assert told == ["connection creation failed", "SQL API error"], ended
     assert ended.returncode == 0, ended
+
+
+def test_a_statement_of_a_lost_connection_is_not_closed_on_another(shell: Shell) -> None:
+    """The server has given both statements the number 1."""
+    script = """
+      function prepare()
+        local one, two = sysbench.sql.driver():connect(), sysbench.sql.driver():connect()
+        local lost, kept = one:prepare("DO 1"), two:prepare("DO 1")
+        print(pcall(lost.execute, lost))
+        lost:close()
+        kept:execute()
+        kept:close()
+      end
+    """
+    prepared = b"\0" + struct.pack("<IHHBH", 1, 0, 0, 0, 0)
+    closed = b"\x05\0\0\0\x19" + struct.pack("<I", 1)
+
+    def leaves(caller: Caller) -> None:
+        says(OK, prepared)(caller)
+        caller.take()
+        caller.line.shutdown(socket.SHUT_RDWR)
+
+    talks = iter([leaves, says(OK, prepared, OK)])
+    with rogue(lambda caller: next(talks)(caller)) as (port, heard):
+        line = f"script.lua --mysql-host=127.0.0.1 --mysql-port={port} --verbosity=0 prepare"
+        ended = shell(line, script)
+    assert ended.returncode == 0, ended
+    assert "SQL error, errno = 2013" in ended.stdout, ended
+    assert heard.count(closed) == 1, ended

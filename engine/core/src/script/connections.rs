@@ -57,6 +57,8 @@ pub(super) struct Open {
     pub(super) statements: Vec<Prepared>,
     /// Numbers of statements that were closed: others get them.
     pub(super) closed: Vec<u32>,
+    /// Packets without an answer, which leave with its next request in the loop.
+    pub(super) unanswered: Vec<u8>,
     /// The packets of the last answer; rows are read from here.
     pub(super) reply: Kept,
     /// Where the next row begins in it, and its number.
@@ -91,14 +93,12 @@ pub(super) struct Connections {
     pub(super) open: Vec<Open>,
     /// Numbers of connections that are closed and that no handle of the script leads to.
     pub(super) free: Vec<u32>,
-    /// Packets without an answer, which leave with the loop's next request.
-    pub(super) unanswered: Vec<u8>,
     pub(super) request: Vec<u8>,
 }
 
 impl Connections {
     pub(super) fn new(database: Arc<Database>) -> Self {
-        Self { database, open: vec![], free: vec![], unanswered: vec![], request: vec![] }
+        Self { database, open: vec![], free: vec![], request: vec![] }
     }
 
     /// The only connection, if there is one and no other is open: it can be driven by the loop.
@@ -134,7 +134,7 @@ impl Connections {
         open.deprecate_eof = deprecate_eof;
         open.statements.clear();
         open.closed.clear();
-        self.unanswered.clear();
+        open.unanswered.clear();
     }
 
     /// Closes connection `number`.

@@ -144,6 +144,7 @@ fn connect(host: &mut Caller) -> bool {
         session,
         statements: Vec::new(),
         closed: Vec::new(),
+        unanswered: Vec::new(),
         reply: Kept::default(),
         row: (0, 0),
         result: ResultSpan::default(),
@@ -313,8 +314,8 @@ fn dry(host: &mut Caller, number: usize) -> bool {
 
 /// Appends the packets of what the script asks; the shape of the reply.
 pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
-    out.append(&mut host.connections.unanswered);
     let number = place(connection(host).number);
+    out.append(&mut host.connections.open[number].unanswered);
     let driver = host.connections.database.spec.driver;
     match host.task.op() {
         Some(Op::Prepare) => {
@@ -352,7 +353,7 @@ fn close_statement(host: &mut Caller) {
     // SAFETY: Lua holds the statement during the call.
     let id = unsafe { &*host.task.statement }.id as usize;
     let number = place(connection(host).number);
-    let Connections { open, unanswered, database, .. } = &mut host.connections;
+    let Connections { open, database, .. } = &mut host.connections;
     let Some(open) = open.get_mut(number) else { return };
     let Some(one) = open.statements.get_mut(id) else { return };
     let known_as = std::mem::replace(one, Prepared { sql: Vec::new(), id: None }).id;
@@ -361,10 +362,10 @@ fn close_statement(host: &mut Caller) {
     }
     open.closed.push(u32::try_from(id).expect("statements are counted in 32 bits"));
     let Some(known_as) = known_as else { return };
-    command::statement_close(unanswered, known_as);
+    command::statement_close(&mut open.unanswered, known_as);
     if let Some(ScriptSession::Mysql(session)) = &mut open.session {
-        session.send_unanswered(unanswered);
-        unanswered.clear();
+        session.send_unanswered(&open.unanswered);
+        open.unanswered.clear();
     }
 }
 

@@ -392,6 +392,34 @@ fn seeds() -> u64 {
     std::env::var("DBDYNO_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS)
 }
 
+/// Frames are numbered on behind a reply, and anew with each request.
+#[test]
+fn last_words_in_a_frame_of_their_own_lose_the_session() {
+    let frame = |number: u8, packet: &[u8]| {
+        [&[packet.len() as u8, 0, 0, number, 0, 0, 0][..], packet].concat()
+    };
+    let mut requests = 0;
+    let server: Server = Box::new(move |_| {
+        requests += 1;
+        let answer = if requests == 1 { frame(1, OK) } else { frame(2, DISCONNECTED) };
+        vec![(MS, Coming::Bytes(answer))]
+    });
+    let record = play(
+        &spec(&json!({"connections": 1})),
+        &World::of(server),
+        &AtomicBool::new(false),
+        |_, _| Reconnect::default(),
+        |_, one| {
+            let mut link = Link::default();
+            link.compress();
+            one.over(link)
+        },
+    );
+    let failure = record.failure.clone().expect("the connection was lost");
+    assert_eq!(failure.code, Some(CONNECTION_LOST), "{failure}");
+    assert_eq!(total(&record, "events"), 1);
+}
+
 #[test]
 fn no_server_breaks_a_worker() {
     let parts = std::thread::available_parallelism().map_or(1, usize::from) as u64;

@@ -17,12 +17,14 @@ use crate::reactor::{Arrival, ArrivalKind, Reactor};
 use crate::record::recorder::{Answer, Recorder, Remainder};
 use crate::record::run_record::Share;
 use crate::script::Reaction;
+use crate::session::link::LinkError;
 use crate::spec::IgnoredErrors;
 use crate::time::clock::Clock;
 use crate::time::schedule::Phase;
 use crate::workload::Workload;
 use crate::workload::event::Step;
 use connection::Connection;
+use dbdyno_wire::mysql::compressed::FrameError;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 pub use pacing::{Pacing, SharedQueue};
 pub use pause::Pause;
@@ -194,9 +196,19 @@ impl<'a, R: Reactor> Worker<'a, R> {
         let lost =
             |why: &str| Err(Failure::connection_lost(connection.statement().kind.name(), why));
         match arrival.what {
-            ArrivalKind::Bytes => connection.feed(self.reactor.bytes(arrival)).map_err(|error| {
-                Failure::new("run", format!("the server's reply breaks the protocol: {error}"))
-            }),
+            ArrivalKind::Bytes => {
+                connection.feed(self.reactor.bytes(arrival)).map_err(|error| match error {
+                    // Numbered on behind the reply before: last words that find the next request sent.
+                    LinkError::Frames(FrameError::Sequence { .. }) => {
+                        let name = connection.statement().kind.name();
+                        Failure::connection_lost(name, &error.to_string())
+                    }
+                    _ => {
+                        let why = format!("the server's reply breaks the protocol: {error}");
+                        Failure::new("run", why)
+                    }
+                })
+            }
             ArrivalKind::Closed => lost("the server closed it"),
             ArrivalKind::Failed(number) => lost(&io::Error::from_raw_os_error(number).to_string()),
         }

@@ -305,7 +305,11 @@ def test_a_statement_of_a_lost_connection_is_not_closed_on_another(shell: Shell)
         caller.line.shutdown(socket.SHUT_RDWR)
 
     talks = iter([leaves, says(OK, prepared, OK)])
-    with rogue(lambda caller: next(talks)(caller)) as (port, heard):
+
+    def talk(caller: Caller) -> None:
+        next(talks)(caller)
+
+    with rogue(talk) as (port, heard):
         line = f"script.lua --mysql-host=127.0.0.1 --mysql-port={port} --verbosity=0 prepare"
         ended = shell(line, script)
     assert ended.returncode == 0, ended

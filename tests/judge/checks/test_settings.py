@@ -212,6 +212,13 @@ def test_difference_that_the_plan_asks_for_is_a_note():
     assert on_purpose.evidence.startswith("innodb_flush_method")
 
 
+def test_instrumentation_that_the_plan_skips_is_asked_for():
+    skipped = SystemPlan(label=B, reference=B, settings={"skip-performance-schema": True})
+    asking = PLAN.model_copy(update={"systems": (PLAN.systems[0], skipped)})
+    trials = two({"performance_schema": "ON"}, {"performance_schema": "OFF"})
+    assert [found.level for found in unequal_settings(trials, asking)] == [Level.NOTE]
+
+
 def test_a_thread_pool_that_the_plan_loads_as_a_plugin_is_asked_for():
     loaded = SystemPlan(label=B, reference=B, settings={"plugin_load_add": "thread_pool.so"})
     asking = PLAN.model_copy(update={"systems": (PLAN.systems[0], loaded)})

@@ -42,9 +42,11 @@ def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterato
     """
     for baseline, system, of_baseline, of_system in _compared(measurements, plan):
         wanted, found = _effective(of_baseline), _effective(of_system)
-        asked = _asked(plan, baseline, system)
         differences = [
-            (_difference(key, {baseline: wanted, system: found}), key in asked)
+            (
+                _difference(key, {baseline: wanted, system: found}),
+                _is_asked(plan, (baseline, system), {key}),
+            )
             for key in EQUAL_SETTINGS
             if key in wanted and key in found and wanted[key] != found[key]
         ]
@@ -129,13 +131,14 @@ def _effective(trials: Iterable[Settings]) -> Values:
     return values
 
 
-def _asked(plan: Plan, *labels: str) -> set[str]:
-    """Settings that the plan itself gives for one of these systems, as a plugin too."""
+def _is_asked(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
+    """Whether the plan itself gives one of these keys for one of the systems; as a plugin too."""
     given = [item for label in labels for item in plan.system(label).settings.items()]
-    pooled = (
-        {"thread_handling"} if any("thread_pool" in str(value) for _, value in given) else set()
-    )
-    return {name.replace("-", "_") for name, _ in given} | pooled
+    names = {name.replace("-", "_").lower() for name, _ in given}
+    names |= {name.removeprefix("skip_") for name in names}
+    if any("thread_pool" in str(value) for _, value in given):
+        names.add("thread_handling")
+    return bool(keys & names)
 
 
 def _plain(key: str, value: str) -> str:
@@ -162,7 +165,7 @@ def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Itera
                     baseline=_told(baseline, wanted[what]),
                     system=_told(system, found[what]),
                 ),
-                _given(plan, (baseline, system), _keys(wanted[what] | found[what])),
+                _is_asked(plan, (baseline, system), _keys(wanted[what] | found[what])),
             )
             for what in wanted
             if what in found and not _alike(wanted[what], found[what])
@@ -185,7 +188,7 @@ def unequal_memory(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
             system=system,
             found=found / MIB,
         )
-        asked = _given(plan, (baseline, system), set(CACHE_KEYS))
+        asked = _is_asked(plan, (baseline, system), set(CACHE_KEYS))
         yield from _findings("unequal-memory", system, [(difference, asked)])
 
 
@@ -203,12 +206,6 @@ def _alike(one: set[Promise], other: set[Promise]) -> bool:
 
 def _keys(promises: set[Promise]) -> set[str]:
     return {key for promise in promises for key in promise.keys}
-
-
-def _given(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
-    """Whether the plan itself gives one of these keys for one of the systems."""
-    given = {key.lower() for key in _asked(plan, *labels)}
-    return bool(keys & {*given, *(name.removeprefix("skip_") for name in given)})
 
 
 def _told(system: str, promises: set[Promise]) -> Said:

@@ -145,12 +145,19 @@ class _Taking:
         self.links.append((place, destination))
 
     def make_links(self) -> None:
-        """All links, now that no more files are written."""
-        for place, destination in self.links:
-            _check_inside(self.target, place.parent)  # one link may bend the way of another
-            make_open(place.parent)
-            place.symlink_to(destination)
-        check_links(self.target)
+        """All links, now that no more files are written; none if one of them is refused."""
+        made: list[Path] = []
+        try:
+            for place, destination in self.links:
+                _check_inside(self.target, place.parent)  # one link may bend the way of another
+                make_open(place.parent)
+                place.symlink_to(destination)
+                made.append(place)
+            check_links(self.target)
+        except ProvisionError:
+            for place in reversed(made):  # a later one may lie behind an earlier one
+                place.unlink()
+            raise
 
 
 def check_links(folder: Path) -> None:

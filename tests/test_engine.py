@@ -22,7 +22,7 @@ def test_the_stub_is_the_compiled_module(tmp_path: Path) -> None:
         (package / name).symlink_to(LAB / name)
     allowed = tmp_path / "allowed"
     # pyo3 makes the former, and a stub needs none; the latter is a name for types alone.
-    allowed.write_text("dbdyno._engine.__all__\ndbdyno._engine.Told\n")
+    allowed.write_text("dbdyno._engine.__all__\ndbdyno._engine.Json\n")
     done = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "--allowlist", str(allowed), "dbdyno._engine"],
         cwd=tmp_path,

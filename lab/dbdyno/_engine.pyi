@@ -125,10 +125,10 @@ class Reference:
     def truth(self) -> tuple[Histogram, int]:
         """Times from arrival until the answer was due, waiting included, and their sum in ns."""
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 """A spec, a result or a failure: dicts, lists, strings and numbers, as JSON can hold them."""
 
-def run(spec: Told, on_interval: Callable[[Told], None] | None, stop: Stop) -> Told:
+def run(spec: Json, on_interval: Callable[[Json], None] | None, stop: Stop) -> Json:
     """Drives a load as `spec` says and returns the record.
 
     The GIL is released while running. `on_interval` gets each finished interval.
@@ -138,17 +138,17 @@ def run(spec: Told, on_interval: Callable[[Told], None] | None, stop: Stop) -> T
         RuntimeError: the load could not be begun; its argument is a dict with code and message.
     """
 
-def prepare(spec: Told, on_progress: Callable[[Told], None] | None, stop: Stop) -> Told:
+def prepare(spec: Json, on_progress: Callable[[Json], None] | None, stop: Stop) -> Json:
     """Creates and fills the tables of a dataset spec.
 
     Returns:
         Tables, rows, seconds, and of these the seconds of the stages create, insert, index.
     """
 
-def prewarm(spec: Told, on_progress: Callable[[Told], None] | None, stop: Stop) -> Told:
+def prewarm(spec: Json, on_progress: Callable[[Json], None] | None, stop: Stop) -> Json:
     """Reads the tables of a dataset spec (as for `prepare`) into the server's memory."""
 
-def cleanup(spec: Told, stop: Stop) -> Told:
+def cleanup(spec: Json, stop: Stop) -> Json:
     """Drops the tables of a dataset spec; ended within 1.5 s of `stop`, as `prepare` is."""
 
 @final
@@ -158,11 +158,11 @@ class Script:
     Every method raises RuntimeError, whose argument is a failure of stage `script`.
     """
 
-    def __new__(cls, spec: Told) -> Script:
+    def __new__(cls, spec: Json) -> Script:
         """Loads it, from a script's spec: its top level runs."""
-    def options(self) -> list[Told]:
+    def options(self) -> list[Json]:
         """The options that it declares: name, kind, default and text of each."""
-    def set_options(self, options: Told) -> None:
+    def set_options(self, options: Json) -> None:
         """Sets `sysbench.opt`, here and for the threads of commands."""
     def defines(self, name: str) -> bool:
         """Whether it has a global function of this name."""
@@ -176,7 +176,7 @@ class Script:
         """Loads it once more, for hooks that report intervals, as thread number `thread`."""
     def close_reporter(self) -> None:
         """Ends reports of intervals: their state is closed."""
-    def report(self, hook: str, figures: Told) -> bool:
+    def report(self, hook: str, figures: Json) -> bool:
         """Calls a hook with the figures of a report; false if it has no such hook."""
     @staticmethod
     def uses_database() -> bool:

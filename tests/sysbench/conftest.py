@@ -16,7 +16,7 @@ from dbdyno.sysbench.entry import main
 from support.source import ROOT
 from support.sysbench import ENTRY, Ended, Shell, interval, live_interval
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 
 
 class FakeStop:
@@ -45,13 +45,13 @@ class FakeEngine:
         self.raises: Exception | None = None
         self.before_end: Callable[[FakeStop], None] = lambda stop: None
 
-    def _take(self, spec: Told) -> Told:
+    def _take(self, spec: Json) -> Json:
         self.specs.append(spec)
         if self.raises:
             raise self.raises
         return self.specs[-1]
 
-    def run(self, spec: Told, on_interval: Callable[[Told], None], stop: FakeStop) -> Told:
+    def run(self, spec: Json, on_interval: Callable[[Json], None], stop: FakeStop) -> Json:
         asked = self._take(spec)
         for one in self.intervals:
             on_interval(live_interval(one, asked))
@@ -75,7 +75,7 @@ class FakeEngine:
             **self.more,
         }
 
-    def prepare(self, spec: Told, on_progress: Callable[[Told], None], stop: FakeStop) -> Told:
+    def prepare(self, spec: Json, on_progress: Callable[[Json], None], stop: FakeStop) -> Json:
         self.before_end(stop)
         asked = self._take(spec)
         rows = asked["table_size"] * asked["tables"]
@@ -86,14 +86,14 @@ class FakeEngine:
                 on_progress(progress)
         return {"tables": asked["tables"], "rows": rows, "seconds": 1.0}
 
-    def prewarm(self, spec: Told, on_progress: Callable[[Told], None], stop: FakeStop) -> Told:
+    def prewarm(self, spec: Json, on_progress: Callable[[Json], None], stop: FakeStop) -> Json:
         self.before_end(stop)
         asked = self._take(spec)
         for table in range(1, asked["tables"] + 1):
             on_progress({"table": table, "stage": "prewarm"})
         return {}
 
-    def cleanup(self, spec: Told, stop: FakeStop) -> Told:
+    def cleanup(self, spec: Json, stop: FakeStop) -> Json:
         self.before_end(stop)
         self._take(spec)
         return {}

@@ -312,7 +312,7 @@ class Reporter:
         if self._general.warmup_s:
             self._output.notice(f"Warming up for {self._general.warmup_s} seconds...\n")
 
-    def on_interval(self, live: _engine.Told) -> None:
+    def on_interval(self, live: _engine.Json) -> None:
         """Takes an interval: an empty one when the load begins, then each as it ends."""
         self.on_start()
         if live["phase"] != "measured" or live["seconds"] < self._options.step_s() * _COMPLETE:
@@ -388,7 +388,7 @@ def prepare(request: Request, output: ConsoleOutput) -> int:
         spec.get("layout", ""), _STAGES
     )
 
-    def on_progress(progress: _engine.Told) -> None:
+    def on_progress(progress: _engine.Json) -> None:
         table, stage = progress["table"], progress["stage"]
         if (table, stage) not in printed and stage in stages:
             printed.add((table, stage))
@@ -406,7 +406,7 @@ def prewarm(request: Request, output: ConsoleOutput) -> int:
     spec = request.prepare_spec()
     line = _PREWARMING[request.general.compat]
 
-    def on_progress(progress: _engine.Told) -> None:
+    def on_progress(progress: _engine.Json) -> None:
         output.step(line.format(table=_table_name(spec, progress["table"])))
 
     return _finish(lambda stop: _engine.prewarm(spec, on_progress, stop), request, COMMAND)
@@ -421,7 +421,7 @@ def cleanup(request: Request, output: ConsoleOutput) -> int:
     return _finish(lambda stop: _engine.cleanup(spec, stop), request, CLEANUP)
 
 
-def _finish(work: Callable[[_engine.Stop], _engine.Told], request: Request, function: str) -> int:
+def _finish(work: Callable[[_engine.Stop], _engine.Json], request: Request, function: str) -> int:
     """Does the work and returns its exit status; Refusal that names `function` if it failed."""
     outcome = stoppable(work, _engine.Stop())
     result(outcome, request, function)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from dbdyno._engine import Stop, Told
+    from dbdyno._engine import Json, Stop
 
 _SIGNALLED = 128
 
@@ -38,7 +38,7 @@ class StillAtWorkError(Refusal):
     """A signal came, and what it ended goes on: nothing that it uses can be asked for any more."""
 
 
-def result(outcome: CommandOutcome, request: Request, function: str) -> Told:
+def result(outcome: CommandOutcome, request: Request, function: str) -> Json:
     """The engine's answer; an error that the user can act on becomes a Refusal."""
     error = outcome.error
     if isinstance(error, RuntimeError | ValueError):
@@ -223,7 +223,7 @@ class CommandOutcome(NamedTuple):
     Work that did not stop in time has neither result nor error.
     """
 
-    result: Told | None
+    result: Json | None
     error: BaseException | None
     signal_number: int | None
 
@@ -259,7 +259,7 @@ class _StopOnSignal:
 
 
 def stoppable(
-    work: Callable[[Stop], Told | None],
+    work: Callable[[Stop], Json | None],
     stop: Stop,
     end_s_max: Callable[[], float] = lambda: END_S_MAX,
 ) -> CommandOutcome:
@@ -268,7 +268,7 @@ def stoppable(
     Args:
         end_s_max: seconds of that wait; called when the signal has come.
     """
-    results: list[Told | None] = []
+    results: list[Json | None] = []
     errors: list[BaseException] = []
     at_work = allocate_lock()
 

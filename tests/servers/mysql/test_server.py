@@ -44,6 +44,30 @@ def test_the_redo_space_that_there_is_counts_not_the_one_shown(made):
     assert server.settings() == {"innodb_redo_log_capacity": "536870912", "port": "1"}
 
 
+def test_a_redo_log_that_is_still_being_shrunk_is_waited_for(made, monkeypatch):
+    resizing = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_resize_status'"
+    resized = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_capacity_resized'"
+    answers = {
+        "SELECT VERSION()": [("8.0.15",)],
+        "SHOW GLOBAL VARIABLES": [("innodb_redo_log_capacity", "50331648")],
+        resizing: [("Innodb_redo_log_resize_status", "Resizing down")],
+        resized: [("Innodb_redo_log_capacity_resized", "536870912")],
+        "SELECT 1": [("1",)],
+    }
+    server, _ = made(answers=answers, asked={"innodb_redo_log_capacity": "48M"})
+
+    def shrink(seconds):
+        server._client.answers[resizing] = [("Innodb_redo_log_resize_status", "OK")]
+        server._client.answers[resized] = [("Innodb_redo_log_capacity_resized", "50331648")]
+
+    monkeypatch.setattr(module.time, "sleep", shrink)
+    server.prove()
+    monkeypatch.setattr(module, "REDO_RESIZED_S_MAX", -1)
+    server._client.answers = answers
+    with pytest.raises(ServerError, match="did not take innodb_redo_log_capacity as asked"):
+        server.prove()
+
+
 def test_our_own_process_is_recognised_and_no_other(made):
     server, work = made()
     ask = "SELECT @@pid_file, @@datadir, @@port"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -41,6 +42,8 @@ from dbdyno.servers.programs.identify import files_of
 
 REDO_CAPACITY: Final = "innodb_redo_log_capacity"
 REDO_CAPACITY_STATUS: Final = "Innodb_redo_log_capacity_resized"
+REDO_RESIZING_STATUS: Final = "Innodb_redo_log_resize_status"
+REDO_RESIZED_S_MAX: Final = 120.0
 
 
 class MysqlServer(StartedServer):
@@ -106,11 +109,24 @@ class MysqlServer(StartedServer):
         """Version and settings are those asked for, the load user can log in; else ServerError."""
         self._check_version(self.version(), "-")
         asked = self._site.asked
+        self._wait_for_redo_capacity()
         readback.check(self.label, asked, self.settings())
         if any(name in asked for name in readback.PLUGINS_ASKED):
             readback.check_plugins(self.label, asked, self.ask("SHOW PLUGINS"))
         with closing(Client(self.label, self.endpoint, self.credentials)) as load:
             load.ask("SELECT 1")  # also warms the server's password cache for plain logins
+
+    def _wait_for_redo_capacity(self) -> None:
+        """MySQL 8.0.30 and later shrink the redo log of a copy in the background, once they answer.
+
+        MySQL 8.0 manual, "Configuring Redo Log Capacity". The readback tells if it never ends.
+        """
+        limit = time.monotonic() + REDO_RESIZED_S_MAX
+        question = f"SHOW GLOBAL STATUS LIKE '{REDO_RESIZING_STATUS}'"
+        while any(row[1] != "OK" for row in rows_of(self._client, question, 2)):
+            if time.monotonic() > limit:
+                return
+            time.sleep(0.1)
 
     def _try_login(self) -> bool:
         return self._client.try_login()

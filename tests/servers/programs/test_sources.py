@@ -29,6 +29,11 @@ from dbdyno.servers.programs.unpack import WHOLE
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
 
 
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    monkeypatch.setattr(sources, "RETRY_S", 0)
+
+
 def test_a_client_runs_in_its_folder_and_what_it_prints_is_returned(tmp_path):
     said = run_client(["/bin/sh", "-c", "pwd; echo word"], "asking", tmp_path)
     assert said.split() == [str(tmp_path), "word"]
@@ -43,6 +48,11 @@ def test_a_failing_client_is_quoted_with_its_last_lines(tmp_path):
     assert "13" not in lines
     assert "[ERROR] no such thing" in (caught.value.found or "")
     assert "settings of sh" in (caught.value.hint or "")
+
+
+def test_a_client_that_fails_once_is_run_again(tmp_path):
+    command = ["/bin/sh", "-c", "test -e been && echo got || { touch been; exit 1; }"]
+    assert run_client(command, "fetching", tmp_path) == "got\n"
 
 
 def test_a_client_that_hangs_is_given_up(tmp_path):

@@ -14,6 +14,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from dbdyno.servers.programs import places
 from dbdyno.servers.programs.unpack import WHOLE, Layout, unpack
 
 FETCH_S_MAX: Final = 900
+RETRY_S: Final = 3.0
 LINES_QUOTED: Final = 8
 
 
@@ -79,6 +81,8 @@ def client(program: str) -> str:
 def run_client(command: Sequence[str], what: str, work: Path, limit_s: float = FETCH_S_MAX) -> str:
     """Run a client in the folder `work`, so that it dies with the lab; what it printed.
 
+    One that fails is run once more: registries and networks fail for a moment now and then.
+
     Args:
         command: the program's path first.
         what: what is done, for messages, such as ``Maven could not fetch g:a:v``.
@@ -87,17 +91,10 @@ def run_client(command: Sequence[str], what: str, work: Path, limit_s: float = F
         ProvisionError: it failed or took too long; quotes its last lines.
     """
     try:
-        done = subprocess.run(
-            [*process.launcher(None), *command],
-            cwd=work,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=limit_s,
-            check=False,
-            start_new_session=True,  # Ctrl-C and a logout are the lab's to handle
-            pass_fds=process.passed(),
-        )
+        done = _ended(command, work, limit_s)
+        if done.returncode != 0:
+            time.sleep(RETRY_S)
+            done = _ended(command, work, limit_s)
     except subprocess.TimeoutExpired as error:
         raise ProvisionError(
             f"{what}: it took longer than {limit_s:g} s",
@@ -111,6 +108,20 @@ def run_client(command: Sequence[str], what: str, work: Path, limit_s: float = F
             hint=f"check the network and the settings of {Path(command[0]).name}, then try again",
         )
     return done.stdout
+
+
+def _ended(command: Sequence[str], work: Path, limit_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*process.launcher(None), *command],
+        cwd=work,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=limit_s,
+        check=False,
+        start_new_session=True,  # Ctrl-C and a logout are the lab's to handle
+        pass_fds=process.passed(),
+    )
 
 
 def fetched_file(path: Path, name: str, sha256: str, again: str) -> Path:

@@ -273,7 +273,7 @@ impl Opener {
         let mut statement_ids = Vec::new();
         for (id, statement) in (1..).zip(self.workload.statements()) {
             session
-                .prepare(id, &statement.sql)
+                .prepare(id, &statement.sql, &statement.types)
                 .map_err(|error| error.into_failure("prepare", &statement.sql))?;
             statement_ids.push(id);
         }

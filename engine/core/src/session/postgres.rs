@@ -97,13 +97,14 @@ impl PostgresSession {
         self.ask().map_err(|problem| self.failed(sql, problem))
     }
 
-    /// Prepares a statement under the number by which it will be executed.
+    /// Prepares a statement under the number by which it will be executed, with the types of its parameters;
+    /// the server finds out those that are not told.
     ///
     /// # Errors
     /// [`SessionError`] when the server refuses, or the session broke.
-    pub fn prepare(&mut self, id: u32, sql: &str) -> Result<(), SessionError> {
+    pub fn prepare(&mut self, id: u32, sql: &str, types: &[u32]) -> Result<(), SessionError> {
         self.request.clear();
-        message::preparation(&mut self.request, id, sql);
+        message::preparation(&mut self.request, id, sql, types);
         self.ask().map(drop).map_err(|problem| self.failed(sql, problem))
     }
 

@@ -33,6 +33,8 @@ use dbdyno_wire::mysql::command::Parameter;
 pub struct StatementText {
     /// The SQL; its parameters stand as `?`, or on PostgreSQL as `$1` and so on.
     pub sql: String,
+    /// PostgreSQL's numbers of its parameters' types; MySQL is told them with the values.
+    pub types: Vec<u32>,
     /// What it does.
     pub kind: StatementKind,
 }

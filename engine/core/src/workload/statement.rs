@@ -69,6 +69,15 @@ pub(super) const fn has_table(kind: StatementKind) -> bool {
     !matches!(kind, StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback)
 }
 
+/// PostgreSQL's type of a parameter by its place, counted from 1, as sysbench binds it; left to the server it
+/// would be the column's own.
+const fn bound_type(kind: StatementKind, place: usize) -> u32 {
+    match (kind, place) {
+        (StatementKind::NonIndexUpdates, 1) | (StatementKind::Inserts, 3 | 4) => message::VARCHAR,
+        _ => message::INT8,
+    }
+}
+
 /// One statement on one table, cut where its parameters stand.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
@@ -95,15 +104,18 @@ impl Statement {
 
     /// As each connection prepares it.
     pub(super) fn text(&self) -> StatementText {
-        let mut sql = self.pieces[0].clone();
+        let (mut sql, mut types) = (self.pieces[0].clone(), Vec::new());
         for (number, piece) in (1..).zip(&self.pieces[1..]) {
             match self.driver {
                 Driver::Mysql => sql.push('?'),
-                Driver::Pgsql => sql += &format!("${number}"),
+                Driver::Pgsql => {
+                    sql += &format!("${number}");
+                    types.push(bound_type(self.kind, number));
+                }
             }
             sql += piece;
         }
-        StatementText { sql, kind: self.kind }
+        StatementText { sql, types, kind: self.kind }
     }
 
     /// Appends it to `event` as text, its parameters as literals.

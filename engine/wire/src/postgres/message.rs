@@ -13,6 +13,13 @@ pub const HEADER_LENGTH: usize = 5;
 const VERSION_3: u32 = 196_608;
 const SSL_REQUEST: u32 = 80_877_103;
 
+/// PostgreSQL's number of the type `int8`, as which sysbench binds integers.
+pub const INT8: u32 = 20;
+/// That of `float8`, of its other numbers.
+pub const FLOAT8: u32 = 701;
+/// That of `varchar`, of its texts.
+pub const VARCHAR: u32 = 1043;
+
 /// Appends a message; `write` appends its payload.
 fn message(out: &mut Vec<u8>, kind: Option<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend(kind);
@@ -101,13 +108,14 @@ fn name(out: &mut Vec<u8>, id: u32) {
     out.push(0);
 }
 
-/// Appends a whole request that prepares `sql` as statement `id`; the server finds out the types of its
-/// parameters.
-pub fn preparation(out: &mut Vec<u8>, id: u32, sql: impl AsRef<[u8]>) {
+/// Appends a whole request that prepares `sql` as statement `id`, with the `types` of its parameters; the
+/// server finds out those that are not told.
+pub fn preparation(out: &mut Vec<u8>, id: u32, sql: impl AsRef<[u8]>, types: &[u32]) {
     message(out, Some(b'P'), |out| {
         name(out, id);
         text(out, sql.as_ref());
-        short(out, 0); // no types
+        short(out, types.len());
+        types.iter().for_each(|one| out.extend_from_slice(&one.to_be_bytes()));
     });
     sync(out);
 }
@@ -279,9 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn a_preparation_leaves_types_to_the_server() {
-        let bytes = written(|out| preparation(out, 7, "SELECT $1"));
+    fn a_preparation_tells_types_or_leaves_them_to_the_server() {
+        let bytes = written(|out| preparation(out, 7, "SELECT $1", &[]));
         assert_eq!(bytes, b"P\0\0\0\x13s7\0SELECT $1\0\0\0S\0\0\0\x04");
+        let bytes = written(|out| preparation(out, 7, "SELECT $1", &[INT8, VARCHAR]));
+        let parse = b"P\0\0\0\x1bs7\0SELECT $1\0\0\x02\0\0\0\x14\0\0\x04\x13";
+        assert_eq!(bytes, [&parse[..], b"S\0\0\0\x04"].concat());
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn a_client_of_postgresql_is_answered_in_its_own_words() {
         let many = session.query("select c from t where id BETWEEN 1 AND 2").unwrap();
         assert_eq!(many.len(), RANGE_ROWS);
         assert!(session.query("UPDATE t SET k=1").unwrap().is_empty());
-        session.prepare(7, "SELECT c FROM t WHERE id=$1").unwrap();
+        session.prepare(7, "SELECT c FROM t WHERE id=$1", &[20]).unwrap();
         session.quit();
     });
 }

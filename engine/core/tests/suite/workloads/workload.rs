@@ -165,7 +165,18 @@ fn on_postgresql_all_of_a_transaction_is_prepared() {
     assert_eq!((statements[0].sql.as_str(), statements[1].sql.as_str()), ("BEGIN", "COMMIT"));
     assert_eq!(statements.len(), 2 + 2 * 9);
     let range = "SELECT c FROM sbtest2 WHERE id BETWEEN $1 AND $2 ORDER BY c";
-    assert!(statements.iter().any(|it| it.sql == range));
+    let types = |sql: &str| {
+        let statement = statements.iter().find(|it| it.sql == sql);
+        statement.expect("a statement of the workload").types.clone()
+    };
+    // int8 and varchar, as sysbench binds them; not the columns' own int4 and char.
+    assert_eq!(types(range), [20, 20]);
+    assert_eq!(types("UPDATE sbtest1 SET c=$1 WHERE id=$2"), [1043, 20]);
+    let insert = "INSERT INTO sbtest2 (id, k, c, pad) VALUES ($1, $2, $3, $4)";
+    assert_eq!(types(insert), [20, 20, 1043, 1043]);
+    assert!(types("BEGIN").is_empty());
+    let points = on_postgres("select_random_points", json!({"random_points": 3}), true);
+    assert_eq!(points.statements()[0].types, [20, 20, 20]);
     let event = drawn(&*workload);
     assert_eq!(event.steps.len(), 20);
     for (step, about) in event.steps.iter().enumerate() {

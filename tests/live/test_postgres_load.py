@@ -233,6 +233,27 @@ def test_a_statement_that_cannot_be_prepared_is_told_as_libpq_does(
     ]
 
 
+TYPED = """
+function event()
+  local con, types = sysbench.sql.driver():connect(), sysbench.sql.type
+  local stmt = con:prepare("SELECT ?, ?, ?::date")
+  local number, real = stmt:bind_create(types.INT), stmt:bind_create(types.DOUBLE)
+  local day = stmt:bind_create(types.CHAR, 10)
+  stmt:bind_param(number, real, day)
+  number:set(7) real:set(0.5) day:set("2024-02-29")
+  print(stmt:execute().nrows)
+  print(con:query_row("SELECT parameter_types FROM pg_prepared_statements"))
+end
+"""
+
+
+def test_parameters_of_a_script_have_sysbenchs_types(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "typed.lua").write_text(TYPED)
+    line = (str(tmp_path / "typed.lua"), "--verbosity=1", "--events=1", "run")
+    types = '{bigint,"double precision","character varying"}'
+    assert ran("dbdyno", server, *line).splitlines() == ["1", types]
+
+
 CERTIFICATES = {
     "rsa": ("-newkey", "rsa:2048", "-sha256"),
     "ec": ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp384r1", "-sha384"),

@@ -225,6 +225,66 @@ def test_handles_that_lead_nowhere_are_refused(shell: Shell, connections: int) -
     assert 1 <= int(told[5]) <= 6, ended
 
 
+def message(kind: bytes, payload: bytes = b"") -> bytes:
+    """As PostgreSQL sends it."""
+    return kind + struct.pack(">I", len(payload) + 4) + payload
+
+
+def postgres(caller: Caller) -> None:
+    """A PostgreSQL that lets everybody in and does whatever it is told."""
+    ready, changed = message(b"Z", b"I"), message(b"C", b"UPDATE 1\0")
+    answers = {b"P": message(b"1"), b"B": message(b"2"), b"E": changed, b"S": ready}
+    with caller.line.makefile("rb") as stream:
+        stream.read(int.from_bytes(stream.read(4), "big") - 4)
+        caller.raw(message(b"R", bytes(4)) + ready)
+        while kind := stream.read(1):
+            caller.heard += kind + stream.read(int.from_bytes(stream.read(4), "big") - 4)
+            if kind in answers:
+                caller.raw(answers[kind])
+
+
+TYPED = """
+function prepare()
+  local con, types = sysbench.sql.driver():connect(), sysbench.sql.type
+  local stmt = con:prepare("UPDATE t SET a = ?, b = ? WHERE c = ?")
+  local a, b = stmt:bind_create(types.FLOAT), stmt:bind_create(types.CHAR, 9)
+  local c = stmt:bind_create(types.INT)
+  print(select(2, pcall(stmt.execute, stmt)))
+  print(select(2, pcall(stmt.bind_param, stmt, a)))
+  stmt:bind_param(a, b, c)
+  c:set(7)
+  stmt:execute()
+  con:prepare("SELECT ?", true)
+  con:prepare("COMMIT"):execute()
+  db_prepare("SELECT 1 + ?")
+end
+"""
+
+
+def test_a_postgresql_is_told_the_types_that_sysbench_binds(shell: Shell) -> None:
+    with rogue(postgres) as (port, heard):
+        place = f"--db-driver=pgsql --pgsql-host=127.0.0.1 --pgsql-port={port}"
+        line = f"script.lua {place} --pgsql-sslmode=disable --verbosity=1 prepare"
+        ended = shell(line, TYPED)
+    assert ended.returncode == 0, ended
+    assert ended.stdout.splitlines() == [
+        "ALERT: attempt to use a statement with parameters before bind_param()",
+        "SQL API error",
+        "ALERT: wrong number of parameters in prepared statement",
+        "SQL API error",
+    ], ended
+    float8, varchar, int8 = 701, 1043, 20
+    told = b"Ps0\0UPDATE t SET a = $1, b = $2 WHERE c = $3\0"
+    told += struct.pack(">HIII", 3, float8, varchar, int8) + b"S"
+    null = b"\xff" * 4
+    bound = b"\0s0\0" + struct.pack(">HH", 0, 3) + null + null + struct.pack(">I", 1) + b"7"
+    first, second = bytes(heard).split(b"s1\0SELECT $1\0\0\0")
+    assert first.startswith(told), first
+    assert b"B" + bound in first
+    assert second.startswith(b"SPs2\0COMMIT\0\0\0S"), second
+    assert b"SELECT 1 + $1\0\0\0S" in second
+
+
 @pytest.mark.parametrize("mode", ["auto", "disable"])
 def test_a_closed_statement_leaves_nothing_behind(shell: Shell, mode: str) -> None:
     script = """

@@ -33,9 +33,10 @@ local function literal(value)
   return value % 1 ~= 0 and tonumber(short) == value and short or string.format("%.17g", value)
 end
 
--- `binds` are the names of its values, their types, and lengths of texts.
+-- `binds` are the names of its values, their types, and lengths of texts. A PostgreSQL takes each for what its place
+-- wants: a text may be a date.
 local function prepared(sql, binds)
-  local one = { sql = sql, statement = con:prepare(sql), binds = binds, values = {} }
+  local one = { sql = sql, statement = con:prepare(sql, true), binds = binds, values = {} }
   for at, bind in ipairs(binds) do
     one.values[at] = one.statement:bind_create(bind[2], bind[3])
   end

@@ -320,7 +320,9 @@ pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
     match host.task.op() {
         Some(Op::Prepare) => {
             let id = host.connections.open[number].next_statement();
-            protocol::write_preparation(driver, out, id, host.task.text());
+            // SAFETY: Lua holds the statement while it waits for the answer.
+            let types = unsafe { &*host.task.statement }.types();
+            protocol::write_preparation(driver, out, id, host.task.text(), &types);
             Reply::Prepare
         }
         Some(Op::Execute) => {

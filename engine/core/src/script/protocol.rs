@@ -46,11 +46,18 @@ impl ScriptSession {
     }
 }
 
-/// Appends the request that prepares a statement, under this number where the server takes one.
-pub(super) fn write_preparation(driver: Driver, out: &mut Vec<u8>, id: u32, sql: &[u8]) {
+/// Appends the request that prepares a statement, under this number and with the types of its parameters where
+/// the server takes them.
+pub(super) fn write_preparation(
+    driver: Driver,
+    out: &mut Vec<u8>,
+    id: u32,
+    sql: &[u8],
+    types: &[u32],
+) {
     match driver {
         Driver::Mysql => command::statement_prepare(out, sql),
-        Driver::Pgsql => message::preparation(out, id, with_numbers(sql)),
+        Driver::Pgsql => message::preparation(out, id, with_numbers(sql), types),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::error::ErrorCode;
 use crate::record::recorder::Answer;
+use dbdyno_wire::postgres::message;
 use std::ffi::{c_char, c_void};
 use std::slice;
 
@@ -187,19 +188,38 @@ pub(super) enum Bound<'a> {
 }
 
 impl SqlStatement {
-    /// The values that are bound, in their order.
+    /// What is bound, in its order.
+    fn params(&self) -> &[*const SqlParam] {
+        if self.binds.is_null() {
+            return &[];
+        }
+        // SAFETY: `bind_param` allocates this array with `bound` elements and holds it, with the
+        // parameters, as long as the statement.
+        unsafe { slice::from_raw_parts(self.binds, self.bound as usize) }
+    }
+
+    /// The values that are bound.
     pub(super) fn values(&self) -> impl Iterator<Item = Bound<'_>> {
-        let binds: &[*const SqlParam] = if self.binds.is_null() {
-            &[]
-        } else {
-            // SAFETY: `bind_param` allocates this array with `bound` elements and holds it, with the
-            // parameters, as long as the statement.
-            unsafe { slice::from_raw_parts(self.binds, self.bound as usize) }
-        };
-        binds.iter().map(|&param| {
+        self.params().iter().map(|&param| {
             // SAFETY: see above; a parameter that scripts handed in is one of `bind_create`.
             unsafe { value_of(param) }
         })
+    }
+
+    /// What sysbench tells PostgreSQL of their types.
+    pub(super) fn types(&self) -> Vec<u32> {
+        let type_of = |&param: &*const SqlParam| {
+            // SAFETY: as for the values.
+            let one = unsafe { &*param };
+            if one.max_len > 0 {
+                message::VARCHAR
+            } else if matches!(one.kind, FLOAT | DOUBLE) {
+                message::FLOAT8
+            } else {
+                message::INT8
+            }
+        };
+        self.params().iter().map(type_of).collect()
     }
 }
 

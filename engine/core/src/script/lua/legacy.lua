@@ -67,7 +67,7 @@ local function tostring_statement()
 end
 
 function legacy.db_prepare(sql)
-  local statement = attempt("db_prepare", connected().prepare, connection, sql)
+  local statement = attempt("db_prepare", connected().prepare, connection, sql, true)
   return setmetatable({ statement = statement }, { __tostring = tostring_statement })
 end
 

@@ -113,10 +113,44 @@ Statement.__tostring = function()
   return "<sql_statement>"
 end
 
--- What a statement's pointers lead to must not be collected while the statement lives.
+-- What a statement's pointers lead to must not be collected while the statement lives. `sql` is there while it is
+-- not prepared.
 local held = {}
 
 local PARAMS_MAX = 65535
+
+local function check_open(connection)
+  if connection.is_open == 0 then
+    log(ALERT, "attempt to use an already closed connection")
+    error("SQL API error", 3)
+  end
+end
+
+-- Prepares a statement on the session that its connection has now. PostgreSQL is told the types of what is bound.
+local function prepare(statement, sql)
+  local connection = statement.connection
+  task.text, task.text_len, task.statement = sql, #sql, statement
+  if host.prepares then
+    ask(host.PREPARE, connection)
+  else
+    task.op, task.connection = host.PREPARE, connection
+    serve(task) -- a statement that is sent as text: nobody is asked
+  end
+  if task.failed ~= 0 then
+    -- A connection that could not be opened again has no error of a server.
+    local why = connection.sql_state ~= nil and ffi.string(connection.sql_errmsg)
+    if why and host.driver == "pgsql" then
+      -- The words of libpq, which end with their line; the server's have no number.
+      local severity = connection.sql_errno == 0 and "ERROR:  " or ""
+      log(FATAL, "PQprepare() failed: " .. severity .. why .. "\n")
+    elseif why then
+      log(FATAL, "mysql_stmt_prepare() failed")
+      log(FATAL, string.format('MySQL error: %d "%s"', connection.sql_errno, why))
+    end
+    error("SQL API error", 3)
+  end
+  statement.on, statement.id, statement.session = connection.number, task.statement_id, connection.session
+end
 
 function Statement.bind_create(_, kind, max_len)
   if not (IS_INTEGER[kind] or IS_REAL[kind] or IS_TEXT[kind]) then
@@ -155,6 +189,16 @@ function Statement.bind_param(statement, ...)
     own.binds[place - 1] = own.params[place]
   end
   statement.binds, statement.bound = own.binds, count
+  if own.sql then
+    local _, marks = own.sql:gsub("%?", "")
+    if count ~= marks then
+      log(ALERT, "wrong number of parameters in prepared statement")
+      error("SQL API error", 2)
+    end
+    check_open(statement.connection)
+    prepare(statement, own.sql)
+    own.sql = nil
+  end
 end
 
 -- What `host.execute` gives for a statement that is of no session any more.
@@ -168,7 +212,12 @@ function Statement.execute(statement)
     return results[on]
   end
   if on == OUTDATED then
-    log(ALERT, "attempt to use a statement that was closed, or prepared in an earlier session")
+    local own = statement and held[statement.number]
+    if own and own.sql then
+      log(ALERT, "attempt to use a statement with parameters before bind_param()")
+    else
+      log(ALERT, "attempt to use a statement that was closed, or prepared in an earlier session")
+    end
     error("SQL API error", 2)
   end
   return statement.connection:check_error(NO_RESULT, "<prepared statement>")
@@ -182,12 +231,8 @@ function Statement.next_result(statement)
 end
 
 function Statement.close(statement)
-  if statement.session == 0 then
-    return
-  end
-  task.statement = statement
-  if statement.session == statement.connection.session then
-    task.op, task.connection = host.CLOSE, statement.connection
+  if statement.session ~= 0 and statement.session == statement.connection.session then
+    task.op, task.connection, task.statement = host.CLOSE, statement.connection, statement
     serve(task) -- the server does not answer, so there is nothing to wait for
   end
   statement.session, statement.bound, statement.binds = 0, 0, nil
@@ -271,36 +316,19 @@ end
 
 local statements = 0
 
-function Connection.prepare(connection, sql)
-  task.text, task.text_len = sql, #sql
-  if connection.is_open == 0 then
-    log(ALERT, "attempt to use an already closed connection")
-    error("SQL API error", 2)
-  end
-  if host.prepares then
-    ask(host.PREPARE, connection)
-  else
-    task.op, task.connection = host.PREPARE, connection
-    serve(task) -- a statement that is sent as text: nobody is asked
-  end
-  if task.failed ~= 0 then
-    -- A connection that could not be opened again has no error of a server.
-    local why = connection.sql_state ~= nil and ffi.string(connection.sql_errmsg)
-    if why and host.driver == "pgsql" then
-      -- The words of libpq, which end with their line; the server's have no number.
-      local severity = connection.sql_errno == 0 and "ERROR:  " or ""
-      log(FATAL, "PQprepare() failed: " .. severity .. why .. "\n")
-    elseif why then
-      log(FATAL, "mysql_stmt_prepare() failed")
-      log(FATAL, string.format('MySQL error: %d "%s"', connection.sql_errno, why))
-    end
-    error("SQL API error", 2)
+-- On PostgreSQL a statement with parameters is prepared when they are bound, as in sysbench: their types are part of
+-- it. One that is `untyped`, which is dbdyno's own, leaves them to the server and is prepared at once.
+function Connection.prepare(connection, sql, untyped)
+  check_open(connection)
+  local statement = ffi.new("sql_statement")
+  statement.connection = connection
+  local waits = host.driver == "pgsql" and host.prepares and not untyped and sql:find("?", 1, true)
+  if not waits then
+    prepare(statement, sql)
   end
   statements = statements + 1
-  local statement = ffi.new("sql_statement")
-  statement.connection, statement.on, statement.number = connection, connection.number, statements
-  statement.id, statement.session = task.statement_id, connection.session
-  held[statements] = { connection = connection }
+  statement.number = statements
+  held[statements] = { connection = connection, sql = waits and sql or nil }
   return statement
 end
 

@@ -177,9 +177,22 @@ def test_percentiles_are_those_of_all_requests(dealt):
     assert told_of(together, [99])["latency_ms"] == told_of(whole, [99])["latency_ms"]
 
 
+@pytest.mark.parametrize(
+    ("silences_ns", "silence_ns"),
+    [
+        ([700, 2, 3], 2),  # one waited while the others were answered
+        ([700, 710, 0], 700),  # all waited, and one longer than this interval
+        ([0, 0], 0),
+    ],
+)
+def test_a_silence_is_one_of_all_generators(silences_ns, silence_ns):
+    together = added([interval([5], silence_ns_max=one) for one in silences_ns])
+    assert together["silence_ns_max"] == silence_ns
+
+
 def test_errors_are_added_by_code_and_slices_by_their_time():
-    one = interval([5], errors={"1213": 2}, silence_ns_max=4)
-    two = interval([], errors={"1213": 1, "1205": 1}, silence_ns_max=9)
+    one = interval([5], errors={"1213": 2})
+    two = interval([], errors={"1213": 1, "1205": 1})
     late = interval([7], start_s=1.0, phase="drain")
     ended = {"unfinished": 1, "unserved": 2, "threads": 1, "connections": 2, "placements": [{}]}
     cpu = {"measured": {"cpu_s": 0.5, "cpu_share_max": 0.25}, "failure": None, "fairness": {}}
@@ -187,7 +200,6 @@ def test_errors_are_added_by_code_and_slices_by_their_time():
         [{**ended, **cpu, "intervals": [one, late]}, {**ended, **cpu, "intervals": [two]}]
     )
     assert record["intervals"][0]["errors"] == {"1213": 3, "1205": 1}
-    assert record["intervals"][0]["silence_ns_max"] == 9
     assert [i["phase"] for i in record["intervals"]] == ["measured", "drain"]
     assert record["measured"] == {"cpu_s": 1.0, "cpu_share_max": 0.25}
     assert (record["unfinished"], record["connections"]) == (2, 4)

@@ -49,8 +49,8 @@ pub struct Interval {
     pub drops_backlog: bool,
     /// Events begun and not yet complete at its end.
     pub in_flight: u64,
-    /// Longest stretch that ended in it in which events were in flight and no statement of this
-    /// engine thread was answered, ns.
+    /// Longest stretch that ended in it in which events were in flight and no statement of any engine
+    /// thread was answered, ns; up to 1 ms, of one thread.
     pub silence_ns_max: u64,
     /// Bytes of replies.
     pub bytes_received: u64,

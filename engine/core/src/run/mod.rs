@@ -14,7 +14,7 @@ use crate::placement::{self, Placed};
 use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
 use crate::record::interval::Interval;
 use crate::record::interval::Merger;
-use crate::record::recorder::{Recorder, WindowCpu};
+use crate::record::recorder::{LastAnswers, Recorder, WindowCpu};
 use crate::record::run_record::{Fairness, LiveInterval, MeasuredCpu, RunRecord, Share, encoded};
 use crate::spec::{Generator, RunSpec};
 use crate::time::clock::{Clock, ns};
@@ -217,6 +217,7 @@ struct Shared<'a> {
     control: Control<'a>,
     barrier: PauseBarrier,
     queue: SharedQueue,
+    answers: Arc<LastAnswers>,
 }
 
 impl<'a> Shared<'a> {
@@ -227,7 +228,8 @@ impl<'a> Shared<'a> {
             budget: (spec.events > 0).then(|| AtomicU64::new(spec.events)),
         };
         let barrier = PauseBarrier::new(threads);
-        Self { control, barrier, queue: SharedQueue::default() }
+        let answers = LastAnswers::new(threads);
+        Self { control, barrier, queue: SharedQueue::default(), answers }
     }
 }
 
@@ -289,6 +291,7 @@ fn worker<'a, R: Reactor>(
     shared: &'a Shared<'a>,
 ) -> Worker<'a, R> {
     let Thread { number, connections, reactor, reconnect, placed } = thread;
+    let recorder = recorder.among(&shared.answers);
     let timetable = spec.timetable();
     let orders = Orders {
         workload,

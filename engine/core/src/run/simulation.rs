@@ -164,6 +164,20 @@ fn a_stall_is_in_the_p99_of_an_open_loop_and_in_the_max_of_a_closed_one() {
     }
 }
 
+/// One of two threads is answered after half a second, again and again, and the other all the while.
+#[test]
+fn a_stall_is_one_of_all_threads() {
+    let threads = json!({"threads": 2, "connections": 2});
+    let server: Server = Box::new(|request| {
+        let service_ms = if request.socket.0 == 0 { 5 } else { 500 };
+        vec![(service_ms * MS, Coming::Bytes(OK.to_vec()))]
+    });
+    assert_eq!(largest(&simulate(server, &threads), "silence_ns_max"), 5 * MS);
+    // Nobody is answered from 400 ms on.
+    let record = simulate(stalling(4, 400, 300), &threads);
+    assert_eq!(largest(&record, "silence_ns_max"), 304 * MS);
+}
+
 /// A server that takes exponential times with a mean of 10 ms, on each connection by itself.
 fn exponential() -> Server {
     let mut random = Random::for_stream(3, 0);

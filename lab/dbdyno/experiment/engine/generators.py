@@ -238,13 +238,22 @@ def added(intervals: Sequence[Interval]) -> dict[str, Any]:
         "end_s": max(one["end_s"] for one in intervals),
         **{name: sum(one[name] for one in intervals) for name in SUMMED},
         "errors": errors,
-        "silence_ns_max": max(one["silence_ns_max"] for one in intervals),
+        "silence_ns_max": _silence_ns(intervals),
         "latency_ns_min": min(least_ns, default=0),
         "latency_ns_max": max(one["latency_ns_max"] for one in intervals),
         "histograms": {
             name: base64.b64encode(_histogram(intervals, name).encode()).decode() for name in names
         },
     }
+
+
+def _silence_ns(intervals: Iterable[Interval]) -> int:
+    """For how long none of them was answered, at most: the least of what each says of its own.
+
+    One that was not answered at all says 0, and broke no silence of the others.
+    """
+    silences_ns = (one["silence_ns_max"] for one in intervals)
+    return min((silence_ns for silence_ns in silences_ns if silence_ns), default=0)
 
 
 def _histogram(intervals: Iterable[Interval], name: str) -> _engine.Histogram:

@@ -104,6 +104,34 @@ def test_scripts_that_sleep_hold_no_others_up(shell: Shell, before: str, after: 
     assert int(found[1]) > 100, ended
 
 
+SLEEPS = """
+ffi.cdef "int usleep(unsigned int);"
+function thread_init()
+  con = sysbench.sql.driver():connect()
+  if OWN then other = sysbench.sql.driver():connect() end
+end
+function event()
+  con:query("SELECT 1")
+  ffi.C.usleep(1200000)
+  con:query("SELECT 1")
+end
+"""
+
+
+@pytest.mark.parametrize("own", ["false", "true"])
+def test_a_script_that_sleeps_is_no_stall_of_the_server(shell: Shell, own: str) -> None:
+    """Whether the loop has the connection or the script waits by itself."""
+    with reference() as server:
+        line = f"script.lua {server} --threads=2 --time=2 run"
+        ended = shell(line, SLEEPS.replace("OWN", own))
+    assert ended.returncode == 0, ended
+    assert "stall" not in ended.stderr, ended
+    # The second query of each event comes in the middle of this.
+    with reference(stall_s=(0.6, 2.9)) as server:
+        ended = shell(f"script.lua {server} --threads=2 --time=2 run")
+    assert "note: stall: for " in ended.stderr, ended
+
+
 RENEWED = """
 function thread_init() con = sysbench.sql.driver():connect() end
 function event()

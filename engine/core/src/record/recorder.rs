@@ -79,7 +79,9 @@ pub struct Recorder {
     window_began: Option<(Duration, Duration, u64)>,
     window: WindowCpu,
     in_flight: u64,
-    /// Since when events are in flight and nothing was answered.
+    /// Those of them whose scripts sleep: they wait for no answer.
+    resting: u64,
+    /// Since when others are in flight and nothing was answered.
     heard_ns: u64,
     answers: Arc<LastAnswers>,
 }
@@ -97,6 +99,7 @@ impl Recorder {
             window_began: None,
             window: WindowCpu::default(),
             in_flight: 0,
+            resting: 0,
             heard_ns: 0,
             answers: LastAnswers::new(worker + 1),
         };
@@ -151,10 +154,28 @@ impl Recorder {
     /// An event begins at `sent_ns`.
     #[inline]
     pub fn begun(&mut self, sent_ns: u64) {
-        if self.in_flight == 0 {
+        if self.in_flight == self.resting {
             self.heard_ns = sent_ns;
         }
         self.in_flight += 1;
+    }
+
+    /// The script of an event in flight sleeps.
+    pub fn rests(&mut self) {
+        self.resting += 1;
+    }
+
+    /// A script that slept goes on at `now_ns`.
+    pub fn wakes(&mut self, now_ns: u64) {
+        if self.in_flight == self.resting {
+            self.heard_ns = now_ns;
+        }
+        self.resting -= 1;
+    }
+
+    /// The only event in flight asks something at `asked_ns`: until then it waited for no answer.
+    pub fn asked_alone(&mut self, asked_ns: u64) {
+        self.heard_ns = self.heard_ns.max(asked_ns);
     }
 
     /// One of the events that are due is about to begin.
@@ -184,7 +205,7 @@ impl Recorder {
     /// A silence ends at `now_ns`, if events were in flight.
     #[inline]
     fn end_silence(&mut self, now_ns: u64) {
-        if self.in_flight == 0 {
+        if self.in_flight == self.resting {
             return;
         }
         let longest_ns = self.current.silence_ns_max;
@@ -392,6 +413,30 @@ mod tests {
         let silences: Vec<_> =
             receiver.iter().map(|(worker, i)| (worker, i.silence_ns_max)).collect();
         assert_eq!(silences, [(0, SECOND / 10), (1, 7 * SECOND / 10)]);
+    }
+
+    #[test]
+    fn a_script_that_sleeps_waits_for_no_answer() {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(Timetable::new(0, 0, 0), 0, sender);
+        let tenths = |count: u64| count * SECOND / 10;
+        // One sleeps for 2 s, the other for 1 s; each is answered after 100 ms.
+        for _ in 0..2 {
+            recorder.begun(0);
+            recorder.rests();
+        }
+        recorder.wakes(tenths(10));
+        recorder.statement(StatementKind::Query, tenths(10), tenths(11), READ);
+        recorder.event(0, 0, tenths(11), None);
+        recorder.wakes(tenths(20));
+        recorder.statement(StatementKind::Query, tenths(20), tenths(21), READ);
+        // One that has the thread for itself sleeps unseen.
+        recorder.asked_alone(tenths(40));
+        recorder.statement(StatementKind::Query, tenths(40), tenths(42), READ);
+        recorder.rests();
+        let _ = recorder.finish(tenths(60));
+        let (_, interval) = receiver.recv().unwrap();
+        assert_eq!((interval.silence_ns_max, interval.in_flight), (tenths(2), 1));
     }
 
     #[test]

@@ -95,6 +95,9 @@ impl<R: Reactor> Worker<'_, R> {
                 Next::Sleeps(for_ns) => {
                     let until_ns = self.reactor.now_ns(&self.orders.clock).saturating_add(for_ns);
                     self.sleeping.push(Reverse((until_ns, slot)));
+                    if !self.connections[slot].is_leaving() {
+                        self.recorder.rests();
+                    }
                     return Ok(Drawn::Waits);
                 }
                 Next::Reconnects => {
@@ -143,6 +146,7 @@ impl<R: Reactor> Worker<'_, R> {
                     self.sleeping.push(Reverse((until_ns, slot)));
                 } else {
                     if !self.connections[slot].is_leaving() {
+                        self.recorder.wakes(self.now_ns);
                         self.recorder.abandon();
                     }
                     self.retire(slot);
@@ -154,6 +158,9 @@ impl<R: Reactor> Worker<'_, R> {
                 break;
             }
             self.sleeping.pop();
+            if !self.connections[slot].is_leaving() {
+                self.recorder.wakes(self.now_ns);
+            }
             self.follow(slot, &Reaction::GoesOn)?;
         }
         Ok(())
@@ -166,9 +173,13 @@ impl<R: Reactor> Worker<'_, R> {
                 Happening::Answered(answer, is_prepared) => {
                     let kind =
                         if is_prepared { StatementKind::Execute } else { StatementKind::Query };
+                    self.recorder.asked_alone(one.asked_ns);
                     self.recorder.statement(kind, one.asked_ns, one.done_ns, answer);
                 }
-                Happening::Refused(code) => self.recorder.refused(code, one.done_ns),
+                Happening::Refused(code) => {
+                    self.recorder.asked_alone(one.asked_ns);
+                    self.recorder.refused(code, one.done_ns);
+                }
                 Happening::Reconnected => self.recorder.reconnect(one.done_ns),
                 Happening::Counted(counter, by) => self.recorder.counted(counter, by, one.done_ns),
             }

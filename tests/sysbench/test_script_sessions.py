@@ -7,6 +7,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -258,10 +259,10 @@ def message(kind: bytes, payload: bytes = b"") -> bytes:
     return kind + struct.pack(">I", len(payload) + 4) + payload
 
 
-def postgres(caller: Caller) -> None:
+def postgres(caller: Caller, executed: bytes = message(b"C", b"UPDATE 1\0")) -> None:
     """A PostgreSQL that lets everybody in and does whatever it is told."""
-    ready, changed = message(b"Z", b"I"), message(b"C", b"UPDATE 1\0")
-    answers = {b"P": message(b"1"), b"B": message(b"2"), b"E": changed, b"S": ready}
+    ready = message(b"Z", b"I")
+    answers = {b"P": message(b"1"), b"B": message(b"2"), b"E": executed, b"S": ready}
     with caller.line.makefile("rb") as stream:
         stream.read(int.from_bytes(stream.read(4), "big") - 4)
         caller.raw(message(b"R", bytes(4)) + ready)
@@ -311,6 +312,22 @@ def test_a_postgresql_is_told_the_types_that_sysbench_binds(shell: Shell) -> Non
     assert b"B" + bound in first
     assert second.startswith(b"SPs2\0COMMIT\0\0\0S"), second
     assert b"SELECT 1 + $1\0\0\0S" in second
+
+
+def test_rows_that_a_script_cannot_read_have_no_limit_on_postgresql_either(shell: Shell) -> None:
+    """Those of a prepared statement, without the loop: only their number is told."""
+    script = """
+      function prepare()
+        print(sysbench.sql.driver():connect():prepare("SELECT c FROM t"):execute().nrows)
+      end
+    """
+    row = message(b"D", struct.pack(">HI", 1, 1 << 20) + bytes(1 << 20))
+    rows = 17 * row + message(b"C", b"SELECT 17\0")
+    with rogue(partial(postgres, executed=rows)) as (port, _):
+        place = f"--db-driver=pgsql --pgsql-host=127.0.0.1 --pgsql-port={port}"
+        line = f"script.lua {place} --pgsql-sslmode=disable --verbosity=1 prepare"
+        ended = shell(line, script)
+    assert (ended.returncode, ended.stdout) == (0, "17\n"), ended
 
 
 @pytest.mark.parametrize("mode", ["auto", "disable"])

@@ -34,7 +34,10 @@ impl ScriptSession {
     ) -> Result<(Summary, u32), Refusal> {
         match self {
             Self::Mysql(session) => session.exchange_keeping(request, reply.into(), kept),
-            Self::Pgsql(session) => session.exchange_keeping(request, kept).map(|done| (done, 0)),
+            Self::Pgsql(session) => {
+                let kept = (reply == Reply::Text).then_some(kept);
+                session.exchange_keeping(request, kept).map(|done| (done, 0))
+            }
         }
     }
 

@@ -124,14 +124,15 @@ impl PostgresSession {
         self.send_rows(next).map_err(|problem| self.failed(sql, problem))
     }
 
-    /// Sends messages of one request, and gives what the reply held. Its bytes are appended to `kept`.
+    /// Sends messages of one request, and gives what the reply held. Its bytes are appended to `kept`, if
+    /// somebody will read its rows.
     ///
     /// # Errors
     /// [`Refusal`] when the server refuses, or the session broke.
     pub(crate) fn exchange_keeping(
         &mut self,
         request: &[u8],
-        kept: &mut Kept,
+        mut kept: Option<&mut Kept>,
     ) -> Result<Summary, Refusal> {
         let lost = |problem: Problem| Refusal::Lost(problem.to_string());
         self.stream.request(request).map_err(|error| lost(error.into()))?;
@@ -143,7 +144,9 @@ impl PostgresSession {
             if length == 0 {
                 return Err(lost(Problem::closed()));
             }
-            keep(kept, &buffer[..length]).map_err(|error| Refusal::Lost(error.to_string()))?;
+            if let Some(kept) = &mut kept {
+                keep(kept, &buffer[..length]).map_err(|error| Refusal::Lost(error.to_string()))?;
+            }
             let fed = scanner.feed(&buffer[..length]);
             if let Some(outcome) = fed.map_err(|error| Refusal::Lost(error.to_string()))? {
                 return match told(outcome) {

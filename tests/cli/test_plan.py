@@ -16,6 +16,7 @@ from dbdyno.experiment.forecast import fitted
 from dbdyno.plan import file
 from dbdyno.plan.file import schema
 from dbdyno.plan.fleet import FleetPlan
+from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
@@ -85,6 +86,31 @@ def test_a_budget_of_a_plan_that_spreads_blocks_counts_the_machines():
 def test_a_plan_without_a_budget_says_nothing_of_one():
     assert in_budget(making.plan(), making.plan()) is None
     assert "budget" not in described(making.plan())
+
+
+OF_CELLS = "what 5 blocks can see, in four of five comparisons"
+
+
+@pytest.mark.parametrize(
+    ("load", "together"),
+    [
+        (LoadPlan(slo=SloPlan(limit_ms=20)), ""),
+        (LoadPlan(rates=("70%", "90%")), ", all 2 cells together right in 95 %"),
+        (LoadPlan(rates=("70%", "500", "90%")), ", all 3 cells together right in 95 %"),
+    ],
+)
+def test_rates_that_a_pilot_finds_share_the_five_percent_as_if_they_were_known(load, together):
+    plan = making.plan(load=load, window_s=60)
+    assert f"{OF_CELLS}{together}\n" in described(plan)
+    fit = in_budget(with_design(plan, budget_s=9e6), plan)
+    assert "5 of 5 blocks fit; differences of " in (fit or "")
+
+
+def test_only_the_cells_of_one_comparison_share_the_five_percent():
+    varied = SettingsPlan(durability=("double-1", "0/2"))
+    workloads = ("oltp_read_write", "oltp_read_only")
+    plan = making.plan(systems=(making.A,), workloads=workloads, settings=varied)
+    assert f"{OF_CELLS}, all 2 cells together right in 95 %\n" in described(plan)
 
 
 def test_servers_that_others_run_are_not_started():

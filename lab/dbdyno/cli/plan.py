@@ -395,7 +395,7 @@ def _detectable(plan: Plan) -> Iterator[str]:
     if blocks < BLOCKS_MIN:
         yield f"{count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
         return
-    level, several = _level(plan), len(cells(plan))
+    level, several = _level(plan), _together(plan)
     together = "" if several == 1 else f", all {several} cells together right in 95 %"
     yield f"what {count(blocks, 'block')} can see, in four of five comparisons{together}"
     yield (
@@ -416,7 +416,17 @@ def _detectable(plan: Plan) -> Iterator[str]:
 
 def _level(plan: Plan) -> float:
     """A cell's share of the 5 % before any other cell has handed on its own."""
-    return LEVEL / len(cells(plan))
+    return LEVEL / _together(plan)
+
+
+def _together(plan: Plan) -> int:
+    """The cells that share the 5 %: those of one comparison; rates around a limit have no word."""
+    every, is_rung = cells(foreseen(plan)), plan.load.is_rung
+    asked = [cell for cell in every if not is_rung(cell.rate_per_s)]
+    sought = (cell for cell in every if is_rung(cell.rate_per_s))
+    limits = [*dict.fromkeys(cell.model_copy(update={"rate_per_s": None}) for cell in sought)]
+    families = (len(one.cells(family)) for one in comparisons(plan) for family in (asked, limits))
+    return max(1, *families)
 
 
 def _at_most(blocks: int | None, most: int) -> str:

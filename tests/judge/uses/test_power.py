@@ -42,6 +42,13 @@ def test_a_difference_that_is_seen_needs_just_those_blocks(noise, blocks):
     assert power_of(seen, blocks, noise, 60) == pytest.approx(0.8, abs=1e-6)
 
 
+def test_the_least_blocks_are_named_though_a_few_more_see_less():
+    # beyond 100 blocks the intervals of a run until decided are wider than need be
+    seen = [blocks for blocks in range(3, 101) if power_of(0.02, blocks, 0.04, 60, "decided") > 0.8]
+    assert power_of(0.02, 101, 0.04, 60, "decided") < 0.8
+    assert blocks_to_see(0.02, 0.04, 60, "decided") == seen[0] == 99
+
+
 def test_simulated_comparisons_see_it_four_times_in_five():
     seen = difference_seen(5, 0.015, 60)
     assert seen is not None

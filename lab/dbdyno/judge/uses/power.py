@@ -70,15 +70,19 @@ def difference_seen(
 def blocks_to_see(
     difference: float, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
 ) -> int | None:
-    """The blocks in which a ratio difference is seen; None if a plan cannot have so many."""
+    """The blocks in which a ratio difference is seen; None if a plan cannot have so many.
+
+    The intervals of more than `HORIZON_MAX` are wider than need be, so some of those see less.
+    """
 
     def power(blocks: int) -> float:
         return power_of(difference, blocks, noise, window_s, stop, level)
 
-    if power(BLOCKS_LOOKED_AHEAD) < POWER:
+    ends = (HORIZON_MAX, BLOCKS_LOOKED_AHEAD)
+    most = next((end for end in ends if power(end) >= POWER), None)
+    if most is None:
         return None
-    every = range(BLOCKS_MIN, BLOCKS_LOOKED_AHEAD)
-    return BLOCKS_MIN + bisect_left(every, POWER, key=power)
+    return BLOCKS_MIN + bisect_left(range(BLOCKS_MIN, most), POWER, key=power)
 
 
 def tie_power(

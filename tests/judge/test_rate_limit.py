@@ -93,12 +93,25 @@ def test_a_block_outside_the_rates_takes_the_verdict_away_and_says_why() -> None
         " with --rates"
     )
     assert (verdict.low, verdict.high) == (None, None), "the other blocks were chosen by chance"
+    assert (verdict.estimate.low, verdict.estimate.high) == (None, None)
     assert (verdict.blocks_needed, verdict.seconds_needed) == (None, None)
     assert found.limits[1].blocks == 4
     assert found.limits[1].count(RateSide.ABOVE) == 1
     below = search({making.A: [1000.0] * 3, making.B: [100.0] * 3})
     assert "below all rates in 3 of 3" in below.verdicts[0].reasons[0]
     assert below.limits[1].rate_per_s is None
+
+
+def test_blocks_that_are_left_give_no_word_and_no_reasons_for_one() -> None:
+    limits = {making.A: [1000.0] * 6, making.B: [1015, 1025, 1018, 1022, 1020, 1021]}
+    (inside,) = search(limits).verdicts
+    assert (inside.word, inside.material) == (Word.BETTER, False)
+    size = "whether by more than the margin of 2 % is undecided"
+    assert size in inside.reasons
+    limits[making.B][5] = 5000
+    (outside,) = search(limits).verdicts
+    assert outside.word is Word.NO_VERDICT
+    assert size not in outside.reasons
 
 
 def test_a_block_outside_the_rates_does_not_keep_a_run_from_its_end() -> None:

@@ -201,14 +201,16 @@ def _verdicts(
     held = adjusted(made, plan.design)
     for estimate, interval, (below, above) in zip(made, held, sides, strict=True):
         found = _concerning(plan, comparison, estimate.cell, findings_of)
+        outside = [*_outside(below), *_outside(above)]
+        # Where some blocks have no number, those that have were chosen by what they showed.
+        shown = estimate.model_copy(update={"low": None, "high": None}) if outside else estimate
+        together = None if outside else interval
         verdict = verdict_of(
-            estimate, plan.design.margin, found, adjusted=interval, design=plan.design
+            shown, plan.design.margin, found, adjusted=together, design=plan.design
         )
-        if reasons := [*_outside(below), *_outside(above)]:
-            # Blocks with a number were chosen by what they showed: their interval says nothing.
-            silent = dict.fromkeys(("low", "high", "blocks_needed", "seconds_needed"))
-            update = {**silent, "word": Word.NO_VERDICT, "material": False}
-            verdict = verdict.model_copy(update={**update, "reasons": (*reasons, *verdict.reasons)})
+        if outside:
+            told = {"word": Word.NO_VERDICT, "reasons": (*outside, *verdict.reasons)}
+            verdict = verdict.model_copy(update=told)
         yield comparison.places(estimate.cell)[1].cell, verdict
 
 

@@ -8,7 +8,7 @@ from tests.judge.test_rate_limit import run as trials_of
 
 from dbdyno.plan.load import LoadPlan
 from dbdyno.report.formats import markdown
-from dbdyno.report.parts import Items, Section, Table
+from dbdyno.report.parts import Entries, Items, Section, Table
 from dbdyno.report.sections.cells import grid, pilot, within_limit
 from dbdyno.report.story import story_of
 from support import making
@@ -80,6 +80,16 @@ def test_each_system_has_its_rate_with_interval_and_every_block() -> None:
     assert [row[0] for row in limits.rows] == [making.A, making.B]
     assert [row[3] for row in limits.rows] == ["3", "3"]
     assert all(len(row[4].split(", ")) == 3 for row in limits.rows)
+
+
+def test_blocks_outside_the_rates_are_not_told_as_too_few_sound_ones() -> None:
+    limits = {making.A: [1000] * 5, making.B: [1100, 1100, 5000, 1100, 1100]}
+    told = within_limit(run(plan_of(5), trials_of(limits)).judgement)
+    (entries,) = (part for part in told.parts if isinstance(part, Entries))
+    (entry,) = entries.entries
+    assert entry.mark == "no verdict"
+    assert "lies above all rates in 1 of 5 blocks" in entry.lines[0]
+    assert not any("too few" in line for line in entry.lines)
 
 
 def test_a_closed_loop_has_neither(made: Run) -> None:

@@ -237,11 +237,13 @@ def _search(search: RateSearch) -> Iterator[Part]:
 
 
 def _entry(search: RateSearch, verdict: Verdict) -> Entry:
+    """The reasons alone say why there is no verdict: rates seldom want for sound blocks."""
+    means = [meaning(verdict)] if verdict.word is not Word.NO_VERDICT else []
     return Entry(
         mark=verdict.word.said,
         heading=title(search),
         text=say("{verdict}.", verdict=sentence(verdict)),
-        lines=(meaning(verdict), *(say("{reason}.", reason=one) for one in verdict.reasons)),
+        lines=(*means, *(say("{reason}.", reason=one) for one in verdict.reasons)),
     )
 
 

@@ -12,6 +12,7 @@ from dbdyno.judge.uses.gate import GateOutcome, gate
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.report.sections.conclusion import decision
 from support import making
 from support.made_estimates import estimate
 from support.making import A, B
@@ -119,6 +120,26 @@ def test_all_cells_together_do_not_hide_a_cell_that_stood_still():
     ]
     (summary,) = judge(made, making.plan(workloads=workloads, blocks=4)).summaries
     assert (summary.word, summary.ratio, summary.counts[Word.WORSE]) == (Word.NO_VERDICT, None, 1)
+
+
+def test_the_best_and_the_worst_cell_are_not_those_of_blocks_that_are_left():
+    workloads = ("oltp_read_write", "oltp_read_only")
+    made = [
+        one
+        for number in range(4)
+        for workload in workloads
+        for one in block(
+            number, *([B] if workload == workloads[0] and number == 0 else []), workload=workload
+        )
+    ]
+    found = judge(made, making.plan(workloads=workloads, blocks=4))
+    assert [one.low is None for one in found.verdicts] == [False, False]
+    (summary,) = found.summaries
+    assert [one and one.cell.workload for one in (summary.best, summary.worst)] == [
+        "oltp_read_only"
+    ] * 2
+    _, left = decision(found.verdicts)
+    assert left == "Open: 1 of 2 cells."
 
 
 def test_a_decided_standstill_passes_its_share_on_and_an_open_one_keeps_it():

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.interval import FIXED, end_of, interval
 from dbdyno.measurement.measurement import RATES, Cell, kinds_of, value_of
-from dbdyno.measurement.metric import NOPM, TABLE, Metric, metrics_of_kinds
+from dbdyno.measurement.metric import NOPM, PRIMARY, TABLE, Metric, metrics_of_kinds
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
@@ -211,6 +211,14 @@ class Pairs:
         """ln of the metric in every block that showed it, in the order of blocks."""
         found = {block: _log_value(one, metric) for block, one in self.arm(cell, system).items()}
         return {block: log for block, log in sorted(found.items()) if log is not None}
+
+    def stood_still(self, system: str, *cells: Cell) -> bool:
+        """Whether it completed nothing in some block of these cells, which then has no ratio.
+
+        The other blocks would be chosen by their result.
+        """
+        trials = (one for cell in cells for one in self.arm(cell, system).values())
+        return any(one.value(PRIMARY) == 0 for one in trials)
 
     def again(self, cell: Cell, baseline: str, block: int) -> Sequence[Sound]:
         """The control trials of that block and cell, if they ran on that baseline."""

@@ -48,6 +48,13 @@ def test_a_cell_says_what_its_whole_interval_says(
     assert cell.ratio == pytest.approx(1 / ratio, rel=0.02)
 
 
+def test_blocks_that_are_left_when_a_system_stood_still_support_nothing() -> None:
+    made = making.pairs(tuple(0.75 * one for one in EVEN))
+    made[1] = making.stood_still(B, 0)
+    (cell,) = judged(made, plan(THIRD))
+    assert (cell.word, cell.ratio, cell.blocks) == (ClaimWord.OPEN, None, 0)
+
+
 def test_each_cell_speaks_for_itself_and_they_hold_together() -> None:
     made = [
         trial

@@ -77,6 +77,18 @@ def test_a_fall_from_the_middle_to_the_highest_level_is_found_for_each_system():
     assert (rises.system, rises.word) == (B, Word.BETTER)
 
 
+def test_blocks_in_which_a_system_stood_still_are_not_left_out_of_its_course():
+    made = [
+        making.stood_still(A, one.trial.block, threads=64)
+        if (one.trial.system, one.trial.cell.threads) == (A, 64) and one.trial.block < 2
+        else one
+        for one in ladder({1: 1.0, 8: 1.0, 64: 0.8}, {1: 300.0, 8: 2000.0, 64: 2000.0})
+    ]
+    still, falls = judge(made, plan()).regressions
+    assert (still.system, still.word, still.ratio, still.low) == (A, Word.UNDECIDED, None, None)
+    assert (falls.system, falls.word) == (B, Word.WORSE)
+
+
 def test_the_ladders_of_a_system_hold_together():
     both = ("oltp_read_write", "oltp_read_only")
     trials = [

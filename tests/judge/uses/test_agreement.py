@@ -10,6 +10,7 @@ from scipy import stats
 
 from dbdyno.judge.estimate import estimate_of
 from dbdyno.judge.interval import FIXED, quantile
+from dbdyno.judge.standstill import Standstill
 from dbdyno.judge.uses.agreement import Agreeing, agreements
 from dbdyno.judge.verdict import Verdict, verdict_of
 from dbdyno.measurement.metric import PRIMARY
@@ -96,6 +97,15 @@ def test_too_few_blocks_show_no_difference_and_missing_ones_are_named():
     assert (none.word, none.ratio) == (Agreeing.MISSING, None)
     (alone,) = agreements([verdict([0.0, 0.1])], [], DESIGNS)
     assert (alone.word, alone.second, alone.same_word) == (Agreeing.MISSING, None, False)
+
+
+def test_blocks_that_are_left_when_a_system_stood_still_are_not_compared():
+    of_others = estimate_of([-0.2, -0.21, -0.19], CELL, PRIMARY, A, B)
+    still = verdict_of(
+        of_others, 0.02, standstill=Standstill(system=2, baseline=0, both=0, pairs=5)
+    )
+    (found,) = agreements([verdict([0.0, 0.01, -0.01])], [still], DESIGNS)
+    assert (found.word, found.ratio, found.low) == (Agreeing.NOT_SHOWN, None, None)
 
 
 def test_better_and_worse_contradict():

@@ -20,7 +20,7 @@ from dbdyno.judge.finding import Finding, Level, Spoken
 from dbdyno.judge.verdict import Adjusted, adjusted, settled
 from dbdyno.language.words import say
 from dbdyno.measurement.measurement import RATES, Cell
-from dbdyno.measurement.metric import BY_NAME, Better, Merge, Metric
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Better, Merge, Metric
 from dbdyno.measurement.parts import IF_KNOWN, Noun
 from dbdyno.plan.plan import RATE_VARIATION, Plan, PublishedClaim
 from dbdyno.plan.systems import MeasuredArm
@@ -43,7 +43,8 @@ class ClaimedCell(Noun):
     """A claim in one cell.
 
     Attributes:
-        ratio: `of` / `than`, geometric mean over blocks; None without a block that has both.
+        ratio: `of` / `than`, geometric mean over blocks; None without a block that has both, and
+            where one of them stood still in some block.
         low, high: interval that holds together with those of the claim's other cells; None below 3
             such blocks.
         doubts: checks with doubtful findings on one of the two.
@@ -120,6 +121,8 @@ def _compared(
     """The ratio within blocks, and what warm-ups may have left in it."""
     cell, above, below = of.cell, of.system, f"{than.system} at {than.cell.threads}"
     both = pairs.filed([(cell, above, of), (cell, below, than)])
+    if both.stood_still(above, cell) or both.stood_still(below, cell):
+        return estimate_of([], cell, PRIMARY, below, above, plan.design), None
     if claim.metric == RATE_VARIATION:
         over, under = (_variations(both, cell, label) for label in (above, below))
         logs = {block: over[block] - under[block] for block in under if block in over}

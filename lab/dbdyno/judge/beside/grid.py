@@ -170,8 +170,12 @@ def _word(
 
 
 def _selected(verdicts: Sequence[Verdict]) -> list[SelectedCell]:
+    """Those to choose from: without cells in which a system stood still in some blocks."""
     return [
         SelectedCell(cell=v.cell, ratio=v.estimate.ratio, low=v.low, high=v.high, level=v.level)
         for v in verdicts
-        if v.estimate.ratio is not None and v.low is not None and v.high is not None
+        if v.estimate.ratio is not None
+        and v.low is not None
+        and v.high is not None
+        and not v.standstill
     ]

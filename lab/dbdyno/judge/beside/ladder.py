@@ -52,11 +52,13 @@ class Regression(Noun):
 
     Attributes:
         threads_reference, threads_most: the two levels.
-        ratio: throughput at the highest over that at the middle level, geometric mean over blocks.
+        ratio: throughput at the highest over that at the middle level, geometric mean over blocks;
+            None where it stood still at one of them in some block.
         low, high: interval that holds together with those of the system's other ladders; None
             below 3 blocks in which both levels are sound.
         level: how often that interval alone would miss.
-        word: worse where throughput falls; equivalent where it stays within the margin.
+        word: worse where throughput falls; equivalent where it stays within the margin; undecided
+            where it stood still in some block, as in verdicts.
     """
 
     system: str
@@ -124,7 +126,8 @@ def _regressions(
     contrasts = [_contrast(pairs, ladder, system, design) for ladder in long]
     together = adjusted(contrasts, design)
     for ladder, contrast, held in zip(long, contrasts, together, strict=True):
-        word, material = word_of(held.low, held.high, design.margin) if held else (None, False)
+        without = Word.UNDECIDED if pairs.stood_still(system, *_ends(ladder)) else Word.NO_VERDICT
+        word, material = word_of(held.low, held.high, design.margin) if held else (without, False)
         yield Regression(
             system=system,
             workload=contrast.cell.workload,
@@ -136,14 +139,21 @@ def _regressions(
             high=held.high if held else None,
             blocks=contrast.blocks,
             level=held.level if held else None,
-            word=word or Word.NO_VERDICT,
+            word=word,
             material=material,
         )
 
 
+def _ends(ladder: dict[int, Cell]) -> tuple[Cell, Cell]:
+    """The cells at the reference level and at the highest one."""
+    return ladder[reference_level(list(ladder))], ladder[max(ladder)]
+
+
 def _contrast(pairs: Pairs, ladder: dict[int, Cell], system: str, design: DesignPlan) -> Estimate:
     """ln X(most) − ln X(reference) of one system, block by block, as an estimate."""
-    middle, most = ladder[reference_level(list(ladder))], ladder[max(ladder)]
+    middle, most = _ends(ladder)
     below, above = (pairs.logs(cell, system, PRIMARY) for cell in (middle, most))
     contrasts = [above[block] - below[block] for block in below if block in above]
+    if pairs.stood_still(system, middle, most):
+        contrasts = []
     return estimate_of(contrasts, most, PRIMARY, system, system, design)

@@ -14,6 +14,7 @@ The cells of a system share the 5 % equally.
 The same table as for verdicts says what that means. All of it within the margin: the runs agree.
 All on one side of zero: they differ. Anything else is not shown to differ, which is less than to
 agree. Two experiments of five blocks rarely prove agreement within 2 %; that is no fault of either.
+Where a system stood still in some blocks of a run, the others' ratio is not compared.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dbdyno.judge.verdict import Verdict, Word, word_of
 from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
+from dbdyno.plan.plan import DesignPlan
 from dbdyno.stats.distributions import student_quantile
 
 
@@ -46,7 +47,8 @@ class Agreement(Noun):
 
     Attributes:
         first, second: the runs' verdicts; None where a run has none.
-        ratio: second ratio / first ratio; None where one of them is missing.
+        ratio: second ratio / first ratio; None where one of them is missing, or where a system
+            stood still in some block.
         low, high: its interval, which holds together with those of the system's other cells at
             95 %; None below three blocks in either run.
         cells: how many cells that are.
@@ -97,6 +99,8 @@ def _agreements(
         bare = Agreement(cell=cell, baseline=baseline, system=system, first=pair[0], second=pair[1])
         if pair[0] is None or pair[1] is None:
             yield bare
+        elif pair[0].standstill or pair[1].standstill:
+            yield bare.model_copy(update={"word": Agreeing.NOT_SHOWN})
         else:
             cells = max(1, sum(one[-1] == system for one in shared))
             of_pair = _difference(pair[0].estimate, pair[1].estimate, designs, cells)
@@ -104,7 +108,7 @@ def _agreements(
 
 
 def _has_interval(verdict: Verdict | None) -> bool:
-    return verdict is not None and verdict.estimate.low is not None
+    return verdict is not None and verdict.estimate.low is not None and not verdict.standstill
 
 
 def _place(verdict: Verdict) -> tuple[Cell, str, str, str]:
@@ -132,7 +136,7 @@ def _half_width(
     parts = []
     for estimate, design in zip(runs, designs, strict=True):
         n = estimate.blocks
-        if estimate.log_sd is None or n < BLOCKS_MIN:
+        if estimate.log_sd is None or estimate.low is None:
             return None
         wider = quantile(n, design, level) / quantile(n, FIXED, level)
         parts.append(((wider * estimate.log_sd) ** 2 / n, n))

@@ -285,7 +285,7 @@ def _rest(verdicts: Sequence[Verdict], left: Sequence[Verdict]) -> list[Text]:
     if not left or len(left) == len(verdicts):
         return []
     counts = {"left": len(left), "all": len(verdicts)}
-    known = [verdict for verdict in left if verdict.low is not None]
+    known = [verdict for verdict in left if verdict.low is not None and not verdict.standstill]
     if not known:
         return [say("Open: {left} of {all} cells.", **counts)]
     return [

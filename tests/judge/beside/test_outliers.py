@@ -118,6 +118,30 @@ def test_restarts_of_single_cells_are_counted_each():
     assert (found.restarts, found.bad) == (16, 1)
 
 
+def test_a_restart_that_stood_still_in_one_of_its_cells_is_a_bad_one():
+    made = runs(EVEN, threads=8) + runs([rate / 2 for rate in EVEN], threads=4)
+    made[3] = making.stood_still(A, 3, threads=8, window_s=2)
+    usable = sound(made, threads=(4, 8))
+    (found,) = bad_restarts(usable, 0.02, METRIC, per_cell=False)
+    assert (found.restarts, found.bad) == (8, 1)
+    assert found.share_max == pytest.approx(share_max(1, 8))
+    (of_cells,) = bad_restarts(usable, 0.02, METRIC, per_cell=True)
+    assert (of_cells.restarts, of_cells.bad) == (16, 1)
+    never = [making.stood_still(A, block, window_s=2) for block in range(5)]
+    (worst,) = bad_restarts(sound(never, blocks=5), 0.02, METRIC, per_cell=False)
+    assert (worst.restarts, worst.bad, worst.share_max) == (5, 5, 1.0)
+
+
+def test_restarts_of_a_machine_that_ran_too_few_are_not_counted_as_good():
+    made = [
+        making.changed(one, machine="ab"[block >= 8])
+        for block, one in enumerate(runs((*EVEN, 800.0, 500.0, 810.0)))
+    ]
+    (found,) = bad_restarts(sound(made, blocks=11), 0.02, METRIC, per_cell=False)
+    assert (found.restarts, found.bad) == (8, 0)
+    assert found.share_max == pytest.approx(share_max(0, 8))
+
+
 def test_a_fast_run_is_outlying_and_no_bad_restart():
     made = sound(runs((*EVEN[:7], 1400.0)))
     assert [one.block for one in outliers(made, 0.02, METRIC)] == [7]

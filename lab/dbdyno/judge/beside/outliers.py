@@ -15,14 +15,14 @@ machines, runs are held against those of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from dbdyno.judge.audit import Sound
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.measurement.metric import Better, Metric
+from dbdyno.measurement.metric import PRIMARY, Better, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_FEW
 from dbdyno.stats.distributions import beta_quantile, student_quantile
@@ -57,9 +57,9 @@ class BadRestarts(Noun):
 
     Attributes:
         setting: the restarts' combination of settings.
-        restarts: that have a sound trial.
+        restarts: that have a sound trial, and are five or more on their machine.
         bad: those that lie apart on the bad side by more than the margin, over all cells which
-            they served.
+            they served, and those that completed nothing in one of them.
         share_max: more bad restarts than that share are excluded with 95 % confidence
             (Clopper and Pearson; with none bad it is about 3 / restarts).
     """
@@ -106,20 +106,30 @@ def bad_restarts(
         per_cell: every cell had a restart of its own; else one served all cells of a setting.
     """
     groups: dict[tuple[str, str], dict[str, dict[tuple[Cell, int], float]]] = {}
+    stopped: dict[tuple[str, str], set[tuple[Cell | None, int]]] = {}
     for one in sound:
         trial, metric = one.trial, metric_of(one.trial.cell)
-        value = one.value(metric)
-        if value:
+        whose, value = (trial.cell.setting, trial.system), one.value(metric)
+        machines = groups.setdefault(whose, {})
+        if one.value(PRIMARY) == 0:
+            stopped.setdefault(whose, set()).add((trial.cell if per_cell else None, trial.block))
+        elif value:
             good = math.log(value) if metric.better is Better.HIGHER else -math.log(value)
-            machines = groups.setdefault((trial.cell.setting, trial.system), {})
             machines.setdefault(one.measurement.machine, {})[trial.cell, trial.block] = good
     made = []
     for (setting, system), machines in groups.items():
-        samples = [one for logs in machines.values() for one in _restarts(logs, per_cell=per_cell)]
-        restarts = sum(map(len, samples))
-        if all(len(sample) < BLOCKS_FEW for sample in samples):
+        still = stopped.get((setting, system), set())
+        samples = [
+            sample
+            for logs in machines.values()
+            for sample in _restarts(logs, still, per_cell=per_cell)
+            if len(sample) >= BLOCKS_FEW
+        ]
+        restarts = len(still) + sum(map(len, samples))
+        if restarts < BLOCKS_FEW:
             continue
-        bad = sum(off < 0 for sample in samples for off in outlying(sample, margin).values())
+        slow = sum(off < 0 for sample in samples for off in outlying(sample, margin).values())
+        bad = len(still) + slow
         made.append(
             BadRestarts(
                 setting=setting,
@@ -186,14 +196,23 @@ def _critical(count: int, step: int, chance: float) -> float:
     return (left - 1) * t / math.sqrt((left - 2 + t * t) * left)
 
 
-def _restarts(logs: Mapping[tuple[Cell, int], float], *, per_cell: bool) -> list[list[float]]:
+def _restarts(
+    logs: Mapping[tuple[Cell, int], float],
+    still: Container[tuple[Cell | None, int]],
+    *,
+    per_cell: bool,
+) -> list[list[float]]:
     """One number a restart: how far its trials are from their cells' typical ones, on average.
 
     One sample where restarts serve whole ladders; one for each cell where each has its own.
+
+    Args:
+        still: the blocks of restarts that are left out.
     """
     by_cell: dict[Cell, dict[int, float]] = {}
     for (cell, block), log in logs.items():
-        by_cell.setdefault(cell, {})[block] = log
+        if (None, block) not in still:
+            by_cell.setdefault(cell, {})[block] = log
     if per_cell:
         return [list(of_cell.values()) for of_cell in by_cell.values()]
     by_block: dict[int, list[float]] = {}

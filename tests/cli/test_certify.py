@@ -15,7 +15,7 @@ from support.made_certificate import certificate
 def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """What the generator sees of 10 ms."""
     seen = {"seen_ms": 10.2}
-    monkeypatch.setattr(certify, "certify", lambda tell: certificate(seen["seen_ms"]))
+    monkeypatch.setattr(certify, "certify", lambda tell, sees: certificate(seen["seen_ms"]))
     return seen
 
 

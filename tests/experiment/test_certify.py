@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.experiment import certify
+from dbdyno.judge.uses.power import difference_seen_in_time
 from dbdyno.measurement.certificate import QUESTIONS, CertificateFacts, KnownAnswer
 
 
@@ -23,7 +24,7 @@ def test_a_certificate_is_made_stored_and_found_again(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[str] = []
-    made = certify.certify(heard.append, window_s=0.3, probes=2)
+    made = certify.certify(heard.append, difference_seen_in_time, window_s=0.3, probes=2)
     assert [text[:3] for text in heard] == ["1/4", "2/4", "3/4", "4/4"]
     asked = [(driver, count) for driver in ("mysql", "pgsql") for count in certify.CONNECTIONS]
     assert [(one.driver, one.connections) for one in made.reached] == asked
@@ -56,6 +57,6 @@ def test_what_misses_a_limit_is_measured_again_and_counted(
     for name in ("RATES_PER_S", "CONNECTIONS"):
         monkeypatch.setattr(certify, name, ())
     monkeypatch.setattr(certify, "STARTS", 1)
-    made = certify.certify(lambda text: None, window_s=0.3, probes=2)
+    made = certify.certify(lambda text: None, difference_seen_in_time, window_s=0.3, probes=2)
     assert [one.seen for one in made.answers] == [10.1, 20.0]
     assert (made.repeated, made.passed) == (3, False)

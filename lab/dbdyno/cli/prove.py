@@ -18,6 +18,7 @@ from dbdyno.errors import GateError
 from dbdyno.experiment import certify, durability
 from dbdyno.files import locked
 from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
+from dbdyno.judge.uses import power
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, listed, name, say
 from dbdyno.measurement.certificate import LAG_MS_MAX, PRODUCTS, QUESTIONS, Certificate
@@ -125,7 +126,7 @@ def prove_generator(
 ) -> None:
     """Try the load generator and this machine. The truth of the servers is known."""
     with noted() as lines:
-        made = certify.certify(lines.stage)
+        made = certify.certify(lines.stage, power.difference_seen_in_time)
     sys.stdout.write(render(CertificateResult(made), output, lang))
     if not made.passed:
         faults = made.facts(made.machine).faults()

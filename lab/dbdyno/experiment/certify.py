@@ -45,7 +45,7 @@ from dbdyno.measurement.measurement import EVENT, merge_histograms
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.timed import Costs, Rates, begun, scatter_of, smallest_difference
+from dbdyno.plan.timed import Costs, Rates, Scatter, begun, scatter_of
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import MYSQL, PGSQL
 from dbdyno.servers.process import LOOPBACK
@@ -69,14 +69,19 @@ ATTEMPTS: Final = 3
 """At most, for each rate and each question."""
 
 Tell = Callable[[str], None]
+Sees = Callable[[Plan, Scatter, Costs], float]
+"""By which two systems must differ to be told apart in the time of a plan that is begun."""
 Found = TypeVar("Found", Punctuality, KnownAnswer)
 
 
-def certify(tell: Tell, window_s: float = WINDOW_S, probes: int = PROBES) -> Certificate:
+def certify(
+    tell: Tell, sees: Sees, window_s: float = WINDOW_S, probes: int = PROBES
+) -> Certificate:
     """Makes the certificate of this machine and stores it.
 
     Args:
         tell: hears what is done.
+        sees: what the judge says of a comparison before it is made.
         window_s: of each load.
 
     Raises:
@@ -116,7 +121,10 @@ def certify(tell: Tell, window_s: float = WINDOW_S, probes: int = PROBES) -> Cer
             steal=max(0.0, (_stolen_s() - stolen) / spent),
         ),
         differences=tuple(
-            Difference(minutes=minutes, ratio=_difference(minutes, starts)) for minutes in MINUTES
+            Difference(
+                minutes=minutes, ratio=sees(_comparison(minutes), scatter_of([starts]), START)
+            )
+            for minutes in MINUTES
         ),
         repeated=sum(again for _, again in [*at_rates, *answered]),
     )
@@ -295,8 +303,8 @@ def _merged(record: Mapping[str, Any], name: str) -> _engine.Histogram:
     return merge_histograms(blobs[name] for blobs in found if name in blobs)
 
 
-def _difference(minutes: int, starts: Sequence[Rates]) -> float:
-    """What two equal systems under one load would have to differ by."""
+def _comparison(minutes: int) -> Plan:
+    """Of two systems under one load, as it begins."""
     labels = ("first", "second")
     plan = Plan(
         systems=tuple(SystemPlan(label=label, reference="mysql:8.0.15") for label in labels),
@@ -304,7 +312,7 @@ def _difference(minutes: int, starts: Sequence[Rates]) -> float:
         load=LoadPlan(threads=(8,)),
         design=DesignPlan(time_s=60.0 * minutes),
     )
-    return smallest_difference(begun(plan), scatter_of([starts]), START)
+    return begun(plan)
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -182,19 +182,6 @@ def narrowest(
     )
 
 
-def smallest_difference(plan: Plan, scatter: Scatter, costs: Costs) -> float:
-    """By which two systems must differ for four of five runs of the plan's time to find it.
-
-    Args:
-        plan: as `begun` gives it.
-    """
-    design = narrowest(plan, scatter, costs)
-    deviation = math.sqrt(2 * scatter.variance(design.window_s) / design.blocks)
-    freedom = design.blocks - 1
-    errors = student_quantile(0.975, freedom) + student_quantile(0.8, freedom)
-    return math.expm1(errors * deviation)
-
-
 def scatter_of(arms: Sequence[Sequence[Rates]]) -> Scatter:
     """The scatter that trials show.
 

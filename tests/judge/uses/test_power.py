@@ -8,11 +8,14 @@ from dbdyno.judge.uses.power import (
     NOISES,
     blocks_to_see,
     difference_seen,
+    difference_seen_in_time,
     log_sd,
     power_of,
     tie_power,
 )
-from dbdyno.plan.plan import DesignPlan
+from dbdyno.plan.plan import DesignPlan, TrialPlan
+from dbdyno.plan.timed import Costs, Scatter, begun, narrowest, with_chosen
+from support import making
 
 BLOCKS_BY_NOISE = {
     0.005: (16, 6, 3),
@@ -57,6 +60,24 @@ def test_simulated_comparisons_see_it_four_times_in_five():
     found = interval(logs, FIXED)
     share = float(np.mean(found.mean - found.half > 0))
     assert share == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "scatter", "known"),
+    [(5, Scatter(0.015, 0.06), 0.05), (20, Scatter(0.044, 0.13), 0.05)],
+)
+def test_what_a_time_sees_is_what_runs_of_that_time_find(minutes, scatter, known):
+    # docs/how-it-works/time.md: so many minutes find -5 % in 85 and 80 of 100 whole runs
+    design = DesignPlan.model_validate({"time_s": 60 * minutes})
+    plan = begun(making.plan().model_copy(update={"design": design, "trial": TrialPlan()}))
+    costs = Costs(4.0, 1.5)
+    seen = difference_seen_in_time(plan, scatter, costs)
+    assert seen == pytest.approx(known, rel=0.1)
+    chosen = narrowest(plan, scatter, costs)
+    sd = np.sqrt(2 * scatter.variance(chosen.window_s))
+    logs = np.random.default_rng(5).normal(np.log1p(seen), sd, size=(20_000, chosen.blocks))
+    found = interval(logs, with_chosen(plan, chosen).design)
+    assert float(np.mean(found.mean - found.half > 0)) == pytest.approx(0.8, abs=0.01)
 
 
 def test_an_early_end_and_more_cells_cost_what_is_seen():

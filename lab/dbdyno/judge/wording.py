@@ -31,7 +31,7 @@ def sentence(verdict: Verdict) -> Said:
         baseline=verdict.baseline,
         margin=verdict.margin * 100,
         numbers=clauses(_numbers(verdict)),
-        needed=_needed(verdict),
+        needed=needed(verdict),
     )
 
 
@@ -107,26 +107,26 @@ def _numbers(verdict: Verdict) -> Iterator[Said]:
         yield count(verdict.blocks, "block")
 
 
-def _needed(verdict: Verdict) -> Said:
+def needed(verdict: Verdict) -> Said:
     """How many blocks would decide and how long the missing ones take, or what else would."""
-    needed = verdict.blocks_needed
-    if needed is None and verdict.standstill is not None:
+    blocks = verdict.blocks_needed
+    if blocks is None and verdict.standstill is not None:
         return say("blocks without a ratio are not decided by more of them")
     if verdict.steady_after_s is not None:
         return say(
             "the rates had not settled: warm up for about {time}",
             time=duration(verdict.steady_after_s),
         )
-    if needed is None:
+    if blocks is None:
         return say(
             "to decide would take more than {most} blocks", most=_parted(BLOCKS_LOOKED_AHEAD)
         )
     if verdict.seconds_needed is None:
-        return say("to decide would take about {blocks} blocks", blocks=_parted(needed))
+        return say("to decide would take about {blocks} blocks", blocks=_parted(blocks))
     return say(
         "to decide would take about {blocks} blocks, {more} more in about {time}",
-        blocks=_parted(needed),
-        more=_parted(needed - verdict.blocks),
+        blocks=_parted(blocks),
+        more=_parted(blocks - verdict.blocks),
         time=duration(verdict.seconds_needed),
     )
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.judge.estimate import Unsettled
+from dbdyno.judge.standstill import Standstill
 from dbdyno.judge.uses.gate import Gate, GateOutcome, gate
 from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
 from support.made_estimates import estimate
@@ -85,6 +87,20 @@ def test_the_interval_is_the_one_that_holds_for_all_cells_together():
     among = verdict_of(estimate(0.985, 0.98, 0.99), 0.02, adjusted=wide)
     outcomes = [passage.outcome for passage in gate((alone, among), 0.03).passages]
     assert outcomes == [GateOutcome.HELD, GateOutcome.UNDECIDED]
+
+
+def test_more_blocks_are_advised_only_where_they_help():
+    undecided = estimate(1.0, 0.95, 1.05)
+    warming = verdict_of(undecided, 0.02, unsettled=Unsettled(-0.01, 0.0, 0.03, until_s=45.0))
+    of_some = Standstill(system=1, baseline=0, both=0, pairs=8)
+    stood_still = verdict_of(undecided, 0.02, standstill=of_some)
+    passages = gate((verdict(0.95, 1.05), warming, stood_still), 0.03).passages
+    assert {passage.outcome for passage in passages} == {GateOutcome.UNDECIDED}
+    assert [str(passage.text).rpartition("; ")[2] for passage in passages] == [
+        "more blocks narrow the interval",
+        "the rates had not settled: warm up for about 45 s",
+        "blocks without a ratio are not decided by more of them",
+    ]
 
 
 @given(st.floats(0.3, 3), st.floats(1, 2), st.floats(0, 0.9), st.floats(0, 0.9))

@@ -19,7 +19,7 @@ from typing import Final
 
 from dbdyno.judge.finding import Spoken
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.judge.wording import change_decided
+from dbdyno.judge.wording import change_decided, needed
 from dbdyno.language.words import Said, Text, count, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME, Better
 from dbdyno.measurement.parts import Noun
@@ -147,7 +147,7 @@ TEXTS: Final = {
     ),
     GateOutcome.UNDECIDED: phrase(
         "whether {system} is slower than {baseline} by more than {allowed} is undecided: "
-        "{numbers}; more blocks narrow the interval"
+        "{numbers}; {needed}"
     ),
     GateOutcome.VOID: phrase("nothing can be said about {system} and {baseline}: {numbers}"),
 }
@@ -160,7 +160,15 @@ def _text(verdict: Verdict, outcome: GateOutcome, slower_max: float) -> Said:
         baseline=verdict.baseline,
         allowed=_percent(slower_max),
         numbers=_numbers(verdict),
+        needed=_needed(verdict),
     )
+
+
+def _needed(verdict: Verdict) -> Said:
+    """What would decide: more blocks, unless what is in the way stays in them too."""
+    if verdict.standstill is None and verdict.steady_after_s is None:
+        return say("more blocks narrow the interval")
+    return needed(verdict)
 
 
 def _numbers(verdict: Verdict) -> Said:

@@ -95,7 +95,7 @@ def story_of(
             version=run.dbdyno_version,
             plan=run.plan_hash[:12],
         ),
-        conclusion=conclusion(plan, judgement, run, made),
+        conclusion=conclusion(plan, judgement, run, made, every),
         sections=tuple(section for section in sections if section.parts),
     )
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from dbdyno.judge.controls import split_controls
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Said
 from dbdyno.plan.systems import Arm, Comparison
-from dbdyno.report.rows import attempts
+from dbdyno.report.rows import all_attempts, attempts
 from dbdyno.report.sections.conclusion import conclusion, decision, meaning, tally
 from support import making
 from support.made_run import Run, run
@@ -61,6 +62,19 @@ def test_one_cell_is_told_by_its_sentence_and_meaning() -> None:
     assert "doubtful finding" in text
 
 
+def test_control_trials_count_among_those_that_are_done_and_pilots_do_not() -> None:
+    compared = making.pairs((0.77, 0.76, 0.78))
+    pilot = making.measurement(block=-1)
+    searched = pilot.trial.model_copy(update={"control": "pilot"})
+    others = [
+        *(making.measurement(block=block, control="same") for block in range(3)),
+        *(making.measurement(block=block, control="planted", failure="gone") for block in range(3)),
+        making.changed(pilot, trial=searched),
+    ]
+    made = run(making.plan(controls=True), [*compared, *others], complete=False)
+    assert "The run is not complete: 9 of 20 trials are done." in _concluded(made)
+
+
 def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
     assert _concluded(empty).startswith("Nothing has been measured yet")
     alone = run(making.plan(systems=(making.A,)), [making.measurement()])
@@ -69,8 +83,10 @@ def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
 
 
 def _concluded(made: Run) -> str:
-    listed = attempts(made.measurements, made.judgement)
-    return " ".join(conclusion(made.plan, made.judgement, made.facts, listed))
+    compared, _ = split_controls(made.measurements)
+    listed = attempts(compared, made.judgement)
+    every = all_attempts(made.measurements, made.judgement)
+    return " ".join(conclusion(made.plan, made.judgement, made.facts, listed, every))
 
 
 WORSE = (0.77, 0.76, 0.78)

@@ -21,6 +21,7 @@ from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.pilot import is_pilot
 from dbdyno.plan.plan import BLOCKS_MIN, Plan, comparisons
 from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
@@ -49,9 +50,17 @@ NAMED: Final[Mapping[Word, str]] = {
 
 
 def conclusion(
-    plan: Plan, judgement: Judgement, run: RunFacts, attempts: Sequence[Attempt]
+    plan: Plan,
+    judgement: Judgement,
+    run: RunFacts,
+    attempts: Sequence[Attempt],
+    every: Sequence[Attempt],
 ) -> tuple[Text, ...]:
-    """Verdicts, then what is missing, then what throws doubt on it; the first line says it all."""
+    """Verdicts, then what is missing, then what throws doubt on it; the first line says it all.
+
+    Args:
+        every: the attempts, and those at the control trials that the plan has as well.
+    """
     if plan.is_imported:
         return (
             say(
@@ -59,7 +68,7 @@ def conclusion(
                 " no verdict, as nobody saw in which order and on what they were measured."
             ),
         )
-    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
+    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts, every)]
     doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
     if doubts and attempts:
         parts.append(
@@ -202,13 +211,13 @@ def _material(verdicts: Sequence[Verdict]) -> Text:
     )
 
 
-def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
+def _gaps(run: RunFacts, attempts: Sequence[Attempt], every: Sequence[Attempt]) -> Iterator[Text]:
     if not run.complete:
         gone = (State.FAILED, State.REPEATED)
-        done = len({a.measurement.trial.key for a in attempts if a.state not in gone})
+        ended = (one.measurement for one in every if one.state not in gone)
         yield say(
             "The run is not complete: {done} of {planned} trials are done.",
-            done=done,
+            done=len({one.trial.key for one in ended if not is_pilot(one)}),
             planned=run.trials_planned,
         )
     states = [attempt.state for attempt in attempts]

@@ -73,12 +73,7 @@ def _of_record(
 ) -> Iterator[Text]:
     made = attempts(measurements, judgement)
     if not run.complete:
-        yield say(
-            "The run is incomplete ({attempts}, {planned} planned).{further}",
-            attempts=count(len(made), "attempt"),
-            planned=count(run.trials_planned, "trial"),
-            further=_cost_of_stopping(plan),
-        )
+        yield say("The run is incomplete.{further}", further=_cost_of_stopping(plan))
     tried = {a.measurement.trial.key for a in made if a.state is not State.REPEATED}
     sound = {a.measurement.trial.key for a in made if a.state is State.SOUND}
     if tried - sound:

@@ -9,8 +9,10 @@ import pytest
 
 from dbdyno import __main__, api
 from dbdyno._engine import Histogram, IntervalLog
+from dbdyno.errors import StoreError
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.store.store import Store
 from support.published_logs import HAMMERDB, OWN_CSV, PGBENCH, V04, V1
 from support.source import ROOT
 
@@ -131,6 +133,33 @@ def test_a_folder_of_logs_is_a_run(
     page = (run.evidence.folder / "report.html").read_text()
     assert "Measured by sysbench 1.0.20, and imported" in page
     assert "restart" not in page.lower().split("<main", 1)[1].split("<script", 1)[0]
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt(), StoreError("the disk is full")])
+def test_an_import_that_does_not_come_to_its_end_leaves_no_run(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ended: BaseException,
+) -> None:
+    workspace = tmp_path / "runs"
+    append, taken = Store.append, []
+
+    def until_third(store: Store, measurement: Measurement) -> None:
+        if len(taken) == 2:
+            raise ended
+        taken.append(measurement)
+        append(store, measurement)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "append", until_third)
+        assert imported(folder, workspace) == 1
+    assert len(taken) == 2
+    with Store.open(workspace) as store:
+        assert store.run_ids() == []
+    assert imported(folder, workspace) == 0
+    assert len(trials(workspace)) == 4
 
 
 def test_all_commands_take_it(

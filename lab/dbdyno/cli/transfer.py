@@ -18,7 +18,7 @@ from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import described
 from dbdyno.cli.progress import note
-from dbdyno.errors import DbdynoError, UsageError
+from dbdyno.errors import DbdynoError, StoreError, UsageError
 from dbdyno.intake.columns import Mapping
 from dbdyno.intake.imported import imported
 from dbdyno.intake.read import mapping_of
@@ -183,10 +183,15 @@ def import_command(
     command_line = shlex.join(["dbdyno", *sys.argv[1:]])
     with Store.open(workspace) as store:
         run = store.create_run(plan, command_line, {"files": _named(paths)}, len(measurements))
-        for one in measurements:
-            trial = one.trial.model_copy(update={"run_id": run.run_id})
-            store.append(one.model_copy(update={"trial": trial}))
-        store.finish(run.run_id)
+        try:
+            for one in measurements:
+                trial = one.trial.model_copy(update={"run_id": run.run_id})
+                store.append(one.model_copy(update={"trial": trial}))
+            store.finish(run.run_id)
+        except BaseException:  # a part of the files would be taken for the whole
+            with contextlib.suppress(StoreError):  # a full disk may refuse this, too
+                store.remove(run.run_id)
+            raise
     flow.report(run.run_id, workspace, ReportOptions(output, lang))
 
 

@@ -69,11 +69,22 @@ def test_json_is_all_of_stdout(workspace: Path, capsys: pytest.CaptureFixture[st
 def test_a_replay_that_ends_early_says_how_to_compare_later(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    with Store.open(workspace) as store:
+        (first,) = store.run_ids()
     monkeypatch.setattr(runner, "run", made_bench(2, KeyboardInterrupt()))
     assert dbdyno("replay", "latest", "--workspace", workspace) == 1
     said = capsys.readouterr()
-    assert "when the run is complete: dbdyno replay latest --with latest" in said.err
     assert said.out == ""
+    (told,) = [one for one in said.err.splitlines() if one.startswith("when the run is complete: ")]
+    command = f"dbdyno replay {first} --with latest --workspace {workspace}"
+    assert told.removeprefix("when the run is complete: ") == command
+    monkeypatch.setattr(runner, "run", made_bench())
+    assert dbdyno("compare", "--resume", "latest", "--workspace", workspace) == 0
+    capsys.readouterr()
+    assert dbdyno(*command.split()[1:]) == 0
+    out = capsys.readouterr().out
+    assert "the same verdict in 1 of 1 comparisons" in out
+    assert "nothing was repeated" not in out
 
 
 def test_a_run_of_a_fleet_is_run_again_on_another(

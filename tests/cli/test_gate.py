@@ -36,6 +36,8 @@ def test_a_slower_system_ends_with_status_3(
     said = capsys.readouterr()
     assert "✗ oltp_read_write, 8 threads: mysql:8.0.15 is slower" in said.out
     assert said.err.startswith("dbdyno: gate does not hold at 3 % slower: 1 slower")
+    command = f"dbdyno report latest --workspace {workspace}"
+    assert said.err.endswith(f"hint: the whole report: {command}\n")
 
 
 def test_a_system_within_the_limit_passes(

@@ -70,7 +70,9 @@ def test_start_names_the_server_by_its_reference_and_hands_over_settings(
         [(tmp_path, "mysql-8.0.15", "mysql:8.0.15", {"sync_binlog": "0"})],
     )
     assert out.startswith("mysql-8.0.15  mysql:8.0.15  running  pid 4711  127.0.0.1:3307")
-    assert "dbdyno servers stop mysql-8.0.15" in err
+    where = f"mysql-8.0.15 --workspace {tmp_path}"
+    last = f"to log in: dbdyno servers shell {where}; to end it: dbdyno servers stop {where}\n"
+    assert err.endswith(last)
 
 
 @pytest.mark.parametrize("typed", [["one", "-e", "SELECT 1"], ["-e", "SELECT 1"]])

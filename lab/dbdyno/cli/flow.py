@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 from rich.console import Console
 
 from dbdyno import api
+from dbdyno.cli.options import next_command
 from dbdyno.cli.plan import in_budget
 from dbdyno.cli.progress import note, noted, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
@@ -248,7 +249,8 @@ def _run(
         raise UsageError(
             f"run {run.run_id} was measured by another tool",
             wanted="a run of dbdyno's own, which can go on",
-            hint=f"its report: dbdyno report {run.run_id}; to measure: dbdyno compare --help",
+            hint=f"its report: {_command('report', run, workspace, '')};"
+            " to measure: dbdyno compare --help",
         )
     note(_announcement(run, machines.makers.machines))
     if (known := certify.known()).failed:
@@ -393,6 +395,5 @@ def _raise_if_incomplete(store: Store, run: StoredRun, resume: str) -> None:
 
 
 def _command(command: str, run: StoredRun, workspace: Path, fleet: str) -> str:
-    typed = [*command.split(), run.run_id, "--workspace", str(workspace)]
-    typed += ["--fleet", fleet] if fleet else []
-    return shlex.join(["dbdyno", *typed])
+    typed = next_command(*command.split(), run.run_id, workspace=workspace)
+    return f"{typed} --fleet {shlex.quote(fleet)}" if fleet else typed

@@ -59,7 +59,7 @@ def gate_command(
         raise GateError(
             str(held.text),
             found=slower[0] if slower else None,
-            hint=f"the whole report: dbdyno report {run}",
+            hint=f"the whole report: {options.next_command('report', run, workspace=workspace)}",
         )
 
 

@@ -6,6 +6,7 @@ line are reported at once, and the plan alone knows defaults.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -76,6 +77,12 @@ def time_of(option: str, text: str) -> float:
             found=repr(text),
         )
     return seconds
+
+
+def next_command(*words: str, workspace: Path) -> str:
+    """What may be typed next; it names the workspace unless that is the usual one."""
+    where = () if workspace == WORKSPACE else ("--workspace", str(workspace))
+    return shlex.join(["dbdyno", *words, *where])
 
 
 # `dbdyno compare`.

@@ -80,7 +80,7 @@ def remove(
                 f"no run {', '.join(unknown)} in this workspace",
                 wanted="ids of runs that are stored",
                 found=", ".join(store.run_ids()) or "an empty store",
-                hint="dbdyno runs list",
+                hint=options.next_command("runs", "list", workspace=workspace),
             )
         for run_id in chosen:
             held.enter_context(store.locked(run_id))

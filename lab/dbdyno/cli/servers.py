@@ -65,7 +65,10 @@ def start(
     with noted() as lines:
         server = kept.start(workspace, called, reference, asked, lines.stage)
     _print_columns([_row(server)])
-    note(f"to log in: dbdyno servers shell {called}; to end it: dbdyno servers stop {called}")
+    log_in, end = (
+        options.next_command("servers", do, called, workspace=workspace) for do in ("shell", "stop")
+    )
+    note(f"to log in: {log_in}; to end it: {end}")
 
 
 @app.command()

@@ -110,7 +110,9 @@ def _run_again(first: api.Run, name: str, workspace: Path, fleet: str) -> str:
     except UsageError:
         raise  # nothing was begun that could be completed
     except DbdynoError:
-        note(f"when the run is complete: {shlex.join(typed)} --with latest")
+        named = first.id if name == LATEST else name  # by then another run is the latest
+        later = options.next_command("replay", named, "--with", LATEST, workspace=workspace)
+        note(f"when the run is complete: {later}")
         raise
 
 
@@ -157,7 +159,7 @@ def export_command(
             "no folder to export to",
             wanted="--parquet DIR, --csv DIR or both",
             found="neither",
-            hint=f"dbdyno export {run_id} --parquet tables",
+            hint=options.next_command("export", run_id, "--parquet", "tables", workspace=workspace),
         )
     with opened(workspace) as store:
         run = find(store, run_id)

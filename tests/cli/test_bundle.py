@@ -66,6 +66,18 @@ def test_json_is_all_of_stdout(workspace: Path, capsys: pytest.CaptureFixture[st
     assert [len(read["agreements"]), read["agreements"][0]["same_word"]] == [1, True]
 
 
+def test_a_replay_speaks_the_language_that_was_asked_for(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dbdyno("replay", "latest", "--workspace", workspace, "--lang", "zh") == 0
+    said = capsys.readouterr()
+    assert "更差" in said.err
+    assert "is worse than" not in said.err
+    with Store.open(workspace) as store:
+        page = workspace / store.run_ids()[0] / "report.html"
+    assert '<html lang="zh-Hans">' in page.read_text()
+
+
 def test_a_replay_that_ends_early_says_how_to_compare_later(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.cli.test_app import run
 
 from dbdyno.experiment import certify
+from dbdyno.measurement.certificate import Certificate
 from support.made_certificate import certificate
 
 
@@ -48,6 +49,18 @@ def test_a_person_reads_the_answer_first(
         "Smallest difference that four of five comparisons find, where a load needs CPU only: "
         "4.2 % in 5 min, 1.1 % in 120 min.",
     ]
+
+
+def test_what_is_tried_is_told_in_the_language_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(tell: certify.Tell) -> Certificate:
+        tell("2/4 how late it sends at fixed rates")
+        return certificate(10.2)
+
+    monkeypatch.setattr(certify, "certify", told)
+    assert run("certify", "--lang", "zh", capsys=capsys)[2] == "2/4 固定速率下发送迟到多少\n"
+    assert run("certify", capsys=capsys)[2] == "2/4 how late it sends at fixed rates\n"
 
 
 def test_a_program_gets_every_number(

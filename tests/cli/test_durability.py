@@ -36,12 +36,12 @@ def made(kept: int = 1000) -> KilledServer:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
-    """What the command asks for; it gets what stands under `seen`."""
-    heard: dict[str, Any] = {"seen": made()}
+    """What the command asks for; it gets what stands under `seen`, and hears what under `told`."""
+    heard: dict[str, Any] = {"seen": made(), "told": "killing it"}
 
     def prove(spec: ServerSpec, folder: object, report: Any, **more: Any) -> KilledServer:
         heard.update(spec=spec, **more)
-        report("killing it")
+        report(heard["told"])
         seen = heard["seen"]
         assert isinstance(seen, KilledServer)
         return seen
@@ -49,6 +49,14 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     monkeypatch.setattr(durability, "prove", prove)
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
     return heard
+
+
+def test_what_is_done_is_told_in_the_language_that_was_asked_for(
+    asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked["told"] = "mysql:8.0.15: round 2 of 3: commits, then SIGKILL"
+    status, _, err = run(*ASKED, "--lang", "zh", capsys=capsys)
+    assert (status, err) == (0, "mysql:8.0.15：第 2/3 轮：提交，然后 SIGKILL\n")
 
 
 def test_a_durable_server_is_said_to_be_one(

@@ -100,5 +100,16 @@ def test_whatever_is_being_prepared_is_known() -> None:
     assert whole.values["share"] == "12.0%"
 
 
+@pytest.mark.parametrize(("module", "tells"), [("certify", "tell"), ("durability", "report")])
+def test_what_a_proof_tells_is_known(module: str, tells: str) -> None:
+    told = [
+        "".join(map(_literal, getattr(node.args[0], "values", node.args)))
+        for node in ast.walk(ast.parse((LAB / "experiment" / f"{module}.py").read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == tells
+    ]
+    assert len(told) > 1
+    assert {text for text in told if from_stored(text).template == NAME} == set()
+
+
 def _literal(part: ast.expr) -> str:
     return part.value if isinstance(part, ast.Constant) else "7"

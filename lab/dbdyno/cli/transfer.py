@@ -94,19 +94,19 @@ def replay(
     if again is None:
         if first.evidence.digest and not first.plan.is_imported:  # maybe a stranger's
             _refuse_risks(first.plan, name, trusted=trust)
-        again = _run_again(first, name, workspace, fleet)
+        again = _run_again(first, name, workspace, ReportOptions(Output.PLAIN, lang), fleet)
     second = api.load(again, workspace)
     compared = replayed(first.side, second.side)
     sys.stdout.write(render(compared, output, lang))
 
 
-def _run_again(first: api.Run, name: str, workspace: Path, fleet: str) -> str:
+def _run_again(first: api.Run, name: str, workspace: Path, shown: ReportOptions, fleet: str) -> str:
     """Runs the plan; its result goes to stderr, because stdout is for the comparison."""
     typed = ["dbdyno", "replay", name]
     command = shlex.join([*typed, "--fleet", fleet] if fleet else typed)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return flow.begin(first.plan, workspace, command, ReportOptions(Output.PLAIN), fleet)
+            return flow.begin(first.plan, workspace, command, shown, fleet)
     except UsageError:
         raise  # nothing was begun that could be completed
     except DbdynoError:

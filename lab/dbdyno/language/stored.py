@@ -82,6 +82,13 @@ TEMPLATES: Final = (
     phrase(
         "from block {block} on: windows of {window} s after {warmup} s, {blocks} blocks at most"
     ),
+    # what `certify` and `prove-durability` do
+    phrase("1/4 how fast it is: a server that answers at once, in each protocol"),
+    phrase("2/4 how late it sends at fixed rates"),
+    phrase("3/4 how evenly it runs: starts, computing, synced writes"),
+    phrase("4/4 what it says of a server whose truth is known"),
+    phrase("{system}: round {round} of {rounds}: commits, then SIGKILL"),
+    phrase("{system}: starting it again on what is left"),
     # why a load was not steady, or since when it was (`stats.steady`, `experiment.procedure`)
     phrase("{seconds} s are too few to tell, {least} s are the least"),
     phrase("there was no event since second {begin} of {all}"),

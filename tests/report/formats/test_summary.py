@@ -8,9 +8,11 @@ from pathlib import Path
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.catalogues import Language
+from dbdyno.plan.load import LoadPlan
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from support import making
+from support.made_rates import at_rate
 from support.made_run import Run, run
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report.txt"
@@ -46,6 +48,21 @@ def test_a_system_without_a_verdict_is_not_called_the_baseline(made: Run) -> Non
     rows = [one for one in summary(imported, Output.MARKDOWN).splitlines() if one.startswith("|")]
     assert any(making.B in row and "no verdict" in row for row in rows)
     assert not any(making.B in row and "baseline" in row for row in rows)
+
+
+def test_the_table_of_a_rate_has_the_percentile_that_its_verdict_is_about() -> None:
+    took_ms = {making.A: 10.0, making.B: 20.0}
+    trials = [
+        at_rate(system, block, latency_ms=ms + block / 10)
+        for block in range(3)
+        for system, ms in took_ms.items()
+    ]
+    made = run(making.plan(blocks=3, load=LoadPlan(rates=("1000",))), trials)
+    page = summary(made, Output.MARKDOWN)
+    numbers = "TPS 1/s | Change [95 %] | p99 ms | Change [95 %]"
+    assert f"| Cell | System | Verdict | {numbers} |\n" in page
+    changes = "1 000 | 0.0 % [0.0, 0.0] | 20.61 | +99.0 % [+96.7, +101.4]"
+    assert f"| {making.B} | worse | {changes} |\n" in page
 
 
 def test_json_holds_the_judges_numbers(made: Run) -> None:

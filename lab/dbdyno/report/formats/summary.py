@@ -107,12 +107,7 @@ def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
 def _values(plan: Plan, judgement: Judgement) -> Table:
     """The systems' numbers, those of one cell below each other."""
     cells = _cells(plan, judgement)
-    metrics = dict.fromkeys(
-        [
-            *(SHOWN if any(cell.rate_per_s is None for cell in cells) else [PRIMARY]),
-            *([latency_of(plan)] if any(cell.rate_per_s is not None for cell in cells) else []),
-        ]
-    )
+    metrics = _metrics(plan, cells)
     rows = []
     for cell in cells:
         for system in plan.systems:
@@ -128,6 +123,14 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
     return Table(say("Numbers, merged over all sound trials"), columns, tuple(rows))
 
 
+def _metrics(plan: Plan, cells: Sequence[Cell]) -> tuple[Metric, ...]:
+    """Throughput and p95 of closed loops; of open ones the percentile that verdicts are about."""
+    closed = any(cell.rate_per_s is None for cell in cells)
+    is_open = any(cell.rate_per_s is not None for cell in cells)
+    shown = [*(SHOWN if closed else [PRIMARY]), *([latency_of(plan)] if is_open else [])]
+    return tuple(dict.fromkeys(shown))
+
+
 def _tables(plan: Plan, judgement: Judgement) -> tuple[Table, ...]:
     """Numbers and verdicts in one table, or in two where the baselines are several."""
     if one_baseline(plan) is not None:
@@ -136,18 +139,19 @@ def _tables(plan: Plan, judgement: Judgement) -> tuple[Table, ...]:
 
 
 def _table(plan: Plan, judgement: Judgement) -> Table:
-    baseline = plan.systems[0].label
+    baseline, cells = plan.systems[0].label, _cells(plan, judgement)
+    metrics = _metrics(plan, cells)
     columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
-    for metric in SHOWN:
+    for metric in metrics:
         columns.append(numeric(name(f"{metric.label} {metric.unit}")))
         columns.append(numeric(say("Change [95 %]")))
     rows = []
-    for cell in _cells(plan, judgement):
+    for cell in cells:
         for system in plan.systems:
             is_baseline = system.label == baseline
             word = say("baseline") if is_baseline else _word(judgement, cell, system.label)
             row = [name(cell.title), name(system.label), word]
-            for metric in SHOWN:
+            for metric in metrics:
                 estimate = judgement.estimate(cell, baseline, system.label, metric.name)
                 value = judgement.value(cell, system.label, metric.name)
                 row += [metric_value(value, metric), change_with_interval(estimate)]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import polars
 import pytest
+from tests.judge.test_rate_limit import plan_of
+from tests.judge.test_rate_limit import run as trials_of
 
 import dbdyno
 from dbdyno import api
@@ -19,7 +21,7 @@ from dbdyno.judge.judgement import judge
 from dbdyno.store import bundle
 from support import blank_charts, making
 from support.source import ROOT
-from support.stored_run import store_made
+from support.stored_run import store_made, store_trials
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,17 @@ def test_verdicts_are_the_judges(run: Run) -> None:
     assert set(run.findings()["level"]) <= {"note", "doubtful", "void"}
     assert run.gate(0.5).holds
     assert not run.gate(0.03).holds
+
+
+def test_what_a_latency_limit_compares_is_a_verdict_too(tmp_path: Path) -> None:
+    limits = {making.A: [1000.0] * 3, making.B: [900.0] * 3}
+    store_trials(tmp_path, plan_of(3), trials_of(limits))
+    limited = dbdyno.load(tmp_path)
+    (row,) = limited.verdicts().to_dicts()
+    (verdict,) = limited.judgement.all_verdicts
+    assert (row["word"], row["system"], row["threads"]) == ("worse", making.B, 64)
+    assert (row["metric"], row["rate_per_s"]) == ("rate_at_limit_per_s", None)
+    assert row["ratio"] == verdict.estimate.ratio == pytest.approx(0.9, rel=0.01)
 
 
 def test_a_run_of_one_system_has_empty_frames(tmp_path: Path) -> None:

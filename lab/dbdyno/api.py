@@ -118,9 +118,12 @@ class Run:
         return files.frame(tables[name], all_attempts(self.trials, self.judgement))
 
     def verdicts(self) -> polars.DataFrame:
-        """One row for each comparison: word, ratio with its 95 % interval, blocks, reasons."""
+        """One row for each comparison: word, ratio with its 95 % interval, blocks, reasons.
+
+        What a latency limit compares has the metric `rate_at_limit_per_s` and no rate of its own.
+        """
         rows = []
-        for verdict in self.judgement.verdicts:
+        for verdict in self.judgement.all_verdicts:
             flat = {**_flat(verdict.estimate), **_flat(verdict)}
             rows.append({**flat, "reasons": [str(reason) for reason in verdict.reasons]})
         return _frame(rows)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.judge.test_rate_limit import plan_of
+from tests.judge.test_rate_limit import run as trials_of
 
 from dbdyno.errors import StoreError
 from dbdyno.report import document
@@ -12,6 +15,7 @@ from dbdyno.serve.runs import ComparedSide, MetricRow, compared
 from dbdyno.store.store import Store
 from support import making
 from support.made_workspace import runs_of, stored_run
+from support.stored_run import store_trials
 
 
 def test_every_run_is_listed_with_its_state(tmp_path: Path) -> None:
@@ -27,15 +31,28 @@ def test_every_run_is_listed_with_its_state(tmp_path: Path) -> None:
     assert listed[0].systems == (making.A, making.B)
 
 
+def with_report(workspace: Path, run_id: str) -> tuple[Path, dict[str, Any]]:
+    """The run's report.json as `dbdyno report` writes it, and what it holds."""
+    judged = runs_of(workspace).judged(run_id)
+    report = document.document(judged.plan, judged.measurements, judged.judgement, judged.facts)
+    file = workspace / run_id / "report.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(document.text(report))
+    return file, report
+
+
+def test_the_list_says_what_a_report_says_of_a_latency_limit(tmp_path: Path) -> None:
+    limits = {making.A: [1000.0] * 3, making.B: [900.0] * 3}
+    with_report(tmp_path, store_trials(tmp_path, plan_of(3), trials_of(limits)).run_id)
+    (row,) = runs_of(tmp_path).listed()
+    assert row.verdict.startswith("worse −10.1 % [")
+
+
 def test_the_list_says_what_a_report_says_without_judging_again(tmp_path: Path) -> None:
     run_id = stored_run(tmp_path)
     runs = runs_of(tmp_path)
     assert [row.verdict for row in runs.listed()] == ["—"]
-    judged = runs.judged(run_id)
-    report = document.document(judged.plan, judged.measurements, judged.judgement, judged.facts)
-    file = tmp_path / run_id / "report.json"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(document.text(report))
+    file, report = with_report(tmp_path, run_id)
     (row,) = runs.listed()
     assert row.verdict.startswith("worse −30.0 % [")
     assert row.title == "made"

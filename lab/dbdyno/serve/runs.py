@@ -130,8 +130,9 @@ class Runs:
 def _verdict(report: Path) -> Text:
     """What a written report says, read without judging anything again."""
     try:
-        stored = json.loads(report.read_bytes())["verdicts"]
-        verdicts = [Verdict.model_validate(verdict) for verdict in stored]
+        stored = json.loads(report.read_bytes())
+        limited = (one for search in stored["slo"] for one in search["verdicts"])
+        verdicts = [Verdict.model_validate(one) for one in (*stored["verdicts"], *limited)]
     except (OSError, ValueError, LookupError, TypeError):
         return NONE
     if len(verdicts) == 1:

@@ -95,11 +95,15 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
         making.measurement(one, tps=t) for one, t in ((making.A, 900), (making.B, 700))
     )
     troubled = first.model_copy(update={"failure": "<b>the server died</b>"})
+    before = first.trial.model_copy(update={"block": -1, "control": "pilot"})
+    searched = first.model_copy(update={"trial": before})
     with (
         Store.open(workspace) as store,
         store.locked(run_id),
         progress.feeding(workspace / run_id, 3) as lab,
     ):
+        lab.begin(searched.trial, 1, 2, 90)
+        lab.end(searched.trial, searched, 80)
         lab.begin(first.trial, 1, 6, 60)
         for at_s in range(1, 6):
             lab.interval(first.trial, interval(at_s), 60 - at_s)
@@ -107,6 +111,7 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
         page.wait_for_selector("#chart[data-rows='5']")
         assert page.locator("h1").inner_text() == "made"
         assert page.locator(".byline").inner_text().startswith(run_id)
+        assert page.locator("#stage").inner_text().endswith("(block 1)")
         lab.end(first.trial, first, 50)
         lab.begin(second.trial, 2, 6, 50)
         expect(page.locator("#stage")).to_contain_text("trial 2/6")
@@ -117,11 +122,12 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
         assert "trial 2/6" in page.locator("#stage").inner_text()
         assert "0:00:49 left" in page.locator("#speed").inner_text()
         lab.end(troubled.trial, troubled, 40)
-        page.wait_for_selector("#ended tr >> nth=1")
+        page.wait_for_selector("#ended tr >> nth=2")
     expect(page.locator("#stage")).to_contain_text("Nothing is being measured")
     rows = page.locator("#ended tr").all_inner_texts()
     assert "<b>the server died</b>" in rows[0]
     assert "900.0" in rows[1]
+    assert [row.split("\t")[0] for row in rows] == ["1", "1", "pilot"]
 
 
 def test_everybody_can_use_the_pages(

@@ -30,7 +30,7 @@ from dbdyno.report.parts import translated
 from dbdyno.report.story import story_of
 from dbdyno.serve import live
 from dbdyno.serve.guard import ENTER, STATIC, Access, Guard
-from dbdyno.serve.runs import RUNNING, ComparedSide, Runs, compared
+from dbdyno.serve.runs import ComparedSide, Runs, compared
 from dbdyno.store.store import FEED_NAME
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -81,7 +81,7 @@ class Pages:
 
     def index(self, request: Request) -> Response:
         """Every run of the workspace, and the form that compares two systems."""
-        return self._page("runs.html.j2", runs=self._runs.listed(), running=RUNNING)
+        return self._page("runs.html.j2", runs=self._runs.listed())
 
     def report(self, request: Request) -> Response:
         """One run's report with what is stored of it now."""
@@ -214,12 +214,14 @@ WORDS: Final[dict[str, Said]] = {
     ),
     "ended": say("Trials that have ended"),
     "block": say("block"),
+    "pilot": say("pilot"),
     "system": say("System"),
     "outcome": say("Outcome"),
     "left": say("left"),
     "trial": say("trial"),
     "warmup": say("warm-up"),
     "measured": say("measured"),
+    "drain": say("drain"),
     "tps": say("TPS"),
     "p95": say("p95, ms"),
     "second_axis": say("seconds since the load began"),

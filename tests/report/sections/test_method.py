@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbdyno.judge.judgement import judge
 from dbdyno.measurement import measurement, replication
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.load import LoadPlan
@@ -9,6 +10,7 @@ from dbdyno.plan.plan import DistributionPlan, NetworkPlan, Plan, ProcedurePlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import TopologyPlan
 from dbdyno.report.parts import Code, Items, Table
+from dbdyno.report.rows import all_attempts
 from dbdyno.report.sections import method
 from dbdyno.report.sections.method import asked_design, asked_replicas
 from support import making
@@ -36,6 +38,16 @@ def test_a_run_without_its_command_is_repeated_from_its_bundle(made: Run) -> Non
     bare = facts(made.plan).model_copy(update={"command": ""})
     (typed,) = (p for p in method.repeat(made.plan, bare).parts if isinstance(p, Code))
     assert typed.text.startswith("dbdyno bundle 20261121-060000-made\n")
+
+
+def test_trials_of_a_pilot_have_neither_a_number_nor_a_block() -> None:
+    before = making.measurement(block=-1, sequence=-100_000)
+    pilot = before.trial.model_copy(update={"control": "pilot"})
+    trials = [making.changed(before, trial=pilot), *making.pairs((0.7, 0.7))]
+    (order,) = method.trial_order(all_attempts(trials, judge(trials, making.plan()))).parts
+    assert isinstance(order, Table)
+    places = [row[:2] for row in order.rows]
+    assert places == [("—", "pilot"), ("1", "1"), ("2", "1"), ("3", "2"), ("4", "2")]
 
 
 def planned(**changed: object) -> Plan:

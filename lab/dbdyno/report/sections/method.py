@@ -16,6 +16,7 @@ from dbdyno.measurement.measurement import EngineFacts, Measurement, loads_of
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
+from dbdyno.plan.pilot import is_pilot
 from dbdyno.plan.plan import Plan, latency_of
 from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
@@ -191,8 +192,8 @@ def trial_order(attempts: Sequence[Attempt]) -> Section:
     made = table(
         say("Every attempt, in the order of the design"),
         attempts,
-        (numeric(name("#")), lambda attempt: attempt.measurement.trial.sequence + 1),
-        (numeric(say("Block")), lambda attempt: attempt.measurement.trial.block + 1),
+        (numeric(name("#")), lambda attempt: _place(attempt)[0]),
+        (numeric(say("Block")), lambda attempt: _place(attempt)[1]),
         (say("System"), lambda attempt: attempt.system),
         (say("Cell"), lambda attempt: attempt.cell.title),
         (
@@ -205,6 +206,14 @@ def trial_order(attempts: Sequence[Attempt]) -> Section:
         folded=len(attempts) > ROWS_OPEN_MAX,
     )
     return Section(say("Order of trials"), (made,) if attempts else ())
+
+
+def _place(attempt: Attempt) -> tuple[Text, Text]:
+    """Number and block, counted from 1; a pilot's trials come before both."""
+    trial = attempt.measurement.trial
+    if is_pilot(attempt.measurement):
+        return NONE, say("pilot")
+    return name(str(trial.sequence + 1)), name(str(trial.block + 1))
 
 
 def _state(attempt: Attempt) -> Text:

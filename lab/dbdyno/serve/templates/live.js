@@ -66,6 +66,7 @@
     return made;
   };
 
+  // Blocks are counted from 1; a pilot's trials come before them, in 0.
   const on = {
     run: () => {},
     stage: (event) => { byId("stage").textContent = event.text; },
@@ -75,7 +76,8 @@
       stale = here !== group ? () => true : (row) => row.system === event.system;
       group = here;
       byId("stage").textContent = `${words.trial} ${event.number}/${event.total}: ` +
-        `${event.system}, ${event.cell} (${words.block} ${event.block})`;
+        `${event.system}, ${event.cell} ` +
+        `(${event.block ? `${words.block} ${event.block}` : words.pilot})`;
     },
     interval: (event) => {
       const phase = words[event.phase] ?? event.phase;
@@ -92,7 +94,7 @@
       const row = document.createElement("tr");
       const outcome = cell(event.failure ?? "✓");
       if (event.failure) outcome.dataset.failed = "";
-      row.append(cell(String(event.block), "head"), cell(event.system), cell(event.cell),
+      row.append(cell(String(event.block || words.pilot), "head"), cell(event.system), cell(event.cell),
         cell(digits(event.transactions_per_s, 1), "number"),
         cell(digits(event.latency_ms_p95, 2), "number"), outcome);
       byId("ended").prepend(row);

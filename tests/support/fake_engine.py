@@ -209,6 +209,8 @@ def main():
         slices(spec["slices"], stop)
     elif do == "prepare":
         prepare(spec)
+    elif do == "script":
+        tell("report", {"declared": [], "known": True, "well": True})
     else:
         tell("report", {})
     sys.stdout.flush()

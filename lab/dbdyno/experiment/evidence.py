@@ -110,7 +110,10 @@ def _checked_by_script(context: RunContext, server: Server, trial: Trial) -> str
     asked = {"script": script, "command": command}
     try:
         with EngineProcess(
-            "script", asked, system=trial.system, command=context.makers.command
+            "script",
+            asked,
+            system=trial.system,
+            command=(*process.inside(server.endpoint.namespace), *context.makers.command),
         ) as engine:
             answer = engine.answer()
     except LoadError as error:

@@ -215,6 +215,14 @@ def test_a_workload_that_is_there_twice_needs_a_label():
     assert mistake.startswith("line 4: workloads[1].label: the label 'oltp_read_only' is that of")
 
 
+def test_a_script_that_is_called_as_a_workload_needs_a_label():
+    text = "systems: [mysql:8.0.15]\nworkloads:\n- oltp_read_only\n"
+    (mistake,) = mistakes(f"{text}- {{name: oltp_read_only.lua, script: ''}}\n")
+    assert mistake.startswith("line 4: workloads[1].label: the label 'oltp_read_only' is that of")
+    labelled = read(f"{text}- {{name: oltp_read_only.lua, label: own, script: ''}}\n")
+    assert [one.label for one in labelled.workloads] == ["oltp_read_only", "own"]
+
+
 def test_aliases_that_multiply_are_refused():
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]

@@ -21,7 +21,7 @@ from dbdyno.plan.plan import NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
 from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, model_in, named, short_keys
 from dbdyno.plan.systems import LABEL_PATTERN, labelled
-from dbdyno.plan.workload import is_script, known_workloads
+from dbdyno.plan.workload import default_label, is_script, known_workloads
 
 WORKLOAD_OPTIONS = frozenset(
     {
@@ -273,7 +273,9 @@ def _labels_twice(
 ) -> Iterator[PlanMistake]:
     first: dict[str, Path] = {}
     for path, entry in entries:
-        label = entry.get("label") or entry.get("name")
+        label, name = entry.get("label"), entry.get("name")
+        if not label and isinstance(name, str):
+            label = default_label(name)
         if not isinstance(label, str):
             continue
         if label in first:

@@ -58,10 +58,13 @@ class WorkloadPlan(FiniteNoun):
     @classmethod
     def _label_is_the_name(cls, value: object) -> object:
         if isinstance(value, dict) and not value.get("label"):
-            name = str(value.get("name", ""))
-            label = PurePath(name).stem if is_script(name) else name
-            return {**value, "label": label}
+            return {**value, "label": default_label(str(value.get("name", "")))}
         return value
+
+
+def default_label(name: str) -> str:
+    """How a workload is called that was given no label: its name, without a file's suffix."""
+    return PurePath(name).stem if is_script(name) else name
 
 
 def known_workloads() -> list[str]:

@@ -125,6 +125,23 @@ def test_a_resumed_run_goes_on_with_the_load_of_its_block(store, room):
     assert len(by_system) == 2
 
 
+def test_a_run_that_is_resumed_between_two_blocks_has_as_many_loads_as_its_plan_names(store, room):
+    class Pressing(Progress):
+        def end(self, trial, measurement, seconds_left):
+            super().end(trial, measurement, seconds_left)
+            if trial.sequence == 1:  # the last of its block
+                raise KeyboardInterrupt
+
+    asked = plan(blocks=4, dataset=DatasetPlan(loads=3))
+    stored = created(store, asked)
+    with pytest.raises(Interrupted):
+        start(store, asked, World(), Pressing(), stored)
+    start(store, asked, stored=stored)
+    one, *others, again = rested_on(store, stored).values()
+    assert len({one, *others}) == 3
+    assert again == one
+
+
 def test_data_that_are_kept_from_trial_to_trial_are_of_one_load(store, room):
     start(store, plan())
     world = World()

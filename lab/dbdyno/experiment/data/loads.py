@@ -256,8 +256,10 @@ class Pool:
     def _chosen(self, kept: list[Load], block: int, may_load: bool) -> Load | None:
         """The load for a block; None for one that is still to be made.
 
-        That on which the block rests already; else a new one if it may be; else one that this run
-        does not rest on yet, unless too many runs do; else, in turn, one of those that it does.
+        That on which the block rests already. Else, in a run that has begun and whose plan names a
+        number of loads, a new one up to that number. Else a new one if it may be; else one that
+        this run does not rest on yet, unless too many runs do; else, in turn, one of those that it
+        does.
         """
         run_id = self._run_id
         own = sorted((one for one in kept if run_id in one.runs), key=lambda one: one.runs[run_id])
@@ -266,8 +268,8 @@ class Pool:
             return begun
         plan = self._context.plan
         most = 1 if plan.procedure.fresh_data == "once" else plan.dataset.loads
-        if own and most is not None and block >= most:
-            return own[0]
+        if own and most is not None:
+            return own[0] if block >= most or len(own) >= most else None
         if may_load:
             return None
         others = [one for one in kept if run_id not in one.runs]

@@ -1,6 +1,8 @@
 """The parent's side of the child: its messages, its errors, its ends."""
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -121,6 +123,29 @@ def test_a_pinned_child_stays_on_its_cores():
     core = min(os.sched_getaffinity(0))
     with EngineProcess("run", SPEC, cores=(core,), command=command(tick_s=60)) as child:
         assert os.sched_getaffinity(child.pid) == {core}
+
+
+def test_what_a_process_has_forked_is_kept_on_its_cores_too():
+    """As PostgreSQL's background processes, which are there before anybody can log in."""
+    core = min(os.sched_getaffinity(0))
+    forking = ["sh", "-c", "sleep 60 & echo $!; wait"]
+    with subprocess.Popen(forking, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        forked = int(parent.stdout.readline())
+        set_affinity(parent.pid, (core,))
+        kept = os.sched_getaffinity(forked)
+        os.kill(forked, signal.SIGKILL)
+    assert kept == {core}
+
+
+def test_a_process_of_another_user_that_cannot_be_kept_is_an_error_in_words(monkeypatch):
+    def refuse(thread, cores):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    with pytest.raises(LoadError, match=r"another user .* procedure\.pin") as caught:
+        set_affinity(os.getpid(), sorted(os.sched_getaffinity(0)))
+    assert "leave pin out" in caught.value.hint
 
 
 def test_cores_that_are_not_there_are_refused():

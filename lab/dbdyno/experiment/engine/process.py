@@ -25,6 +25,7 @@ import dbdyno
 from dbdyno.errors import LoadError
 from dbdyno.experiment.engine import generators, record
 from dbdyno.experiment.engine.child import ERROR, FINAL, STOP
+from dbdyno.experiment.watch.proc import family
 
 COMMAND: Final = generators.COMMAND
 """How the child is started."""
@@ -225,10 +226,11 @@ class EngineProcess(Engine):
 
 
 def set_affinity(pid: int, cores: Sequence[int]) -> None:
-    """Keeps a process with all its threads on `cores`; does nothing without cores.
+    """Keeps a process and all that it forked on `cores`, with all their threads; does nothing
+    without cores.
 
     Raises:
-        LoadError: there are no such cores for us.
+        LoadError: there are no such cores for us, or it is another user's process.
     """
     if not cores:
         return
@@ -240,9 +242,19 @@ def set_affinity(pid: int, cores: Sequence[int]) -> None:
             found=f"cores {', '.join(map(str, sorted(allowed)))}",
             hint="correct procedure.pin in the plan",
         )
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(ProcessLookupError):
-            os.sched_setaffinity(int(thread.name), cores)
+    try:
+        for member in family(pid):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                for thread in Path(f"/proc/{member}/task").iterdir():
+                    with suppress(ProcessLookupError):
+                        os.sched_setaffinity(int(thread.name), cores)
+    except PermissionError as error:
+        raise LoadError(
+            "a process of another user cannot be kept on cores, as the plan asks by procedure.pin",
+            wanted=f"cores {', '.join(map(str, sorted(cores)))}",
+            found=f"process {pid}, as a container's is",
+            hint="run dbdyno as root, or leave pin out of the plan",
+        ) from error
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[str]:

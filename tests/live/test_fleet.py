@@ -179,6 +179,17 @@ def test_a_lost_generator_voids_the_trial_and_the_next_has_another(
         generators.close()
 
 
+def test_a_message_is_not_waited_for_beyond_a_moment_that_has_passed(remote: ModuleType) -> None:
+    """As where the counters were to be read while a second was still being told."""
+    generators, answering = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
+    try:
+        with generators.engine("run", load_at_once(answering, 0.5)) as engine:
+            assert engine.message(-0.1) is None
+            assert engine.answer()["generators"] == 2
+    finally:
+        generators.close()
+
+
 def test_a_generator_that_says_nothing_is_lost(
     nodes: Nodes, remote: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

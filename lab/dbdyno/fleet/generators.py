@@ -366,7 +366,7 @@ class FleetEngine(Engine):
         if self._ended is not None:
             return self._ended
         try:
-            message = self._messages.get(timeout=timeout_s)
+            message = self._messages.get(timeout=None if timeout_s is None else max(0.0, timeout_s))
         except queue.Empty:
             return None
         if message.kind == "error":

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -256,6 +257,24 @@ def test_readings_become_samples_from_the_loads_begin_on(monkeypatch: pytest.Mon
     assert (first.at_s, second.at_s) == (0.5, 2.5)
     assert (first.server_cpu, first.server_rss_bytes, first.generator_cpu) == (0.5, 6, 0.25)
     assert watch.samples(origin_s=102.5)[0].at_s == 0.5
+
+
+def test_readings_that_take_longer_than_a_period_have_a_pause_between_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began_s: list[float] = []
+
+    def slow(*pids: int) -> Reading:
+        began_s.append(time.monotonic())
+        time.sleep(0.15)
+        return reading(began_s[-1], 0, ProcessReading(0.0, 0))
+
+    monkeypatch.setattr(host, "read", slow)
+    ends = time.monotonic() + 60
+    with Watch(-1, -1, period_s=0.1):
+        while len(began_s) < 4 and time.monotonic() < ends:
+            time.sleep(0.01)
+    assert min(after - before for before, after in pairwise(began_s)) >= 0.24
 
 
 def test_a_busy_process_is_seen_busy_and_a_dead_one_as_nothing(

@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -82,6 +83,24 @@ def test_an_answer_that_takes_long_skips_seconds_and_does_not_hold_the_trial(
         assert watch.series(origin_s) == before
     assert not answered.is_set()
     released.set()
+
+
+def test_a_server_that_answers_slowly_is_not_asked_without_a_pause(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_s: list[float] = []
+
+    def answer_slowly() -> dict[str, float]:
+        asked_s.append(time.monotonic())
+        time.sleep(0.15)
+        return {"Questions": 1.0}
+
+    ends = time.monotonic() + 60
+    with StatusWatch(server, period_s=0.1):
+        monkeypatch.setattr(server.seen, "read", answer_slowly)
+        while len(asked_s) < 4 and time.monotonic() < ends:
+            time.sleep(0.01)
+    assert min(after - before for before, after in pairwise(asked_s)) >= 0.24
 
 
 def test_a_server_without_observers_is_asked_for_its_whole_status() -> None:

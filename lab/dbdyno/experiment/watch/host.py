@@ -73,9 +73,20 @@ class Watch:
             self._readings.append(
                 replace(reading, server_switches_per_s=server, generator_switches_per_s=generator)
             )
-            due_s += self._period_s
-            if self._over.wait(max(0.0, due_s - time.monotonic())):
+            now_s = time.monotonic()
+            due_s = next_due_s(due_s, now_s, self._period_s)
+            if self._over.wait(due_s - now_s):
                 return
+
+
+def next_due_s(due_s: float, now_s: float, period_s: float) -> float:
+    """When to read after a reading that was due at `due_s` and has ended now.
+
+    One that took longer than a period is followed by a pause: who catches up never stops to read,
+    on a machine that has too much to do already.
+    """
+    next_s = due_s + period_s
+    return next_s if next_s >= now_s else now_s + period_s
 
 
 PROC: Final = Path("/proc")

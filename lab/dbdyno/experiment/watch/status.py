@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from dbdyno.errors import ServerError
+from dbdyno.experiment.watch.host import next_due_s
 from dbdyno.experiment.watch.proc import family, text_of
 from dbdyno.measurement.parts import StatusSeries
 from dbdyno.servers.base import Observer, Server, observe, rows_of
@@ -75,9 +76,8 @@ class StatusWatch:
             reading = self._read()
             if reading is not None:
                 self._readings.append(reading)
-            # A late reading skips seconds: catching up would add load to an overloaded server.
             now_s = time.monotonic()
-            due_s = max(due_s + self._period_s, now_s)
+            due_s = next_due_s(due_s, now_s, self._period_s)
             if self._over.wait(due_s - now_s):
                 break
         self._observer.close()

@@ -217,10 +217,11 @@ class Lines:
         self._write(with_time_left(place(trial, number, total, self._blocks), seconds_left))
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
-        """The current speed, if the last line is `every_s` seconds of load ago."""
+        """The current speed, if the last line is `every_s` seconds of load ago, or of another load:
+        one that ran until it was steady comes before the trial's."""
         self._repeated_at = time.monotonic()
         told = self._meter.told(interval)
-        if interval["at_s"] - self._written_at_s >= self._every_s:
+        if not 0 <= interval["at_s"] - self._written_at_s < self._every_s:
             self._written_at_s = interval["at_s"]
             self._write(with_time_left(told, seconds_left), "  ")
 

@@ -213,11 +213,18 @@ def test_settings_of_one_start_are_laid_over_in_any_spelling(product, more, name
     ("product", "more", "wanted", "found"),
     [
         (MYSQL, {"innodb_page_size": "8K"}, "innodb_page_size = 8K", None),
+        (
+            *(MYSQL, {"innodb-default-row-format": "compact"}),
+            *("innodb_default_row_format = compact", None),
+        ),
+        (MYSQL, {"character_set_server": "latin1"}, "character_set_server = latin1", None),
         (POSTGRES, {"data_checksums": "off"}, "--no-data-checksums", "--data-checksums"),
     ],
     indirect=["product"],
 )
-def test_what_decides_a_data_directory_is_not_changed_by_a_start(product, more, wanted, found):
+def test_what_decides_a_data_directory_or_its_tables_is_not_changed_by_a_start(
+    product, more, wanted, found
+):
     with pytest.raises(UsageError, match="cannot take other settings") as caught:
         product.made().start(more)
     assert (caught.value.wanted, caught.value.found) == (wanted, found)

@@ -42,27 +42,27 @@ COMMON: Final[Mapping[str, str]] = {
     "collation_server": "utf8mb4_general_ci",
 }
 BINLOGGED: Final = {"binlog_format": "ROW", "binlog_checksum": "CRC32"}  # not so by default in all
-FORMAT: Final = (  # what decides the bytes of a data directory
-    "innodb_page_size",
-    "innodb_data_file_path",
-    "innodb_undo_tablespaces",
-    "innodb_file_per_table",
-    "innodb_default_row_format",
-    "innodb_checksum_algorithm",
-    "innodb_log_file_size",
-    "innodb_log_files_in_group",
-    "innodb_redo_log_capacity",
-    "lower_case_table_names",
-    "character_set_server",
-    "collation_server",
-    "default_storage_engine",
-    "default_table_encryption",
-)
 AT_INITIALISATION: Final = (  # cannot be changed once the data directory exists
     "innodb_page_size",
     "innodb_data_file_path",
     "innodb_undo_tablespaces",
     "lower_case_table_names",
+)
+AT_LOADING: Final = (  # a table takes them as it is made; arms begin on copies of loaded ones
+    "innodb_file_per_table",
+    "innodb_default_row_format",
+    "character_set_server",
+    "collation_server",
+    "default_storage_engine",
+    "default_table_encryption",
+)
+FORMAT: Final = (  # what decides the bytes of a data directory
+    *AT_INITIALISATION,
+    *AT_LOADING,
+    "innodb_checksum_algorithm",
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    "innodb_redo_log_capacity",
 )
 OWNED: Final = frozenset(  # where an instance's files are is the lab's business
     {
@@ -165,8 +165,12 @@ def data_format(_: CatalogEntry, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def fixed(_: CatalogEntry, settings: Mapping[str, str]) -> str:
-    """What cannot be changed once a data directory exists, for messages."""
-    first = at_initialisation(settings)
+    """What cannot be changed once a data directory exists with its tables, for messages."""
+    first = {
+        name: settings[name]
+        for name in (*AT_INITIALISATION, *AT_LOADING)
+        if name in settings and settings[name] != COMMON.get(name)
+    }
     return ", ".join(f"{name} = {text}" for name, text in sorted(first.items()))
 
 

@@ -253,7 +253,7 @@ class Instance(Protocol):
         """Make the data directory the snapshot again; ServerError if there is none or it runs."""
 
     def data_bytes(self) -> int:
-        """Bytes on disk of the snapshot's tables and indexes; ServerError if there is none."""
+        """Bytes on disk of the snapshot's tables and indexes; ServerError if nobody can say."""
 
     def close(self) -> None:
         """Stop the server if it runs and remove the working data; a snapshot stays."""

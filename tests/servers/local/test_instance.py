@@ -169,6 +169,15 @@ def test_a_snapshot_survives_restores_and_is_measured_without_the_servers_own(pr
     assert product.rows.read_text() == "loaded"
 
 
+def test_tables_that_share_one_file_have_no_size_of_their_own(product):
+    instance = product.made({"innodb_file_per_table": False})
+    product.load_and_stop(instance)
+    instance.snapshot()
+    with pytest.raises(ServerError, match="how large the loaded tables are is not known") as caught:
+        instance.data_bytes()
+    assert "buffer_pool in bytes" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize(
     ("product", "reference", "settings", "same"),
     [

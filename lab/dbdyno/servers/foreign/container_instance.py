@@ -127,8 +127,13 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return kept and self._program.says("volume", "inspect", self._copy) is not None
 
     def data_bytes(self) -> int:
-        """Bytes on disk of the snapshot's tables and indexes; ServerError if there is none."""
+        """Bytes on disk of the snapshot's tables and indexes.
+
+        Raises:
+            ServerError: there is none, or its tables have no files of their own.
+        """
         self._must_have_snapshot("measure")
+        settings.check_tables_apart(self.spec.label, self._asked)
         volume = ("--volume", f"{self._copy}:/from:ro")
         sizes = self._program.call(*self._alone(self.size, *volume), seconds_max=COPY_S_MAX)
         return 1024 * sum(int(line.split()[0]) for line in sizes.splitlines())

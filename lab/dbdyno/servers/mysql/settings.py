@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import UsageError
+from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import refuse_owned, unique_settings
 from dbdyno.servers.mysql.versions import REDO_CAPACITY, REDO_PAIR, Family, family_of
@@ -177,6 +177,17 @@ def fixed(_: CatalogEntry, settings: Mapping[str, str]) -> str:
 def at_initialisation(settings: Mapping[str, str]) -> dict[str, str]:
     """Those of the settings that must be known when a data directory is first made."""
     return {name: settings[name] for name in AT_INITIALISATION if name in settings}
+
+
+def check_tables_apart(label: str, settings: Mapping[str, str]) -> None:
+    """The tables are in files of their own, by which their size is known; else ServerError."""
+    if settings.get("innodb_file_per_table", "ON").lower() in OFF_WORDS:
+        raise ServerError(
+            f"{label}: how large the loaded tables are is not known",
+            wanted="innodb_file_per_table ON: a file for each table",
+            found="OFF: all of them in one file with much else",
+            hint="give the size of buffer_pool in bytes, such as 1G",
+        )
 
 
 def places_of(entry: CatalogEntry, home: Path, work: Path, socket: Path) -> dict[str, str]:

@@ -236,6 +236,19 @@ def test_the_error_of_a_refused_account_does_not_hold_its_password(docker, insta
     assert docker.containers() == {}
 
 
+def test_a_plugin_that_a_container_did_not_load_is_an_error(docker, tmp_path, monkeypatch):
+    def ask(self, sql):
+        return [] if sql == "SHOW PLUGINS" else [("8.0.15", "x")]
+
+    monkeypatch.setattr(Client, "ask", ask)
+    spec = ServerSpec("boxed", REFERENCE, {"plugin_load_add": "audit_log.so"})
+    made = open.instance(spec, tmp_path / "boxed", str)
+    with pytest.raises(ServerError, match="boxed: the server did not load audit_log as asked"):
+        made.start()
+    assert docker.containers() == {}
+    made.close()
+
+
 def test_mistakes_are_reported_before_a_container_is_made(docker, tmp_path):
     with pytest.raises(UsageError, match="datadir cannot be set"):
         open.instance(ServerSpec("x", REFERENCE, {"datadir": "/x"}), tmp_path / "x", str)

@@ -2,6 +2,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.mysql import readback
+from dbdyno.servers.mysql.settings import normalise
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,14 @@ SHOWN = [
     ],
 )
 def test_loaded_plugins_are_found_by_their_file(asked):
+    assert readback.check_plugins("fast", asked, SHOWN) is None
+
+
+def test_of_several_lists_each_plugin_must_be_there():
+    asked = normalise({"plugin_load_add": ("thread_pool.so", "x=other.so; thread_pool.so")})
+    with pytest.raises(ServerError, match="fast: the server did not load other as asked"):
+        readback.check_plugins("fast", asked, SHOWN)
+    asked = normalise({"plugin_load_add": ("thread_pool.so", "TP_STATE=thread_pool.so")})
     assert readback.check_plugins("fast", asked, SHOWN) is None
 
 

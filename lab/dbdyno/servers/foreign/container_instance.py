@@ -248,7 +248,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
 
     def _check(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
         """The settings asked for are in force; ServerError if not."""
-        readback.check(self.spec.label, asked, server.settings())
+        readback.prove(server, asked)
 
     def _copy_volume(self, source: str, target: str) -> None:
         self._program.says("volume", "rm", "--force", target)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dbdyno.errors import ServerError
+from dbdyno.servers.base import Server, rows_of
 from dbdyno.servers.mysql.settings import OFF_WORDS, ON_WORDS, lines_of
 
 VARIABLES_OF: Final = {  # an option's variable where it has another name; the first that is shown
@@ -28,6 +29,17 @@ WITHOUT_TLS: Final = frozenset({"DISABLED", "NO", ""})
 UNITS: Final[Mapping[str, int]] = {
     unit: 1024**power for power, unit in enumerate("kmgtpe", start=1)
 }
+
+
+def prove(server: Server, asked: Mapping[str, str]) -> None:
+    """Every asked setting is in force, every asked plugin is loaded; ServerError names the others.
+
+    Args:
+        asked: settings by variable name.
+    """
+    check(server.label, asked, server.settings())
+    if any(name in asked for name in PLUGINS_ASKED):
+        check_plugins(server.label, asked, rows_of(server, "SHOW PLUGINS", 4))
 
 
 def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> None:
@@ -88,8 +100,8 @@ def check_plugins(label: str, asked: Mapping[str, str], shown: Sequence[tuple[st
 
 
 def _libraries(text: str) -> list[str]:
-    """The files in a list such as ``name=file.so;other.so``, without their ending."""
-    words = [word.strip() for word in text.split(";")]
+    """The files in lists such as ``name=file.so;other.so``, without their ending."""
+    words = [word.strip() for line in lines_of(text) for word in line.split(";")]
     return [word.rpartition("=")[2].removesuffix(".so") for word in words if word]
 
 

@@ -19,7 +19,7 @@ from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers.base import Credentials, Server, count_of, row_of, rows_of
 from dbdyno.servers.local.topology import wait_joined
-from dbdyno.servers.mysql.settings import OFF_WORDS, normalise
+from dbdyno.servers.mysql.settings import OFF_WORDS, lines_of, normalise
 
 # What statements, variables and counters are called. MySQL renamed all of them in 8.0.26 (master
 # and slave became source and replica); MariaDB kept the old names and has GTIDs of its own kind.
@@ -244,8 +244,8 @@ def _plugin(
     plugins = plugins_of(plan, words)
     if not plugins:
         return {}
-    asked = own.get(PLUGINS)
-    return {PLUGINS: ";".join([*([asked] if asked else []), plugins[1 if number else 0]])}
+    asked = [line for line in lines_of(own.get(PLUGINS, "")) if line]
+    return {PLUGINS: ";".join([*asked, plugins[1 if number else 0]])}
 
 
 USER: Final = "dbdyno_replica"

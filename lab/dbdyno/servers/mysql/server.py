@@ -108,11 +108,8 @@ class MysqlServer(StartedServer):
     def prove(self) -> None:
         """Version and settings are those asked for, the load user can log in; else ServerError."""
         self._check_version(self.version(), "-")
-        asked = self._site.asked
         self._wait_for_redo_capacity()
-        readback.check(self.label, asked, self.settings())
-        if any(name in asked for name in readback.PLUGINS_ASKED):
-            readback.check_plugins(self.label, asked, self.ask("SHOW PLUGINS"))
+        readback.prove(self, self._site.asked)
         with closing(Client(self.label, self.endpoint, self.credentials)) as load:
             load.ask("SELECT 1")  # also warms the server's password cache for plain logins
 

@@ -18,6 +18,9 @@ from dbdyno.servers.mysql.settings import normalise
         ("10", "10.000000"),
         ("", ""),
         ("+8:00", "+08:00"),
+        ("utf8", "utf8mb3"),  # MySQL from 8.0.28 on, MariaDB from 10.6 on
+        ("utf8mb3", "utf8"),
+        ("utf8_general_ci", "utf8mb3_general_ci"),
     ],
 )
 def test_spellings_of_one_value_are_the_same(asked, effective):
@@ -26,7 +29,10 @@ def test_spellings_of_one_value_are_the_same(asked, effective):
 
 @pytest.mark.parametrize(
     ("asked", "effective"),
-    [("300M", "402653184"), ("1", "2"), ("ON", "2"), ("O_DIRECT", ""), ("1024", "214"), ("", "0")],
+    [
+        *(("300M", "402653184"), ("1", "2"), ("ON", "2"), ("O_DIRECT", ""), ("1024", "214")),
+        *(("", "0"), ("utf8", "utf8mb4"), ("utf8_bin", "utf8mb3_general_ci")),
+    ],
 )
 def test_another_value_is_not(asked, effective):
     assert not readback.same_value(asked, effective)

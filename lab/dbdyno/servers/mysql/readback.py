@@ -130,7 +130,7 @@ def _in_force(name: str, asked: str, shown: Mapping[str, str]) -> bool:
 
 def same_value(asked: str, effective: str) -> bool:
     """Whether two spellings mean one value: 256M and 268435456, 1 and ON, row and ROW."""
-    if asked.casefold() == effective.casefold():
+    if _spelled_out(asked) == _spelled_out(effective):
         return True
     if offset := re.fullmatch(r"([+-])(\d:\d\d)", asked):  # of a time zone
         return f"{offset[1]}0{offset[2]}" == effective
@@ -138,6 +138,11 @@ def same_value(asked: str, effective: str) -> bool:
         return True
     left, right = _number(asked), _number(effective)
     return left is not None and left == right
+
+
+def _spelled_out(text: str) -> str:
+    """In small letters; of a character set or collation under the name that no version changes."""
+    return re.sub(r"^utf8(?=_|$)", "utf8mb3", text.casefold())
 
 
 def _truth(text: str) -> bool | None:

@@ -188,6 +188,11 @@ CHOSEN_BY_THE_SERVER: Final[Mapping[str, str]] = {  # asked for with this, shown
     "transaction_buffers": "0",
 }
 
+SHOWN_AS: Final[Mapping[str, Mapping[str, str]]] = {  # words that the server shows as others
+    "wal_compression": dict.fromkeys(SWITCHED_ON, "pglz"),
+    "wal_level": dict.fromkeys(("archive", "hot_standby"), "replica"),
+}
+
 
 class Parameter(NamedTuple):
     """A row of ``pg_settings``.
@@ -247,6 +252,8 @@ def same_value(asked: str, parameter: Parameter) -> bool:
     """Whether the text asked for means the value shown: 256MB and 32768 of 8kB, yes and on."""
     asked = asked.strip()
     if asked.casefold() == parameter.shown.casefold():
+        return True
+    if SHOWN_AS.get(parameter.name, {}).get(asked.casefold()) == parameter.shown:
         return True
     if parameter.kind in {"bool", "enum"}:
         wanted = _switched(asked, short=parameter.kind == "bool")

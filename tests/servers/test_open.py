@@ -10,7 +10,7 @@ import pytest
 
 from dbdyno.errors import ProvisionError, UnknownSystemError, UsageError
 from dbdyno.plan.plan import NetworkPlan
-from dbdyno.servers import base, open, process
+from dbdyno.servers import axes, base, open, process
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.open import obtain
 from dbdyno.servers.programs import provision
@@ -83,7 +83,11 @@ def test_an_archive_says_itself_what_it_is_and_is_kept(lab):
     reference = archive(lab)
     said: list[str] = []
     entry, home = obtain(parse(reference), said.append)
-    assert (entry.product, entry.version, entry.program) == ("mysql", "8.0.32", "bin/mysqld")
+    assert (entry.product, entry.version, entry.program) == ("greatsql", "8.0.32", "bin/mysqld")
+    assert axes.keys_of(*open.product_of(reference), {"thread_pool": "on"}, {}, None, 4) == {
+        "thread_handling": "pool-of-threads",
+        "thread_pool_size": 4,
+    }
     assert entry.reference == reference
     assert home == lab / "cache" / "servers" / entry.folder_name
     (lab / "server.tar.xz").unlink()

@@ -29,6 +29,7 @@ PROGRAMS: Final = (
 )
 ANSWER_S_MAX: Final = 30
 WORDS_OF_MYSQL: Final = re.compile(r"\bVer (?P<version>\d+\.\d+\.\d+)(?P<more>\S*)")
+BUILT_ON_MYSQL: Final = {"(Percona Server": "percona", "(GreatSQL": "greatsql"}
 WORDS_OF_POSTGRES: Final = re.compile(r"\bpostgres \(PostgreSQL\) (?P<version>\d+(\.\d+)+)")
 
 
@@ -37,8 +38,8 @@ class ProgramIdentity:
     """What a program says it is.
 
     Attributes:
-        product: ``mysql`` (also for those built on it, such as Percona Server and GreatSQL),
-            ``mariadb`` or ``postgres``: whose settings and accounts it takes.
+        product: ``mysql``, ``percona``, ``greatsql``, ``mariadb`` or ``postgres``: whose settings
+            and accounts it takes.
         version: its numbers, without a distributor's addition.
         authentication: plugin by which its load user logs in.
     """
@@ -113,9 +114,10 @@ def understood(words: str) -> ProgramIdentity | None:
     version = ours["version"]
     if ours["more"].startswith("-MariaDB"):
         return ProgramIdentity("mariadb", version, "mysql_native_password")
+    product = next((name for by, name in BUILT_ON_MYSQL.items() if by in words), "mysql")
     native = int(version.partition(".")[0]) < 8  # MariaDB's first major version was 10
     return ProgramIdentity(
-        "mysql", version, "mysql_native_password" if native else "caching_sha2_password"
+        product, version, "mysql_native_password" if native else "caching_sha2_password"
     )
 
 

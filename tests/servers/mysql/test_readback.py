@@ -77,6 +77,10 @@ def test_an_option_that_shows_nowhere_is_an_error():
         ({"sql_mode": ""}, {"sql_mode": ""}),
         ({"optimizer_switch": "mrr=off"}, {"optimizer_switch": "icp=on,mrr=off"}),
         ({"plugin_load_add": "x.so"}, {}),
+        ({"symbolic_links": "0"}, {"have_symlink": "DISABLED"}),
+        ({"memlock": "ON"}, {"locked_in_memory": "ON"}),
+        (normalise({"skip-character-set-client-handshake": True}), {}),
+        ({"performance_schema_consumer_events_waits_current": "ON"}, {}),
     ],
 )
 def test_settings_shown_in_another_way_are_understood(asked, shown):
@@ -91,6 +95,7 @@ def test_settings_shown_in_another_way_are_understood(asked, shown):
         ({"ssl": "OFF"}, {"have_ssl": "YES"}),
         ({"ssl": "OFF"}, {"tls_version": "TLSv1.3"}),
         ({"transaction_isolation": "READ-COMMITTED"}, {"tx_isolation": "REPEATABLE-READ"}),
+        ({"symbolic_links": "0"}, {"have_symlink": "YES"}),
         ({"sql_mode": ""}, {"sql_mode": "ANSI"}),
         ({"sql_mode": "ANSI"}, {"sql_mode": ""}),
     ],

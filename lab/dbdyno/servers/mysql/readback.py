@@ -18,14 +18,22 @@ from dbdyno.servers.mysql.settings import OFF_WORDS, ON_WORDS, lines_of
 
 VARIABLES_OF: Final = {  # an option's variable where it has another name; the first that is shown
     "ssl": ("have_ssl", "tls_version"),  # MySQL 8.4 has no switch left
+    "symbolic_links": ("have_symlink",),
+    "memlock": ("locked_in_memory",),
     "default_time_zone": ("time_zone",),
     "transaction_isolation": ("transaction_isolation", "tx_isolation"),
 }
 PLUGINS_ASKED: Final = ("plugin_load", "plugin_load_add", "early_plugin_load")
-WITHOUT_VARIABLE: Final = frozenset(
-    {*PLUGINS_ASKED, "performance_schema_instrument", "innodb_status_file"}
+WITHOUT_VARIABLE: Final = frozenset(  # a server that does not know them does not start
+    {
+        *PLUGINS_ASKED,
+        *("performance_schema_instrument", "innodb_status_file"),
+        "character_set_client_handshake",
+    }
 )
-WITHOUT_TLS: Final = frozenset({"DISABLED", "NO", ""})
+CONSUMER: Final = "performance_schema_consumer_"  # so begin options that have no variable either
+NOT_HAD: Final = frozenset({"DISABLED", "NO", ""})
+"""What variables such as have_ssl show of what is switched off."""
 UNITS: Final[Mapping[str, int]] = {
     unit: 1024**power for power, unit in enumerate("kmgtpe", start=1)
 }
@@ -56,7 +64,7 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
     wrong = [
         (name, text, _effective(name, shown))
         for name, text in asked.items()
-        if name not in WITHOUT_VARIABLE and not _in_force(name, text, shown)
+        if not _in_force(name, text, shown)
     ]
     if not wrong:
         return
@@ -115,11 +123,13 @@ def _shown(value: str | None) -> str:
 
 
 def _in_force(name: str, asked: str, shown: Mapping[str, str]) -> bool:
+    if name in WITHOUT_VARIABLE or name.startswith(CONSUMER):
+        return True
     effective = _effective(name, shown)
     if effective is None:
         return False
-    if name == "ssl":
-        return (effective in WITHOUT_TLS) == (asked.lower() in OFF_WORDS)
+    if name in {"ssl", "symbolic_links"}:
+        return (effective in NOT_HAD) == (asked.lower() in OFF_WORDS)
     if name == "log_bin":  # given as a file name, shown as a switch
         return (effective == "OFF") == (asked.lower() in OFF_WORDS)
     if name in {"sql_mode", "optimizer_switch"}:

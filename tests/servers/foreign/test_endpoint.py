@@ -135,6 +135,17 @@ def test_a_dataset_that_changed_cannot_be_restored(instance):
     assert caught.value.found == "sbtest1 ends at id 9"
 
 
+def test_rows_that_grew_are_not_loaded_again_in_the_same_run(instance):
+    instance.start()
+    instance.snapshot()
+    instance._dataset.wrong = "sbtest1 ends at id 9"
+    assert instance.has_snapshot()  # the next block's question, which would load them otherwise
+    instance.start()
+    assert instance._dataset.calls == ["begin", "finish"]
+    with pytest.raises(ServerError, match="cannot restore them"):
+        instance.restore()
+
+
 def test_a_refused_login_says_where_the_password_comes_from(instance, monkeypatch):
     def refused(self):
         raise ServerError("refused", found="OperationalError: (1045, 'Access denied')")

@@ -192,6 +192,7 @@ class EndpointInstance:
         self._dataset = self._dataset_of(asked)
         self._password_variable = PROTOCOLS[asked.driver].password_variable
         self._is_loading = False
+        self._was_loaded = False
 
     def _server_of(self, asked: EndpointReference, who: Credentials) -> EndpointServer:
         return EndpointServer(self.spec.label, asked.endpoint, who, asked.database)
@@ -211,7 +212,7 @@ class EndpointInstance:
         """
         _refuse(self.spec, settings or {})
         self._login()
-        if not self._is_loading and not self._dataset.is_loaded():
+        if not self._is_loading and not self._has_rows():
             self._dataset.begin()
             self._is_loading = True
         return self._server
@@ -220,12 +221,18 @@ class EndpointInstance:
         """Remember in the database that this dataset is loaded; ServerError if it refuses."""
         self._login()
         self._dataset.finish()
-        self._is_loading = False
+        self._is_loading, self._was_loaded = False, True
 
     def has_snapshot(self) -> bool:
-        """Whether the dataset was loaded and its tables are as they were; ServerError if gone."""
+        """Whether the dataset was loaded and its tables were as they should be when first seen.
+
+        What became of them since, `restore` says: rows are not loaded twice in a run.
+
+        Raises:
+            ServerError: the endpoint is gone.
+        """
         self._login()
-        return self._dataset.is_loaded()
+        return self._has_rows()
 
     def restore(self) -> None:
         """Nothing is put back: ServerError unless the tables are still those that were loaded."""
@@ -259,6 +266,10 @@ class EndpointInstance:
     def discard(self) -> None:
         """Log out; the tables stay."""
         self.close()
+
+    def _has_rows(self) -> bool:
+        self._was_loaded = self._was_loaded or self._dataset.is_loaded()
+        return self._was_loaded
 
     def _login(self) -> None:
         try:

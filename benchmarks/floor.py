@@ -1,4 +1,4 @@
-"""CPU per point select: the raw floor, the engine, and sysbench, side by side on one MySQL server.
+"""CPU per point select: the raw floor, the engine, and sysbench, side by side on one server.
 
 The floor (engine/core/examples/floor) sends ready-made packets and counts the packets of replies.
 What the engine takes beyond it is the price of drawing, following the protocol and recording.
@@ -6,6 +6,7 @@ Programs take turns in an order drawn for each round, a second or two each, and 
 are shown; floor and engine count their CPU in the window, sysbench's includes its start.
 
     .venv/bin/python -m benchmarks.floor                        # about ten minutes
+    .venv/bin/python -m benchmarks.floor --system postgres:18.6
     .venv/bin/python -m benchmarks.floor --ways io_uring,epoll,io_uring_wait_50us --connections 1
 """
 
@@ -104,11 +105,12 @@ def _floor(
     endpoint = server.endpoint
     where = ["--socket", str(endpoint.socket)] if options.socket else ["--port", str(endpoint.port)]
     who = ["--user", server.credentials.user, "--database", server.database]
+    who += ["--driver", server.driver]
     size = ["--tables", str(options.tables), "--table-size", str(options.table_size)]
     asked = ["--connections", str(connections), "--seconds", str(options.seconds)]
     ended = subprocess.run(
         [example("floor"), "--way", way, *where, *who, *size, *asked],
-        env={**os.environ, "MYSQL_PWD": server.credentials.password},
+        env={**os.environ, "DBDYNO_PASSWORD": server.credentials.password},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -121,6 +123,7 @@ def _engine(server: Server, options: argparse.Namespace, connections: int) -> tu
     sizes = {"tables": options.tables, "table_size": options.table_size}
     spec = {
         **login(server, "socket" if options.socket else "tcp"),
+        "driver": server.driver,
         "connections": connections,
         "warmup_s": 0.3,
         "window_s": options.seconds,

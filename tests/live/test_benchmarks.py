@@ -69,10 +69,11 @@ def test_connections_are_held_and_their_queries_weighed(tmp_path: Path) -> None:
     assert f"engine × {engine:.2f}, floor × {floor:.2f}; " in ended.stdout
 
 
-def test_the_floor_is_measured_beside_the_engine(tmp_path: Path) -> None:
+@pytest.mark.parametrize("system", ["mysql:5.7.22", "postgres:18.6"])
+def test_the_floor_is_measured_beside_the_engine(tmp_path: Path, system: str) -> None:
     told = tmp_path / "floor.json"
     ways = ["io_uring", "io_uring_single_receive", "io_uring_wait_50us", "epoll", "blocking"]
-    place = ["--system", "mysql:5.7.22", "--transports", "socket", "--connections", "4"]
+    place = ["--system", system, "--transports", "socket", "--connections", "4"]
     size = ["--table-size", "100", "--seconds", "1", "--repeats", "1"]
     ended = bench("floor", *place, *size, "--ways", ",".join(ways), "--json", str(told))
     assert "CPU per query, µs, medians" in ended.stdout

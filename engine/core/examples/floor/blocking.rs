@@ -1,6 +1,6 @@
 //! One thread for each connection, which sends and then waits in `recv`: as sysbench is built.
 
-use crate::load::{Load, Tally, packets};
+use crate::load::{Load, Tally};
 use dbdyno_core::placement::become_batch_thread;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ fn converse(socket: OwnedFd, load: &Load, tally: &Tally, mut number: u64) {
         stream.write_all(load.request(number)).expect("the server listens");
         number += 1;
         let length = stream.read(&mut buffer).expect("the server answers");
-        packets(&buffer[..length]);
+        load.packets(&buffer[..length]);
         tally.add();
     }
 }

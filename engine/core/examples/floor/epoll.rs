@@ -1,6 +1,6 @@
 //! One thread over `epoll`: a `recv` and a `send` for each reply.
 
-use crate::load::{Load, Tally, packets};
+use crate::load::{Load, Tally};
 use dbdyno_core::placement::become_batch_thread;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -44,7 +44,7 @@ fn converse(sockets: &[OwnedFd], load: &Load, tally: &Tally, interest: i32) {
             let length = unsafe {
                 libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)
             };
-            packets(&buffer[..usize::try_from(length).expect("the server answers")]);
+            load.packets(&buffer[..usize::try_from(length).expect("the server answers")]);
             replies += 1;
             tally.set(replies);
             ask(socket, load.request(number));

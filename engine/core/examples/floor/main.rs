@@ -5,16 +5,17 @@
 //! that does all this is compared with. Each `--way` to the sockets is a function in a file of its
 //! own.
 //!
-//! `MYSQL_PWD=… floor --way io_uring --socket PATH --user U --database D --connections N` prints
-//! its count, its CPU and its seconds as JSON; `--help` lists the ways.
+//! `DBDYNO_PASSWORD=… floor --driver mysql --way io_uring --socket PATH --user U --database D
+//! --connections N` prints its count, its CPU and its seconds as JSON; `--help` lists the ways.
 
 mod blocking;
 mod epoll;
 mod load;
 mod uring;
 
+use dbdyno_core::driver::Driver;
 use dbdyno_core::opening::limits::raise_open_files_limit;
-use dbdyno_core::session::{Endpoint, Login, Session};
+use dbdyno_core::session::{Endpoint, Login, PostgresSession, Session, Timeouts, Transport};
 use dbdyno_core::time::clock::process_cpu;
 use load::{Load, Tally};
 use std::error::Error;
@@ -63,6 +64,7 @@ const WAYS: [(&str, Way); 12] = [
 ];
 
 struct Options {
+    driver: Driver,
     endpoint: Endpoint,
     login: Login,
     connections: usize,
@@ -110,17 +112,20 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn options() -> Result<Options, Box<dyn Error>> {
     let login = Login {
         user: "sbtest".into(),
-        password: std::env::var("MYSQL_PWD").unwrap_or_default(),
+        password: std::env::var("DBDYNO_PASSWORD").unwrap_or_default(),
         database: "sbtest".into(),
     };
     let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: 3306 };
     let way = "io_uring".into();
+    let driver = Driver::Mysql;
+    let (connections, tables, table_size, seconds) = (1, 1, 1, 1.0);
     let mut options =
-        Options { endpoint, login, connections: 1, tables: 1, table_size: 1, seconds: 1.0, way };
+        Options { driver, endpoint, login, connections, tables, table_size, seconds, way };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().ok_or(format!("{word} wants a value"))?;
         match word.as_str() {
+            "--driver" => options.driver = serde_json::from_value(value.into())?,
             "--socket" => options.endpoint = Endpoint::Unix { path: value },
             "--port" => {
                 let host = "127.0.0.1".into();
@@ -143,16 +148,37 @@ fn options() -> Result<Options, Box<dyn Error>> {
 fn open(options: &Options) -> Result<(Vec<OwnedFd>, Load), Box<dyn Error>> {
     let (mut sockets, mut numbers) = (Vec::new(), None);
     for _ in 0..options.connections {
-        let mut session = Session::connect(&options.endpoint, &options.login, TIMEOUT)?;
-        let prepared = (1..=options.tables)
-            .map(|table| session.prepare(&format!("SELECT c FROM sbtest{table} WHERE id=?")))
-            .collect::<Result<Vec<u32>, _>>()?;
+        let (socket, prepared) = match options.driver {
+            Driver::Mysql => prepared_by_mysql(options)?,
+            Driver::Pgsql => prepared_by_postgres(options)?,
+        };
         // Servers count statements in each session, so one set of packets serves all.
         if *numbers.get_or_insert_with(|| prepared.clone()) != prepared {
             return Err("the sessions number their statements differently".into());
         }
-        sockets.push(session.into_stream().0);
+        sockets.push(socket);
     }
     let numbers = numbers.ok_or("at least one connection is needed")?;
-    Ok((sockets, Load::new(&numbers, options.table_size)))
+    Ok((sockets, Load::new(options.driver, &numbers, options.table_size)))
+}
+
+fn prepared_by_mysql(options: &Options) -> Result<(OwnedFd, Vec<u32>), Box<dyn Error>> {
+    let mut session = Session::connect(&options.endpoint, &options.login, TIMEOUT)?;
+    let prepared = (1..=options.tables)
+        .map(|table| session.prepare(&format!("SELECT c FROM sbtest{table} WHERE id=?")))
+        .collect::<Result<_, _>>()?;
+    Ok((session.into_stream().0, prepared))
+}
+
+fn prepared_by_postgres(options: &Options) -> Result<(OwnedFd, Vec<u32>), Box<dyn Error>> {
+    let (transport, timeouts) = (Transport::default(), Timeouts::of_login(TIMEOUT));
+    let mut session =
+        PostgresSession::connect(&options.endpoint, &options.login, &transport, &timeouts)?;
+    let prepared = (1..=options.tables)
+        .map(|table| {
+            let sql = format!("SELECT c FROM sbtest{table} WHERE id=$1");
+            session.prepare(table, &sql).map(|()| table)
+        })
+        .collect::<Result<_, _>>()?;
+    Ok((session.into_stream().0, prepared))
 }

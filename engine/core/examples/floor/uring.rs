@@ -1,6 +1,6 @@
 //! One thread over `io_uring`, in the flavours that a kernel offers for the same conversation.
 
-use crate::load::{Load, Tally, packets};
+use crate::load::{Load, Tally};
 use dbdyno_core::placement::become_batch_thread;
 use io_uring::types::{self, BufRingEntry};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -113,7 +113,7 @@ pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally, flavour: Flavour
             let length = usize::try_from(completion.result()).expect("the server answers");
             let buffer = cqueue::buffer_select(completion.flags()).expect("a buffer");
             let start = usize::from(buffer) * BUFFER_BYTES;
-            packets(&pool.memory[start..start + length]);
+            load.packets(&pool.memory[start..start + length]);
             pool.give_back(usize::from(buffer));
             replies += 1;
             tally.set(replies);

@@ -17,6 +17,7 @@ use dbdyno_core::driver::Driver;
 use dbdyno_core::opening::limits::raise_open_files_limit;
 use dbdyno_core::session::{Endpoint, Login, PostgresSession, Session, Timeouts, Transport};
 use dbdyno_core::time::clock::process_cpu;
+use dbdyno_wire::postgres::message::INT8;
 use load::{Load, Tally};
 use std::error::Error;
 use std::io::Write;
@@ -177,7 +178,7 @@ fn prepared_by_postgres(options: &Options) -> Result<(OwnedFd, Vec<u32>), Box<dy
     let prepared = (1..=options.tables)
         .map(|table| {
             let sql = format!("SELECT c FROM sbtest{table} WHERE id=$1");
-            session.prepare(table, &sql).map(|()| table)
+            session.prepare(table, &sql, &[INT8]).map(|()| table)
         })
         .collect::<Result<_, _>>()?;
     Ok((session.into_stream().0, prepared))

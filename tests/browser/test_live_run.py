@@ -12,7 +12,7 @@ from dbdyno.store.store import FEED_NAME, Store
 from support import lab_process
 from support.real_server import CROWDED, SMALL_REDO_TYPED
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.live
 SYSTEMS = ("a=mysql:5.7.22", "b=mysql:5.7.22")
 TINY = ("--tables", "1", "--table-size", "1000", "--warmup", "0", "--window", "3")
 

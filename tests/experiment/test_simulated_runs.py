@@ -33,7 +33,6 @@ TRIAL_S_MAX = 4 + 30 + 120 + 60
 MEMORY = Path("/dev/shm")
 
 
-@pytest.mark.timeout(300)
 def test_nothing_is_lost_and_nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     happened: Counter[str] = Counter()
     labs = 0

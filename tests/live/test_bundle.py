@@ -16,7 +16,7 @@ from support import making
 from support.lab_process import finished, processes_of, stored
 from support.real_server import SMALL_REDO
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.live
 
 
 def plan() -> Plan:

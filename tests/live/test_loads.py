@@ -23,7 +23,7 @@ from support import lab_process
 from support.fakes import Progress
 from support.real_server import SMALL_REDO, small_redo
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.live
 PLAN = Plan(
     systems=(SystemPlan(label="a", reference="mysql:8.0.15", settings=SMALL_REDO),),
     workloads=(WorkloadPlan(name="oltp_read_only"),),

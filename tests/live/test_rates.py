@@ -21,7 +21,7 @@ from dbdyno.stats.open_loop import Point, RateSide, growth, rate_at_limit
 from support.lab_process import finished, workspace
 from support.real_server import SMALL_REDO
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 CONNECTIONS = 8
 SERVICE_MS = 10.0
 QUANTILE = 0.9

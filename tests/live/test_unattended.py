@@ -27,7 +27,7 @@ from support.lab_process import (
 )
 from support.real_server import SMALL_REDO
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.live
 PLAN = f"""
 systems:
   - {{label: a, reference: "mysql:5.7.22", settings: {SMALL_REDO}}}

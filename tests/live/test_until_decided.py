@@ -12,7 +12,7 @@ from dbdyno.store.store import Store
 from support.lab_process import finished, processes_of, stored
 from support.real_server import CROWDED, SMALL_REDO_TYPED
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.live
 TWINS = ["a=mysql:5.7.22", "b=mysql:5.7.22", "--workload", "oltp_point_select", "--threads", "2"]
 SMALL = ["--tables", "1", "--table-size", "1000", *SMALL_REDO_TYPED]
 TINY = [*SMALL, *CROWDED, "--warmup", "0", "--window", "1"]

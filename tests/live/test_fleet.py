@@ -51,6 +51,8 @@ from support.ray_cluster import Nodes, load_of
 pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("ignore")]  # Ray's
 CHILD = "dbdyno.experiment.engine.child"
 SERVICE_S = 0.05
+TRIES = 8
+"""What disturbs only makes slower: the least of several is what a quiet machine would show."""
 SYSTEMS = len(fleet_plans.LABELS)
 
 
@@ -96,28 +98,36 @@ def histogram(record: dict[str, Any]) -> _engine.Histogram:
     return counts
 
 
+def least(seen: list[tuple[float, float]]) -> tuple[float, float]:
+    return min(mean for mean, _ in seen), min(p95 for _, p95 in seen)
+
+
 @pytest.mark.alone
 def test_three_machines_merged_are_one_generator(remote: ModuleType) -> None:
     generators = remote.Generators(3)
+    alone: list[tuple[float, float]] = []
+    together: list[tuple[float, float]] = []
     try:
-        means, p95 = [], []
-        for make in (EngineProcess, generators.engine) * 3:
-            answering = _engine.Reference("fixed", SERVICE_S)
-            with make("run", load_of(answering, warmup_s=0.25, window_s=1.5)) as engine:
-                record = engine.answer()
-            asked = answering.truth()[0].count()
-            assert sum(one["events"] for one in record["intervals"]) == asked
-            assert histogram(record).count() == asked
-            means.append(mean_ms(record))
-            p95.append(histogram(record).quantile(0.95) / 1e9)
+        for _ in range(TRIES):
+            for make, seen in ((EngineProcess, alone), (generators.engine, together)):
+                answering = _engine.Reference("fixed", SERVICE_S)
+                with make("run", load_of(answering, warmup_s=0.25, window_s=1.5)) as engine:
+                    record = engine.answer()
+                asked = answering.truth()[0].count()
+                assert sum(one["events"] for one in record["intervals"]) == asked
+                assert histogram(record).count() == asked
+                seen.append((mean_ms(record), histogram(record).quantile(0.95) / 1e9))
+            single, merged = least(alone), least(together)
+            # A closed loop's throughput is its connections by its mean latency; a count would be
+            # off by the last event of each connection, which is one in thirty here.
+            equal = pytest.approx(single[0], rel=0.01), pytest.approx(single[1], rel=0.02)
+            true_ms = pytest.approx(SERVICE_S * 1000, rel=0.02)
+            if merged == equal and merged[0] == true_ms:
+                break
     finally:
         generators.close()
-    # A closed loop's throughput is its connections by its mean latency; a count would be off by the
-    # last event of each connection, which is one in thirty here.
-    single, merged = min(means[::2]), min(means[1::2])  # what disturbs only makes slower
-    assert merged == pytest.approx(single, rel=0.01)
-    assert merged == pytest.approx(SERVICE_S * 1000, rel=0.02)
-    assert min(p95[1::2]) == pytest.approx(min(p95[::2]), rel=0.02)
+    assert merged == equal, (alone, together)
+    assert merged[0] == true_ms
     assert [one["connections"] for one in record["apart"]] == [3, 3, 2]
     assert all(one["clock_ms"] < 5 for one in record["apart"])
 
@@ -127,21 +137,25 @@ def test_three_hosts_run_nearly_three_times_the_blocks(remote: ModuleType, tmp_p
     from dbdyno.fleet.hosts import Hosts
     from support.simulated_host import TRIAL_S, SimulatedHost
 
-    took_s, plan = {}, making.plan(blocks=6)
-    for count in (1, 3):
-        hosts = Hosts("", count, SimulatedHost)
-        with Store.open(tmp_path) as store:
-            stored_run = store.create_run(plan, "dbdyno run", {}, 12)
-            began = time.monotonic()
-            makers = Makers(hosts=hosts)
-            runner.run(plan, store, stored_run, tmp_path, Progress(), makers)
-            took_s[count] = time.monotonic() - began
-            assert len(store.done(stored_run.run_id)) == 12
-            machines = {one.machine for one in store.measurements(stored_run.run_id)}
-        hosts.close()
-        assert len(machines) == count
-    assert took_s[1] >= 12 * TRIAL_S
-    assert took_s[1] / took_s[3] >= 0.8 * 3, took_s
+    plan = making.plan(blocks=6)
+    took_s: dict[int, list[float]] = {1: [], 3: []}
+    for _ in range(3):
+        for count, seen_s in took_s.items():
+            hosts = Hosts("", count, SimulatedHost)
+            with Store.open(tmp_path) as store:
+                stored_run = store.create_run(plan, "dbdyno run", {}, 12)
+                began = time.monotonic()
+                makers = Makers(hosts=hosts)
+                runner.run(plan, store, stored_run, tmp_path, Progress(), makers)
+                seen_s.append(time.monotonic() - began)
+                assert len(store.done(stored_run.run_id)) == 12
+                machines = {one.machine for one in store.measurements(stored_run.run_id)}
+            hosts.close()
+            assert len(machines) == count
+        if min(took_s[1]) / min(took_s[3]) >= 0.8 * 3:
+            break
+    assert min(took_s[1]) >= 12 * TRIAL_S
+    assert min(took_s[1]) / min(took_s[3]) >= 0.8 * 3, took_s
 
 
 def listen(engine: Engine) -> None:

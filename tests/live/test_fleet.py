@@ -569,7 +569,7 @@ def test_a_node_that_is_lost_ends_the_run_which_goes_on_with_another(
     nodes: Nodes, server: Server, workspace: Path
 ) -> None:
     fleet = {"generators": 2, "place": {"generators": "load"}}
-    plan = fleet_plans.written(workspace, fleet, blocks=1, window="2s", server=server)
+    plan = fleet_plans.written(workspace, fleet, blocks=1, window="4s", server=server)
     with begun_run(plan, workspace, nodes) as lab:
         until(under_load(workspace), "a load runs")
         nodes.kill(2)

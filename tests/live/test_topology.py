@@ -181,8 +181,8 @@ def test_what_a_version_cannot_have_is_refused_before_anything_is_made(folder):
     assert not (folder / "system").exists()
 
 
-TIMEOUT_S = 1
-"""A replica beside other tests may be silent for some tenths of that."""
+TIMEOUT_S = 3
+"""A replica beside other tests, on a disk that they write to, may be silent for a third of that."""
 
 
 def plan(
@@ -198,7 +198,7 @@ def plan(
         workloads=(WorkloadPlan(name="oltp_write_only"),),
         dataset=DatasetPlan(tables=1, rows=1000),
         load=LoadPlan(threads=(4,)),
-        trial=TrialPlan(warmup_s=1, window_s=2 + TIMEOUT_S),
+        trial=TrialPlan(warmup_s=1, window_s=2 + TIMEOUT_S if kind == "semisync" else 3),
         design=DesignPlan(blocks=2 if kind == "semisync" else 1, disturbance_max=1.0),
         network=delay or NetworkPlan(),
     )

@@ -71,6 +71,7 @@ def test_a_generator_that_limits_the_load_itself_reaches_no_verdict() -> None:
             "user": "load",
             "database": "sbtest",
             "connections": 4,
+            "threads": 1,  # the other core is for the server, and for whatever else runs
             "window_s": 1.0,
             "seed": 1,
             "check_limits": False,

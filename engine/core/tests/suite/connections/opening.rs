@@ -85,8 +85,11 @@ fn a_server_that_talks_nonsense_is_not_listened_to_for_ever() {
         let server =
             Reference::start(Script { malformed: Some(malformed), ..Script::default() }).unwrap();
         let spec = of(&server, &json!({"prepared": false, "connect_timeout_s": 1}));
-        // The question is given up; whether the load can go on is not decided by it.
-        assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);
+        // The question is given up; whether the load can go on is not decided by it. A login may take
+        // longer than that on a busy machine.
+        assert!(in_a_quiet_moment(|| {
+            open_all(&spec, &AtomicBool::new(false)).is_ok_and(|all| all.len() == 40)
+        }));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lost and renewed connections, and runs without any: against the reference server.
 
 use crate::support::{
-    end_s, errors, go, histogram, largest, merged, reactors, server, spec, total,
+    end_s, errors, go, histogram, in_a_quiet_moment, largest, merged, reactors, server, spec, total,
 };
 use dbdyno_core::error::{CONNECTION_LOST, Failure};
 use dbdyno_core::reference::{Fail, Reference, Script};
@@ -139,9 +139,12 @@ fn a_connection_closed_at_rest_is_noticed_when_it_is_wanted() {
     for reactor in reactors() {
         let changes = json!({"rate_per_s": 4, "arrival": "uniform", "window_s": 30,
             "reactor": reactor});
-        let failure = deserted(1, Duration::from_millis(100), &changes);
-        assert_eq!(failure.code, Some(CONNECTION_LOST), "{failure}");
-        assert!(failure.message.ends_with("closed at rest"), "{failure}");
+        // On a busy machine the server may go away before its answer has come, or in the next event.
+        assert!(in_a_quiet_moment(|| {
+            let failure = deserted(1, Duration::from_millis(100), &changes);
+            assert_eq!(failure.code, Some(CONNECTION_LOST), "{failure}");
+            failure.message.ends_with("closed at rest")
+        }));
     }
 }
 

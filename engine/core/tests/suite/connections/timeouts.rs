@@ -135,12 +135,17 @@ fn a_server_that_stops_reading_a_file_is_not_written_to_for_ever() {
 
 #[test]
 fn an_index_may_take_as_long_as_it_takes() {
-    // The table takes 0.2 s, and then its index 1.2 s.
-    let stalled = stalled(Duration::from_millis(100), Duration::from_millis(1100));
-    let mut spec = spec(stalled.port);
-    spec["tables"] = json!(1);
-    spec["answer_timeout_s"] = json!(0.7);
-    let began = Instant::now();
-    assert_eq!(prepared(&spec, &AtomicBool::new(false)), None);
-    assert!(began.elapsed() > Duration::from_secs(1), "the server was not silent");
+    // On a busy machine the table itself may take too long.
+    assert!(in_a_quiet_moment(|| {
+        // The table takes 0.2 s, and then its index 1.2 s.
+        let stalled = stalled(Duration::from_millis(100), Duration::from_millis(1100));
+        let mut spec = spec(stalled.port);
+        spec["tables"] = json!(1);
+        spec["answer_timeout_s"] = json!(0.7);
+        let began = Instant::now();
+        let failure = prepared(&spec, &AtomicBool::new(false));
+        let was_silent = began.elapsed() > Duration::from_secs(1);
+        assert!(was_silent || failure.is_some(), "the server was not silent");
+        failure.is_none()
+    }));
 }

@@ -73,16 +73,19 @@ fn a_closed_socket_is_told<R: Reactor>() {
         }
     }
     assert_eq!(seen, Some(ArrivalKind::Closed), "{}", R::NAME);
+    // Between the ends of the last two lies a whole MAX_WAIT; the first may end at once.
     let began = Instant::now();
-    reactor.wait(None).unwrap();
-    assert!(reactor.next_arrival().is_none(), "{} tells it twice", R::NAME);
-    assert!(began.elapsed() >= Duration::from_millis(5), "{} waits busily", R::NAME);
+    for _ in 0..3 {
+        reactor.wait(None).unwrap();
+        assert!(reactor.next_arrival().is_none(), "{} tells it twice", R::NAME);
+    }
+    assert!(began.elapsed() >= Duration::from_millis(50), "{} waits busily", R::NAME);
 }
 
 fn a_wait_ends_in_time<R: Reactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
+    let began = Instant::now(); // so does the timer of a reactor that opens
     let mut reactor = R::open(vec![ours.into()], MAX_WAIT).unwrap();
-    let began = Instant::now();
     reactor.wait(None).unwrap();
     assert!(reactor.next_arrival().is_none());
     assert!(began.elapsed() >= Duration::from_millis(50), "{}", R::NAME);

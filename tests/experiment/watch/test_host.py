@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from dbdyno.experiment.watch import host
 from dbdyno.experiment.watch.host import Reading, Watch, read, sample
 from dbdyno.experiment.watch.proc import GONE, DiskCounters, NetworkCounters, ProcessReading
+from support.lab_process import until
 
 
 def test_counters_grow() -> None:
@@ -252,7 +253,7 @@ def test_readings_become_samples_from_the_loads_begin_on(monkeypatch: pytest.Mon
     )
     monkeypatch.setattr(host, "read", lambda *pids: next(readings))
     with Watch(-1, -1, period_s=0.005) as watch:
-        time.sleep(0.2)
+        until(lambda: len(watch.samples(origin_s=100.5)) >= 2, "two samples")
     first, second = watch.samples(origin_s=100.5)[:2]
     assert (first.at_s, second.at_s) == (0.5, 2.5)
     assert (first.server_cpu, first.server_rss_bytes, first.generator_cpu) == (0.5, 6, 0.25)
@@ -280,11 +281,15 @@ def test_readings_that_take_longer_than_a_period_have_a_pause_between_them(
 def test_a_busy_process_is_seen_busy_and_a_dead_one_as_nothing(
     burning: subprocess.Popen[bytes],
 ) -> None:
+    def is_busy() -> bool:
+        seen = watch.samples(0.0)
+        return any(s.server_cpu > 0.02 for s in seen) and any(s.server_switches_per_s for s in seen)
+
     with Watch(burning.pid, burning.pid, period_s=0.3) as watch:
-        time.sleep(1.0)
+        until(is_busy, "a busy process")
         burning.kill()
         burning.wait()
-        time.sleep(0.8)
+        until(lambda: [s.server_rss_bytes for s in watch.samples(0.0)[-2:]] == [0, 0], "its end")
     samples = watch.samples(0.0)
     assert max(s.server_cpu for s in samples) > 0.02  # its share of a crowded machine
     assert max(s.server_rss_bytes for s in samples) > 10**6

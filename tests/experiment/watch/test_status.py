@@ -15,6 +15,7 @@ import pytest
 from dbdyno.experiment.watch.status import StatusWatch, scheduled_s
 from dbdyno.servers.base import observe
 from support.fakes import FakeObserver, FakeServer
+from support.lab_process import until
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_every_reading_is_a_place_in_every_column(server: Any) -> None:
     began_s = time.monotonic()
     with StatusWatch(server, period_s=0.02) as watch:
         origin_s = time.monotonic()
-        time.sleep(0.3)
+        until(lambda: len(watch.series(origin_s).at_s) >= 3, "three readings")
     series = watch.series(origin_s)
     count = len(series.at_s)
     assert count >= 3
@@ -53,10 +54,10 @@ def test_every_reading_is_a_place_in_every_column(server: Any) -> None:
 def test_a_server_that_dies_ends_the_readings_and_nothing_else(server: Any) -> None:
     with StatusWatch(server, period_s=0.02) as watch:
         origin_s = time.monotonic()
-        time.sleep(0.1)
+        until(lambda: watch.series(origin_s).at_s, "a reading")
         server.process.kill()
         server.process.wait()
-        time.sleep(0.2)
+        until(lambda: watch.series(origin_s).trouble, "a reading in vain")
     series = watch.series(origin_s)
     assert series.trouble == "the server's counters could not be read: connection refused"
     assert len(series.at_s) >= 1
@@ -115,7 +116,7 @@ def test_a_server_without_observers_is_asked_for_its_whole_status() -> None:
     assert observer.read() == {"pg_stat_wal.wal_bytes": 8.0}
     with StatusWatch(Plain(), period_s=0.02) as watch:  # type: ignore[arg-type]
         origin_s = time.monotonic()
-        time.sleep(0.1)
+        until(lambda: watch.series(origin_s).at_s, "a reading")
     assert set(watch.series(origin_s).counters) == {"pg_stat_wal.wal_bytes"}
 
 

@@ -42,7 +42,7 @@ def test_a_rogue_server_gets_no_password_and_makes_an_error_in_words(mode):
     assert SECRET.encode() not in heard
     assert SECRET not in str(caught.value)
     assert "theirs" in caught.value.message
-    assert time.monotonic() - began < 4 * PATIENCE_S + 6
+    assert time.monotonic() - began < 30
     if mode in ASKED_FOR:
         assert "which dbdyno does not send" in str(caught.value)
 
@@ -145,4 +145,4 @@ def test_closing_does_not_wait_for_a_postgres_that_is_silent():
         client.close()
         with pytest.raises(ServerError, match="did not answer"):
             asking.result()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10

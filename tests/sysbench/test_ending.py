@@ -190,7 +190,7 @@ def test_work_that_does_not_end_is_left_alone():
     began = time.monotonic()
     try:
         assert stoppable(work, Flag()) == (None, None, signal.SIGTERM)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
     finally:
         over.set()
 
@@ -218,7 +218,7 @@ def test_a_silent_server_does_not_keep_sysbench_from_ending(command):
     assert child.returncode == 128 + signal.SIGTERM, said
     assert "interrupted" in said
     assert "Traceback" not in said
-    assert took < 4  # two seconds, and as much for a busy machine
+    assert took < 10  # two seconds, and the rest for a busy machine
 
 
 def test_outside_the_main_thread_no_handler_is_touched():
@@ -249,4 +249,4 @@ def test_a_run_ends_at_once_with_its_report(words):
             took = time.monotonic() - began
     assert status == 128 + signal.SIGTERM, said
     assert "SQL statistics:" in said
-    assert took < 4
+    assert took < 10

@@ -65,7 +65,7 @@ def test_two_settings_of_one_system_are_compared(measured: list[Measurement]) ->
 
 def test_the_load_comes_through_the_socket(measured: list[Measurement]) -> None:
     assert {one.server.settings["skip_networking"] for one in measured} == {"ON"}
-    assert all(one.failure is None and one.events > 50 for one in measured)
+    assert all(one.failure is None and one.events > 0 for one in measured)
 
 
 def test_each_workload_has_its_keys_and_each_start_its_sql(measured: list[Measurement]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno import api
 from dbdyno.measurement.measurement import kinds_of
-from dbdyno.measurement.metric import KIND, NOPM, PRIMARY
+from dbdyno.measurement.metric import KIND, NOPM
 from support.lab_process import finished, workspace
 from support.real_server import CROWDED, SMALL_REDO, SMALL_REDO_TYPED
 from support.source import ROOT
@@ -37,14 +37,16 @@ def test_tpcc_is_compared_and_its_rows_are_checked() -> None:
     assert len({one.dataset for one in measured}) == 1
     assert all(one.events > 10 for one in measured)
     assert "tpcc" in ended.stdout
-    # Ten of 23 cards are new orders, of which one in a hundred is rolled back.
     for one in measured:
         kinds = {kind: one.histogram(KIND + kind).count() for kind in kinds_of([one])}
         assert sum(kinds.values()) == one.events
         assert {"new_order", "payment"} <= set(kinds)
-        orders = one.value(NOPM)
-        assert orders is not None
-        assert orders == pytest.approx(one.value(PRIMARY) * 60 * 10 / 23, rel=0.25)
+        # Ten of 23 cards are new orders, and the ends of four decks may be far from that. Who meets
+        # a deadlock draws another card.
+        dealt = kinds["new_order"] + kinds.get("new_order_rolled_back", 0)
+        redrawn = sum(interval.restarts for interval in one.intervals)
+        assert abs(dealt - one.events * 10 / 23) <= 4 * 10 * 13 / 23 + redrawn
+        assert one.value(NOPM) == pytest.approx(kinds["new_order"] * 60 / one.window_s, rel=0.01)
     assert NOPM.name in estimates["metric"].to_list()
 
 

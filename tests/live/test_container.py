@@ -110,7 +110,7 @@ def test_a_postgres_in_a_container_is_too(contained: Contained, version: str, vo
         settings = server.settings()
         assert (settings["shared_buffers"], settings["data_checksums"]) == ("64MB", "on")
         as_the_load_of_postgres(server, "CREATE TABLE t AS SELECT generate_series(1, 9) AS id")
-        assert settle(server, 20).done
+        assert settle(server, 60).done
         assert server.status()["database.tup_inserted"] >= 9
         assert server.ask("SELECT tableowner FROM pg_tables WHERE tablename = 't'") == [("dbdyno",)]
         server.stop()

@@ -119,9 +119,9 @@ def test_the_whole_life_of_a_server(reference, folder):
     assert grown["database.tup_inserted"] >= 20000
     assert grown["wal.wal_bytes"] > 20000 * 200
     ask(server, "UPDATE t SET pad = pad || 'y'")
-    settled = settle(server, 20)
+    settled = settle(server, 60)
     assert settled.done, settled.detail
-    assert settle(server, 20).detail.startswith("0 tables")
+    assert settle(server, 60).detail.startswith("0 tables")
     changed = server.ask(DIGEST)
     server.stop()
     instance.snapshot()

@@ -162,11 +162,13 @@ def test_a_stop_ends_an_index_that_the_server_waits_with(server: Server) -> None
     stop, reader, begun_s = _engine.Stop(), connected(server), []
 
     def end(progress: dict[str, Any]) -> None:
-        if progress["stage"] == "insert" and not begun_s:
-            begun_s.append(time.monotonic())
-            # A transaction that has read the table: rows may come, an index must wait.
+        if progress["stage"] == "create":
+            # A transaction that has read the table: rows may come, an index must wait. It begins
+            # before the rows, as the load goes on meanwhile.
             reader.begin()
             reader.cursor().execute("SELECT id FROM sbtest1 LIMIT 1")
+        elif progress["stage"] == "insert" and not begun_s:
+            begun_s.append(time.monotonic())
             threading.Timer(1, stop.set).start()
 
     with closing(reader), pytest.raises(RuntimeError, match="stopped") as caught:

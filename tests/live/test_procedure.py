@@ -38,7 +38,7 @@ def plan() -> Plan:
         load=LoadPlan(threads=(2, 64)),
         trial=TrialPlan(warmup_s=0, window_s=1, until_steady=True, warmup_cap_s=1),
         design=DesignPlan(blocks=1, disturbance_max=1.0),
-        procedure=ProcedurePlan(drop_caches=True, purge_binlogs=True, settle_cap_s=20),
+        procedure=ProcedurePlan(drop_caches=True, purge_binlogs=True, settle_cap_s=60),
         settings=SettingsPlan(
             durability=("0/2",), buffer_pool=("50%",), thread_pool=("off", "on"), binlog=("on",)
         ),

@@ -235,12 +235,13 @@ def test_both_refuse_in_the_same_words(server, tables, ours, theirs):
 
 
 def test_the_load_s_begin_is_told_at_once(server, tables, ours):
-    words = ["oltp_read_only", *TABLES_OPTIONS, "--time=3", "--report-interval=2", "run"]
+    # Two seconds are left to look in, on a busy machine too.
+    words = ["oltp_read_only", *TABLES_OPTIONS, "--time=5", "--report-interval=3", "run"]
     with subprocess.Popen(
         [*ours, *words], stdout=subprocess.PIPE, text=True, env=environment(server)
     ) as child:
         assert child.stdout is not None
-        for mark in ("Threads started!", "[ 2s ]"):
+        for mark in ("Threads started!", "[ 3s ]"):
             while not child.stdout.readline().startswith(mark):
                 assert child.poll() is None
             sessions = server.status()["Threads_connected"]
@@ -290,6 +291,6 @@ def test_an_interrupted_run_reports_what_it_saw(server, tables, ours):
         begin = time.monotonic()
         output = child.stdout.read()
         assert child.wait(timeout=30) == 128 + signal.SIGINT
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 20
     assert "SQL statistics:" in output
     assert "Threads fairness:" in output

@@ -46,7 +46,8 @@ def does(server: Server, workload: WorkloadPlan, command: str, threads: int) -> 
         return {}
     asked = {
         **{**login(server), "driver": server.driver, "script": spec},
-        **{"connections": threads, "window_s": 1.0, "seed": 1, "workload": {"name": "script"}},
+        **{"connections": threads, "window_s": 100, "events": 300, "seed": 1},
+        "workload": {"name": "script"},
         "ignore_errors": [1213, 1205, "40P01", "40001"],
     }
     return _engine.run(asked, None, _engine.Stop())

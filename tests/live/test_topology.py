@@ -349,7 +349,7 @@ def test_the_machines_own_answer_on_delays_is_a_network_or_a_clear_refusal(folde
         return
     made = network.Network(NetworkPlan(client_ms=40), 1, folder)
     try:
-        assert 0.04 <= dialled_s(made) < 0.2
+        assert 0.04 <= min(dialled_s(made) for _ in range(5)) < 0.2
     finally:
         made.close()
 

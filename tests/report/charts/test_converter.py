@@ -25,13 +25,14 @@ def test_what_vega_lite_refuses_is_an_error_and_the_next_chart_is_drawn() -> Non
 
 
 @pytest.mark.parametrize(
-    ("program", "status"), [("import sys; sys.exit(3)", 3), ("import time; time.sleep(600)", -9)]
+    ("program", "answer_s_max", "status"),
+    [("import sys; sys.exit(3)", 60, 3), ("import time; time.sleep(600)", 0.5, -9)],
 )
 def test_one_that_dies_or_stands_still_is_told_and_followed_by_another(
-    program: str, status: int, monkeypatch: pytest.MonkeyPatch
+    program: str, answer_s_max: float, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(converter, "ANSWER_S_MAX", 0.5)
+        patch.setattr(converter, "ANSWER_S_MAX", answer_s_max)
         patch.setattr(converter, "COMMAND", (sys.executable, "-c", program))
         patch.setattr(converter._DrawingProcess, "current", None)
         with pytest.raises(ChildProcessError, match=f"ended with status {status}$"):

@@ -179,7 +179,7 @@ def test_a_server_that_forks_is_seen_with_all_it_forked(instance):
     assert after.cpu_s - before.cpu_s > 0.1
     assert (after.written_bytes or 0) - (before.written_bytes or 0) > 5_000_000
     assert after.rss_bytes < 500_000_000
-    deadline = time.monotonic() + 20  # a session tells what it did within a second or so
+    deadline = time.monotonic() + 60  # a session tells what it did within a second or so
     while observer.read()["database.xact_commit"] <= commits:
         assert time.monotonic() < deadline
         time.sleep(0.1)

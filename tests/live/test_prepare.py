@@ -68,7 +68,7 @@ def load(server: Server, tell: Any = None, stop: Any = None, **changes: Any) -> 
 
 def others(server: Server) -> list[tuple[Any, ...]]:
     """Sessions of the load that are still there; one that left needs a moment to be gone."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     mine = "SELECT id, info FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
     while (found := query(server, f"{mine} AND user = '{server.credentials.user}'")) != []:
         if time.monotonic() > deadline:

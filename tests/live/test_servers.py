@@ -173,7 +173,7 @@ def test_a_rounded_setting_is_an_error_with_both_values(spec, folder):
 def test_a_server_that_was_killed_says_so_and_gives_no_snapshot(instance):
     server = instance.start()
     os.kill(server.pid, signal.SIGKILL)
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + GONE_S
     while server.alive() and time.monotonic() < limit:
         time.sleep(0.01)
     with pytest.raises(ServerError, match=r"had ended before it was stopped \(SIGKILL\)"):

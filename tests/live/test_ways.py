@@ -103,7 +103,7 @@ def document(run: Run) -> dict[str, Any]:
 
 def while_running(server: Server, run: Run, statement: str, rows: int) -> list[tuple[str, ...]]:
     """The answer, once it has had so many rows for a moment, as the run goes on."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while run.poll() is None and time.monotonic() < deadline:
         if len(asked(server, statement)) == rows:
             time.sleep(0.5)  # who logs in is not yet compressed

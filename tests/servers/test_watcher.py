@@ -16,7 +16,7 @@ import pytest
 
 from dbdyno.servers import launch, open, process, watcher
 
-GONE_S = 10
+GONE_S = 60
 LAB = """
     import sys, time
     from pathlib import Path

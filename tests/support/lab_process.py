@@ -19,7 +19,7 @@ import psutil
 from dbdyno.servers.programs import places
 
 DBDYNO = Path(sysconfig.get_path("scripts")) / "dbdyno"
-GONE_S = 20
+GONE_S = 40
 """The kernel ends a dead lab's processes at once; on a busy machine their memory goes later."""
 
 

@@ -84,7 +84,7 @@ def test_a_generator_that_dies_ends_the_load_and_leaves_nobody():
         os.kill(children[1].pid, signal.SIGKILL)
         with pytest.raises(LoadError, match=r"generator \d of 3 died"):
             engine.answer()
-        psutil.wait_procs(children, timeout=10)
+        psutil.wait_procs(children, timeout=30)
         assert not any(child.is_running() for child in children)
 
 
@@ -94,7 +94,7 @@ def test_no_generator_outlives_the_lab_s_child():
     engine.message()
     children = psutil.Process(engine.pid).children()
     engine.close()
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=30)
     assert not alive
 
 

@@ -40,6 +40,7 @@ from support.lab_process import (
     DBDYNO,
     GONE_S,
     finished,
+    name_of,
     processes_of,
     started,
     stored,
@@ -475,7 +476,7 @@ def begun_run(plan: str, workspace: Path, nodes: Nodes) -> AbstractContextManage
 
 def servers_of_hosts() -> list[psutil.Process]:
     """The servers that hosts started, which are in their folders of the cache."""
-    return [one for one in processes_of(cache_folder() / "fleet") if "mysqld" in one.name()]
+    return [one for one in processes_of(cache_folder() / "fleet") if "mysqld" in name_of(one)]
 
 
 def listening(server: psutil.Process) -> list[Any]:

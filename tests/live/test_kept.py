@@ -17,7 +17,7 @@ import pytest
 
 import dbdyno
 from dbdyno.servers.kept import kept
-from support.lab_process import GONE_S
+from support.lab_process import GONE_S, lives
 from support.real_server import SMALL_REDO, SMALL_REDO_TYPED
 
 pytestmark = pytest.mark.live
@@ -47,7 +47,7 @@ def typed(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def wait_for_end(pid: int) -> None:
     ends = time.monotonic() + GONE_S
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    while lives(pid):
         assert time.monotonic() < ends, "the server outlived its supervisor"
         time.sleep(0.02)
 

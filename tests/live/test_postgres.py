@@ -27,7 +27,7 @@ from dbdyno.servers.postgres.instance import (
     segments,
 )
 from dbdyno.servers.process import server_user
-from support.lab_process import GONE_S
+from support.lab_process import GONE_S, lives
 
 pytestmark = pytest.mark.live
 REFERENCES = ["postgres:15.19", "postgres:16.15", "postgres:17.11", "postgres:18.6"]
@@ -252,7 +252,7 @@ def test_no_server_outlives_a_lab_that_is_killed(folder):
         assert len(held) > 1
         running.kill()
     limit = time.monotonic() + GONE_S
-    while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family):
+    while any(lives(one.pid) for one in family):
         assert time.monotonic() < limit, "a server outlived its lab"
         time.sleep(0.02)
     spec = base.ServerSpec("pg", NEWEST, SMALL)

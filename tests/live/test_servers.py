@@ -18,7 +18,7 @@ from dbdyno.servers import base, open
 from dbdyno.servers.process import server_user
 from dbdyno.servers.reference import find
 from support.counters import settled
-from support.lab_process import GONE_S
+from support.lab_process import GONE_S, lives
 from support.real_server import SMALL_REDO
 
 pytestmark = pytest.mark.live
@@ -225,6 +225,6 @@ def test_no_server_outlives_a_lab_that_is_killed(spec, folder):
         assert psutil.Process(pid).name() == "mysqld"
         running.kill()
     limit = time.monotonic() + GONE_S
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    while lives(pid):
         assert time.monotonic() < limit, "the server outlived its lab"
         time.sleep(0.02)

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from dbdyno.servers import launch, open, process, watcher
+from support.lab_process import lives
 
 GONE_S = 60
 LAB = """
@@ -61,7 +62,7 @@ def killed(lab):
 
 
 def is_gone(started):
-    return not started.is_running() or started.status() == psutil.STATUS_ZOMBIE
+    return not lives(started.pid)
 
 
 def until_gone(started):

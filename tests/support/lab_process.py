@@ -10,7 +10,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +124,25 @@ def words_of(process: psutil.Process) -> list[str]:
         return []
 
 
+def name_of(process: psutil.Process) -> str:
+    """The program's name; empty once the process is gone, which may be since it was found."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
+
+
+def lives(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def servers_of(workspace: Path) -> list[psutil.Process]:
     """The database servers among them."""
-    return [p for p in processes_of(workspace) if p.name() == "mysqld"]
+    return [p for p in processes_of(workspace) if name_of(p) == "mysqld"]
 
 
 def feed(workspace: Path) -> list[dict[str, Any]]:
@@ -152,6 +168,7 @@ def engines() -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         if "dbdyno.experiment.engine.child" in (process.info["cmdline"] or []):
-            ancestors = [parent.pid for parent in process.parents()]
-            found += [process] if mine in ancestors else []
+            with suppress(psutil.NoSuchProcess):  # it has ended since
+                ancestors = [parent.pid for parent in process.parents()]
+                found += [process] if mine in ancestors else []
     return found

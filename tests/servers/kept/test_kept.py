@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from dbdyno.errors import ServerError, UsageError
 from dbdyno.files import holder, is_locked
 from dbdyno.servers.kept import kept as module
 from dbdyno.servers.kept.kept import KeptState, product_of, shell
+from support.lab_process import lives, until
 
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "support" / "fake_supervisor.py"))
 
@@ -33,17 +33,6 @@ def start(workspace, name="one", report=str):
     return module.start(workspace, name, "mysql:8.0.15", {"sync_binlog": "1"}, report)
 
 
-def wait_until(true, seconds=5):
-    ends = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
-
-
-def gone(pid):
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 def test_a_server_stays_until_it_is_stopped(workspace):
     messages = []
     server = start(workspace, report=messages.append)
@@ -53,7 +42,7 @@ def test_a_server_stays_until_it_is_stopped(workspace):
     assert psutil.Process(server.state.pid).name() == "sleep"
     assert [found.name for found in module.all_of(workspace)] == ["one"]
     module.stop(module.find(workspace, "one"), str)
-    assert gone(server.state.pid)
+    assert not lives(server.state.pid)
     assert module.all_of(workspace) == []
     assert not server.folder.exists()
 
@@ -142,8 +131,8 @@ def test_a_supervisor_that_cannot_begin_is_reported(workspace, monkeypatch):
 def test_a_server_that_died_says_how_and_can_be_started_again(workspace):
     server = start(workspace)
     os.kill(server.state.pid, signal.SIGKILL)
-    wait_until(lambda: module.find(workspace, "one").status == "ended")
-    wait_until(lambda: not is_locked(server.folder / "lock"))
+    until(lambda: module.find(workspace, "one").status == "ended", "its end")
+    until(lambda: not is_locked(server.folder / "lock"), "its lock is free")
     assert module.find(workspace, "one").state.ending == "[ERROR] got signal 9"
     again = start(workspace)
     assert again.status == "running"
@@ -153,7 +142,7 @@ def test_a_server_that_died_says_how_and_can_be_started_again(workspace):
 def test_a_supervisor_that_was_killed_is_no_running_server(workspace):
     server = start(workspace)
     os.kill(holder(server.folder / "lock"), signal.SIGKILL)
-    wait_until(lambda: module.find(workspace, "one").status == "ended")
+    until(lambda: module.find(workspace, "one").status == "ended", "its end")
     os.kill(server.state.pid, signal.SIGKILL)  # a real one dies with it; tests/live has the proof
     module.stop(module.find(workspace, "one"), str)
     assert module.all_of(workspace) == []

@@ -9,7 +9,6 @@ import textwrap
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from dbdyno.errors import ProvisionError
@@ -25,6 +24,7 @@ from dbdyno.servers.programs.sources import (
     run_client,
 )
 from dbdyno.servers.programs.unpack import WHOLE
+from support.lab_process import lives
 
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
 
@@ -101,7 +101,7 @@ def test_the_client_dies_with_a_killed_lab(tmp_path):
         pid = int(note.read_text())
         running.send_signal(signal.SIGKILL)
     limit = time.monotonic() + 30
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    while lives(pid):
         assert time.monotonic() < limit, "the client outlived its lab"
         time.sleep(0.02)
 

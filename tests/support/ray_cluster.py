@@ -25,6 +25,9 @@ ADDRESS = "127.0.0.2"
 TESTS = Path(__file__).parents[1]
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_health_check_period_ms": "1000"}
 """A node that was killed is known to be dead after 5 s, and not after 15 s."""
+TRIES = 3
+"""Ray gives a node up whose agents do not come up within 15 s (ray-project/ray#65983): on a slow
+machine, beside other tests, they may, where nothing of them is in memory yet."""
 
 
 class Nodes:
@@ -65,8 +68,29 @@ class Nodes:
 @contextmanager
 def started(*labels: str) -> Iterator[Nodes]:
     """A cluster with a node of each label; the first is its head."""
+    for left in reversed(range(TRIES)):
+        with _begun(labels) as process:
+            try:
+                nodes = Nodes(process)
+            except AssertionError:
+                if left:
+                    continue
+                raise
+            try:
+                yield nodes
+            finally:
+                assert process.stdin is not None
+                process.stdin.close()
+                try:
+                    process.wait(60)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+            return
+
+
+def _begun(labels: Sequence[str]) -> subprocess.Popen[str]:
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, "-m", "support.ray_cluster", *labels],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -74,16 +98,6 @@ def started(*labels: str) -> Iterator[Nodes]:
         text=True,
         env={**os.environ, "PYTHONPATH": path, **SETTINGS},
     )
-    with process:
-        try:
-            yield Nodes(process)
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                process.kill()
 
 
 def load_of(server: Reference, **others: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ MEMORY = Path("/dev/shm")
 HOURS_S = 4 * 3600
 
 
-@pytest.mark.timeout(600 if SHARE == "points" else HOURS_S)
+@pytest.mark.timeout(1800 if SHARE == "points" else HOURS_S)
 def test_no_fault_loses_or_leaves_anything(tmp_path: Path) -> None:
     shim = faults.shim(tmp_path)
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:

@@ -33,6 +33,7 @@ TRIAL_S_MAX = 4 + 30 + 120 + 60
 MEMORY = Path("/dev/shm")
 
 
+@pytest.mark.timeout(1800)  # minutes for a thousand seeds, more of them on a slow machine
 def test_nothing_is_lost_and_nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     happened: Counter[str] = Counter()
     labs = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.audit.publication import PublishedCell
-from dbdyno.audit.sentences import meaning
+from dbdyno.audit.sentences import Extent, meaning
 
 LABELS = ("MySQL", "MySQL 8.0", "GreatSQL", "A", "B")
 
@@ -33,7 +33,14 @@ def cells(workload: str = "oltp_read_write") -> list[PublishedCell]:
         ("A is faster than B", "A", "B", 1),
         ("A is slower than B", "A", "B", -1),
         ("Compared with B, A is slower", "A", "B", -1),
-        ("B is outperformed by A", "B", "A", 1),
+        ("B is outperformed by A", "B", "A", -1),
+        ("Outperformed by A, B is no rival", "B", "A", -1),
+        ("In comparison with B, A is slower", "A", "B", -1),
+        ("与 B 相比，A 性能提升 30%", "A", "B", 1),
+        ("和 B 5.7 版本相比，A 更慢", "A", "B", -1),
+        ("A 与 B 相比，A 性能更高", "A", "B", 1),
+        ("Upgrading from B to A improves throughput", "A", "B", 1),
+        ("从 B 升级到 A，吞吐提升 30%", "A", "B", 1),
         ("A has a lower latency than B", "A", "B", -1),
         ("A has better latency than B", "A", "B", -1),
         ("A 的延迟优于 B", "A", "B", -1),
@@ -46,6 +53,15 @@ def cells(workload: str = "oltp_read_write") -> list[PublishedCell]:
         ("A has higher throughput and lower latency than B", "A", "B", 0),
         ("Across all tests B is worse", "", "", -1),
         ("A is a database, B another", "A", "B", 0),
+        ("A and B have higher throughput with 64 threads", "", "", 1),
+        ("对比 A 和 B，B 更快", "", "", 1),
+        ("B 被 A 超过", "B", "A", 0),
+        ("A uses less CPU than B", "A", "B", 0),
+        ("A has a lower memory footprint than B", "A", "B", 0),
+        ("A 的内存占用低于 B", "A", "B", 0),
+        ("A is more stable than B", "A", "B", 0),
+        ("A 的 TPS 波动低于 B", "A", "B", 0),
+        ("A has more features than B", "A", "B", 0),
     ],
 )
 def test_who_is_put_before_whom(text: str, subject: str, other: str, direction: int) -> None:
@@ -84,6 +100,7 @@ def test_the_only_other_system_may_stay_unnamed(text: str, subject: str) -> None
         ("with a buffer pool of 48 A is faster than B", {8, 16, 64}, 2, 1),
         ("A is faster than B at 48G and 64 threads", {64}, 2, 1),
         ("with 128 threads A is faster than B", set(), 0, 0),
+        ("under 64 threads A is faster than B", set(), 0, 0),  # with 64, or with fewer
     ],
 )
 def test_where_a_sentence_holds(text: str, threads: set[int], workloads: int, sizes: int) -> None:
@@ -129,6 +146,12 @@ def test_a_condition_without_cells_is_told(text: str, conditional: bool) -> None
         ("A reaches two thirds of B", 0.6337, 0.7003),
         ("A reaches half of B", 0.475, 0.525),
         ("A is twice as fast as B", 1.5, 2.5),
+        ("A is 2 times slower than B", 0.4, 0.667),
+        ("A's latency is 4x better than B's", 0.2222, 0.2857),
+        ("A 的性能是 B 的两倍", 1.5, 2.5),
+        ("A 比 B 性能提升 1 倍", 1.5, 2.5),
+        ("A 比 B 高出一倍", 1.5, 2.5),
+        ("A 比 B 性能提升 2 倍", 1.5, 3.5),
     ],
 )
 def test_ratios(text: str, low: float, high: float) -> None:
@@ -138,11 +161,29 @@ def test_ratios(text: str, low: float, high: float) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "A was faster than B, each was run 3 times",
+        "A was faster than B on 4 x 22 cores",
+        "A was tested against B 5 times",
+        "A is faster than B, its CPU is at 90 %",
+    ],
+)
+def test_what_is_counted_is_no_ratio(text: str) -> None:
+    assert meaning(text, LABELS, cells()).ratios == ()
+
+
+@pytest.mark.parametrize(
     "text", ["A's 99 % latency is lower than that of B", "A uses 30 % of memory", "A: 30 %, B"]
 )
 def test_a_share_of_something_else_is_none(text: str) -> None:
     said = meaning(text, LABELS, cells())
     assert not said.ratios or not said.other
+
+
+def test_an_even_distribution_knows_exceptions() -> None:
+    assert meaning("均匀分布下 A 优于 B", LABELS, cells()).extent is Extent.PLAIN
+    assert meaning("A 均优于 B", LABELS, cells()).extent is Extent.ALWAYS
 
 
 def test_the_percentile_that_a_sentence_names() -> None:

@@ -14,21 +14,42 @@ from typing import Final, NamedTuple
 
 from dbdyno.audit.publication import LATENCY, MEAN, QPS, TPS, PublishedCell
 
+AMOUNT: Final = r"(?=\s+(?:than|[tq]ps|throughput|transactions|queries|requests|events|latency)\b)"
+"""More of it, or less: not more stable, more features, less memory."""
 MORE: Final = (
-    r"\b(?:above|higher|more|exceed(?:s|ed)?|increase[sd]?)\b|高于|超过|更高|高出|增加|增长|多于"
+    rf"\b(?:above|higher|more{AMOUNT}|exceed(?:s|ed(?!\s+by))?|increase[sd]?)\b"
+    r"|高于|超过|更高|高出|增加|增长|多于"
 )
 GOOD: Final = (
-    r"\b(?:faster|better|ahead|outperform(?:s|ed|ing)?|beats?|wins|improve(?:s|d|ments?)?|gains?"
-    r"|superior)\b|优于|快于|更快|领先|强于|好于|提升|提高|改善|快了|快约"
+    r"\b(?:faster|better|ahead|outperform(?:s|ed(?!\s+by)|ing)?|beats?|wins|improve(?:s|d|ments?)?"
+    r"|gains?|superior)\b|优于|快于|更快|领先|强于|好于|提升|提高|改善|快了|快约"
 )
 LESS: Final = (
-    r"\b(?:below|lower|less|fewer|reduce[sd]?|reduction|decrease[sd]?)\b"
+    rf"\b(?:below|lower|(?:less|fewer){AMOUNT}|exceeded by|reduce[sd]?|reduction|decrease[sd]?)\b"
     r"|低于|更低|降低|下降|减少|少于"
 )
 BAD: Final = (
-    r"\b(?:slower|worse|behind|loses|inferior|degrad(?:es|ed|ation))\b"
+    r"\b(?:slower|worse|behind|loses|inferior|degrad(?:es|ed|ation)|(?:outperformed|beaten) by)\b"
     r"|不如|落后|慢于|更慢|弱于|差于|损失|慢了|慢约"
 )
+STEADINESS: Final = re.compile(
+    r"\b(?:stable|stability|jitters?|fluctuat\w*|varian?ce|variation|variability|consisten(?:t|cy)"
+    r"|predictab\w*|scal(?:es|able|ability))\b|稳定|抖动|波动|扩展性",
+    re.IGNORECASE,
+)
+"""What no single number of a cell tells."""
+RESOURCE: Final = re.compile(
+    r"(?<![a-z])(?:cpu|memory|ram|disks?|storage|space|i/?o|iops|bandwidth|costs?|prices?|cheaper"
+    r"|energy|errors?|deadlocks?|lag|compress\w*)(?![a-z])"
+    r"|内存|磁盘|空间|带宽|资源|成本|价格|能耗|错误|死锁|压缩",
+    re.IGNORECASE,
+)
+OF_SPEED: Final = re.compile(
+    r"(?<![a-z])(?:faster|slower|outperform\w*|throughput|[tq]ps|transactions?|queries|latenc\w*"
+    r"|response)(?![a-z])|快|慢|吞吐|每秒|延迟|时延|响应|耗时",
+    re.IGNORECASE,
+)
+"""Beside a resource: then it is the machine's, and the sentence speaks of speed all the same."""
 NEEDS_ANOTHER: Final = re.compile(
     r"\b(?:higher|lower|faster|slower|better|worse|outperforms?|improve[sd]?|superior|inferior"
     r"|gains?)\b|优于|领先|提升|提高|更快|更慢|更高|更低",
@@ -42,7 +63,7 @@ ALONG_LOAD: Final = re.compile(
 )
 DENIES: Final = re.compile(
     r"\b(?:not|no longer|nor|neither|hardly|cannot|without|except|unless|but|however|although"
-    r"|though|while|whereas)\b|n't\b|不(?!管|论|同|如|足)|没有|并非|未|除了|但|然而|虽然",
+    r"|though|while|whereas)\b|n't\b|不(?!管|论|同|如|足)|没有|并非|未|除了|但|然而|虽然|被",
     re.IGNORECASE,
 )
 CONDITION: Final = re.compile(
@@ -54,7 +75,7 @@ CONDITION: Final = re.compile(
 )
 ALWAYS: Final = re.compile(
     r"\b(?:always|never|whether|no matter|regardless|every|all|any|each|throughout)\b"
-    r"|始终|总是|无论|不管|不论|任何|全部|所有|(?<!平)均|都",
+    r"|始终|总是|无论|不管|不论|任何|全部|所有|(?<!平)均(?![匀衡值])|都",
     re.IGNORECASE,
 )
 MOSTLY: Final = re.compile(
@@ -73,7 +94,7 @@ SOMEWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 FAR: Final = re.compile(
-    r"\b(?:far|much|significantly|greatly|substantially|hugely|dramatically)\b|远|大幅|显著|明显",
+    r"\b(?:far|much|significantly|greatly|substantially|hugely|dramatically)\b|远(?!程)|大幅|显著|明显",
     re.IGNORECASE,
 )
 ABOUT: Final = r"\b(?:about|around|nearly|almost|roughly|approximately|some)\b|~|≈|约|近|大概|左右"
@@ -85,11 +106,25 @@ BEYOND: Final = (
 )
 WITHIN: Final = r"\b(?:under|below|fewer than|less than|up to)\b|小于|低于|不足|少于"
 BEFORE_OTHER: Final = re.compile(
-    r"(?:\bthan|\bcompared (?:with|to)|\bagainst|\bover|\bversus|\bvs\.?|\brelative to|\bbehind"
-    r"|(?:outperformed|beaten|exceeded) by|相比于?|相对于?|对比|比|较|于)\s*$",
+    r"(?:\bthan|\bcompar(?:ed|ison) (?:with|to)|\bagainst|\bover|\bversus|\bvs\.?|\brelative to"
+    r"|\bbehind|(?:outperformed|beaten|exceeded) by|相比于?|相对于?|对比|比|较|于)\s*$",
     re.IGNORECASE,
 )
 """What stands before the system that another is held against."""
+AROUND_OTHER: Final = tuple(
+    (re.compile(rf"(?:{before})\s*$", re.IGNORECASE), re.compile(after, re.IGNORECASE))
+    for before, after in (
+        ("与|和|跟|同", r"[^，,；;。]{0,12}(?:相比|对比|比较|相较)"),
+        (r"\bfrom|从|由", r"[^，,；;。]{0,20}(?:\bto\b|到|至)"),
+    )
+)
+"""What stands before and behind it: 与 A 相比, from A to B."""
+BOTH: Final = re.compile(
+    r"(?:\s*v?\d[\d.-]*)?\s*,?\s*(?:\band|\bor|&|以及|和|与|跟|及|或|、)(?:\s+the)?\s*",
+    re.IGNORECASE,
+)
+"""Between two systems of which a sentence says the same."""
+BESIDE: Final = re.compile(r"[^，,；;。]{0,12}(?:相比|对比|比较|相较)")
 WORKLOADS: Final = {
     "update_non_index": r"(?:update[ _-])?non[ _-]?index(?:ed)?|非索引更新",
     "update_index": r"update[ _-]index|索引更新",
@@ -134,10 +169,17 @@ IN_WORDS: Final = tuple(
         (r"([二三四五])分之一", "{0:.1f}%"),
         (r"(?<![\d/.])2\s?/\s?(3)(?![\d/.])|two[- ](thirds)\b|(三)分之二", "{1:.1f}%"),
         (r"\b(?:only )?half (?:of|as|the)\b|一半", "50% of "),
-        (r"\btwice\b|两倍", "2x "),
+        (r"\btwice\b", "2x "),
+        (r"(?<![十百千])两倍", "2倍"),
+        (r"(?<![十百千])一倍", "1倍"),
     )
 )
 """Shares that are written as words; they are taken for about so much."""
+MULTIPLIES: Final = re.compile(
+    r"\s*(?:as|that|the|more|less|fewer|higher|lower|faster|slower|better|worse|greater|larger)\b",
+    re.IGNORECASE,
+)
+"""Behind "3 times" that are a ratio; tests are run three times, too."""
 PARTS: Final = {
     **{"2": 2, "3": 3, "4": 4, "5": 5, "二": 2, "三": 3, "四": 4, "五": 5},
     **{"half": 2, "third": 3, "quarter": 4, "fifth": 5, "thirds": 3},
@@ -208,10 +250,11 @@ def meaning(
     direction = _direction(rest, of_latency=of_latency)
     extent = _extent(text)
     denied = DENIES.search(re.sub("whether or not|无论|不论", " ", rest, flags=re.I)) is not None
+    unread = denied or STEADINESS.search(rest) is not None or _is_of_resource(rest)
     return Meaning(
         subject=subject,
         other=other,
-        direction=0 if denied else direction,
+        direction=0 if unread else direction,
         metrics=metrics,
         extent=extent,
         far=FAR.search(text) is not None,
@@ -219,8 +262,13 @@ def meaning(
         and not scoped
         and CONDITION.search(rest) is not None,
         cells=tuple(kept),
-        ratios=tuple(r for one in shares if (r := _ratio(one, direction)) and not denied),
+        ratios=tuple(r for one in shares if (r := _ratio(one, direction)) and not unread),
     )
+
+
+def _is_of_resource(text: str) -> bool:
+    """Whether words speak of what a system takes, and of no speed."""
+    return RESOURCE.search(text) is not None and OF_SPEED.search(text) is None
 
 
 def _in_numbers(text: str) -> str:
@@ -255,8 +303,13 @@ def _systems(text: str, labels: Sequence[str]) -> tuple[str, str]:
             return alone, next(label for label in labels if label != alone)
     if len(found) != 2:
         return "", ""
-    (at, first), (_, second) = found
-    if BEFORE_OTHER.search(text[:at]):
+    (at, first), (next_at, second) = found
+    behind, rest = text[at + len(first) : next_at], text[next_at + len(second) :]
+    if BOTH.fullmatch(behind) and not BESIDE.match(rest):
+        return "", ""
+    if BEFORE_OTHER.search(text[:at]) or any(
+        before.search(text[:at]) and after.match(behind) for before, after in AROUND_OTHER
+    ):
         return second, first
     return first, second
 
@@ -295,6 +348,8 @@ def _scope(text: str, cells: Sequence[PublishedCell]) -> tuple[str, bool, list[P
 def _is_level(threads: int, numbers: Sequence[str], bound: str) -> bool:
     """Whether a load level is one of those that are named, between two, or beyond one."""
     levels = [int(one) for one in numbers if one.isdigit()]
+    if bound.lower() == "under":
+        return False  # with so many, or with fewer
     if re.search(f"{WITHIN}|以下", bound, re.IGNORECASE):
         return threads < levels[0] or (threads == levels[0] and bound.lower() == "up to")
     if bound:
@@ -368,10 +423,28 @@ def _shares(text: str) -> tuple[str, list[re.Match[str]]]:
         for match in SHARE.finditer(text)
         # "99 % latency" is a percentile, no share
         if not OF_LATENCY.match(text[match.end() :].lstrip())
+        and not _is_of_resource(_clause(match))
     ]
     for match in found:
         text = _blank(text, match)
     return text, found
+
+
+def _clause(match: re.Match[str]) -> str:
+    """The words between commas in which something stands."""
+    text = match.string
+    return (
+        re.split("[,，;；。]", text[: match.start()])[-1]
+        + re.split("[,，;；。]", text[match.start() :], maxsplit=1)[0]
+    )
+
+
+def _is_multiple(match: re.Match[str], direction: int) -> bool:
+    """Whether "3 times" and "4 x" multiply: tests are run 3 times, machines have 4 x 8 cores."""
+    behind = match.string[match.end() :]
+    if match["times"] == "倍" or match["after"].strip() or MULTIPLIES.match(behind):
+        return True
+    return match["times"].lower() != "times" and direction != 0 and not behind[:1].isdigit()
 
 
 def _ratio(match: re.Match[str], direction: int) -> SaidRatio | None:
@@ -385,11 +458,15 @@ def _ratio(match: re.Match[str], direction: int) -> SaidRatio | None:
             return None
         values = [value / 100 if is_of else 1 + direction * value / 100 for value in values]
         half /= 100
-    if min(values) <= 0:
+    if min(values) <= 0 or (match["times"] and not _is_multiple(match, direction)):
         return None
     if re.search(ABOUT, match[0], re.IGNORECASE):
         half = max(half, ABOUT_SHARE * max(values))
     low, high = min(values) - half, max(values) + half
+    if match["times"] and direction:
+        if match["times"] == "倍":  # 高 2 倍 is twice or three times as much, 高 1 倍 is twice
+            low, high = (low + 1 if min(values) <= 1 else low), high + 1
+        low, high = (low, high) if direction > 0 else (1 / high, 1 / max(low, 1e-9))
     if len(values) > 1:
         return SaidRatio(match[0].strip(), low, high, is_range=True)
     if re.search(BEYOND, match[0], re.IGNORECASE):

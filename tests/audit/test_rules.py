@@ -339,6 +339,46 @@ def test_shares_are_looked_for_where_a_sentence_says(text: str, severity: str | 
     assert [one.severity.value for one in entries] == ([severity] if severity else [])
 
 
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("MySQL reaches 1,512 TPS", "confirmed"),
+        ("MySQL reaches 1,572 TPS", "contradiction"),
+        ("MySQL reaches about 1,550 TPS", "confirmed"),
+        ("MySQL 达到 1500 TPS 左右", "confirmed"),
+        ("MySQL reaches 1,500 TPS", "confirmed"),  # rounded to hundreds
+        ("MySQL reaches over 1,400 TPS", "confirmed"),
+        ("MySQL reaches over 1,600 TPS", "contradiction"),
+        ("MySQL reaches up to 1,672 TPS", "contradiction"),
+        ("MySQL gains by 300 TPS", None),
+        ("MySQL 8.0 TPS is flat", None),
+        ("v3.0 QPS is flat", None),
+    ],
+)
+def test_a_throughput_in_a_sentence_stands_in_a_table(text: str, severity: str | None) -> None:
+    values = {"tps": ["512.30", "1512.30"], "qps": ["5123.0", "15123.0"]}
+    tables = [table("MySQL", values=values), table("v3.0", values=values)]
+    entries = found(publication(*tables, claims=[{"text": text}]), "figures")
+    assert [one.severity.value for one in entries] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("The peak of A is 50 % higher than that of B", "confirmed"),  # 180 to 120
+        ("A is up to 100 % faster than B", "confirmed"),  # with 16 threads
+        ("A is up to 80 % faster than B", "contradiction"),
+    ],
+)
+def test_a_peak_is_held_against_a_peak(text: str, severity: str) -> None:
+    tables = [
+        table("A", values={"tps": ["150.0", "180.0"]}),
+        table("B", values={"tps": ["120.0", "90.0"]}),
+    ]
+    entries = found(publication(*tables, claims=[{"text": text}]), "headline")
+    assert [one.severity.value for one in entries] == [severity]
+
+
 def test_a_sentence_that_all_cells_bear_out_is_confirmed() -> None:
     tables = [
         table("A", values={"tps": ["100.0", "200.0"]}),

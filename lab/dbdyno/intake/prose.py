@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from typing import Final, NamedTuple
 
 from dbdyno.audit.publication import AuditedClaim, PublishedCell
-from dbdyno.audit.rules.claims import RATE
+from dbdyno.audit.rules.claims import rates_in
 from dbdyno.audit.sentences import meaning, mentioned
 
 ENDS: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；;])\s*")
@@ -114,7 +114,7 @@ def claims_in(
     for sentence in said:
         found = meaning(sentence.text, labels, cells)
         compares = found.subject and found.other and (found.direction or found.ratios)
-        states = RATE.search(sentence.text) and len(mentioned(sentence.text, labels)) == 1
+        states = rates_in(sentence.text, labels) and len(mentioned(sentence.text, labels)) == 1
         if (compares or states) and sentence.text not in seen:
             seen.add(sentence.text)
             yield AuditedClaim(text=sentence.text)

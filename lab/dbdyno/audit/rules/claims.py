@@ -12,7 +12,7 @@ changes    a column of changes is what its two columns give: as a difference of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from statistics import geometric_mean
 from typing import Final, NamedTuple
@@ -27,7 +27,17 @@ from dbdyno.audit.publication import (
     pairs,
     subsets,
 )
-from dbdyno.audit.sentences import AVERAGE, Extent, Meaning, meaning, mentioned
+from dbdyno.audit.sentences import (
+    ABOUT,
+    ABOUT_SHARE,
+    AVERAGE,
+    BEYOND,
+    WITHIN,
+    Extent,
+    Meaning,
+    meaning,
+    mentioned,
+)
 from dbdyno.language.words import Said, listed, say
 
 FAR_SHARE: Final = 0.1
@@ -38,10 +48,16 @@ PEAKS: Final = "ratio of peaks"
 SHOWN: Final = 3
 CHANGE: Final = re.compile(rf"({NUMBER.pattern})\s*(%|％|)(?:x|×|倍)?")
 RATE: Final = re.compile(
-    r"(?<![\d.,])(\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,9})?)"
+    r"(?<![A-Za-z\d.,_-])(\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,9})?)"
     r"\s*(k|万)?\s*(tps|qps)\b",
     re.IGNORECASE,
 )
+BEFORE_RATE: Final = re.compile(
+    rf"(?:(?P<change>\b(?:by|another|additional|extra)|提升|提高|增加|增长|下降|降低|减少|高出|差)了?"
+    rf"|(?P<beyond>{BEYOND})|(?P<within>{WITHIN})|(?P<about>{ABOUT}))\s*$",
+    re.IGNORECASE,
+)
+"""How the words before a throughput say it: as a change, or with a bound."""
 
 
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
@@ -237,14 +253,16 @@ def _bounded(claim: AuditedClaim, said: Meaning, wanted: Wanted) -> Iterator[Led
     far_end = ratios[0] if said.direction < 0 else ratios[-1]
     told = say("{cell}: {ratio:.4g}", cell=far_end[1].title, ratio=far_end[0])
     if said.extent is Extent.SOMEWHERE:
-        holds = wanted.agrees(far_end[0])
+        ways = _ratios(list(said.cells), said.subject, said.metrics)
+        peak = next((one for one in ways if _is_peak(one, said, wanted)), None)
+        holds = wanted.agrees(far_end[0]) or peak is not None
         yield _headline(
             claim,
             Severity.CONFIRMED if holds else Severity.CONTRADICTION,
             say("{about}: {number} is what the tables give", **shown)
             if holds
             else say("{about}: {number} is not the farthest that the tables give", **shown),
-            told,
+            peak.told if peak and not wanted.agrees(far_end[0]) else told,
         )
         return
     reached = [cell for ratio, cell in ratios if wanted.agrees(ratio)]
@@ -264,6 +282,11 @@ def _bounded(claim: AuditedClaim, said: Meaning, wanted: Wanted) -> Iterator[Led
         ),
         say("{told}; of the sums: {whole:.4g}", told=told, whole=whole),
     )
+
+
+def _is_peak(found: Found, said: Meaning, wanted: Wanted) -> bool:
+    """Whether "the peak is 30 % higher" is a ratio of the two systems' peaks."""
+    return found.how == PEAKS and found.against == said.other and wanted.agrees(found.value)
 
 
 def _headline(claim: AuditedClaim, severity: Severity, sentence: Said, told: Said) -> LedgerEntry:
@@ -326,16 +349,15 @@ def _figures(
     named = {label for _, label in mentioned(claim.text, labels)}
     if len(named) != 1:
         return
-    for match in RATE.finditer(claim.text):
-        factor = {"k": 1e3, "万": 1e4}.get((match[2] or "").lower(), 1.0)
-        said = Printed(text=match[1].replace(",", ""))
+    for match in rates_in(claim.text, labels):
         metric = match[3].lower()
         own = [c for c in cells if c.system in named and metric in c.values]
-        low, high = said.low * factor, said.high * factor
-        near = [c for c in own if low <= c.values[metric].high and c.values[metric].low <= high]
-        if not own:
+        said = _said_rate(match)
+        if not own or said is None:
             continue
-        closest = min(own, key=lambda c: abs(c.values[metric].value - said.value * factor))
+        value, low, high = said
+        near = [c for c in own if low <= c.values[metric].high and c.values[metric].low <= high]
+        closest = min(own, key=lambda c: abs(c.values[metric].value - value))
         yield LedgerEntry(
             severity=Severity.CONFIRMED if near else Severity.CONTRADICTION,
             rule="figures",
@@ -349,6 +371,38 @@ def _figures(
             ),
             place=claim.text,
         )
+
+
+def rates_in(text: str, labels: Iterable[str]) -> list[re.Match[str]]:
+    """The throughputs in a sentence; the version behind a system ("MySQL 8.0 TPS") is none."""
+    for label in sorted(set(filter(None, labels)), key=len, reverse=True):
+        name = rf"(?<![A-Za-z0-9_.-]){re.escape(label)}(?![A-Za-z0-9_])"
+        version = r"(?:[\s-]*v?\d{1,2}(?:\.\d{1,2})+)?"
+        text = re.sub(name + version, lambda match: " " * len(match[0]), text, flags=re.IGNORECASE)
+    return [*RATE.finditer(text)]
+
+
+def _said_rate(match: re.Match[str]) -> tuple[float, float, float] | None:
+    """A throughput as it is said, and between what it lies; None for a change of one.
+
+    Zeros at the end may stand for digits that were left out: by a twentieth at most.
+    """
+    factor = {"k": 1e3, "万": 1e4}.get((match[2] or "").lower(), 1.0)
+    said = Printed(text=match[1].replace(",", ""))
+    zeros = 0 if "." in said.text else len(said.text) - len(said.text.rstrip("0"))
+    behind = match.string[match.end() :]
+    before = BEFORE_RATE.search(match.string[: match.start()])
+    if before and before["change"]:
+        return None
+    half = max(said.half, min(0.5 * 10.0**zeros, ABOUT_SHARE * said.value))
+    if (before and before["about"]) or re.match(r"\s*左右", behind):
+        half = max(half, ABOUT_SHARE * said.value)
+    low, high = (said.value - half) * factor, (said.value + half) * factor
+    if (before and before["beyond"]) or re.match(r"\s*以上", behind):
+        high = float("inf")
+    elif before and before["within"] and before["within"].lower() != "up to":
+        low = 0.0
+    return said.value * factor, low, high
 
 
 # Changes.

@@ -14,6 +14,7 @@ from dbdyno.audit.publication import Publication
 from dbdyno.errors import UsageError
 from dbdyno.intake.columns import Mapping, TableColumn, column_of, is_heading, number_of, published
 from dbdyno.intake.grids import grids_in
+from dbdyno.intake.imported import imported
 from dbdyno.intake.read import read
 
 
@@ -102,6 +103,9 @@ def test_a_mapping_says_what_the_page_leaves_open():
         ("threads,tps\n8,fast\n", "line 2 of page: 'fast' is no number"),
         ("threads,tps\n8,12,5\n", "line 2 of page: a row of another length"),
         ("threads;tps\n8;12,5\n", "line 2 of page: '12,5' is no number"),
+        ("threads;p95\n8;0,345\n", "line 2 of page: '0,345' is no number"),
+        ("threads,TPS,TPS\n8,12,13\n", "line 1 of page: two columns hold the same: TPS"),
+        ("threads,avg CPU\n8,12\n", "what do these columns mean? avg CPU"),
         ("threads,tps\n8.5,12\n", "'8.5' is no load level"),
     ],
 )
@@ -174,12 +178,51 @@ def test_load_levels_in_the_heading():
         ("读请求", "reads", ""),
         ("并发", "threads", ""),
         ("Threads", "threads", ""),
+        ("avg TPS", "tps", ""),
+        ("MySQL 平均TPS", "tps", "MySQL"),
+        ("MySQL max latency (ms)", "latency_ms_max", "MySQL"),
+        ("最小响应时间", "latency_ms_min", ""),
+        ("p90 latency", "latency_ms_p90", ""),
+        ("P999", "latency_ms_p999", ""),
+        ("99分位响应时间(ms)", "latency_ms_p99", ""),
+        ("latency stddev", "stddev", ""),
+        ("MySQL_57 latency_ms_p95", "latency_ms_p95", "MySQL_57"),
+        ("avg latency ms", "latency_ms_avg", ""),
+        ("RT", "latency_ms_avg", ""),
+        ("us-east TPS", "tps", "us-east"),
     ],
 )
 def test_headings_in_two_languages(heading, metric, system):
     found = column_of(heading, Mapping())
     assert found is not None
     assert (found.metric, found.system) == (metric, system)
+
+
+def test_a_point_is_no_thousand_where_commas_begin_decimals():
+    with pytest.raises(UsageError, match=r"'12\.5' is no number"):
+        number_of("12.5", ",", 1, "page")
+    assert number_of("1.012,5", ",", 1, "page").text == "1012.5"
+
+
+def test_load_levels_in_the_heading_keep_the_unit_of_the_first():
+    (table,) = tables("平均延迟(s),8,16\nMySQL,0.5,1.25\n")
+    assert (table.system, table.threads) == ("MySQL", (8, 16))
+    assert texts(table) == {"latency_ms_avg": ["500", "1250"]}
+
+
+def test_a_file_that_names_no_system_is_one(tmp_path):
+    files = []
+    for name, tps in (("mysql", "100.5"), ("greatsql", "200.5")):
+        files.append(tmp_path / f"{name}.csv")
+        files[-1].write_text(f"threads,tps\n8,{tps}\n")
+    (publication,) = read(files)
+    assert [table.system for table in publication.tables] == ["mysql", "greatsql"]
+    plan, measured = imported(files, "made", Mapping())
+    assert [one.label for one in plan.systems] == ["mysql", "greatsql"]
+    assert [(one.trial.system, one.trial.block) for one in measured] == [
+        ("mysql", 0),
+        ("greatsql", 0),
+    ]
 
 
 @given(st.decimals(0, 10**9, places=2, allow_nan=False))
@@ -197,6 +240,12 @@ def test_a_number_keeps_its_digits_however_thousands_are_parted(value):
         ("threads,tps\n8,12.34k\n", 12_335, 12_345),
         ("threads,tps\n8,1.23456万\n", 12_345.55, 12_345.65),
         ("threads,mean latency (s)\n8,1.2\n", 1150, 1250),
+        ("threads,mean latency (\u03bcs)\n8,1200\n", 1.1995, 1.2005),  # a Greek letter
+        ("threads,mean latency (\u00b5s)\n8,1200\n", 1.1995, 1.2005),  # the sign micro
+        ("threads,avg_latency_us\n8,1200\n", 1.1995, 1.2005),
+        ("threads,mean latency (ms)\n8,1.2s\n", 1150, 1250),
+        ("threads,mean latency\n8,350 µs\n", 0.3495, 0.3505),
+        ("threads,QPS（万）\n8,3.2\n", 31_500, 32_500),
     ],
 )
 def test_a_number_of_another_unit_is_as_exact_as_it_was_printed(page, low, high):

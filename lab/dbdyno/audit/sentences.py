@@ -44,9 +44,12 @@ RESOURCE: Final = re.compile(
     r"|内存|磁盘|空间|带宽|资源|成本|价格|能耗|错误|死锁|压缩",
     re.IGNORECASE,
 )
+LATENCY_WORD: Final = (
+    r"(?:latenc(?:y|ies)|response times?|(?<![a-z])(?:lat|rt)(?![a-z])|延迟|时延|响应时间|耗时)"
+)
 OF_SPEED: Final = re.compile(
-    r"(?<![a-z])(?:faster|slower|outperform\w*|throughput|[tq]ps|transactions?|queries|latenc\w*"
-    r"|response)(?![a-z])|快|慢|吞吐|每秒|延迟|时延|响应|耗时",
+    r"(?<![a-z])(?:faster|slower|outperform\w*|throughput|[tq]ps|transactions?|queries)(?![a-z])"
+    rf"|快|慢|吞吐|每秒|{LATENCY_WORD}",
     re.IGNORECASE,
 )
 """Beside a resource: then it is the machine's, and the sentence speaks of speed all the same."""
@@ -83,8 +86,8 @@ MOSTLY: Final = re.compile(
     re.IGNORECASE,
 )
 AVERAGE: Final = re.compile(
-    r"\b(?:averag\w*|mean)\b(?!\s+(?:latenc|lat\b|response|rt\b))|\b(?:overall|total)\b"
-    r"|平均(?!响应|延迟|时延|耗时)|总体|整体",
+    rf"\b(?:averag\w*|mean)\b(?!\s+{LATENCY_WORD})|\b(?:overall|total)\b"
+    rf"|平均(?!{LATENCY_WORD})|总体|整体",
     re.IGNORECASE,
 )
 """Not where it names the metric: mean latency."""
@@ -144,9 +147,7 @@ LEVELS: Final = re.compile(
     rf"(?P<bound2>{BEYOND}|{WITHIN})?\s*(?P<levels2>{LEVEL})(?P<end2>以上|以下)?",
     re.IGNORECASE,
 )
-OF_LATENCY: Final = re.compile(
-    r"latenc|response times?\b|\brt\b|percentile|延迟|时延|响应时间|耗时|分位", re.IGNORECASE
-)
+OF_LATENCY: Final = re.compile(rf"{LATENCY_WORD}|percentile|分位", re.IGNORECASE)
 PERCENTILE: Final = re.compile(
     r"(?<![\d.])(95|99(?:\.9)?)\s*(?:th|%|％|分位|线)|\bp(999?|95)\b", re.IGNORECASE
 )

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
 from dbdyno.audit.publication import Printed, PublishedChange, PublishedTable
-from dbdyno.audit.sentences import LEVEL_UNIT, WORKLOADS
+from dbdyno.audit.sentences import LATENCY_WORD, LEVEL_UNIT, RESOURCE, WORKLOADS
 from dbdyno.errors import UsageError
 from dbdyno.intake.grids import Grid
 from dbdyno.measurement.parts import FiniteNoun
@@ -48,38 +49,41 @@ BUFFER_POOL_SIZE: Final = re.compile(
 HEADING_MAX: Final = 400
 """Signs of a heading; longer ones would take patterns long."""
 SPACES: Final = "\u00a0\u202f\u2009 _'"
-METRICS: Final[tuple[tuple[str, str], ...]] = (
-    (
-        r"(?:latency|lat|response time|延迟|响应时间|时延)?\W*(?:p|tp)?99\.9\s*(?:%|th)?",
-        "latency_ms_p999",
-    ),
-    (r"(?:latency|lat|response time|延迟|响应时间|时延)?\W*(?:p|tp)99\b", "latency_ms_p99"),
-    (r"(?:latency|lat|response time|延迟|响应时间|时延)?\W*(?:p|tp)95\b", "latency_ms_p95"),
-    (
-        r"99\s*(?:%|th)(?:\s*percentile)?(?:\s*(?:latency|lat|延迟|响应时间|时延))?",
-        "latency_ms_p99",
-    ),
-    (
-        r"95\s*(?:%|th)(?:\s*percentile)?(?:\s*(?:latency|lat|延迟|响应时间|时延))?",
-        "latency_ms_p95",
-    ),
-    (r"(?:avg|average|mean)\.?\s*(?:latency|lat|response time|rt)?", "latency_ms_avg"),
-    (r"平均(?:响应时间|延迟|时延|耗时)|响应时间|(?:response time|latency)", "latency_ms_avg"),
+PERCENTILE: Final = re.compile(
+    r"(?<![a-z\d.])(?:t?p(?P<p>50|75|9\d|99\.9|999)(?!\d|\.\d)"
+    r"|(?P<share>50|75|9\d|99\.9)\s*(?:%|％|th|分位[数值点]?|线)(?:\s*percentile)?)(?![a-z])",
+    re.IGNORECASE,
+)
+PLAIN_SHARES: Final = ("95", "99", "99.9")
+"""Which are percentiles where no word says that it is about latency."""
+AVERAGED: Final = r"(?:(?<![a-z])(?:avg\.?|average|mean)(?![a-z])|平均)"
+RATES: Final[tuple[tuple[str, str], ...]] = (
     (r"tps|transactions?\s*(?:/s|per sec(?:ond)?)|每秒事务数?|事务数?/秒", "tps"),
     (r"qps|quer(?:y|ies)\s*(?:/s|per sec(?:ond)?)|每秒查询数?|查询数?/秒", "qps"),
+)
+KINDS: Final[tuple[tuple[str, str], ...]] = (
+    (r"max(?:imum)?|最大|最高|最长", "latency_ms_max"),
+    (r"min(?:imum)?|最小|最低|最短", "latency_ms_min"),
+    (r"std\.?[ _]?dev(?:iation)?|标准差", "stddev"),
+)
+"""Which latency a heading with a word for it means; the mean if it says no more."""
+MEANS: Final = ((r"avg\.?|average|mean", "latency_ms_avg"),)
+OTHERS: Final[tuple[tuple[str, str], ...]] = (
     (r"读请求(?:数|/秒)?|reads?(?:/s| requests)?", "reads"),
     (r"写请求(?:数|/秒)?|writes?(?:/s| requests)?", "writes"),
 )
-LATENCY: Final = re.compile(r"latency|\blat\b|response time|延迟|响应时间|时延|耗时", re.IGNORECASE)
-UNIT: Final = re.compile(r"[(（]\s*(ms|毫秒|s|秒|us|µs|微秒|/s|次/秒)\s*[)）]", re.IGNORECASE)
+LATENCY: Final = re.compile(LATENCY_WORD, re.IGNORECASE)
+UNIT: Final = re.compile(
+    r"[(（\[]\s*(ms|msec|毫秒|s|sec|seconds|秒|us|µs|μs|微秒|/s|次/秒|k|千|万)\s*[)）\]]",
+    re.IGNORECASE,
+)
+THOUSANDS: Final = re.compile(r"[(（\[]\s*(k|千|万)\s*[)）\]]", re.IGNORECASE)
+BARE_UNIT: Final = re.compile(r"(?<![a-z\d])(ms|msec|毫秒|us|µs|μs|微秒)(?![a-z])", re.IGNORECASE)
+CELL_UNIT: Final = re.compile(r"(?<=[\d.])\s*(ms|毫秒|s|秒|us|µs|μs|微秒)$", re.IGNORECASE)
 UNITS_MS: Final = {
-    "ms": 1.0,
-    "毫秒": 1.0,
-    "s": 1e3,
-    "秒": 1e3,
-    "us": 1e-3,
-    "µs": 1e-3,
-    "微秒": 1e-3,
+    **{"ms": 1.0, "msec": 1.0, "毫秒": 1.0},
+    **{"s": 1e3, "sec": 1e3, "seconds": 1e3, "秒": 1e3},
+    **{"us": 1e-3, "\u03bcs": 1e-3, "微秒": 1e-3},  # of both letters mu as `casefold` gives it
 }
 
 
@@ -131,9 +135,15 @@ def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
     if found is None:
         return TableColumn(metric=mapping.metric, system=text) if mapping.metric and text else None
     metric, rest = found
-    unit = UNIT.search(text)
-    ms = UNITS_MS.get(unit[1].lower(), 1.0) if unit and metric.startswith("latency") else 1.0
-    return TableColumn(metric=metric, system=rest or mapping.system, ms=ms)
+    return TableColumn(metric=metric, system=rest or mapping.system, ms=_unit_ms(text, metric))
+
+
+def _unit_ms(text: str, metric: str) -> float:
+    """A heading's unit of latency in ms; 1 where it names none, or is of something else."""
+    unit = UNIT.search(text) or BARE_UNIT.search(text)
+    if unit is None or not metric.startswith("latency"):
+        return 1.0
+    return UNITS_MS.get(unit[1].casefold(), 1.0)
 
 
 def _role_of(text: str) -> str | None:
@@ -149,17 +159,42 @@ def _metric_of(text: str) -> tuple[str, str] | None:
     if len(text) > HEADING_MAX:
         return None
     bare = UNIT.sub("", text)
-    for pattern, metric in METRICS:
-        if match := re.search(rf"(?<![a-z]){pattern}(?![a-z])", bare, re.IGNORECASE):
-            rest = bare[: match.start()] + " " + bare[match.end() :]
-            if metric.startswith("latency"):
-                rest = LATENCY.sub(" ", rest)
-            return metric, " ".join(rest.strip(" :-/()（）").split())
+    found = _percentile_of(bare) or _first_of(RATES, bare)
+    if found is None and LATENCY.search(bare):
+        found = _first_of(KINDS, bare) or ("latency_ms_avg", bare)
+    found = found or _first_of(OTHERS, bare)
+    if found is None and not RESOURCE.search(bare):
+        found = _first_of(MEANS, bare)
+    if found is None:
+        return None
+    metric, rest = found
+    rest = re.sub(AVERAGED, " ", rest, flags=re.IGNORECASE)
+    if metric.startswith("latency") or metric == "stddev":
+        rest = BARE_UNIT.sub(" ", LATENCY.sub(" ", rest))
+    return metric, " ".join(rest.strip(" :-/()（）[]_,，").split())
+
+
+def _percentile_of(bare: str) -> tuple[str, str] | None:
+    match = PERCENTILE.search(bare)
+    if match is None:
+        return None
+    if match["share"] and match["share"] not in PLAIN_SHARES and not LATENCY.search(bare):
+        return None
+    digits = (match["p"] or match["share"]).replace(".", "")
+    return f"latency_ms_p{digits}", f"{bare[: match.start()]} {bare[match.end() :]}"
+
+
+def _first_of(known: Sequence[tuple[str, str]], bare: str) -> tuple[str, str] | None:
+    """The first metric of which a heading has the words, and its other words."""
+    for pattern, metric in known:
+        if match := re.search(rf"(?<![a-z])(?:{pattern})(?![a-z])", bare, re.IGNORECASE):
+            return metric, f"{bare[: match.start()]} {bare[match.end() :]}"
     return None
 
 
 def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
-    """A number as it was printed: "12,345.6", "12 345,6" with a decimal comma, "84.5%", "3.2万".
+    """A number as it was printed: "12,345.6", "12 345,6" with a decimal comma, "84.5%", "3.2万",
+    "1.2 ms".
 
     Raises:
         UsageError: it is none, or its comma may be either; with its line.
@@ -172,10 +207,11 @@ def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
         bare, factor = bare[:-1], 10_000
     elif bare[-1:] in ("k", "K"):
         bare, factor = bare[:-1], 1000
-    bare = re.sub(r"(ms|s|%)$", "", bare)
+    bare = CELL_UNIT.sub("", bare).removesuffix("%")
     if decimal == ",":
-        bare = bare.replace(".", "").replace(",", ".")
-    elif re.fullmatch(r"[+-]?\d{1,3}(,\d{3}){1,4}(\.\d+)?", bare):
+        is_plain = re.fullmatch(r"[+-]?(\d+|\d{1,3}(\.\d{3}){1,4})(,\d+)?", bare)
+        bare = bare.replace(".", "").replace(",", ".") if is_plain else ""
+    elif re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3}){1,4}(\.\d+)?", bare):
         bare = bare.replace(",", "")
     if not re.fullmatch(r"[+-]?\d{1,15}(\.\d{1,15})?", bare):
         raise UsageError(
@@ -229,14 +265,17 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
             hint="say it in the mapping: columns: {NAME: {system: …, metric: …}}, or metric: tps",
         )
     known = [one for one in columns if one is not None]
+    _check_each_once(grid, known, source)
+    signs = [_sign_of(*one) for one in zip(grid.heading, known, strict=True)]
     found: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
     for row, line in zip(grid.rows, grid.lines, strict=True):
         own = {one.metric: text.strip() for one, text in zip(known, row, strict=True)}
         at = {**said.at, **_at(own)}
         threads = _whole(row[levels[0]], line, source)
-        for system, values in _row_values(known, row, said, line, source).items():
+        texts = [f"{text.strip()}{sign}" for text, sign in zip(row, signs, strict=True)]
+        for system, values in _row_values(known, texts, said, line, source).items():
             place = (
-                system or own.get(SYSTEM) or grid.caption or "unnamed",
+                system or own.get(SYSTEM) or grid.caption or PurePath(source).stem,
                 own.get(WORKLOAD) or said.workload,
                 tuple(at.items()),
                 tuple(values),  # a system may have a row here and a column there
@@ -254,6 +293,28 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
         for (system, workload, at, metrics), rows in found.items()
     ]
     return Published(tables, list(_changes(grid, known, said, levels[0], source)))
+
+
+def _sign_of(heading: str, column: TableColumn) -> str:
+    """What each number of a column has behind it, if the heading says that for all: 万."""
+    is_rate = column.metric in {metric for _, metric in RATES}
+    sign = THOUSANDS.search(heading) if is_rate else None
+    return sign[1].replace("千", "k") if sign else ""
+
+
+def _check_each_once(grid: Grid, columns: Sequence[TableColumn], source: str) -> None:
+    """UsageError if two columns hold one metric of one system: whose numbers would be lost?"""
+    seen: set[tuple[str, str]] = set()
+    for heading, one in zip(grid.heading, columns, strict=True):
+        place = one.metric, one.system
+        if place in seen and one.metric not in ROLES:
+            raise UsageError(
+                f"line {grid.line} of {source}: two columns hold the same: {heading}",
+                wanted="one column for each metric of a system",
+                found=", ".join(grid.heading),
+                hint="write into each heading which system it is of",
+            )
+        seen.add(place)
 
 
 def _changes(
@@ -292,7 +353,10 @@ def _row_values(
     for column, text in zip(columns, row, strict=True):
         if column.metric not in ROLES:
             number = number_of(text, mapping.decimal, line, source)
-            values.setdefault(column.system, {})[column.metric] = _in_ms(number, column.ms)
+            is_time = column.metric.startswith("latency")
+            unit = CELL_UNIT.search(text.strip()) if is_time else None
+            ms = UNITS_MS[unit[1].casefold()] if unit else column.ms
+            values.setdefault(column.system, {})[column.metric] = _in_ms(number, ms)
     return values
 
 
@@ -308,8 +372,9 @@ def _levels_down(grid: Grid) -> Grid:
     if len(levels) < 2 or not all(one.isdigit() for one in levels):
         return grid
     first = grid.heading[0].strip()
-    metric = _metric_of(first)
-    names = [row[0] if metric is None else f"{row[0]} {metric[0]}" for row in grid.rows]
+    metric, unit = _metric_of(first), UNIT.search(first)
+    said = "" if metric is None else f" {metric[0]}{unit[0] if unit else ''}"
+    names = [f"{row[0]}{said}" for row in grid.rows]
     columns = [levels, *(row[1:] for row in grid.rows)]
     rows = tuple(tuple(cells) for cells in zip(*columns, strict=True))
     return grid._replace(heading=(THREADS, *names), rows=rows, lines=(grid.line,) * len(rows))

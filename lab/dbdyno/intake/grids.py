@@ -20,7 +20,7 @@ SPAN_MAX: Final = 200
 CELLS_MAX: Final = 1_000_000
 RULE: Final = re.compile(r"^\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?$")
 DELIMITERS: Final = ("\t", ";", ",")
-NUMERIC: Final = re.compile(r"^[+-]?\d[\d\s.,\u00a0\u202f]*(%|ms|s|k|K|万)?$")
+NUMERIC: Final = re.compile(r"^[+-]?\d[\d\s.,\u00a0\u202f]*(%|ms|s|us|µs|μs|毫秒|秒|微秒|k|K|万)?$")
 
 
 class Grid(NamedTuple):

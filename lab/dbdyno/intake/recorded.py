@@ -35,10 +35,11 @@ COUNT_MAX: Final = 2**40
 DIGITS_MAX: Final = 20  # of a seed, which has 64 bits
 HAMMERDB: Final = "hammerdb_tprocc"
 TABLE: Final = "a table, by a tool that it does not name"
+LATENCIES: Final = ("avg", "p50", "p95", "p99", "p999", "max")
 PRINTED: Final = {
     "tps": "transactions_per_s",
     "qps": "queries_per_s",
-    **{name: name for name in (f"latency_ms_{part}" for part in ("avg", "p95", "p99", "p999"))},
+    **{name: name for name in (f"latency_ms_{part}" for part in LATENCIES)},
 }
 """Metrics of tables and logs, under dbdyno's names."""
 OWN_CSV: Final = "time_s,interval_s,threads,transactions_per_s,"

@@ -220,6 +220,9 @@ def test_a_row_that_stands_twice_was_not_measured_twice() -> None:
     assert sentence.startswith("2 numbers of two different measurements are the same")
     single = table("B", values={"tps": ["512.33", "501.12"]})
     assert words(publication(one, single), "copies") == []
+    limited = publication(one, other, disclosed={**TOLD, "rate": "500/s"})
+    assert words(limited, "copies") == [], "both have the rate that was asked for"
+    assert between([limited, publication(other)]).entries == ()
 
 
 def test_digits_that_agree_in_many_cells_were_not_measured() -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.audit.audit import audit
+from dbdyno.audit.ledger import Severity
 from dbdyno.errors import UsageError
 from dbdyno.intake.other_logs import LoggedRow, rows_in
 from dbdyno.intake.read import read
-from support.published_logs import HAMMERDB, OLDER, PGBENCH
+from support.published_logs import HAMMERDB, OLDER, PGBENCH, V1
 
 
 def test_both_programs_of_several_versions() -> None:
@@ -35,6 +37,28 @@ def test_a_report_that_is_not_whole_is_refused_with_its_line() -> None:
         rows_in(PGBENCH + "\n" * 7 + cut, "log")
     with pytest.raises(UsageError, match="line 1 of log: a result of HammerDB without its"):
         rows_in(HAMMERDB.splitlines()[2], "log")
+
+
+@pytest.mark.parametrize(
+    ("log", "wait", "limit"),
+    [
+        (
+            V1,
+            ("avg:                                   31.62", "avg: 90.62"),
+            "Number of threads: 16",
+        ),
+        (PGBENCH, ("latency average = 2.188", "latency average = 20.188"), "duration: 60 s"),
+    ],
+)
+def test_latencies_of_a_limited_rate_have_the_wait_for_a_connection(
+    tmp_path: Path, log: str, wait: tuple[str, str], limit: str
+) -> None:
+    path, slow = tmp_path / "a.log", log.replace(*wait)
+    said = {V1: "Target transaction rate: 505/sec", PGBENCH: "rate limit schedule lag: avg 18.0"}
+    path.write_text(slow.replace(limit, f"{limit}\n{said[log]}"))
+    assert audit(*read([path])).count(Severity.CONTRADICTION) == 0
+    path.write_text(slow)
+    assert audit(*read([path])).count(Severity.CONTRADICTION) == 1
 
 
 def test_a_log_is_a_table_for_each_workload(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,8 @@ MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+RATE_LIMITED: Final = re.compile(r"Target transaction rate: [1-9]\d*|rate limit schedule lag")
+"""What sysbench and pgbench print of an open loop: its latencies have the wait for a connection."""
 
 
 def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publication, ...]:
@@ -97,9 +100,9 @@ def _page(path: Path, mapping: Mapping) -> Publication:
     """What one file says: a log's runs, or a page's tables with the sentences around them."""
     text = text_of(path)
     if runs := [run for run in runs_in(text, str(path)) if run.has_report]:
-        return Publication(title=path.name, tables=(_of_runs(runs, path, mapping),))
+        return _of_log(path, text, [_of_runs(runs, path, mapping)])
     if rows := rows_in(text, str(path)):
-        return Publication(title=path.name, tables=tuple(_of_rows(rows, path, mapping)))
+        return _of_log(path, text, _of_rows(rows, path, mapping))
     tables, changes, unread = [], [], []
     for grid in grids_in(text, str(path), is_heading):
         found = published(grid, mapping, str(path))
@@ -127,6 +130,12 @@ def _page(path: Path, mapping: Mapping) -> Publication:
     labels = [table.system for table in tables]
     claims = tuple(claims_in(sentences(text), labels, page.cells()))
     return page.model_copy(update={"claims": claims})
+
+
+def _of_log(path: Path, text: str, tables: Iterable[PublishedTable]) -> Publication:
+    limited = RATE_LIMITED.search(text)
+    disclosed = {"rate": limited[0]} if limited else {}
+    return Publication(title=path.name, tables=tuple(tables), disclosed=disclosed)
 
 
 def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> PublishedTable:

@@ -114,6 +114,22 @@ def test_queries_are_so_many_times_the_transactions() -> None:
     )
 
 
+def test_a_few_queries_more_are_those_of_transactions_that_were_rolled_back() -> None:
+    more = {"tps": ["100.00", "200.00"], "qps": ["2000.40", "4160.00"]}
+    ((severity, sentence),) = words(publication(table(values=more)), "statements")
+    assert severity == "note"
+    assert sentence.startswith("more queries than 20 a transaction")
+
+
+def test_transactions_that_are_not_alike_have_no_number_of_statements() -> None:
+    ladder = {"workload": "tpcc", "threads": [8, 16, 32, 64, 128]}
+    mixed = {"tps": ["100.00"] * 5, "qps": ["2837.10", "2851.44", "2829.93", "2840.07", "2846.62"]}
+    assert found(publication(table(**ladder, values=mixed)), "statements") == []
+    alike = {"tps": ["100.00"] * 5, "qps": ["2800.00"] * 4 + ["2500.00"]}
+    (entry,) = found(publication(table(**ladder, values=alike)), "statements")
+    assert (entry.severity, entry.place) == (Severity.CONTRADICTION, "A, tpcc, 128 threads")
+
+
 def test_other_options_in_all_rows_are_a_note() -> None:
     values = {"tps": ["100.00", "200.00"], "qps": ["1800.00", "3600.00"]}
     ((severity, sentence),) = words(publication(table(values=values)), "statements")
@@ -161,6 +177,17 @@ def test_statements_of_an_unknown_workload_are_what_most_rows_agree_on() -> None
 def test_percentiles_that_no_latencies_have(values: dict[str, list[str]], said: str | None) -> None:
     asked = publication(table(threads=[8], values=values))
     assert [str(one.sentence) for one in found(asked, "percentiles")] == ([said] if said else [])
+
+
+@pytest.mark.parametrize(("most", "severity"), [(None, "note"), ("50", "contradiction")])
+def test_a_mean_above_the_99th_percentile_needs_latencies_far_above_it(
+    most: str | None, severity: str
+) -> None:
+    values = {"latency_ms_avg": ["10.0"], "latency_ms_p99": ["9.0"]}
+    values |= {"latency_ms_max": [most]} if most else {}
+    (entry,) = found(publication(table(threads=[8], values=values)), "percentiles")
+    assert (entry.severity.value, entry.sentence) == (severity, "p99 is below the mean")
+    assert "the slowest 0.01 of requests took 99.05 ms" in entry.arithmetic
 
 
 def test_without_a_mean_the_connections_bound_the_percentiles() -> None:
@@ -220,6 +247,8 @@ def test_a_row_that_stands_twice_was_not_measured_twice() -> None:
     assert sentence.startswith("2 numbers of two different measurements are the same")
     single = table("B", values={"tps": ["512.33", "501.12"]})
     assert words(publication(one, single), "copies") == []
+    rounded = {"tps": ["12000", "15000"]}
+    assert words(publication(table(values=rounded), table("B", values=rounded)), "copies") == []
     limited = publication(one, other, disclosed={**TOLD, "rate": "500/s"})
     assert words(limited, "copies") == [], "both have the rate that was asked for"
     assert between([limited, publication(other)]).entries == ()
@@ -463,6 +492,30 @@ def test_what_the_set_up_does_not_allow(more: dict[str, Any], said: str | None) 
     sentences = [sentence for _, sentence in words(publication(one, **more), "physics")]
     assert bool(sentences) == bool(said)
     assert all(sentence.startswith(said or "") for sentence in sentences)
+
+
+def test_sizes_of_memory_have_their_units() -> None:
+    small = [
+        table(at={"cache": size}, values={"tps": [rate, rate]})
+        for size, rate in (("512M", "100.0"), ("1G", "200.0"))
+    ]
+    memory = {"memory_gb": "16"}
+    assert found(publication(*small, environment=memory), "physics") == []
+    assert found(publication(*small), "shape") == [], "1 GB is more than 512 MB"
+    for axis, size, larger in (
+        ("cache_mb", "512", 0),
+        ("cache", "25%", 0),
+        ("cache", "32G", 1),
+        ("cache_gb", "32", 1),
+    ):
+        one = table(at={axis: size}, values={"tps": ["1.0", "2.0"]})
+        assert len(found(publication(one, environment=memory), "physics")) == larger
+
+
+def test_how_far_latencies_lie_apart_is_no_latency() -> None:
+    values = {"latency_ms_avg": ["3.0", "4.0"], "latency_ms_stddev": ["0.1", "0.2"]}
+    asked = publication(table(values=values), environment={"network_ms": "1"})
+    assert found(asked, "physics") == []
 
 
 def test_what_is_not_told_is_listed() -> None:

@@ -31,7 +31,7 @@ from dbdyno.audit.publication import (
 from dbdyno.language.words import Said, listed, say
 
 DIGITS_MIN: Final = 4
-"""Fewer digits repeat by chance."""
+"""Fewer digits repeat by chance; zeros at the end may be how far a number was rounded."""
 TAIL: Final = 3
 SAME_MIN: Final = 2
 ALIKE_MIN: Final = 3
@@ -234,7 +234,7 @@ def _digits(number: Printed) -> str:
 
 
 def _is_same(one: Printed, other: Printed) -> bool:
-    return one.value == other.value and len(_digits(one)) >= DIGITS_MIN
+    return one.value == other.value and len(_digits(one).rstrip("0")) >= DIGITS_MIN
 
 
 def _same_tail(one: Printed, other: Printed) -> bool:

@@ -16,7 +16,15 @@ from itertools import combinations, groupby, pairwise
 from typing import Final
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
-from dbdyno.audit.publication import QPS, TPS, Printed, Publication, PublishedCell, pairs
+from dbdyno.audit.publication import (
+    LATENCY,
+    QPS,
+    TPS,
+    Printed,
+    Publication,
+    PublishedCell,
+    pairs,
+)
 from dbdyno.language.words import Said, listed, say
 
 DROP: Final = 0.03
@@ -27,6 +35,8 @@ CACHES: Final = re.compile(r"innodb[_-]buffer[_-]pool[_-]size|shared_buffers")
 ROW_BYTES: Final = (150, 400)
 """A row of sysbench with its index takes 190 to 300 bytes in InnoDB."""
 GIB: Final = 1024**3
+STDDEV: Final = "latency_ms_stddev"
+"""As pgbench prints it: how far latencies lie apart, no latency."""
 DISCLOSURES: Final[Mapping[str, Said]] = {
     "repeats": say("how often each cell was measured"),
     "spread": say("how far repeats lay apart"),
@@ -113,7 +123,8 @@ def _falls_with_threads(cells: list[PublishedCell]) -> Iterator[str]:
 
 def _falls_with_memory(cells: list[PublishedCell]) -> Iterator[str]:
     for axis in dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name)):
-        sized = [(cell, size) for cell in cells if (size := _number(cell.at.get(axis))) is not None]
+        ranks = ((cell, _rank(axis, cell.at.get(axis, ""))) for cell in cells)
+        sized = [(cell, rank) for cell, rank in ranks if rank is not None]
 
         def place(one: tuple[PublishedCell, float], axis: str = axis) -> tuple[str, ...]:
             cell = one[0]
@@ -181,7 +192,7 @@ def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
     memory_gb = _number(about.get("memory_gb"))
     axes = dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name))
     sizes = {
-        axis: max((size for one in cells if (size := _number(one.at.get(axis)))), default=0.0)
+        axis: max((_size_gb(axis, one.at.get(axis, "")) or 0.0 for one in cells), default=0.0)
         for axis in axes
     }
     sizes |= {
@@ -205,7 +216,7 @@ def _round_trips(
 ) -> Iterator[LedgerEntry]:
     """Latencies below what a packet takes there and back."""
     for cell in cells if network_ms else ():
-        times = [n for m, n in cell.values.items() if m.startswith("latency_ms_")]
+        times = [n for m, n in cell.values.items() if m.startswith(LATENCY) and m != STDDEV]
         fastest = min(times, key=lambda one: one.high, default=None)
         if network_ms and fastest and fastest.high < network_ms:
             yield LedgerEntry(
@@ -246,7 +257,7 @@ def _settings(publication: Publication, cells: list[PublishedCell]) -> Iterator[
     """A printed size that no table has, and a durability that the settings do not give."""
     for axis in dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name)):
         stem = re.sub(r"_(gb|mb|size)$", "", axis)
-        sizes = {_number(cell.at.get(axis)) for cell in cells} - {None}
+        sizes = {_size_gb(axis, cell.at.get(axis, "")) for cell in cells} - {None}
         for name, value in publication.settings.items():
             size_gb = _gigabytes(value)
             if stem in name and "instance" not in name and size_gb and size_gb not in sizes:
@@ -291,6 +302,20 @@ def _gigabytes(value: object) -> float | None:
     if found is None:
         return None
     return float(found[1]) * {"m": 1 / 1024, "g": 1.0, "t": 1024.0}[found[2].lower()]
+
+
+def _size_gb(axis: str, text: str) -> float | None:
+    """A size of memory; a bare number is in the axis's unit. None for a share, or what is none."""
+    if (size := _gigabytes(text)) is not None:
+        return size
+    if not re.fullmatch(r"\d+(?:\.\d+)?", text.strip()):
+        return None
+    return float(text) / (1024 if axis.endswith("_mb") else 1)
+
+
+def _rank(axis: str, text: str) -> float | None:
+    """By what sizes are put in order; shares among themselves."""
+    return _number(text) if text.strip().endswith("%") else _size_gb(axis, text)
 
 
 def _number(value: object) -> float | None:

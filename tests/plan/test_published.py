@@ -82,6 +82,7 @@ def test_what_a_report_calls_published_was(name: str) -> None:
     if "settings" in facts:
         assert normalised(facts.pop("settings")) == normalised(golden["settings"])
     assert facts == {key: golden[key] for key in facts}
+    assert published.setup["repeats"] == golden.get("repeats", "not told")
 
 
 def test_three_systems_stand_in_one_ladder_and_the_headline_is_judged() -> None:

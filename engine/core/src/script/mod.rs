@@ -105,10 +105,10 @@ impl Script {
     /// # Errors
     /// At stage `script`: what a validator of the script raised.
     pub fn set_options(&mut self, options: Map<String, Value>) -> Result<(), Failure> {
-        let is_legacy = self.common.spec.has_legacy_options;
         self.common.spec.options = options;
         let options = Value::Object(self.common.spec.options.clone());
-        self.main.set_options(&options, is_legacy).map_err(|raised| failure(&raised))
+        let globals = &self.common.spec.globals;
+        self.main.set_options(&options, globals).map_err(|raised| failure(&raised))
     }
 
     /// Whether it has a global function of this name.
@@ -232,9 +232,7 @@ fn ready(common: &Common, thread: u32, random: Random) -> Result<State, Failure>
     // Reads the script's own declarations, whose validators then see the options.
     state.declared_options().map_err(|raised| failure(&raised))?;
     let options = Value::Object(common.spec.options.clone());
-    state
-        .set_options(&options, common.spec.has_legacy_options)
-        .map_err(|raised| failure(&raised))?;
+    state.set_options(&options, &common.spec.globals).map_err(|raised| failure(&raised))?;
     Ok(state)
 }
 

@@ -110,14 +110,6 @@ impl State {
             })?;
         }
         self.preload(common.chunks.modules);
-        for (name, value) in &spec.globals {
-            let name = CString::new(name.as_str()).unwrap_or_default();
-            // SAFETY: the state is open, and the value is taken off.
-            unsafe {
-                push(self.raw, value);
-                lua::lua_setfield(self.raw, lua::LUA_GLOBALSINDEX, name.as_ptr());
-            }
-        }
         Ok(())
     }
 
@@ -319,18 +311,23 @@ impl State {
         Ok(options)
     }
 
-    /// Sets `sysbench.opt`; `is_legacy` also sets globals.
+    /// Sets `sysbench.opt`, and those named in `globals` as globals too if the script declares no options.
     ///
     /// # Errors
     /// What a validator of the script raised.
-    pub(super) fn set_options(&mut self, options: &Value, is_legacy: bool) -> Result<(), String> {
+    pub(super) fn set_options(
+        &mut self,
+        options: &Value,
+        globals: &[String],
+    ) -> Result<(), String> {
+        let globals = Value::from(globals);
         self.call_of_host(
             "set_options",
             |raw| {
                 // SAFETY: there is room for both on the stack.
                 unsafe {
                     push(raw, options);
-                    lua::lua_pushboolean(raw, c_int::from(is_legacy));
+                    push(raw, &globals);
                 }
                 2
             },

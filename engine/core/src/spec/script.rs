@@ -68,10 +68,7 @@ pub struct ScriptSpec {
     /// `sysbench.opt`, for the threads of a run.
     #[serde(default)]
     pub options: Map<String, Value>,
-    /// Whether options are globals too.
+    /// Options that are globals too, where the script declares none.
     #[serde(default)]
-    pub has_legacy_options: bool,
-    /// Globals that are there before the script is loaded.
-    #[serde(default)]
-    pub globals: Map<String, Value>,
+    pub globals: Vec<String>,
 }

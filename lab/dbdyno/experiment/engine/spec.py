@@ -118,8 +118,7 @@ def script_spec(
             "table_size": plan.dataset.rows,
             **workload.options,
         },
-        "has_legacy_options": True,
-        "globals": {},
+        "globals": ["threads", "events", "time", "percentile", "db_driver", *workload.options],
     }
 
 

@@ -276,7 +276,9 @@ _DISTRIBUTION = {
 def with_current_names(
     typed: Mapping[str, str | None],
 ) -> tuple[dict[str, str | None], list[str]]:
-    """The options under their current names, and sysbench's warnings about deprecated ones.
+    """The options under their current names too, and sysbench's warnings about deprecated ones.
+
+    Scripts read those under their old names: ``num_threads``.
 
     Raises:
         Refusal: a deprecated option is no integer.
@@ -287,7 +289,6 @@ def with_current_names(
     for name, current, ignored_max in DEPRECATED:
         if name in typed:
             number = values.integer(name.replace("-", "_"))
-            del renamed[name]
             if number > ignored_max:
                 renamed[current] = str(number)
                 warnings.append(f"--{name} is deprecated, use --{current} instead")

@@ -184,6 +184,16 @@ def by_name(options: Iterable[Option]) -> dict[str, Option]:
 
 GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL, *PGSQL))
 
+NOT_OF_1_0 = frozenset(
+    (
+        *("arrival", "client-placement", "compat", "detail", "luajit-cmd"),
+        *("mysql-compression-algorithms", "mysql-ssl-ca", "mysql-ssl-cert", "mysql-ssl-key"),
+        *("output", "output-file", "percentile-format", "pgsql-sslmode", "rand-zipfian-exp"),
+        *("think-time", "thread-init-timeout", "warmup-time"),
+    )
+)
+"""Those of them that sysbench 1.1 added, and dbdyno's own."""
+
 
 # Options of the tests of before 1.0. sysbench's scripts accept any word and read some of them; a
 # table lets a mistyped option be refused and not ignored.

@@ -26,39 +26,39 @@ local function attempt(name, work, ...)
   error(name .. "() failed", 3)
 end
 
-function legacy.db_connect()
+function legacy.connect()
   local driver = sysbench.sql.driver()
-  connection = driver:connect()
+  connection = connection or driver:connect()
   db_driver = driver:name()
 end
 
 local function connected()
   if not connection then
-    legacy.db_connect()
+    legacy.connect()
   end
   return connection
 end
 
-function legacy.db_disconnect()
+function legacy.disconnect()
   if connection then
     connection:disconnect()
   end
   connection = nil
 end
 
-function legacy.db_query(sql)
+function legacy.query(sql)
   attempt("db_query", connected().query, connection, sql)
 end
 
-function legacy.db_bulk_insert_init(sql)
+function legacy.bulk_insert_init(sql)
   attempt("db_bulk_insert_init", connected().bulk_insert_init, connection, sql)
 end
 
-function legacy.db_bulk_insert_next(row)
+function legacy.bulk_insert_next(row)
   attempt("db_bulk_insert_next", connected().bulk_insert_next, connection, row)
 end
 
-function legacy.db_bulk_insert_done()
+function legacy.bulk_insert_done()
   attempt("db_bulk_insert_done", connected().bulk_insert_done, connection)
 end
 
@@ -66,13 +66,13 @@ local function tostring_statement()
   return "<sql_statement>"
 end
 
-function legacy.db_prepare(sql)
+function legacy.prepare(sql)
   local statement = attempt("db_prepare", connected().prepare, connection, sql, true)
   return setmetatable({ statement = statement }, { __tostring = tostring_statement })
 end
 
 -- Numbers are bound as INT, all else as CHAR. Values are read from `values` again at each execution.
-function legacy.db_bind_param(statement, values)
+function legacy.bind_param(statement, values)
   local TYPE, params = sysbench.sql.type, {}
   for place, value in ipairs(values) do
     if type(value) == "number" then
@@ -85,9 +85,9 @@ function legacy.db_bind_param(statement, values)
   statement.statement:bind_param(unpack(params))
 end
 
-function legacy.db_bind_result() end
+function legacy.bind_result() end
 
-function legacy.db_execute(statement)
+function legacy.execute(statement)
   for place, param in ipairs(statement.params or {}) do
     param:set(statement.values[place])
   end
@@ -95,21 +95,24 @@ function legacy.db_execute(statement)
   return setmetatable({ result = result }, { __tostring = function() return "<sql_result>" end })
 end
 
-function legacy.db_store_results() end
+function legacy.store_results() end
 
-function legacy.db_free_results(result)
+function legacy.free_results(result)
   if result.result ~= nil then
     result.result:free()
   end
 end
 
-function legacy.db_close(statement)
+function legacy.close(statement)
   statement.statement:close()
 end
 
 for name, value in pairs(legacy) do
-  _G[name] = value
+  _G[type(value) == "function" and "db_" .. name or name] = value
 end
+
+-- What the scripts of 0.5 say of new tables, unless it is typed.
+mysql_table_engine, myisam_max_rows = "innodb", 1000000
 
 sb_rand = sysbench.rand.default
 sb_rand_uniform = sysbench.rand.uniform

@@ -119,10 +119,10 @@ function host.declared_options()
   return declared
 end
 
--- Sets `sysbench.opt`; and globals as before 1.0, but none that the script or Lua has already.
+-- Sets `sysbench.opt`; and, where the script declares no options, those of these names as globals, as before 1.0.
 local WITHOUT_DEFAULT = { BOOL = true, INT = 0, SIZE = 0, DOUBLE = 0, STRING = "", FILE = "" }
 
-function host.set_options(options, is_legacy)
+function host.set_options(options, globals)
   sysbench.opt = options
   for _, one in ipairs(declared) do
     local name = one.name:gsub("-", "_")
@@ -136,11 +136,13 @@ function host.set_options(options, is_legacy)
       options[name] = one.validator(one.name, options[name])
     end
   end
-  if is_legacy then
-    for name, value in pairs(options) do
-      if rawget(_G, name) == nil then
-        _G[name] = value
-      end
+  if cmdline.options ~= nil then
+    return
+  end
+  -- What the script has set is overwritten, but for functions and libraries.
+  for _, name in ipairs(globals) do
+    if type(rawget(_G, name)) ~= "function" and package.loaded[name] == nil then
+      _G[name] = options[name]
     end
   end
 end

@@ -1,0 +1,64 @@
+"""Scripts see what sysbench 1.0.20 shows them: each expected text is that of its binary."""
+
+from __future__ import annotations
+
+from support.sysbench import Shell
+
+LEGACY = """
+print("loaded", num_threads, my_rows, events, mysql_table_engine)
+events, output, verbosity = "mine", "mine", function() return "mine" end
+function event()
+  print(num_threads, threads, my_rows, events, mysql_table_engine, myisam_max_rows)
+  print(output, verbosity(), type(table))
+end
+"""
+
+
+def test_a_script_without_options_of_its_own_has_all_as_globals(shell: Shell) -> None:
+    line = "script.lua --num-threads=2 --my-rows=5 --events=1 --verbosity=0 run"
+    printed = shell(line, LEGACY).stdout.splitlines()
+    assert printed[0].startswith("WARNING: --num-threads is deprecated")
+    assert printed[1:4] == ["loaded\tnil\tnil\tnil\tinnodb"] * 3
+    assert printed[4:] == ["2\t2\t5\t1\tinnodb\t1000000", "mine\tmine\ttable"]
+    typed = "--mysql-table-engine=myisam --table=t"  # sysbench would lose the library `table`
+    printed = shell(f"script.lua {typed} --events=1 --verbosity=0 run").stdout.splitlines()
+    assert printed[2:] == ["1\t1\tnil\t1\tmyisam\t1000000", "mine\tmine\ttable"]
+
+
+DECLARED = """
+sysbench.cmdline.options = { table = {"a table", "x"}, my_rows = {"rows", 3} }
+function event()
+  print(type(table), my_rows, threads, time, sysbench.opt.table, sysbench.opt.my_rows)
+  print(sysbench.opt.num_threads, sysbench.opt.threads)
+end
+"""
+
+
+def test_a_script_with_options_of_its_own_has_none_as_globals(shell: Shell) -> None:
+    line = "script.lua --num-threads=2 --table=t --my-rows=5 --events=1 --verbosity=0 run"
+    printed = shell(line, DECLARED).stdout.splitlines()
+    assert printed[1:] == ["table\tnil\tnil\tnil\tt\t5", "2\t2"], printed
+
+
+def test_the_functions_of_0_5_are_in_a_table_too(shell: Shell) -> None:
+    script = """
+      local names = {}
+      for name in pairs(sysbench.db) do table.insert(names, name) end
+      table.sort(names)
+      function event()
+        print(table.concat(names, " "))
+        print(sysbench.db.query == db_query, DB_ERROR_FAILED)
+        db_connect()
+        db_connect()
+        db_query("SELECT 1")
+        print(db_driver)
+      end
+    """
+    line = "script.lua --mysql-dry-run --events=1 --verbosity=0 run"
+    assert shell(line, script).stdout.splitlines() == [
+        "DB_ERROR_FAILED DB_ERROR_NONE DB_ERROR_RESTART_TRANSACTION bind_param bind_result"
+        " bulk_insert_done bulk_insert_init bulk_insert_next close connect disconnect execute"
+        " free_results prepare query store_results",
+        "true\t2",
+        "mysql",
+    ]

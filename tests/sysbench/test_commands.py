@@ -133,6 +133,17 @@ def test_reports_at_checkpoints_begin_anew(sysbench, engine):
     assert sysbench.stdout.count("Threads fairness:") == 1
 
 
+def test_a_histogram_stands_before_the_last_report_alone(sysbench):
+    assert sysbench("oltp_read_write --time=2 --report-checkpoints=1 --histogram run") == 0
+    head, middle, last = sysbench.stdout.split("SQL statistics:")
+    heads = [
+        part.count("Latency histogram (values are in milliseconds)\n") for part in (head, middle)
+    ]
+    assert heads == [0, 1]
+    assert middle.endswith("\n \n")
+    assert "|" not in last
+
+
 def test_lines_may_be_about_several_recorded_steps(sysbench, engine):
     assert sysbench("oltp_read_write --report-interval=2 --report-checkpoints=1 run") == 0
     assert engine.specs[0]["interval_s"] == 1

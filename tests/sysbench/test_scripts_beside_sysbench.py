@@ -62,3 +62,52 @@ def test_the_functions_of_0_5_are_in_a_table_too(shell: Shell) -> None:
         "true\t2",
         "mysql",
     ]
+
+
+RAISING = """
+ffi.cdef"int usleep(unsigned int);"
+function event() ffi.C.usleep(1000) end
+function sysbench.hooks.report_intermediate() error("no line") end
+function sysbench.hooks.report_cumulative() error("no report") end
+function done() print("done") end
+"""
+
+
+def test_a_report_hook_that_raises_is_told_and_the_run_goes_on(shell: Shell) -> None:
+    ended = shell("script.lua --events=1 --verbosity=1 run", RAISING)
+    told = "FATAL: `report_cumulative' function failed: script.lua:5: no report"
+    assert (ended.returncode, ended.stdout.splitlines()) == (0, [told, "done"]), ended
+    ended = shell("script.lua --time=1 --report-interval=0.2 --verbosity=1 run")
+    *lines, last, done = ended.stdout.splitlines()
+    assert (ended.returncode, last, done) == (0, told, "done"), ended
+    assert len(lines) > 2, ended
+    assert set(lines) == {"FATAL: `report_intermediate' function failed: script.lua:4: no line"}
+
+
+CHECKPOINT = """
+ffi.cdef"int usleep(unsigned int);"
+function event() ffi.C.usleep(1000) end
+function sysbench.hooks.report_cumulative(stat)
+  print(string.format("%.0f %.0f %d", stat.time_total, stat.time_interval, stat.threads_running))
+end
+"""
+
+
+def test_a_report_hook_is_told_the_time_since_the_beginning_at_a_checkpoint(shell: Shell) -> None:
+    line = "script.lua --threads=2 --time=2 --report-checkpoints=1 --verbosity=1 run"
+    assert shell(line, CHECKPOINT).stdout.splitlines() == ["1 1 2", "2 1 0"]
+
+
+HISTOGRAM = """
+function event() end
+function sysbench.hooks.report_cumulative() print("mine") end
+"""
+
+
+def test_the_histogram_stands_before_what_a_script_reports(shell: Shell) -> None:
+    line = "--events=1 --histogram run"
+    for typed, next_line in (("script.lua", "mine"), ("cpu --cpu-max-prime=10", "CPU speed:")):
+        lines = shell(f"{typed} {line}", HISTOGRAM).stdout.splitlines()
+        at = lines.index("Latency histogram (values are in milliseconds)")
+        assert lines[at + 2].endswith(f" |{'*' * 40} 1"), lines
+        assert lines[at + 3 : at + 5] == [" ", next_line], lines

@@ -35,6 +35,7 @@ from dbdyno.sysbench.report import (
     event_line,
     facts,
     header,
+    histogram,
     interval_line,
     is_behind,
     queue_line,
@@ -44,7 +45,7 @@ from dbdyno.sysbench.report import (
     timer_lag,
 )
 from dbdyno.sysbench.request import General, Request
-from dbdyno.sysbench.totals import TIMER_LAG, Totals, without_warmup
+from dbdyno.sysbench.totals import EVENT, TIMER_LAG, Totals, without_warmup
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -94,13 +95,21 @@ class ReportHooks(NamedTuple):
         figures |= {name: getattr(interval, name) for name in same}
         return self.report("report_intermediate", figures)
 
-    def cumulative(self, totals: Totals, general: General) -> bool:
-        """Tells the script of the whole run; false if that is nothing to it."""
+    def cumulative(
+        self, totals: Totals, general: General, time_s: float, connections: int = 0
+    ) -> bool:
+        """Tells the script of the run so far; false if that is nothing to it.
+
+        Args:
+            totals: since the last checkpoint.
+            time_s: since the beginning.
+            connections: that still run; sysbench ends them all before its last report.
+        """
         percentiles = general.output.percentiles
         figures = {
-            "threads_running": 0,
+            "threads_running": connections,
             "time_interval": totals.seconds,
-            "time_total": totals.seconds,
+            "time_total": time_s,
             "latency_pct": totals.latency_ms(percentiles[0]) / _MS_PER_S if percentiles else 0.0,
             "latency_min": totals.latency_ns_min / _NS_PER_S,
             "latency_max": totals.latency_ns_max / _NS_PER_S,
@@ -238,9 +247,12 @@ def _print_end(
     last = [one for one in intervals if one["start_s"] >= since_s - general.output.step_s() / 2]
     ending = Ending(totals.seconds, record["fairness"], unfinished if is_forced else None)
     reported = Totals.of(last) if reporter.checkpoint_s else totals
-    if reporter.hooks is not None:
-        reporter.hooks.end_intervals()
-    if reporter.hooks is None or not reporter.hooks.cumulative(reported, general):
+    hooks = reporter.hooks
+    if hooks is not None:
+        hooks.end_intervals()
+    if general.output.histogram and EVENT in reported.histograms:
+        output.line(histogram(reported.histograms[EVENT]))
+    if hooks is None or not hooks.cumulative(reported, general, totals.seconds):
         if request.test == CPU:
             per_s = reported.per_s(reported.events)
             output.line(f"CPU speed:\n    events per second: {per_s:8.2f}")
@@ -357,9 +369,10 @@ class Reporter:
         totals = Totals.of(self._since_checkpoint)
         self._since_checkpoint = []
         self._output.line(f"{time_label(self.checkpoint_s, 1)} Checkpoint report:")
-        if self.hooks is None or not self.hooks.cumulative(totals, self._general):
+        general, hooks = self._general, self.hooks
+        if hooks is None or not hooks.cumulative(totals, general, at_s, general.threads):
             ending = Ending(at_s, None)
-            self._output.notice(report(totals, self._general, ending, is_sql=self.is_sql()))
+            self._output.notice(report(totals, general, ending, is_sql=self.is_sql()))
 
 
 # prepare, prewarm and cleanup.

@@ -11,7 +11,7 @@ import math
 from dbdyno._engine import Histogram
 from dbdyno.sysbench.options.output import Percentile, decimals
 from dbdyno.sysbench.request import General
-from dbdyno.sysbench.totals import EVENT, Totals, mean_ns
+from dbdyno.sysbench.totals import Totals, mean_ns
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -72,21 +72,21 @@ class Ending(NamedTuple):
 
 
 def report(totals: Totals, general: General, ending: Ending, *, is_sql: bool = True) -> str:
-    """A final report, or one in the middle, from the histogram to the fairness.
+    """A final report, or one in the middle, from the statements to the fairness.
 
     Args:
         is_sql: whether events have statements, which are then told first.
     """
-    output = general.output
-    lines = []
-    if output.histogram and EVENT in totals.histograms:
-        lines.append(histogram(totals.histograms[EVENT]))
-    if is_sql:
-        lines += _statistics(totals)
+    lines = _statistics(totals) if is_sql else []
     if ending.unfinished is not None:
         lines += ["", f"Number of unfinished transactions on forced shutdown: {ending.unfinished}"]
     throughput = _throughput if general.compat == "1.1" else _general_statistics
-    lines += ["", *throughput(totals, ending.time_s), "", *_latency(totals, output.percentiles)]
+    lines += [
+        "",
+        *throughput(totals, ending.time_s),
+        "",
+        *_latency(totals, general.output.percentiles),
+    ]
     if ending.fairness is not None:
         lines += ["", *_fairness(ending.fairness)]
     return "\n".join(lines) + "\n"
@@ -436,7 +436,7 @@ _BAR = 40
 
 
 def histogram(latency: Histogram) -> str:
-    """The block that stands before the statistics; ends with sysbench's line of one blank."""
+    """The block that stands before the last report; ends with sysbench's line of one blank."""
     rows: dict[int, int] = {}
     for middle_ns, count in latency.recorded():
         row = _row(middle_ns / _NS_PER_MS)

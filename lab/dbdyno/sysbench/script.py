@@ -248,12 +248,26 @@ class _Script:
 
         return self._finish(work) or int(answers == [False])
 
-    def hooks(self, threads: int, *, intervals: bool) -> ReportHooks:
-        """What the script does with reports; those of intervals get a state of their own."""
+    def hooks(self, threads: int, output: ConsoleOutput, *, intervals: bool) -> ReportHooks:
+        """What the script does with reports; those of intervals get a state of their own.
+
+        One that raises is told, and the run goes on.
+        """
         script = self._script
         if intervals:
-            script.open_reporter(threads)
-        return ReportHooks(script.report, script.close_reporter)
+            try:
+                script.open_reporter(threads)
+            except RuntimeError as error:
+                raise _refusal(error) from error
+
+        def report(name: str, figures: dict[str, float]) -> bool:
+            try:
+                return script.report(name, figures)
+            except RuntimeError as error:
+                output.fatal(str(failure_of(error)["message"]))
+                return True
+
+        return ReportHooks(report, script.close_reporter)
 
     def _finish(self, work: Callable[[_engine.Stop], None]) -> int:
         outcome = stoppable(work, _engine.Stop())
@@ -322,7 +336,7 @@ class _Commands(NamedTuple):
             return ended
         general = self.request.general
         intervals = general.output.report_interval_s > 0
-        hooks = self.script.hooks(general.threads, intervals=intervals)
+        hooks = self.script.hooks(general.threads, self.output, intervals=intervals)
         try:
             ended = run(self.request, self.output, hooks)
         except StillAtWorkError:  # the script, which `done` would wait for

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.sysbench import Shell
 
 LEGACY = """
@@ -111,3 +113,73 @@ def test_the_histogram_stands_before_what_a_script_reports(shell: Shell) -> None
         at = lines.index("Latency histogram (values are in milliseconds)")
         assert lines[at + 2].endswith(f" |{'*' * 40} 1"), lines
         assert lines[at + 3 : at + 5] == [" ", next_line], lines
+
+
+VALIDATED = """
+sysbench.cmdline.options = {
+  even = {"an even number", 3, sysbench.cmdline.ARG_INT, function(_, text)
+    return tonumber(ffi.string(text)) % 2 == 0
+  end},
+  whole = {"any number", nil, sysbench.cmdline.ARG_INT, function() return false end},
+}
+function event() print(sysbench.opt.even, sysbench.opt.whole) end
+"""
+
+
+def test_a_validator_says_whether_a_value_will_do(shell: Shell) -> None:
+    line = "script.lua --events=1 --verbosity=0"
+    assert shell(f"{line} run", VALIDATED).stdout == "3\t0\n"
+    assert shell(f"{line} --even=8 run").stdout == "8\t0\n"
+    refused = shell(f"{line} --even=7 run")
+    assert (refused.returncode, refused.stderr) == (1, "invalid option: --even=7\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("{ foo = {nil, 3} }", "nil description for option foo"),
+        ("'text'", "wrong type for sysbench.cmdline.options: string"),
+    ],
+)
+def test_what_is_wrong_with_a_table_of_options_is_told(
+    shell: Shell, options: str, message: str
+) -> None:
+    ended = shell("script.lua --verbosity=0 help", f"sysbench.cmdline.options = {options}")
+    function = "`sysbench.cmdline.read_cmdline_options' function failed"
+    begin = f'FATAL: {function}: [string "sysbench.cmdline.lua"]:'
+    assert ended.returncode == 1
+    assert ended.stdout.startswith(begin), ended
+    assert ended.stdout.endswith(f": {message}\n"), ended
+
+
+def test_a_help_of_ones_own_prints_the_options_as_sysbench_does(shell: Shell) -> None:
+    script = """
+      sysbench.cmdline.options = { n = {"a number", 0.1}, text = {"a text", ""} }
+      function help()
+        print(sysbench.cmdline.ARG_INT, sysbench.cmdline.call_command("none"))
+        sysbench.cmdline.print_test_options()
+        print("end")
+      end
+    """
+    assert shell("script.lua --verbosity=0 help", script).stdout.splitlines() == [
+        "2\tfalse",
+        "  --n=N         a number [0.1]",
+        "  --text=STRING a text []",
+        "",
+        "end",
+    ]
+
+
+def test_luajit_takes_several_settings_and_no_unknown_command(shell: Shell) -> None:
+    script = """
+      local flags = {}
+      for _, flag in ipairs({ jit.status() }) do flags[flag] = true end
+      print(flags.fold, flags.loop, flags.cse)
+    """
+    line = "--verbosity=0 script.lua"
+    assert shell(f"--luajit-cmd=opt=3 {line}", script).stdout == "true\ttrue\ttrue\n"
+    ended = shell(f"--luajit-cmd=opt=3,-loop,hotloop=70,-cse {line}")
+    assert (ended.returncode, ended.stdout) == (0, "true\tnil\tnil\n"), ended
+    unknown = shell(f"--luajit-cmd=nosuch {line}")
+    told = "FATAL: unknown luaJIT command or jit.* modules not installed\n"
+    assert (unknown.returncode, unknown.stdout) == (1, told), unknown

@@ -220,8 +220,8 @@ class _Script:
     def set_options(self, options: Mapping[str, Any]) -> None:
         try:
             self._script.set_options({**options})
-        except RuntimeError as error:
-            raise _refusal(error) from error
+        except RuntimeError as error:  # of a validator
+            raise argument_error(str(failure_of(error)["message"])) from error
 
     def defines(self, name: str) -> bool:
         return self._script.defines(name)

@@ -172,15 +172,22 @@ impl State {
         }
     }
 
-    /// `--luajit-cmd`: `on`, `off`, `opt=…`, or a module of LuaJIT's with its argument.
+    /// `--luajit-cmd`, as LuaJIT's `-j`: `on`, `off`, or a module such as `opt`, with arguments between commas
+    /// behind `=`.
     fn luajit_command(&mut self, command: &str) -> Result<(), String> {
-        let (name, rest) = command.split_once('=').unwrap_or((command, ""));
-        let source = match name {
-            "on" | "off" | "flush" => format!("jit.{name}()"),
-            "opt" => format!("require('jit.opt').start({rest:?})"),
-            _ => format!("require('jit.' .. {name:?}).start({rest:?})"),
-        };
-        self.run(&Chunk { name: c"=luajit-cmd".to_owned(), code: source.into_bytes() }, |_| 0)
+        let (name, arguments) = command.split_once('=').unwrap_or((command, ""));
+        let chunk = Chunk { name: c"=luajit-cmd".to_owned(), code: LUAJIT_COMMAND.into() };
+        self.run(&chunk, |raw| {
+            let words = arguments.split(',').filter(|_| !arguments.is_empty());
+            let mut count = 0;
+            for word in std::iter::once(name).chain(words) {
+                let value = if word.is_empty() { Value::Null } else { Value::from(word) };
+                // SAFETY: the state is open, and `push` makes room.
+                unsafe { push(raw, &value) };
+                count += 1;
+            }
+            count
+        })
     }
 
     /// Runs the top level of the script.
@@ -390,6 +397,20 @@ impl State {
         unsafe { Thread::new(&raw mut *self.host, main) }
     }
 }
+
+/// Calls a function of `jit`, or starts a module of it, by the first argument and with the others.
+const LUAJIT_COMMAND: &str = r#"
+local name = ...
+local start = jit[name]
+if type(start) ~= "function" then
+  local is_there, module = pcall(require, "jit." .. tostring(name))
+  start = is_there and module.start
+  if not start then
+    error("unknown luaJIT command or jit.* modules not installed", 0)
+  end
+end
+start(select(2, ...))
+"#;
 
 const HOST: &std::ffi::CStr = c"dbdyno.host";
 const THREAD: &std::ffi::CStr = c"dbdyno.thread";

@@ -11,13 +11,9 @@ typedef enum {
 } sb_arg_type_t;
 ]]
 
-local function kind(number)
-  return ffi.new("sb_arg_type_t", number)
-end
-
 local cmdline = {
-  ARG_NULL = kind(0), ARG_BOOL = kind(1), ARG_INT = kind(2), ARG_SIZE = kind(3), ARG_DOUBLE = kind(4),
-  ARG_STRING = kind(5), ARG_LIST = kind(6), ARG_FILE = kind(7), ARG_MAX = kind(8),
+  ARG_NULL = 0, ARG_BOOL = 1, ARG_INT = 2, ARG_SIZE = 3, ARG_DOUBLE = 4, ARG_STRING = 5, ARG_LIST = 6, ARG_FILE = 7,
+  ARG_MAX = 8,
   PARALLEL_COMMAND = true,
   argv = host.argv,
   command = host.command,
@@ -39,8 +35,10 @@ local function rendered(value)
 end
 
 local function option(name, declared)
-  if type(name) ~= "string" or type(declared) ~= "table" or declared[1] == nil then
+  if type(name) ~= "string" or type(declared) ~= "table" then
     error("wrong table structure in sysbench.cmdline.options")
+  elseif declared[1] == nil then
+    error("nil description for option " .. name)
   end
   local description, default, wanted, validator = declared[1], declared[2], declared[3], declared[4]
   if type(wanted) == "function" then
@@ -48,7 +46,7 @@ local function option(name, declared)
   end
   local kind_name = wanted ~= nil and KINDS[tonumber(wanted)] or KIND_OF[type(default)]
   if kind_name == nil then
-    error("wrong table structure in sysbench.cmdline.options")
+    error("cannot determine type for option " .. name)
   end
   return {
     name = name, kind = kind_name, default = rendered(default), text = tostring(description),
@@ -61,7 +59,11 @@ local declared = {}
 -- Reads what the script has declared; an array of tables, sorted by name.
 function cmdline.read_cmdline_options()
   declared = {}
-  for name, one in pairs(cmdline.options or {}) do
+  local options = cmdline.options or {}
+  if type(options) ~= "table" then
+    error("wrong type for sysbench.cmdline.options: " .. type(options))
+  end
+  for name, one in pairs(options) do
     declared[#declared + 1] = option(name, one)
   end
   table.sort(declared, function(one, other)
@@ -94,7 +96,8 @@ end
 
 -- False for a command that says so; whatever else it returns is success.
 function cmdline.call_command(name)
-  return command(name)[1]() ~= false
+  local one = command(name)
+  return one ~= nil and one[1]() ~= false
 end
 
 local SHAPES = {
@@ -112,6 +115,7 @@ function cmdline.print_test_options()
     local default = one.default and " [" .. one.default .. "]" or ""
     print(string.format("  %-" .. width .. "s %s%s", shapes[place], one.text, default))
   end
+  print()
 end
 
 function host.declared_options()
@@ -132,8 +136,10 @@ function host.set_options(options, globals)
     if options[name] == nil then
       options[name] = one.kind == "LIST" and {} or WITHOUT_DEFAULT[one.kind]
     end
-    if one.validator and options[name] ~= nil then
-      options[name] = one.validator(one.name, options[name])
+    -- A validator says whether a value will do. sysbench asks none about defaults.
+    local text, default = rendered(options[name]), one.default or rendered(WITHOUT_DEFAULT[one.kind]) or ""
+    if one.validator and text ~= default and not one.validator(one.name, text) then
+      error("invalid option: --" .. one.name .. "=" .. text, 0)
     end
   end
   if cmdline.options ~= nil then

@@ -183,3 +183,30 @@ def test_luajit_takes_several_settings_and_no_unknown_command(shell: Shell) -> N
     unknown = shell(f"--luajit-cmd=nosuch {line}")
     told = "FATAL: unknown luaJIT command or jit.* modules not installed\n"
     assert (unknown.returncode, unknown.stdout) == (1, told), unknown
+
+
+def test_a_script_may_wrap_the_loop_of_its_threads(shell: Shell) -> None:
+    script = """
+      local loop = thread_run
+      function thread_run(thread) print("begins", thread) loop(thread) print("ends", n) end
+      function event() n = (n or 0) + 1 end
+    """
+    ended = shell("script.lua --events=3 --verbosity=0 run", script)
+    assert ended.stdout == "begins\t0\nends\t3\n", ended
+
+
+def test_an_event_is_looked_for_after_init_and_missed_by_the_file_s_name(shell: Shell) -> None:
+    script = "function init() print('init') end function thread_run() end"
+    ended = shell("./script.lua --verbosity=0 run", script)
+    told = "FATAL: cannot find the event() function in script.lua"
+    assert (ended.returncode, ended.stdout) == (1, f"init\n{told}\n"), ended
+
+
+def test_a_run_that_could_not_begin_is_not_done(shell: Shell) -> None:
+    script = "function thread_init() error('no') end function event() end done = print"
+    ended = shell("script.lua --verbosity=0 run", script)
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines() == [
+        "FATAL: `thread_init' function failed: script.lua:1: no",
+        "FATAL: Thread initialization failed!",
+    ]

@@ -34,6 +34,10 @@ class SysbenchRun(NamedTuple):
     exit_status: int
 
 
+class NotBegunError(Refusal):
+    """A run could not begin, or another command could not do its work."""
+
+
 class StillAtWorkError(Refusal):
     """A signal came, and what it ended goes on: nothing that it uses can be asked for any more."""
 
@@ -48,7 +52,7 @@ def result(outcome: CommandOutcome, request: Request, function: str) -> Json:
         lines = start_failure_lines(failure, where, function, *about)
         if outcome.signal_number is not None and not failure.get("code"):
             lines = [f"interrupted: {failure['message']}"]
-        raise Refusal(
+        raise NotBegunError(
             *(f"FATAL: {line}" for line in lines), exit_status=status(outcome) or 1
         ) from error
     if error is not None:

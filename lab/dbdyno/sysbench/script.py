@@ -12,7 +12,13 @@ import sys
 from dbdyno import _engine
 from dbdyno.sysbench.commands import CPU, INITIALIZING, ReportHooks, run
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.ending import StillAtWorkError, failure_of, status, stoppable
+from dbdyno.sysbench.ending import (
+    NotBegunError,
+    StillAtWorkError,
+    failure_of,
+    status,
+    stoppable,
+)
 from dbdyno.sysbench.options.command_line import (
     RELEASES,
     V1_0,
@@ -330,16 +336,17 @@ class _Commands(NamedTuple):
         )
 
     def _run(self) -> int:
-        if not (self.script.defines("event") or self.script.defines("thread_run")):
-            raise fatal(f"cannot find the event() function in {self.typed}")
         if self.script.defines("init") and (ended := self.script.call("init")):
             return ended
+        if not self.script.defines("event"):
+            raise fatal(f"cannot find the event() function in {self.request.test}")
         general = self.request.general
         intervals = general.output.report_interval_s > 0
         hooks = self.script.hooks(general.threads, self.output, intervals=intervals)
         try:
             ended = run(self.request, self.output, hooks)
-        except StillAtWorkError:  # the script, which `done` would wait for
+        except (NotBegunError, StillAtWorkError):
+            # There is nothing to end; or the script is at work, which `done` would wait for.
             raise
         except BaseException:
             self._done()

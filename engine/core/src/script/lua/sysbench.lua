@@ -208,6 +208,8 @@ local function run_events(thread)
   end
 end
 
+thread_run = run_events -- which scripts replace, or wrap
+
 -- What the engine runs on a stack of its own. It waits once when the thread is ready, then for each event.
 function host.thread_main(thread)
   if thread_init then
@@ -215,8 +217,7 @@ function host.thread_main(thread)
   end
   task.op, task.phase = host.READY, 1
   host.yield()
-  local run = rawget(_G, "thread_run") or run_events
-  run(thread)
+  thread_run(thread)
   task.phase = 2
   if thread_done then
     thread_done(thread)

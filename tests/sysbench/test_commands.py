@@ -61,9 +61,12 @@ def test_verbosity_zero_prints_nothing(sysbench):
 
 
 def test_an_endless_run_is_warned_of(sysbench):
-    sysbench("oltp_read_write --time=0 run")
     warning = "WARNING: Both event and time limits are disabled, running an endless test\n"
-    assert warning in sysbench.stdout
+    for command in ("run", "prepare", "help"):
+        sysbench(f"oltp_read_write --time=0 {command}")
+        assert sysbench.stdout.startswith(f"{warning}sysbench 1.0.20 ")
+    sysbench("oltp_read_write --time=0 --output=json run")
+    assert sysbench.stderr.startswith(warning)
 
 
 def test_a_signal_ends_the_run_with_its_report(sysbench, engine):

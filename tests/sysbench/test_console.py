@@ -13,14 +13,13 @@ from dbdyno.sysbench.console import ConsoleOutput, ProgressBar, progress_text
     ("verbosity", "shown"),
     [
         (0, "step\n"),
-        (2, "step\nWARNING: doubt\n"),
-        (3, "step\nWARNING: doubt\nline\nreport\n\n"),
+        (2, "step\n"),
+        (3, "step\nline\nreport\n\n"),
     ],
 )
 def test_verbosity_decides(capsys, verbosity, shown):
     output = ConsoleOutput(verbosity)
     output.step("step")
-    output.warning("doubt")
     output.line("line")
     output.notice("report\n")
     assert capsys.readouterr().out == shown
@@ -31,12 +30,11 @@ def test_where_stdout_is_not_for_texts_only_what_is_wrong_is_said_on_stderr(caps
     output.notice("report\n")
     output.info("info")
     output.debug("debug")
-    output.warning("doubt")
     output.fatal("end")
     output.note("silence")
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err == "WARNING: doubt\nFATAL: end\nnote: silence\n"
+    assert printed.err == "FATAL: end\nnote: silence\n"
 
 
 def test_levels_above_reports_are_for_who_asks(capsys):

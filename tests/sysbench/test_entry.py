@@ -16,16 +16,14 @@ ON_STDERR = {
         "invalid option: --skip_trx=maybe\n  hint: it takes on or off\n"
     ),
     "oltp_read_write --threads=1K run": "Invalid value for the 'threads' option: '1K'\n",
+    "oltp_read_write --rand-seed=x run": "Invalid value for the 'rand_seed' option: 'x'\n",
     "oltp_read_write --percentile=p99 run": ("Invalid value for the 'percentile' option: 'p99'\n"),
     "oltp_read_write walk": "Unknown command: walk\n",
 }
 
 
 FATAL = {
-    "oltp_read_write --percentile=101 run": (
-        "Invalid value for --percentile: 101. It must be from 0 to 100."
-    ),
-    "oltp_read_write --thread-stack-size=0 run": "Invalid value for thread-stack-size: 0.",
+    "oltp_read_write --percentile=101 run": "Invalid value for --percentile: 101",
     "oltp_read_write --rand-type=zip run": "Invalid random numbers distribution: zip.",
     "oltp_read_write --rand-type=zipfian --rand-zipfian-exp=-1 run": (
         "Invalid value for the zipfian distribution's exponent: -1.0."
@@ -93,6 +91,12 @@ def test_an_unknown_driver_is_told_by_what_asks_for_it(sysbench, engine, command
         f"FATAL: {function} function failed: oltp_common.lua: failed to initialize the DB driver",
     ]
     assert (engine.specs, sysbench.stderr) == ([], "")
+
+
+def test_a_stack_of_no_size_is_refused_in_sysbench_s_line(sysbench, engine):
+    assert sysbench("oltp_read_write --thread-stack-size=0 run") == 1
+    assert sysbench.stdout == "FATAL: Invalid value for thread-stack-size: 0.\n\n"
+    assert engine.specs == []
 
 
 def test_a_wrong_verbosity_is_refused_on_stdout(sysbench):

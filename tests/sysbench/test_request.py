@@ -256,6 +256,7 @@ def test_each_distribution_has_its_own_parameters():
     ("typed", "time", "seconds"),
     [
         ("off", "10", None),
+        ("OFF", "10", None),
         (None, "10", 0.5),
         ("", "10", 0.5),
         ("20%", "10", 2.0),

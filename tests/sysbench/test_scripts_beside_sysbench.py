@@ -210,3 +210,12 @@ def test_a_run_that_could_not_begin_is_not_done(shell: Shell) -> None:
         "FATAL: `thread_init' function failed: script.lua:1: no",
         "FATAL: Thread initialization failed!",
     ]
+
+
+def test_cpu_refuses_to_look_for_primes_below_nothing(shell: Shell) -> None:
+    zero = shell("cpu --cpu-max-prime=0 run")
+    assert zero.returncode == 1
+    assert zero.stdout.endswith("\n\nFATAL: Invalid value of cpu-max-prime: 0.\n"), zero
+    word = shell("cpu --cpu-max-prime=x run")
+    told = "Invalid value for the 'cpu_max_prime' option: 'x'\n"
+    assert (word.returncode, word.stderr) == (1, told)

@@ -136,13 +136,14 @@ def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = Non
         Refusal: the options are wrong, the load could not begin, or an error ended it.
     """
     spec, general = request.run_spec(), request.general
+    primes = request.own.integer(PRIMES) if request.test == CPU else None
+    if primes is not None and primes <= 0:
+        raise fatal(f"Invalid value of {PRIMES}: {primes}.")
     stream = _opened(general)
     try:
-        if not general.time_s and not general.events:
-            output.warning("Both event and time limits are disabled, running an endless test")
         output.notice(header(general))
-        if request.test == CPU:
-            output.notice(f"Prime numbers limit: {request.own.integer(PRIMES)}\n")
+        if primes is not None:
+            output.notice(f"Prime numbers limit: {primes}\n")
         output.notice(INITIALIZING)
         rows = _csv_rows(general, stream) if general.output.format == "csv" else None
         reporter = Reporter(general, output, rows, hooks)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TextIO
 
-WARNING = 2
 NOTICE = 3
 INFO = 4
 DEBUG = 5
@@ -25,7 +24,7 @@ class ConsoleOutput:
     """Stdout behind sysbench's levels: 0 FATAL, 1 ALERT, 2 WARNING, 3 NOTICE, 4 INFO, 5 DEBUG.
 
     Where a format for machines goes to stdout (`is_text` is false), sysbench's text is not printed
-    and warnings go to stderr.
+    and FATAL lines go to stderr.
     """
 
     def __init__(self, verbosity: int, *, is_text: bool = True) -> None:
@@ -47,10 +46,6 @@ class ConsoleOutput:
     def debug(self, text: str) -> None:
         """A line for ``--debug``."""
         self._write(DEBUG, f"DEBUG: {text}\n")
-
-    def warning(self, text: str) -> None:
-        """A warning about what was asked for."""
-        self._write(WARNING, f"WARNING: {text}\n", anyway=True)
 
     def fatal(self, text: str) -> None:
         """A line that sysbench prints with its FATAL prefix although a report follows."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dbdyno.sysbench.script import ScriptFile
 
 _PIPE_CLOSED = 141
+_ENDLESS = "Both event and time limits are disabled, running an endless test"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -117,6 +118,8 @@ def _general(
     general = General.of(values)
     is_text = general.output.is_text() or command != "run"
     stream = sys.stdout if is_text else sys.stderr
+    if not general.time_s and not general.events:
+        warnings = [*warnings, _ENDLESS]
     stream.writelines(f"WARNING: {text}\n" for text in warnings)
     stream.flush()  # a script prints past this buffer
     return general, ConsoleOutput(general.verbosity, is_text=is_text)

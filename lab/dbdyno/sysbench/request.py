@@ -148,7 +148,7 @@ class General(NamedTuple):
         if not 0 <= verbosity <= VERBOSITY_MAX:
             raise Refusal(f"Invalid value for verbosity: {verbosity}")
         if values.size("thread-stack-size") <= 0:
-            raise fatal("Invalid value for thread-stack-size: 0.")
+            raise Refusal("FATAL: Invalid value for thread-stack-size: 0.", "")
         debug, time_s = values.flag("debug"), _at_least(values, "time", 0)
         return cls(
             compat=values.text("compat"),
@@ -187,7 +187,7 @@ class General(NamedTuple):
 
 def _forced_shutdown_s(values: Values, time_s: int) -> float | None:
     """``off``, seconds, or a percentage of the time limit; without a value 5 %."""
-    if not values.was_typed("forced-shutdown") or values.text("forced-shutdown") == "off":
+    if not values.was_typed("forced-shutdown") or values.text("forced-shutdown").lower() == "off":
         return None
     import re  # noqa: PLC0415 - start-up time without this option
 

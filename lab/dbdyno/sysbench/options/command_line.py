@@ -288,7 +288,7 @@ def with_current_names(
     warnings = []
     for name, current, ignored_max in DEPRECATED:
         if name in typed:
-            number = values.integer(name.replace("-", "_"))
+            number = values.integer(name)
             if number > ignored_max:
                 renamed[current] = str(number)
                 warnings.append(f"--{name} is deprecated, use --{current} instead")

@@ -150,9 +150,7 @@ def _percentiles(values: Values) -> tuple[Percentile, ...]:
         if number is None:
             raise argument_error(f"Invalid value for the 'percentile' option: '{item}'")
         if not 0 <= number <= 100:
-            raise fatal(
-                f"Invalid value for --percentile: {item.strip()}. It must be from 0 to 100."
-            )
+            raise fatal(f"Invalid value for --percentile: {item.strip()}")
         numbers.append(number)
     if set(numbers) == {0.0}:
         return ()
@@ -182,7 +180,7 @@ def _report_interval_s(values: Values) -> float:
         import re  # noqa: PLC0415 - as above
 
         if not re.fullmatch(_INTERVAL, raw):
-            raise argument_error(f"Invalid value for the 'report-interval' option: '{raw}'")
+            raise argument_error(f"Invalid value for the 'report_interval' option: '{raw}'")
     seconds = float(raw)
     if seconds < 0:
         raise fatal(f"Invalid value for --report-interval: {raw}. It must be 0 or more.")

@@ -140,7 +140,8 @@ class Values:
         raw = self.raw(name)
         value = integer(raw)
         if value is None:
-            raise argument_error(f"Invalid value for the '{name}' option: '{raw}'")
+            told = name.replace("-", "_")
+            raise argument_error(f"Invalid value for the '{told}' option: '{raw}'")
         return value
 
     def size(self, name: str) -> int:

@@ -348,6 +348,26 @@ def test_sysbench_s_own_files_are_the_built_in_tests(folder):
         assert of(str(folder / place / script)) == name
 
 
+def test_a_file_in_whose_place_a_test_of_ours_runs_is_told(sysbench, engine, folder):
+    (folder / "src/lua").mkdir(parents=True)
+    for file in ("src/lua/oltp_common.lua", "src/lua/oltp_read_only.lua", "oltp_common.lua"):
+        (folder / file).touch()
+    for typed, path in (
+        ("src/lua/oltp_read_only.lua", "src/lua/oltp_read_only.lua"),
+        ("oltp_read_only", "./oltp_common.lua"),
+    ):
+        spec = spec_of(sysbench, engine, f"{typed} {MYSQL} run")
+        assert spec["workload"]["name"] == "oltp_read_only"
+        (said,) = notes(sysbench)
+        assert said.startswith(f"note: the test that is built in runs, not {path}: ")
+    spec_of(sysbench, engine, f"bulk_insert {MYSQL} run")
+    assert notes(sysbench) == []
+    (folder / "share").mkdir()
+    (folder / "src/lua").rename(folder / "share/sysbench")
+    spec_of(sysbench, engine, f"share/sysbench/oltp_read_only.lua {MYSQL} run")
+    assert notes(sysbench) == []
+
+
 def test_1_1_has_no_tests_of_before_1_0():
     with pytest.raises(Refusal, match=r"leave --compat=1.1 out"):
         of("tests/db/oltp.lua", version="1.1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.sysbench import Shell
@@ -219,3 +221,21 @@ def test_cpu_refuses_to_look_for_primes_below_nothing(shell: Shell) -> None:
     word = shell("cpu --cpu-max-prime=x run")
     told = "Invalid value for the 'cpu_max_prime' option: 'x'\n"
     assert (word.returncode, word.stderr) == (1, told)
+
+
+def test_a_module_of_the_user_s_wins_over_ours(shell: Shell, tmp_path: Path) -> None:
+    script = "require('oltp_common') function event() print(answer) end"
+    line = "script.lua --events=1 --verbosity=0 run"
+    (tmp_path / "oltp_common.lua").write_text("answer = 'mine'")
+    assert shell(line, script).stdout == "mine\n"
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/oltp_common.lua").write_text("answer = 'more'")
+    path = "package.path = './more/?.lua;' .. package.path "
+    assert shell(line, path + script).stdout == "more\n"
+    (tmp_path / "oltp_common.lua").write_text("answer =")
+    broken = shell(line, script)
+    told = "error loading module 'oltp_common' from file './oltp_common.lua':\n"
+    assert broken.returncode == 1
+    assert told in broken.stdout, broken
+    (tmp_path / "cpu.lua").write_text("error('no test of sysbench')")
+    assert shell("cpu --cpu-max-prime=10 --events=1 run").returncode == 0

@@ -12,7 +12,7 @@ import sys
 
 from dbdyno import _engine
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.legacy import is_known, name_of_test, original_of
+from dbdyno.sysbench.legacy import is_known, name_of_test, original_of, passed_over
 from dbdyno.sysbench.options import command_line
 from dbdyno.sysbench.options.command_line import (
     PREWARM,
@@ -136,6 +136,11 @@ def _test(line: CommandLine, release: str) -> str | ScriptFile:
     ours = _engine.workloads()
     if not is_known(typed, ours) and (script := _script(typed)):
         return script
+    if path := passed_over(typed, ours):
+        line.notes.append(
+            f"the test that is built in runs, not {path}: if that is changed, run a copy of the"
+            " script and of what it requires in a folder of your own"
+        )
     return name_of_test(typed, is_option=line.names_test, version=release, ours=ours)
 
 

@@ -230,6 +230,16 @@ def is_known(typed: str, ours: Sequence[str]) -> bool:
     return stem in (*ours, COMMON, *SCRIPTS, *SYSBENCH_TESTS)
 
 
+def passed_over(typed: str, ours: Sequence[str]) -> str | None:
+    """The file that a test of ours runs in place of, None for none or an installed one."""
+    path = _file(typed, ours)
+    module = f"./{COMMON}.lua"
+    if path is None and typed in ours and typed != "bulk_insert":
+        path = module if os.path.isfile(module) else None  # noqa: PTH113
+    is_installed = path is not None and "/share/" in os.path.abspath(path)  # noqa: PTH100
+    return None if is_installed else path
+
+
 def _is_of_legacy_scripts(folder: str) -> bool:
     return os.path.basename(folder) in _LEGACY_FOLDERS  # noqa: PTH119 - start-up time
 

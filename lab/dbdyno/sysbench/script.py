@@ -66,7 +66,7 @@ def find_script(typed: str | None) -> ScriptFile | None:
     if typed is None or typed == "-":
         return ScriptFile("", None, _standard_input())
     if typed == CPU:
-        return ScriptFile(CPU, CPU, f'require("{CPU}")')
+        return ScriptFile(CPU, CPU, f'require("sysbench.{CPU}")')
     names = [typed, *(part.replace("?", typed) for part in _search_path().split(";"))]
     path = next((one for one in names if os.path.isfile(one)), None)  # noqa: PTH113 - start-up time
     if path is None:

@@ -22,7 +22,7 @@ const API: [(&str, &str); 5] = [
 
 /// What scripts may `require` without a file.
 const MODULES: [(&str, &str); 6] = [
-    ("cpu", include_str!("lua/scripts/cpu.lua")),
+    ("sysbench.cpu", include_str!("lua/scripts/cpu.lua")),
     ("oltp_common", include_str!("lua/oltp_common.lua")),
     ("oltp_point_select", include_str!("lua/scripts/oltp_point_select.lua")),
     ("oltp_read_only", include_str!("lua/scripts/oltp_read_only.lua")),

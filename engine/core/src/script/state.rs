@@ -109,8 +109,7 @@ impl State {
                 if is_first { 4 } else { 1 }
             })?;
         }
-        self.preload(common.chunks.modules);
-        Ok(())
+        self.offer_modules(common.chunks.modules)
     }
 
     /// The table that the chunks share, with what they need to know.
@@ -144,19 +143,23 @@ impl State {
         }
     }
 
-    /// Our modules are found behind those of the user, so that a file of the same name wins.
-    fn preload(&mut self, modules: &[(CString, Chunk)]) {
-        let raw = self.raw;
-        for (name, Chunk { name: chunk, code }) in modules {
-            // SAFETY: as above; the code outlives the call, which copies it.
-            unsafe {
-                lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, c"package".as_ptr());
-                lua::lua_getfield(raw, -1, c"preload".as_ptr());
-                lua::luaL_loadbuffer(raw, code.as_ptr().cast(), code.len(), chunk.as_ptr());
-                lua::lua_setfield(raw, -2, name.as_ptr());
-                lua::lua_settop(raw, 0);
-            }
-        }
+    /// What scripts may `require` without a file.
+    fn offer_modules(&mut self, modules: &[(CString, Chunk)]) -> Result<(), String> {
+        self.call_of_host(
+            "offer_modules",
+            |raw| {
+                // SAFETY: there is room for two values; the code outlives the call, which copies it.
+                unsafe {
+                    lua::lua_createtable(raw, 0, 8);
+                    for (name, Chunk { name: chunk, code }) in modules {
+                        lua::luaL_loadbuffer(raw, code.as_ptr().cast(), code.len(), chunk.as_ptr());
+                        lua::lua_setfield(raw, -2, name.as_ptr());
+                    }
+                }
+                1
+            },
+            0,
+        )
     }
 
     fn set_search_paths(&mut self, path: &str, cpath: &str) {

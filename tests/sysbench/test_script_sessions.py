@@ -420,3 +420,34 @@ def test_a_statement_of_a_lost_connection_is_not_closed_on_another(shell: Shell)
     assert ended.returncode == 0, ended
     assert "SQL error, errno = 2013" in ended.stdout, ended
     assert heard.count(closed) == 1, ended
+
+
+RETURNS = """
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+  local stmt = con:prepare("SELECT ?")
+  print(stmt:bind_param(stmt:bind_create(sysbench.sql.type.INT)), stmt:close())
+  local rs = con:query("SELECT 1")
+  print(rs:free(), rs.nrows, rs.nfields, rs:fetch_row())
+  print(con:bulk_insert_init("INSERT INTO t VALUES"), (con:bulk_insert_next("(1)")))
+  print((con:bulk_insert_done()))
+  print(con:reconnect())
+  print(con:disconnect(), con:disconnect())
+end
+"""
+
+
+def test_what_is_done_is_said_as_in_sysbench(shell: Shell) -> None:
+    """Scripts `assert` it."""
+    with reference() as server:
+        ended = shell(f"script.lua {server} --events=1 --verbosity=1 run", RETURNS)
+    assert ended.stdout.splitlines() == [
+        "0\t0",
+        "ALERT: attempt to fetch row from an invalid result set",
+        "true\t0\t0\tnil",
+        "true\ttrue",
+        "true",
+        "true",
+        "ALERT: attempt to close an already closed connection",
+        "true\ttrue",
+    ]

@@ -37,7 +37,10 @@ end
 
 -- The next row as an array of texts, nil for NULL; nil behind the last one.
 function Result.fetch_row(result)
-  if result == nil or result.nrows == 0 or result.nfields == 0 then
+  if result ~= nil and result.is_live == 0 then
+    log(ALERT, "attempt to fetch row from an invalid result set")
+    return nil
+  elseif result == nil or result.nrows == 0 or result.nfields == 0 then
     log(ALERT, "attempt to fetch row from an empty result set")
     return nil
   end
@@ -54,7 +57,8 @@ function Result.free(result)
     log(ALERT, "attempt to free an invalid result set")
     error("db_free_results() failed", 2)
   end
-  result.is_live = 0
+  result.is_live, result.nrows, result.nfields = 0, 0, 0
+  return true
 end
 
 ffi.metatype("sql_result", Result)
@@ -199,6 +203,7 @@ function Statement.bind_param(statement, ...)
     prepare(statement, own.sql)
     own.sql = nil
   end
+  return 0
 end
 
 -- What `host.execute` gives for a statement that is of no session any more.
@@ -237,6 +242,7 @@ function Statement.close(statement)
   end
   statement.session, statement.bound, statement.binds = 0, 0, nil
   held[statement.number] = nil
+  return 0
 end
 
 ffi.metatype("sql_statement", Statement)
@@ -335,13 +341,14 @@ end
 function Connection.disconnect(connection)
   if connection.is_open == 0 then
     log(ALERT, "attempt to close an already closed connection")
-    return
+    return true
   end
   connection.is_open, connection.session = 0, connection.session + 1
   host.disconnect(task, connection.number)
   if task.parted == connection.number then
     connection.number = 0 -- whoever connects next takes its place
   end
+  return true
 end
 
 -- The result of a connection's answers, under its number.
@@ -362,6 +369,7 @@ function Connection.reconnect(connection)
     own_result(connection)
   end
   connection.is_open = 1
+  return true
 end
 
 -- Rows by the thousand: they are put together until a statement is as long as sysbench makes them.
@@ -370,6 +378,7 @@ local LONGEST = 512 * 1024
 
 function Connection.bulk_insert_init(connection, sql)
   bulks[connection.number] = { sql = sql, rows = {}, count = 0, length = #sql }
+  return true
 end
 
 local function send_rows(connection, bulk)
@@ -394,6 +403,7 @@ function Connection.bulk_insert_next(connection, row)
   bulk.count = bulk.count + 1
   bulk.rows[bulk.count] = row
   bulk.length = bulk.length + #row + (bulk.count > 1 and 1 or 0)
+  return true
 end
 
 function Connection.bulk_insert_done(connection)
@@ -402,6 +412,7 @@ function Connection.bulk_insert_done(connection)
   if bulk and not send_rows(connection, bulk) then
     error("db_bulk_insert_done() failed", 2)
   end
+  return true
 end
 
 ffi.metatype("sql_connection", Connection)

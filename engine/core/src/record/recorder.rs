@@ -198,8 +198,11 @@ impl Recorder {
         // Others' answers are read before its own is written: of two threads that break a silence together one
         // at least sees all of it.
         self.end_silence(now_ns);
-        self.heard_ns = now_ns;
-        self.answers.note(self.worker, now_ns);
+        // What a script asked as its thread was made ready is told with its first event.
+        if now_ns >= self.heard_ns {
+            self.heard_ns = now_ns;
+            self.answers.note(self.worker, now_ns);
+        }
     }
 
     /// A silence ends at `now_ns`, if events were in flight.
@@ -450,6 +453,18 @@ mod tests {
         let _ = recorder.finish(10 * SECOND);
         let (_, interval) = receiver.recv().unwrap();
         assert_eq!(interval.silence_ns_max, SECOND / 10);
+    }
+
+    #[test]
+    fn what_was_answered_before_an_event_begins_no_silence_in_it() {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(Timetable::new(0, 0, 0), 0, sender);
+        recorder.begun(5 * SECOND);
+        recorder.statement(StatementKind::Query, 0, 0, READ);
+        recorder.statement(StatementKind::Query, 5 * SECOND, 5 * SECOND + SECOND / 10, READ);
+        let _ = recorder.finish(5 * SECOND + SECOND / 10);
+        let (_, interval) = receiver.recv().unwrap();
+        assert_eq!((interval.reads, interval.silence_ns_max), (2, SECOND / 10));
     }
 
     #[test]

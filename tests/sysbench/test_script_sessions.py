@@ -114,6 +114,7 @@ end
 function event()
   con:query("SELECT 1")
   ffi.C.usleep(1200000)
+  if other then con:reconnect() end
   con:query("SELECT 1")
 end
 """

@@ -207,9 +207,10 @@ fn reconnect(host: &mut Caller) -> bool {
     }
     host.connections.close(number);
     let endpoint = host.connections.open[place(number)].endpoint.clone();
+    let asked_ns = host.now_ns();
     match host.connections.database.open(&endpoint) {
         Ok(session) => {
-            reopened(host, number, session);
+            reopened(host, number, session, asked_ns);
             true
         }
         Err(failure) => {
@@ -219,13 +220,12 @@ fn reconnect(host: &mut Caller) -> bool {
     }
 }
 
-fn reopened(host: &mut Caller, number: u32, session: ScriptSession) {
+fn reopened(host: &mut Caller, number: u32, session: ScriptSession, asked_ns: u64) {
     let now_ns = host.now_ns();
     host.connections.renewed(number, session.deprecate_eof());
     connection(host).session += 1;
     host.connections.open[place(number)].session = Some(session);
-    let what = Happening::Reconnected;
-    host.note(now_ns, now_ns, what);
+    host.note(asked_ns, now_ns, Happening::Reconnected);
 }
 
 /// Sends a request over the blocking session, and takes the answer.
@@ -486,7 +486,7 @@ fn refused_blocking(host: &mut Caller, asked_ns: u64, error: &ServerError) -> bo
         let database = Arc::clone(&host.connections.database);
         while !database.is_over.load(Ordering::Relaxed) {
             if let Ok(session) = database.open(&endpoint) {
-                reopened(host, asked.number, session);
+                reopened(host, asked.number, session, asked_ns);
                 return false;
             }
             thread::sleep(RETRY_DELAY);

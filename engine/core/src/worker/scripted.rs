@@ -180,7 +180,10 @@ impl<R: Reactor> Worker<'_, R> {
                     self.recorder.asked_alone(one.asked_ns);
                     self.recorder.refused(code, one.done_ns);
                 }
-                Happening::Reconnected => self.recorder.reconnect(one.done_ns),
+                Happening::Reconnected => {
+                    self.recorder.asked_alone(one.asked_ns);
+                    self.recorder.reconnect(one.done_ns);
+                }
                 Happening::Counted(counter, by) => self.recorder.counted(counter, by, one.done_ns),
             }
         }

@@ -160,6 +160,28 @@ def test_every_common_setting_of_a_server_is_in_the_docs() -> None:
     assert {*settings.COMMON, *settings.BINLOGGED, *special} <= told
 
 
+def test_every_error_and_finding_with_advice_is_one_of_dbdynos() -> None:
+    page = (ROOT / "docs" / "how-to" / "errors.md").read_text()
+    errors, findings = (_first_column(page.partition(after)[2]) for after in AFTER)
+    sources = [p for p in with_suffix(".py", ".sh") if "tests" not in p.relative_to(ROOT).parts]
+    code = "".join(path.read_text() for path in sources)
+    assert len(errors) > 10
+    assert [message for message in errors if message not in code] == []
+    checks = {check.__name__.replace("_", "-") for check in audit.CHECKS}
+    assert findings
+    assert set(findings) <= checks
+
+
+AFTER = ("| message |", "| finding |")
+"""The beginnings of the tables of that page."""
+
+
+def _first_column(text: str) -> list[str]:
+    """The pieces of code in the first column of a table, to its end."""
+    rows = text.partition("\n\n")[0].splitlines()
+    return [piece for row in rows for piece in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+
+
 def test_every_cost_is_explained() -> None:
     page = (ROOT / "docs" / "reference" / "costs.md").read_text()
     explained = re.findall(r"^\| ([^|`]+) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)

@@ -59,7 +59,10 @@ def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
             limit=GENERATOR_CPU_MAX,
             threads=measurement.engine.threads,
         ),
-        say("give the generator more threads or cores of its own, or lower the load"),
+        say(
+            "make the load with several generators (load.generators) or on cores of its own "
+            "(procedure.pin), or lower it"
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""dbdyno: put a database on the dyno. Real servers, real load, an honest verdict.
+"""dbdyno: compares database servers under load and gives a verdict that you can defend.
 
     import dbdyno
     run = dbdyno.load("latest")

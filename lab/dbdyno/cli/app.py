@@ -65,7 +65,7 @@ def helped(command: Helped) -> Iterator[Helped]:
 
 @app.callback(invoke_without_command=True)
 def root(version: options.Version = False) -> None:
-    """Put a database on the dyno: real servers, real load, an honest verdict."""
+    """Compares database servers under load and gives a verdict that you can defend."""
     if version:
         sys.stdout.write(f"dbdyno {__version__} (engine {_engine.version()})\n")
         raise typer.Exit

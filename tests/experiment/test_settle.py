@@ -150,13 +150,13 @@ def test_tables_are_vacuumed_within_what_is_left_then_all_is_written_out():
     assert server.orders == [
         "SET statement_timeout = 30000",
         "VACUUM (ANALYZE) public.sbtest1",
-        "RESET statement_timeout",
+        "SET statement_timeout = 60000",
         "SET statement_timeout = 30000",
         'VACUUM (ANALYZE) public."T 2"',
-        "RESET statement_timeout",
+        "SET statement_timeout = 60000",
         "SET statement_timeout = 30000",
         "CHECKPOINT",
-        "RESET statement_timeout",
+        "SET statement_timeout = 60000",
     ]
 
 
@@ -190,7 +190,7 @@ def test_what_the_server_broke_off_is_no_rest():
     step = settle(server, 1)
     assert not step.done
     assert step.detail == "not at rest at the cap: vacuum or checkpoint still at work"
-    assert server.orders[-1] == "RESET statement_timeout"
+    assert server.orders[-1] == "SET statement_timeout = 60000"
 
 
 def test_a_server_that_is_gone_is_no_rest():

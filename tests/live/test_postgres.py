@@ -126,8 +126,10 @@ def test_the_whole_life_of_a_server(reference, folder):
     server.stop()
     instance.snapshot()
     assert instance.data_bytes() > 20000 * 200
-    again = instance.start({"work_mem": "16MB"})
-    assert again.settings()["work_mem"] == "16MB"
+    again = instance.start({"work_mem": "16MB", "statement_timeout": "90s"})
+    settings = again.settings()
+    assert (settings["work_mem"], settings["statement_timeout"]) == ("16MB", "90s")
+    assert again.ask("SHOW statement_timeout") == [("1min",)]  # dbdyno's own sessions have theirs
     assert again.credentials.password != server.credentials.password
     ask(again, "DELETE FROM t WHERE id < 1000")
     again.stop()

@@ -16,6 +16,7 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.measurement.parts import Step
 from dbdyno.servers.base import PGSQL, Server
+from dbdyno.servers.postgres.client import ANSWER_S_MAX, limited_to
 
 PURGE: Final = "purge binary logs"
 SETTLE: Final = "settle"
@@ -190,6 +191,6 @@ def _vacuum_all(server: Server, ends: float, clock: Clock) -> tuple[int, int]:
 def _within(server: Server, ends: float, clock: Clock, statement: str) -> None:
     """Executes a statement with a timeout in the server, so that it ends at the cap."""
     left_s = max(SETTLE_S_MIN, ends - clock())
-    server.ask(f"SET statement_timeout = {round(left_s * 1000)}")
-    with _then(server, ["RESET statement_timeout"]):
+    server.ask(limited_to(left_s))
+    with _then(server, [limited_to(ANSWER_S_MAX)]):
         server.ask(statement)

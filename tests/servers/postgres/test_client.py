@@ -12,6 +12,7 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.postgres import client as status
+from dbdyno.servers.postgres import settings
 from dbdyno.servers.postgres.client import PostgresClient
 from support.scripted_server import FakeClient
 
@@ -50,13 +51,18 @@ class Cursor:
 
 
 class Connection:
-    def __init__(self, error=None, breaks=False):
-        self.error, self.breaks = error, breaks
+    def __init__(self, error=None, breaks=False, refusal=None):
+        self.error, self.breaks, self.refusal = error, breaks, refusal
         self.broken = self.closed = False
-        self.asked = []
+        self.asked, self.orders = [], []
         self.pgconn = SimpleNamespace(
             encrypt_password=lambda password, user: b"SCRAM-SHA-256$4096:" + user
         )
+
+    def execute(self, sql):
+        self.orders.append(sql.decode())
+        if self.refusal:
+            raise self.refusal
 
     def cursor(self):
         return Cursor(self)
@@ -98,7 +104,27 @@ def test_it_logs_in_through_the_socket_when_there_is_one(client):
     over_tcp = client(Connection(), endpoint=Endpoint("127.0.0.1", 5999, None))
     over_tcp.ask("SELECT 1")
     assert over_tcp.logins[0]["host"] == "127.0.0.1"
-    assert over_tcp.logins[0]["options"] == "-c statement_timeout=60000"
+
+
+def test_its_limit_is_the_sessions_and_no_default_that_settings_are_read_from(client):
+    connection = Connection()
+    made = client(connection)
+    made.ask("SELECT 1")
+    made.ask("SELECT 2")
+    assert connection.orders == ["SET statement_timeout = 60000"]
+    assert "options" not in made.logins[0]
+    for sql in (settings.QUESTION, settings.SETTINGS):
+        assert sql.startswith("SET LOCAL statement_timeout TO DEFAULT; S")
+
+
+def test_a_session_that_takes_no_limit_is_not_kept(client):
+    refused = Connection(refusal=psycopg.errors.SyntaxError('near "SET"'))
+    with pytest.raises(ServerError, match="did not answer"):
+        client(refused).ask("SELECT 1")
+    assert refused.closed
+    assert refused.asked == []
+    with pytest.raises(ServerError, match="refused the session's limit"):
+        client(Connection(refusal=psycopg.errors.SyntaxError('near "SET"'))).try_login()
 
 
 def test_a_lost_connection_is_made_anew_once(client):

@@ -50,7 +50,7 @@ def test_it_reports_version_settings_and_status(made):
     asked_for = client.question(["pg_stat_wal"], "sbtest")
     answers = {
         "SHOW server_version": [("18.6",)],
-        "SHOW ALL": [("TimeZone", "UTC", "Sets the time zone."), ("fsync", "on", "")],
+        settings.SETTINGS: [("TimeZone", "UTC", "Sets the time zone."), ("fsync", "on", "")],
         client.WHICH_VIEWS: views,
         asked_for: [("wal", '{"wal_records": 5}')],
         "SELECT count(*) FROM sbtest1": [("100",)],

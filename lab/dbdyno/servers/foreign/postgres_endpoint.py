@@ -16,6 +16,7 @@ from dbdyno.servers.foreign.endpoint import (
     EndpointSession,
 )
 from dbdyno.servers.postgres.client import WHICH_VIEWS, PostgresClient, answered, question
+from dbdyno.servers.postgres.settings import SETTINGS
 from dbdyno.servers.reference import EndpointReference
 
 PROOFS: Final = "scram-sha-256,md5,none"
@@ -27,7 +28,7 @@ class PostgresEndpointServer(EndpointServer):
 
     driver = PGSQL
     version_sql = "SHOW server_version"
-    settings_sql = "SHOW ALL"
+    settings_sql = SETTINGS
 
     def _client(self, label: str, place: Endpoint) -> EndpointSession:
         return PostgresClient(label, place, self.credentials, self.database, proofs=PROOFS)

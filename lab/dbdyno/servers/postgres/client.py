@@ -107,6 +107,14 @@ def _limited(
         return answer
 
 
+def limited_to(seconds: float) -> str:
+    """The order by which a session has its server give up a question after so long.
+
+    No option of the login: that would count as the server's own setting, whoever asks in it.
+    """
+    return f"SET statement_timeout = {round(seconds * 1000)}"
+
+
 class PostgresClient:
     """Logs in when first needed; safe to ask from several threads.
 
@@ -146,6 +154,8 @@ class PostgresClient:
                 if not is_refused or COMING_OR_GOING in said:
                     return False
                 raise self._failed("refused the login", error) from error
+            except psycopg.Error as error:
+                raise self._failed("refused the session's limit", error) from error
         return True
 
     def ask(self, sql: str, shown_as: str = "") -> list[tuple[str, ...]]:
@@ -217,7 +227,7 @@ class PostgresClient:
     def _connected(self) -> _Session:
         if self._connection is None:
             socket, tls = self._endpoint.socket, self._endpoint.encryption
-            self._connection = _Session.connect(
+            session = _Session.connect(
                 host=self._endpoint.host if socket is None else str(socket.parent),
                 port=self._endpoint.port,
                 user=self._who.user,
@@ -230,10 +240,15 @@ class PostgresClient:
                 require_auth=self._proofs or ("scram-sha-256" if self._who.password else "none"),
                 sslmode=LIBPQ_MODES[tls.mode] if tls else "disable",
                 sslrootcert=str(tls.ca) if tls and tls.ca else None,
-                options=f"-c statement_timeout={round(self._answer_s_max * 1000)}",
                 application_name="dbdyno",
             )
-            self._connection.answer_s_max = self._answer_s_max
+            session.answer_s_max = self._answer_s_max
+            self._connection = session
+            try:
+                session.execute(limited_to(self._answer_s_max).encode())
+            except psycopg.Error:
+                self._drop()
+                raise
         return self._connection
 
     def _still_connected(self) -> bool:

@@ -44,7 +44,7 @@ from dbdyno.servers.postgres.client import (
     question,
     without_idle_io,
 )
-from dbdyno.servers.postgres.settings import QUESTION, check
+from dbdyno.servers.postgres.settings import QUESTION, SETTINGS, check
 from dbdyno.servers.process import LOOPBACK
 
 ADMIN: Final = Credentials("dbdyno_admin", "")
@@ -83,7 +83,7 @@ class PostgresServer(StartedServer):
 
     def settings(self) -> dict[str, str]:
         """Every effective parameter, in the server's own units; ServerError if it is gone."""
-        return {row[0].lower(): row[1] for row in rows_of(self._client, "SHOW ALL", 2)}
+        return {row[0].lower(): row[1] for row in rows_of(self._client, SETTINGS, 2)}
 
     def status(self) -> dict[str, float]:
         """Every number of the statistics views, by name; ServerError if it is gone."""

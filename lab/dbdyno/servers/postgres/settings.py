@@ -168,7 +168,12 @@ def _quoted_item(text: str) -> str:
 # and a rounded value is an error that names both.
 
 
-QUESTION: Final = "SELECT name, setting, coalesce(unit, ''), vartype FROM pg_settings"
+AS_THE_SERVER_HAS_IT: Final = "SET LOCAL statement_timeout TO DEFAULT; "
+"""Before a question about settings, so that it is not answered with the session's own limit."""
+SETTINGS: Final = AS_THE_SERVER_HAS_IT + "SHOW ALL"
+QUESTION: Final = (
+    AS_THE_SERVER_HAS_IT + "SELECT name, setting, coalesce(unit, ''), vartype FROM pg_settings"
+)
 BYTES_OF: Final[Mapping[str, int]] = {
     unit: 1024**power for power, unit in enumerate(("B", "kB", "MB", "GB", "TB"))
 }

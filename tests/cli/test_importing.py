@@ -162,6 +162,35 @@ def test_an_import_that_does_not_come_to_its_end_leaves_no_run(
     assert len(trials(workspace)) == 4
 
 
+def test_an_import_that_was_killed_is_not_complete(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nobody tidies up behind SIGKILL: the store holds what was appended, and no end."""
+    workspace = tmp_path / "runs"
+    append, taken = Store.append, []
+
+    def until_third(store: Store, measurement: Measurement) -> None:
+        if len(taken) == 2:
+            raise KeyboardInterrupt
+        taken.append(measurement)
+        append(store, measurement)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "append", until_third)
+        patch.setattr(Store, "remove", lambda store, run_id: None)
+        assert imported(folder, workspace) == 1
+    at = ["--workspace", str(workspace)]
+    capsys.readouterr()
+    assert __main__.main(["report", "latest", *at]) == 0
+    assert "The run is not complete: 2 of 4 trials are done." in capsys.readouterr().out
+    assert __main__.main(["runs", "list", *at]) == 0
+    assert "2 trials, imported, not complete" in capsys.readouterr().out
+    assert not api.load("latest", workspace).evidence.complete
+
+
 def test_all_commands_take_it(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -197,7 +197,7 @@ def _state(store: Store, run: StoredRun) -> Text:
         return say("damaged: {reason}", reason=error.found or error.message)
     trials = say("{done} of {planned} trials", done=found.done, planned=found.planned)
     if run.plan.is_imported:
-        return say("{trials}, imported", trials=count(found.done, "trial"))
+        trials = say("{trials}, imported", trials=count(found.done, "trial"))
     return trials if found.complete else say("{trials}, not complete", trials=trials)
 
 

@@ -127,7 +127,9 @@ def _completion(
     if run.plan.design.stop == "decided" and run.finished_at is not None:
         planned = planned // run.plan.design.blocks * blocks_begun
     awaits_pilot = run.plan.load.needs_pilot and not run.plan.load.pilot
-    complete = (len(done) == planned and not awaits_pilot) or run.plan.is_imported
+    complete = len(done) == planned and not awaits_pilot
+    if run.plan.is_imported:  # also of logs that tell of a failure
+        complete = run.finished_at is not None
     design = run.plan.design
     if complete and run.finished_at is None and design.disturbance_max is not None:
         complete = not to_repeat(measurements(), design.blocks, design.disturbance_max)

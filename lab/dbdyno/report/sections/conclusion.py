@@ -67,6 +67,7 @@ def conclusion(
                 "These are results of another tool: this report has their numbers and ratios, and"
                 " no verdict, as nobody saw in which order and on what they were measured."
             ),
+            *_what_is_missing(run, every),
         )
     parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts, every)]
     doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
@@ -211,7 +212,7 @@ def _material(verdicts: Sequence[Verdict]) -> Text:
     )
 
 
-def _gaps(run: RunFacts, attempts: Sequence[Attempt], every: Sequence[Attempt]) -> Iterator[Text]:
+def _what_is_missing(run: RunFacts, every: Sequence[Attempt]) -> Iterator[Text]:
     if not run.complete:
         gone = (State.FAILED, State.REPEATED)
         ended = (one.measurement for one in every if one.state not in gone)
@@ -220,6 +221,10 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt], every: Sequence[Attempt]) 
             done=len({one.trial.key for one in ended if not is_pilot(one)}),
             planned=run.trials_planned,
         )
+
+
+def _gaps(run: RunFacts, attempts: Sequence[Attempt], every: Sequence[Attempt]) -> Iterator[Text]:
+    yield from _what_is_missing(run, every)
     states = [attempt.state for attempt in attempts]
     void, failed = states.count(State.VOID), states.count(State.FAILED)
     lost = [

@@ -21,6 +21,7 @@ from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.timed import begun
+from dbdyno.plan.workload import WorkloadPlan
 from support import making
 from support.fakes import Progress, SideBySide, World
 
@@ -380,6 +381,25 @@ def test_a_control_that_an_older_dbdyno_ran_in_another_cell_is_not_run_again(sto
     assert before != {t.key for t in trials_of(plan, stored.run_id)}
     start(store, plan, World(), stored=stored)
     assert store.done(stored.run_id) == before
+
+
+@pytest.mark.parametrize("kind", ["same", "planted"])
+def test_a_workload_that_is_called_as_a_control_is_none(store, kind):
+    named = WorkloadPlan(name="oltp_read_write", label=kind)
+    plan = making.with_parts(small(threads=(8,), blocks=5, controls=True), workloads=(named,))
+    stored, trials = created(store, plan), trials_of(plan, "")
+    after_baseline = next(
+        t.sequence
+        for t in trials
+        if t.control == kind
+        and any(
+            (one.block, one.system, one.control) == (t.block, A, "") for one in trials[: t.sequence]
+        )
+    )
+    with pytest.raises(Interrupted):
+        start(store, plan, World(), interrupt_in(after_baseline), stored)
+    start(store, plan, World(), stored=stored)
+    assert store.done(stored.run_id) == {t.key for t in trials_of(plan, stored.run_id)}
 
 
 def after(blocks):

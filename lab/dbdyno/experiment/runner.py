@@ -32,7 +32,7 @@ from dbdyno.measurement.disturbance import (
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.controls import control_system, directory_of
 from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
@@ -79,7 +79,7 @@ def run(
             plan = _as_found(plan, store, run.run_id, makers.machines)
             trials = trials_of(foreseen(plan), run.run_id)
             now = [_again(trial, times.get(place_of(trial), 0)) for trial in trials]
-            left = [trial for trial in now if not _is_done(trial, done)]
+            left = _left(now, done, plan)
             context = RunContext(
                 plan, store, folder, progress, makers, Forecast(plan), left, len(trials)
             )
@@ -97,7 +97,7 @@ def run(
         planned = trials_of(foreseen(found), run.run_id)
         times, done = store.repeats(run.run_id), store.done(run.run_id)
         now = [_again(trial, times.get(place_of(trial), 0)) for trial in planned]
-        stored = sum(_is_done(trial, done) for trial in now)
+        stored = len(now) - len(_left(now, done, found))
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
             wanted=f"{len(planned)} trials",
@@ -112,12 +112,18 @@ def _as_found(plan: Plan, store: Store, run_id: str, machines: int) -> Plan:
     return begun(with_chosen(resolved(plan, store.pilots(run_id)), chosen_before), machines)
 
 
-def _is_done(trial: Trial, done: set[str]) -> bool:
-    """Whether it is stored; of a control also if an older dbdyno chose another cell for it."""
-    if not trial.control:
-        return trial.key in done
-    arm = trial.key.removesuffix(trial.cell.key)
-    return any(key.startswith(arm) for key in done)
+def _left(trials: Sequence[Trial], done: set[str], plan: Plan) -> list[Trial]:
+    """Those that are not stored; a control is also if an older dbdyno chose another cell for it."""
+    known = [cell.key for cell in cells(plan)]
+
+    def is_done(trial: Trial) -> bool:
+        if not trial.control:
+            return trial.key in done
+        arm = trial.place.removesuffix(trial.cell.key)
+        repeat = trial.key.removeprefix(trial.place)
+        return any(f"{arm}{cell}{repeat}" in done for cell in known)
+
+    return [trial for trial in trials if not is_done(trial)]
 
 
 class _Blocks:

@@ -188,6 +188,10 @@ ONE_MISTAKE = {
         "line 3: load.slo: must be one of 'p50', 'p95', 'p99' or 'p999', found 'p98'; did you mean"
         " p99?"
     ),
+    LEAST + "settings: {binlog: [on, off]}\nload: {rates: [400, 50%]}": (
+        "line 4: load.rates[1]: 50% is another rate under each setting, and settings are compared"
+        " here, which takes equal rates; give events a second"
+    ),
     LEAST + "load: {rates: [50%, quick]}": (
         "line 3: load.rates[1]: must be events a second such as 500, or a share such as 70% of what"
         " the slower system sustains (200% at most), found 'quick'"

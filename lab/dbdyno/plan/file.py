@@ -41,8 +41,9 @@ from pydantic import BaseModel, ValidationError
 from dbdyno.errors import PlanError, PlanMistake
 from dbdyno.plan.document import SCALES, Document, parse, scaled, take_scales
 from dbdyno.plan.document import Path as KeyPath
+from dbdyno.plan.load import share_of
 from dbdyno.plan.mistakes import file_meant, name_mistakes, nearest, shape_mistakes
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.plan.spelling import Schema, model_in, named, short_keys
 from dbdyno.plan.template import take_script
 from dbdyno.plan.workload import is_script
@@ -135,7 +136,22 @@ def _checked(document: Document, check_reference: Callable[[str], None]) -> Plan
     except ValidationError as error:
         document.mistakes.extend(shape_mistakes(document, error))
     document.mistakes.extend(name_mistakes(document, check_reference))
+    if plan is not None:
+        _refuse_rates_without_verdict(document, plan)
     return plan
+
+
+def _refuse_rates_without_verdict(document: Document, plan: Plan) -> None:
+    """Stored plans may have them, so it is no rule of `Plan`."""
+    if all(one.settings is None for one in comparisons(plan)):
+        return
+    for at, rate in enumerate(plan.load.rates):
+        if share_of(rate) is not None:
+            message = (
+                f"{rate} is another rate under each setting, and settings are compared here, which"
+                " takes equal rates; give events a second"
+            )
+            document.add_mistake(("load", "rates", at), message)
 
 
 def _warm_up_until_steady(document: Document) -> None:

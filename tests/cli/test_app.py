@@ -209,6 +209,26 @@ def test_the_command_line_is_stored_as_it_was_typed(
     assert seen == [f"dbdyno compare {making.A} {making.B} --set 'a b=c' --workspace {tmp_path}"]
 
 
+def test_bytes_that_are_no_utf_8_are_stored_as_escapes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As Python hands them over: the byte e9, which is é in Latin-1, is a surrogate."""
+    seen: list[str] = []
+
+    def begin(plan: object, workspace: Path, command: str, *others: object) -> None:
+        seen.append(command)
+
+    typed = ["compare", making.A, making.B, "--workspace", "caf\udce9"]
+    monkeypatch.setattr(sys, "argv", ["dbdyno", *typed])
+    monkeypatch.setattr(flow, "begin", begin)
+    assert run(*typed, capsys=capsys)[0] == 0
+    assert seen == [f"dbdyno compare {making.A} {making.B} --workspace 'caf\\xe9'"]
+    Store.open(tmp_path).close()
+    status, _, err = run("report", "caf\udce9", "--workspace", str(tmp_path), capsys=capsys)
+    assert status == 1
+    assert "no run caf? in this workspace" in err
+
+
 def test_a_resumed_run_is_driven_from_the_store(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

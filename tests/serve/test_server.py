@@ -24,6 +24,8 @@ def test_an_address_of_the_other_kind_is_written_as_browsers_want_it() -> None:
         assert address(listening).startswith("http://[::1]:")
 
 
-def test_a_host_that_is_not_ours_is_told() -> None:
-    with pytest.raises(UsageError, match="cannot be served there"):
-        listen(Access("192.0.2.1", "0123456789abcdef"), 0)
+@pytest.mark.parametrize("host", ["192.0.2.1", "10.0.0..1"])
+def test_a_host_that_is_not_ours_is_told(host: str) -> None:
+    with pytest.raises(UsageError, match="cannot be served there") as caught:
+        listen(Access(host, "0123456789abcdef"), 0)
+    assert caught.value.wanted == f"{host}, port 0"

@@ -125,6 +125,8 @@ def test_what_is_not_there_is_reported(workspace: Path, tmp_path: Path) -> None:
         evidence.load("2026", workspace)
     with pytest.raises(StoreError, match="holds no run yet"):
         evidence.load("latest", tmp_path)
+    with pytest.raises(BundleError, match=r"there is no file .*gone\.dbdyno\.zip"):
+        evidence.load(tmp_path / "gone.dbdyno.zip", tmp_path)
     (tmp_path / "page.html").write_text("<html>")
     with pytest.raises(BundleError, match="is no evidence bundle"):
         evidence.load(tmp_path / "page.html", workspace)

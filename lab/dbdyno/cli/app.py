@@ -6,7 +6,6 @@ to stdout; progress and notes go to stderr.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 
@@ -246,4 +245,4 @@ def sysbench(context: typer.Context) -> None:
 
 
 def _command_line() -> str:
-    return shlex.join(["dbdyno", *sys.argv[1:]])
+    return options.stored_command(*sys.argv[1:])

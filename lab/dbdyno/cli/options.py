@@ -79,6 +79,16 @@ def time_of(option: str, text: str) -> float:
     return seconds
 
 
+def stored_command(*words: str) -> str:
+    """A command line as it is stored with a run."""
+    return in_utf8(shlex.join(["dbdyno", *words]))
+
+
+def in_utf8(typed: str) -> str:
+    """What was typed, with escapes in place of bytes that are no UTF-8."""
+    return typed.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def next_command(*words: str, workspace: Path) -> str:
     """What may be typed next; it names the workspace unless that is the usual one."""
     where = () if workspace == WORKSPACE else ("--workspace", str(workspace))

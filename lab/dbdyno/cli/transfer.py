@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,8 +101,7 @@ def replay(
 
 def _run_again(first: api.Run, name: str, workspace: Path, shown: ReportOptions, fleet: str) -> str:
     """Runs the plan; its result goes to stderr, because stdout is for the comparison."""
-    typed = ["dbdyno", "replay", name]
-    command = shlex.join([*typed, "--fleet", fleet] if fleet else typed)
+    command = options.stored_command("replay", name, *(["--fleet", fleet] if fleet else []))
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return flow.begin(first.plan, workspace, command, shown, fleet)
@@ -182,7 +180,7 @@ def import_command(
     """Import results of other tools as a run. They are logs or tables."""
     said = mapping_of(mapping) if mapping else Mapping()
     plan, measurements = imported(paths, title, said, pattern)
-    command_line = shlex.join(["dbdyno", *sys.argv[1:]])
+    command_line = options.stored_command(*sys.argv[1:])
     with Store.open(workspace) as store:
         run = store.create_run(plan, command_line, {"files": _named(paths)}, len(measurements))
         try:
@@ -198,6 +196,6 @@ def import_command(
 
 
 def _named(paths: list[Path]) -> str:
-    named = [path.name for path in paths[:FILES_NAMED_MAX]]
+    named = [options.in_utf8(path.name) for path in paths[:FILES_NAMED_MAX]]
     more = len(paths) - len(named)
     return ", ".join([*named, *([f"and {more} more"] if more > 0 else [])])

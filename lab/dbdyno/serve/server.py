@@ -35,7 +35,7 @@ def listen(access: Access, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(access.host, port, type=socket.SOCK_STREAM)
         return socket.create_server(found[0][4][:2], family=found[0][0])
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise UsageError(
             "the page cannot be served there",
             wanted=f"{access.host}, port {port}",

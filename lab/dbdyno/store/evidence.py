@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from dbdyno.errors import BundleError
 from dbdyno.measurement.disturbance import current, to_repeat
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
@@ -154,7 +155,7 @@ def load(name: str | Path, workspace: Path) -> Evidence:
         workspace: where ids are looked up.
 
     Raises:
-        StoreError: there is no such run. BundleError: the file is no sound bundle.
+        StoreError: there is no such run. BundleError: there is no such file, or no sound bundle.
     """
     path = Path(name)
     if path.is_file():
@@ -163,6 +164,12 @@ def load(name: str | Path, workspace: Path) -> Evidence:
         return of_run(LATEST, path)
     if path.is_dir() and (path.parent / FILE_NAME).is_file():
         return of_run(path.resolve().name, path.parent)
+    if path.name.endswith(bundle.SUFFIX):
+        raise BundleError(
+            f"there is no file {path}",
+            wanted="a bundle, as `dbdyno bundle` writes it",
+            hint="look at the path; a run of a workspace is named by its id",
+        )
     return of_run(str(name), workspace)
 
 

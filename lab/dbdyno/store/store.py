@@ -381,7 +381,7 @@ def find(store: Store, run_id: str) -> StoredRun:
         StoreError: there is none, or it cannot be read; then `latest` is no older one instead.
     """
     if run_id != LATEST:
-        return store.run(run_id)
+        return store.run(run_id.encode(errors="replace").decode())  # bytes typed may be no UTF-8
     known = store.run_ids()
     if not known:
         raise StoreError("this workspace holds no run yet", hint="dbdyno compare --help")

@@ -89,6 +89,15 @@ def test_a_level_where_the_generator_was_the_limit_refuses_the_fit():
     assert "at 128 threads" in found.why
 
 
+def test_a_block_in_which_it_stood_still_is_not_left_out_without_a_word():
+    made = trials(A, rates())
+    made[23] = making.stood_still(A, 2, threads=128, window_s=2, sequence=23)
+    (found,) = judged(made)
+    assert (found.refusal, found.law, found.peak) == (NoFit.STANDSTILL, None, None)
+    assert found.why == "it stood still at 128 threads: no law goes to 0"
+    assert len(found.points) == 8
+
+
 def test_no_peak_leaves_the_law_that_describes_the_points():
     (found,) = judged(trials(A, rates(FLAT)))
     assert (found.refusal, found.peak) == (NoFit.NO_PEAK, None)

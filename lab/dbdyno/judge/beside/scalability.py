@@ -36,11 +36,12 @@ class NoFit(StrEnum):
     """Why there is no law, or no peak (docs/how-it-works/scalability.md).
 
     A least-squares fit gives three numbers to any ladder; in each of these cases they would be
-    wrong while looking right. The first four refuse the law itself, the last three only its peak.
+    wrong while looking right. The first five refuse the law itself, the last three only its peak.
     """
 
     FEW_BLOCKS = "few blocks"
     CLIENT_BOUND = "client-bound"
+    STANDSTILL = "standstill"
     SUPER_LINEAR = "super-linear"
     LACK_OF_FIT = "lack of fit"
     NO_PEAK = "no peak"
@@ -56,7 +57,11 @@ class Refused(NamedTuple):
 
 
 def of_ladder(
-    blocks: int, whole: int, missing: Sequence[int], client_bound: Sequence[int]
+    blocks: int,
+    whole: int,
+    missing: Sequence[int],
+    client_bound: Sequence[int],
+    still: Sequence[int] = (),
 ) -> Refused | None:
     """Why these trials are no ladder to fit.
 
@@ -65,11 +70,16 @@ def of_ladder(
         missing: levels that have none in some block.
         client_bound: levels at which the generator was the limit in any block; the blocks in which
             it was not are no fair choice.
+        still: levels at which the system stood still in any block; nor are those in which it did
+            not.
     """
     if client_bound:
         named = _threads(*client_bound)
         why = say("the load generator was the limit at {levels}", levels=named)
         return Refused(NoFit.CLIENT_BOUND, why)
+    if still:
+        why = say("it stood still at {levels}: no law goes to 0", levels=_threads(*still))
+        return Refused(NoFit.STANDSTILL, why)
     if whole < BLOCKS_MIN:
         why = say(
             "{whole} of {blocks} blocks have a sound trial at every level; {least} are the least",
@@ -262,11 +272,14 @@ def scalability(
         findings: on all trials, those that are not sound included.
     """
     rates: dict[tuple[Ladder, str], dict[int, dict[int, float]]] = {}
+    still: dict[tuple[Ladder, str], set[int]] = {}
     for one in sound:
         cell, value = one.trial.cell, one.value(PRIMARY)
         if cell.rate_per_s is None and value:
             of_system = rates.setdefault((cell.ladder, one.trial.system), {})
             of_system.setdefault(one.trial.block, {})[cell.threads] = value
+        elif cell.rate_per_s is None and value is not None:
+            still.setdefault((cell.ladder, one.trial.system), set()).add(cell.threads)
     planned: dict[Ladder, set[int]] = {}
     for cell in cells(plan):
         if cell.rate_per_s is None:
@@ -275,8 +288,11 @@ def scalability(
     for (ladder, system), by_block in rates.items():
         levels = sorted(planned.get(ladder, set()).union(*by_block.values()))
         if len(levels) >= LEVELS_MIN:
-            client_bound = _client_bound(findings, ladder, system)
-            made.append(_scalability(ladder, system, by_block, levels, client_bound, plan.design))
+            spoilt = (
+                _client_bound(findings, ladder, system),
+                sorted(still.get((ladder, system), ())),
+            )
+            made.append(_scalability(ladder, system, by_block, levels, spoilt, plan.design))
     return made
 
 
@@ -299,15 +315,20 @@ def _scalability(
     system: str,
     by_block: Mapping[int, Mapping[int, float]],
     levels: Sequence[int],
-    client_bound: Sequence[int],
+    spoilt: tuple[Sequence[int], Sequence[int]],
     design: DesignPlan,
 ) -> Scalability:
+    """One system's ladder.
+
+    Args:
+        spoilt: levels at which the generator was the limit, and at which the system stood still.
+    """
     whole = [block for block in sorted(by_block) if len(by_block[block]) == len(levels)]
     points = tuple(_points(levels, by_block.values(), design))
     made = Scalability(workload=ladder[0], setting=ladder[1], system=system, points=points)
     blocks = by_block.values()
     missing = [level for level in levels if any(level not in rates for rates in blocks)]
-    refused = of_ladder(len(blocks), len(whole), missing, client_bound)
+    refused = of_ladder(len(blocks), len(whole), missing, *spoilt)
     if refused:
         return made.model_copy(update=refused._asdict())
     rates = np.array([[by_block[block][level] for level in levels] for block in whole])

@@ -67,3 +67,8 @@ def test_publications_are_audited_one_by_one_and_against_each_other(
 def test_one_thing_is_audited(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["audit", *arguments]) == 2
     assert "what is to be audited?" in capsys.readouterr().err
+
+
+def test_a_run_of_ones_own_takes_no_mapping(capsys: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["audit", "--self", "latest", "--mapping", "columns.yaml"]) == 2
+    assert "found: also --self, which reads a run" in capsys.readouterr().err

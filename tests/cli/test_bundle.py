@@ -111,6 +111,8 @@ def test_a_run_of_a_fleet_is_run_again_on_another(
     assert "when the run is complete" not in said
     assert dbdyno(*typed, "--fleet", "auto", "--with", "latest") == 2
     assert "--fleet is for a run that is made again" in capsys.readouterr().err
+    assert dbdyno(*typed, "--trust", "--with", "latest") == 2
+    assert "--trust is for a run that is made again" in capsys.readouterr().err
     asked = []
 
     def machines(plan, address):

@@ -16,7 +16,7 @@ GOOD = {
     "threads": "1, 8",
     "blocks": "3",
     "stop": "blocks",
-    "controls": True,
+    "controls": None,
     "tables": "4",
     "table_size": "50000",
     "warmup": "3",
@@ -198,6 +198,44 @@ def test_a_mistake_is_told_in_the_words_of_the_command_line(
     assert mistakes_of(**changed) == messages
 
 
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (
+            {"time": "5m", "blocks": None, "stop": None, "window": None, "warmup": "15"},
+            "--time: chooses warm-up, window and blocks by itself; give it, or them",
+        ),
+        (
+            {"connections": "16"},
+            "--connections: are those of an open loop (--rates, --slo); --threads has those of a"
+            " closed one",
+        ),
+        (
+            {"controls": True},
+            "--controls: would be none: they take five blocks or more (--blocks)",
+        ),
+        (
+            {"controls": True, "blocks": None, "stop": None, "window": None, "warmup": None},
+            "--controls: would be none: a run with a time has none; give --blocks too, of which"
+            " they take five or more",
+        ),
+        (
+            {"controls": True, "blocks": "5", "threads": "", "rates": "400"},
+            "--controls: would be none: they take a closed loop; give --threads too",
+        ),
+        ({"settings": ("k=1", "k=2")}, "--set k=2: k stands twice; keep one"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(typed: dict[str, object], message: str) -> None:
+    assert mistakes_of(**typed) == [message]
+
+
+def test_a_setting_of_one_system_wins_wherever_it_stands() -> None:
+    plan = plan_of(settings=("mysql:8.0.15:k=2", "k=1"))
+    assert plan.system("mysql:5.7.22").settings == {"k": "1"}
+    assert plan.system("mysql:8.0.15").settings == {"k": "2"}
+
+
 def test_a_mistake_is_a_usage_error() -> None:
     with pytest.raises(PlanError) as caught:
         plan_of(blocks="none", window="0")
@@ -214,6 +252,7 @@ def test_a_run_until_decided_has_more_blocks_unless_they_are_typed() -> None:
 
 def test_controls_can_be_declined() -> None:
     assert plan_of().design.controls
+    assert plan_of(controls=True, blocks="5").design.controls
     assert not plan_of(controls=False).design.controls
 
 

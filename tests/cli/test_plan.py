@@ -245,6 +245,7 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_plan_s(path: Path) 
     path.write_text(TEXT.replace("blocks: 10", "blocks: 10, budget: 3h"))
     assert read_file(path, "", None).design.budget_s == 10_800
     assert read_file(path, "", "90m").design.budget_s == 5400
+    assert read_file(path, "", "5400").design.budget_s == 5400
     with pytest.raises(UsageError, match="is no time"):
         read_file(path, "", "0s")
 

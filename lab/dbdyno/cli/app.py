@@ -111,6 +111,7 @@ def compare(
     typed = {  # by name, so that an option stands in the signature and in KEYS only
         **context.params,
         "threads": threads if not (rates or slo) or "threads" in _typed(context) else "",
+        "connections": connections if "connections" in _typed(context) else None,
         "generators": generators or ("1" if fleet else None),
     }
     plan = read(typed, check)

@@ -59,6 +59,12 @@ def command(
             wanted="files of a publication, or --self RUN for a run of your own",
             found="both" if files else "neither",
         )
+    if own_run is not None and mapping is not None:
+        raise UsageError(
+            "--mapping says what the columns of a publication's tables mean",
+            found="also --self, which reads a run",
+            hint="leave one of them out",
+        )
     if own_run is not None:
         run = api.load(own_run, workspace)
         publications: tuple[Publication, ...] = (of_run(run.plan, run.judgement),)

@@ -8,7 +8,7 @@ the options.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
+from dbdyno.plan.controls import WhyNone, why_none
 from dbdyno.plan.mistakes import shape_message, value_meant, workload_message
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import label_of
@@ -90,9 +91,32 @@ def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> 
         # `_systems` has reported already that there is none.
         found = [one for one in error.errors() if systems or one["loc"] != ("systems",)]
         raise PlanError(SOURCE, [*mistakes, *map(_mistake, found)]) from None
+    mistakes += _without_effect(options, plan)
     if mistakes:
         raise PlanError(SOURCE, mistakes)
     return plan
+
+
+NO_CONTROLS: Final = {
+    WhyNone.TIME: "a run with a time has none; give --blocks too, of which they take five or more",
+    WhyNone.FEW_BLOCKS: "they take five blocks or more (--blocks)",
+    WhyNone.ENDPOINT: "the baseline is an endpoint, which has no second data directory",
+    WhyNone.OPEN_LOOP: "they take a closed loop; give --threads too",
+}
+
+
+def _without_effect(options: Mapping[str, Any], plan: Plan) -> Iterator[PlanMistake]:
+    """Options that were typed, and would change nothing."""
+    if options["time"] and any(options[one] for one in ("warmup", "window", "blocks")):
+        yield PlanMistake(
+            "--time", "chooses warm-up, window and blocks by itself; give it, or them"
+        )
+    if options["connections"] and not plan.load.is_open:
+        message = "are those of an open loop (--rates, --slo); --threads has those of a closed one"
+        yield PlanMistake("--connections", message)
+    why = why_none(plan) if options["controls"] else None
+    if why is not None:
+        yield PlanMistake("--controls", f"would be none: {NO_CONTROLS.get(why, why)}")
 
 
 def _systems(
@@ -115,9 +139,20 @@ def _systems(
             check(reference)
         except UnknownSystemError as error:
             mistakes.append(PlanMistake(f"SYSTEM {systems[-1]['label']}", error.one_line))
-    for text in options["settings"] or ():
+    typed_settings = options["settings"] or ()
+    seen: set[str] = set()
+    for text in sorted(typed_settings, key=_is_for_one):  # which win, wherever they stand
+        setting = text.partition("=")[0]
+        if setting in seen:
+            mistakes.append(PlanMistake(f"--set {text}", f"{setting} stands twice; keep one"))
+        seen.add(setting)
         _apply_setting(text, systems, mistakes)
     return systems
+
+
+def _is_for_one(setting: str) -> bool:
+    """Whether a text of --set begins with the label of a system."""
+    return ":" in setting.partition("=")[0]
 
 
 def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[PlanMistake]) -> None:

@@ -6,6 +6,7 @@ line are reported at once, and the plan alone knows defaults.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,6 +64,8 @@ def settings_of(typed: Sequence[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise UsageError(f"--set {text} is not KEY=VALUE")
+        if key in settings:
+            raise UsageError(f"--set {key} stands twice", hint="keep one of the two")
         settings[key] = value
     return settings
 
@@ -70,10 +73,12 @@ def settings_of(typed: Sequence[str]) -> dict[str, str]:
 def time_of(option: str, text: str) -> float:
     """Seconds of an option such as --time 2h; UsageError for what is no time of a run."""
     seconds = duration_s(text)
+    with contextlib.suppress(ValueError):
+        seconds = float(text)
     if not isinstance(seconds, float) or not 0 < seconds <= BUDGET_S_MAX:
         raise UsageError(
             f"{option} {text} is no time of a run",
-            wanted="such as 2h, 90m or 45s, a year at most",
+            wanted="such as 2h, 90m, 45s or 45 (seconds), a year at most",
             found=repr(text),
         )
     return seconds

@@ -83,9 +83,9 @@ def replay(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Run a bundle's experiment again and compare the two."""
-    if again is not None and fleet:
+    if again is not None and (fleet or trust):
         raise UsageError(
-            "--fleet is for a run that is made again",
+            f"{'--fleet' if fleet else '--trust'} is for a run that is made again",
             found="also --with, which runs nothing",
             hint="leave one of them out",
         )

@@ -110,6 +110,16 @@ def test_a_folder_is_used_where_it_is(lab):
     assert not (lab / "cache").exists()
 
 
+def test_a_postgresql_before_15_is_refused_wherever_it_is(lab):
+    program = lab / "pg" / "bin" / "postgres"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 14.20'\n")
+    program.chmod(0o755)
+    with pytest.raises(UsageError, match="dbdyno runs PostgreSQL from 15 on") as caught:
+        obtain(parse(f"path:{lab / 'pg'}"), str)
+    assert caught.value.found == "PostgreSQL 14.20"
+
+
 def test_an_archive_without_a_server_is_reported_and_not_kept(lab):
     with pytest.raises(ProvisionError, match="holds no server's program") as caught:
         obtain(parse(archive(lab, "greatsql/src/mysqld.cc")), str)

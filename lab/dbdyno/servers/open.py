@@ -249,6 +249,7 @@ def obtain(asked: Programs, report: Callable[[str], None]) -> tuple[CatalogEntry
     Raises:
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
+        UsageError: the server is older than those that dbdyno runs.
     """
     if isinstance(asked, VersionReference):
         return asked.entry, provision.get(asked.entry, report)
@@ -257,6 +258,7 @@ def obtain(asked: Programs, report: Callable[[str], None]) -> tuple[CatalogEntry
     home = provision.get(named, report)
     program = provision.program_of(named, home)
     said = identify.ask(home / program)
+    identify.refuse_too_old(asked.text, said)
     entry = CatalogEntry(
         *(said.product, said.version, source, (), said.authentication, program), named=asked.text
     )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError, ServerError, UsageError
+from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
 from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer, EndpointSession
 from dbdyno.servers.mysql.client import Client
@@ -34,7 +34,6 @@ STDERR_SHOWN: Final = 600
 DATA_OF_MYSQL: Final = ("/var/lib/mysql",)
 DATA_OF_POSTGRES: Final = ("/var/lib/postgresql/data", "/var/lib/postgresql")
 """The volume of images before 18, and from 18 on."""
-POSTGRES_MIN: Final = 15
 ASK: Final = 'exec "$(command -v mariadbd || command -v mysqld || command -v postgres)" --version'
 START_S_MAX: Final = 300.0
 LINES_SHOWN: Final = "12"
@@ -168,11 +167,7 @@ def _entry(program: ContainerProgram, name: str, reference: str) -> CatalogEntry
             wanted="an image with mysqld, mariadbd or postgres that answers --version",
             found=words or "nothing",
         )
-    if found.product == "postgres" and int(found.version.partition(".")[0]) < POSTGRES_MIN:
-        raise UsageError(
-            f"{reference}: dbdyno runs PostgreSQL from {POSTGRES_MIN} on",
-            found=f"PostgreSQL {found.version}",
-        )
+    identify.refuse_too_old(reference, found)
     source = FolderSource(Path(name), name.partition("@sha256:")[2])  # its files stay within it
     return CatalogEntry(
         found.product, found.version, source, (), found.authentication, "", named=reference

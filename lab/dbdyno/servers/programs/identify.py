@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError
+from dbdyno.errors import ProvisionError, UsageError
 from dbdyno.servers import process
 
 PROGRAMS: Final = (
@@ -27,6 +27,7 @@ PROGRAMS: Final = (
     "mysqld",
     "bin/postgres",
 )
+POSTGRES_MIN: Final = 15
 ANSWER_S_MAX: Final = 30
 WORDS_OF_MYSQL: Final = re.compile(r"\bVer (?P<version>\d+\.\d+\.\d+)(?P<more>\S*)")
 BUILT_ON_MYSQL: Final = {"(Percona Server": "percona", "(GreatSQL": "greatsql"}
@@ -119,6 +120,15 @@ def understood(words: str) -> ProgramIdentity | None:
     return ProgramIdentity(
         product, version, "mysql_native_password" if native else "caching_sha2_password"
     )
+
+
+def refuse_too_old(reference: str, found: ProgramIdentity) -> None:
+    """UsageError for a server that is known, and older than those that dbdyno runs."""
+    if found.product == "postgres" and int(found.version.partition(".")[0]) < POSTGRES_MIN:
+        raise UsageError(
+            f"{reference}: dbdyno runs PostgreSQL from {POSTGRES_MIN} on",
+            found=f"PostgreSQL {found.version}",
+        )
 
 
 def _end_of(said: str) -> str:

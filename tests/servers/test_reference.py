@@ -55,7 +55,9 @@ def test_an_unknown_reference_is_answered_with_what_is_known_and_the_nearest(
 @pytest.mark.parametrize(
     ("reference", "archive", "image", "nearest"),
     [
-        ("mysql:8.4.3", "mysql-8.4.3-linux-", "container:mysql@sha256:HEX", "mysql:8.0.15"),
+        ("mysql:8.4.3", "mysql-8.4.3-linux-", "container:mysql@sha256:HEX", "mysql:8.0.33"),
+        ("mysql:8.0.18", "mysql-8.0.18-linux-", "container:mysql@sha256:HEX", "mysql:8.0.15"),
+        ("mysql:5.5.62", "mysql-5.5.62-linux-", "container:mysql@sha256:HEX", "mysql:5.6.24"),
         ("mariadb:10.5.9", "mariadb-10.5.9-linux-", "container:mariadb@sha256", "mariadb:10.2.11"),
     ],
 )

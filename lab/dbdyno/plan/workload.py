@@ -61,6 +61,11 @@ class WorkloadPlan(FiniteNoun):
             return {**value, "label": default_label(str(value.get("name", "")))}
         return value
 
+    @property
+    def has_think_time(self) -> bool:
+        """Whether it is a template, events of which are followed by a rest (`plan.template`)."""
+        return "\nlocal RESTS = true\n" in (self.script or "")
+
 
 def default_label(name: str) -> str:
     """How a workload is called that was given no label: its name, without a file's suffix."""

@@ -396,8 +396,8 @@ def _what_is_wrong(asked: str, reference: str) -> str:
 
 
 def _nearest(asked: str) -> str | None:
-    """What may have been meant: the newest that continues what was typed, else the version with
-    the closest numbers, else the reference most alike, else None.
+    """What may have been meant: the newest that continues what was typed, else the version that
+    is next to it, else the reference most alike, else None.
     """
     known = [entry.reference for entry in CATALOG]
     continued = [reference for reference in known if asked and reference.startswith(asked)]
@@ -412,8 +412,12 @@ def _nearest(asked: str) -> str | None:
     return alike[0] if alike else None
 
 
-def _distance(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(abs(a - b) for a, b in zip(left, right, strict=False))
+def _distance(known: tuple[int, ...], asked: tuple[int, ...]) -> tuple[int, ...]:
+    """Of an older series the newest is next to what was asked for, of a newer one the oldest."""
+    pairs = list(zip(known, asked, strict=False))
+    at = next((at for at, (here, there) in enumerate(pairs) if here != there), len(pairs))
+    sign = 1 if known > asked else -1
+    return (*(abs(a - b) for a, b in pairs[: at + 1]), *(sign * a for a in known[at + 1 :]))
 
 
 # Servers that no package registry has. Vendors change their addresses, so a recipe names the file

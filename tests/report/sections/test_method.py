@@ -9,6 +9,8 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DistributionPlan, NetworkPlan, Plan, ProcedurePlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import TopologyPlan
+from dbdyno.plan.template import lua, read
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.parts import Code, Items, Table
 from dbdyno.report.rows import all_attempts
 from dbdyno.report.sections import method
@@ -104,6 +106,17 @@ def test_open_and_closed_loops_are_told_one_by_one() -> None:
         "Load: closed loop of 1, 8 connections, without pauses, prepared statements.",
         "Load: open loop of 50%, 400 events/s over 64 connections, prepared statements.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"), [("0ms", "without pauses"), ("5ms", "with the think times of people")]
+)
+def test_think_times_of_a_template_are_no_load_without_pauses(rest: str, told: str) -> None:
+    text = f"events: {{look: {{statements: [SELECT 1], think_time: {rest}}}}}"
+    script = lua(read(text, "people.yaml"), "people.yaml")
+    resting = planned(workloads=(WorkloadPlan(name="people.yaml", script=script),))
+    loads = [line for line in asked_design(resting) if line.startswith("Load: ")]
+    assert loads == [f"Load: closed loop of 8 connections, {told}, prepared statements."]
 
 
 RESTORE = Step(name="restore", seconds=1.0)

@@ -337,7 +337,11 @@ def _generators(plan: Plan) -> list[Text]:
 def _loads(plan: Plan) -> list[Text]:
     load = plan.load
     levels = connections(load.threads)
+    resting = [one.label for one in plan.workloads if one.has_think_time]
     loops: list[Text] = [say("closed loop of {levels}, without pauses", levels=levels)]
+    if resting:
+        told = {"levels": levels, "workloads": listed(resting)}
+        loops = [say("closed loop of {levels}, with the think times of {workloads}", **told)]
     rates = listed(load.rates)
     if load.is_open:
         over = {"rates": rates, "connections": count(load.connections, "connection")}

@@ -22,7 +22,7 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.plan.plan import NetworkPlan
 from dbdyno.servers import process
-from dbdyno.servers.process import Place, inside
+from dbdyno.servers.process import OWN_USER, Place, inside
 
 PROGRAMS: Final = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux"}
 PROGRAMS_ALSO: Final = {"nsenter": "util-linux", "sleep": "coreutils"}
@@ -55,7 +55,8 @@ def check(plan: NetworkPlan) -> None:
         raise _refusal(
             asked,
             f"user {os.geteuid()} is not root",
-            "run dbdyno as root, which makes the namespaces; servers then run as nobody",
+            "run dbdyno as root, which makes the namespaces; servers then run as the user"
+            f" {OWN_USER}, or as nobody where there is none",
         )
     # In a namespace of its own that ends with the command: netem must be there, and allowed.
     probe = ["unshare", "--net", "tc", *_netem("lo", 1.0)]

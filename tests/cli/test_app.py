@@ -65,7 +65,7 @@ def test_help_speaks_the_language_of_the_environment(
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     status, out, _ = run("gate", "--help", capsys=capsys)
     assert status == 0
-    assert "若运行证明某系统慢于允许值则失败：退出状态为 3。" in out
+    assert "若测试证明某系统慢于允许值则失败：退出状态为 3。" in out
     monkeypatch.setenv("LC_ALL", "fr_FR.UTF-8")
     assert "Fail if a run proves" in run("gate", "--help", capsys=capsys)[1]
 

@@ -24,6 +24,16 @@ def test_a_text_is_told_and_chinese_has_no_space_within():
     assert said_in(say("{system} once more", system="生产"), Language.ZH) == "生产再测一遍"
 
 
+def test_chinese_has_one_word_for_one_thing():
+    """Those of the glossary at the head of judge.po, and none of these beside them."""
+    said = " ".join(catalogue(Language.ZH).values())
+    for word, others in {"证据包": ["归档包"], "基线": ["基准"], "压测端": ["负载发生器"]}.items():
+        assert word in said
+        assert [other for other in others if other in said] == []
+    assert "设置" not in said
+    assert "次运行" not in said.replace("再次运行", "")
+
+
 def test_names_and_what_was_not_said_stay_as_they_are():
     assert said_in(name("生产 库"), Language.ZH) == "生产 库"
     assert said_in("Verdicts", Language.ZH) == "Verdicts"

@@ -54,7 +54,7 @@ def test_a_person_reads_the_answer_first(
 def test_what_is_tried_is_told_in_the_language_that_was_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told(tell: certify.Tell) -> Certificate:
+    def told(tell: certify.Tell, sees: certify.Sees) -> Certificate:
         tell("2/4 how late it sends at fixed rates")
         return certificate(10.2)
 

@@ -93,11 +93,7 @@ impl<R: Reactor> Worker<'_, R> {
                     Reaction::GoesOn
                 }
                 Next::Sleeps(for_ns) => {
-                    let until_ns = self.reactor.now_ns(&self.orders.clock).saturating_add(for_ns);
-                    self.sleeping.push(Reverse((until_ns, slot)));
-                    if !self.connections[slot].is_leaving() {
-                        self.recorder.rests();
-                    }
+                    self.lie_down(slot, for_ns);
                     return Ok(Drawn::Waits);
                 }
                 Next::Reconnects => {
@@ -107,6 +103,15 @@ impl<R: Reactor> Worker<'_, R> {
                 Next::Fails(failure) => return Err(failure),
             };
             next = self.connections[slot].follow(&reaction);
+        }
+    }
+
+    /// The script on this connection sleeps; `wake_up` goes on with it.
+    fn lie_down(&mut self, slot: usize, for_ns: u64) {
+        let until_ns = self.reactor.now_ns(&self.orders.clock).saturating_add(for_ns);
+        self.sleeping.push(Reverse((until_ns, slot)));
+        if !self.connections[slot].is_leaving() {
+            self.recorder.rests();
         }
     }
 

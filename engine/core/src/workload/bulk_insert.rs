@@ -20,7 +20,6 @@ const STATEMENT_BYTES_MAX: usize = 524_288;
 /// One row for each event.
 pub(super) struct BulkInsert {
     driver: Driver,
-    name: &'static str,
     /// The number in the name of the first connection's table.
     first_table: u32,
 }
@@ -28,12 +27,12 @@ pub(super) struct BulkInsert {
 impl BulkInsert {
     /// The workload of today: `sbtest1` and so on.
     pub(super) const fn new(driver: Driver) -> Self {
-        Self { driver, name: NAME, first_table: 1 }
+        Self { driver, first_table: 1 }
     }
 
     /// The script of before 1.0, whose tables count from 0.
-    pub(super) const fn legacy(name: &'static str) -> Self {
-        Self { driver: Driver::Mysql, name, first_table: 0 }
+    pub(super) const fn legacy() -> Self {
+        Self { driver: Driver::Mysql, first_table: 0 }
     }
 
     fn begin(&self, client: u32, event: &mut Event) {
@@ -49,10 +48,6 @@ impl BulkInsert {
 }
 
 impl Workload for BulkInsert {
-    fn name(&self) -> &str {
-        self.name
-    }
-
     fn statements(&self) -> &[StatementText] {
         &[]
     }
@@ -82,10 +77,6 @@ impl Workload for BulkInsert {
         if !event.bytes.is_empty() {
             self.close(event);
         }
-    }
-
-    fn queries_per_event(&self) -> u32 {
-        0
     }
 }
 

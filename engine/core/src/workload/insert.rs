@@ -57,10 +57,6 @@ pub(super) fn sequence_of_sysbench(spec: &WorkloadSpec) -> UniqueSequence {
 }
 
 impl Workload for Insert {
-    fn name(&self) -> &str {
-        NAME
-    }
-
     fn statements(&self) -> &[StatementText] {
         &[]
     }
@@ -84,9 +80,5 @@ impl Workload for Insert {
         let row = if self.leaves_id_out { &row[1..] } else { &row[..] };
         self.statements[table - 1].query(row, event);
         random.end_event();
-    }
-
-    fn queries_per_event(&self) -> u32 {
-        1
     }
 }

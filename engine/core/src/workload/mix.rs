@@ -25,7 +25,6 @@ struct Group {
 
 /// A [`Recipe`] with its options.
 pub(super) struct Mix {
-    name: &'static str,
     groups: Vec<Group>,
     /// `BEGIN` as text, where the server does not prepare it.
     begin: Option<Statement>,
@@ -51,7 +50,6 @@ impl Mix {
         let begin = || Statement::new(Driver::Mysql, Begin, 0);
         let group = |kind| Group { kind, count: recipe.count(kind, options) };
         Self {
-            name: recipe.name,
             groups: recipe.event(options).map(group).collect(),
             begin: (spec.driver == Driver::Mysql).then(begin),
             statements,
@@ -62,6 +60,11 @@ impl Mix {
             range_size: options.range_size,
             ids: spec.distribution.over(1, options.table_size),
         }
+    }
+
+    /// Whether an event has no statements.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.iter().all(|group| group.count == 0)
     }
 
     /// Appends one statement of the event.
@@ -134,10 +137,6 @@ impl Mix {
 }
 
 impl Workload for Mix {
-    fn name(&self) -> &str {
-        self.name
-    }
-
     fn statements(&self) -> &[StatementText] {
         &self.texts
     }
@@ -152,11 +151,6 @@ impl Workload for Mix {
             }
         }
         random.end_event();
-    }
-
-    fn queries_per_event(&self) -> u32 {
-        let each = |group: &Group| group.count * if group.kind == Inserts { 2 } else { 1 };
-        self.groups.iter().map(each).sum()
     }
 }
 

@@ -64,9 +64,6 @@ impl Client {
 
 /// A kind of event.
 pub trait Workload: Send + Sync {
-    /// The name it is asked for.
-    fn name(&self) -> &str;
-
     /// What each connection prepares, in this order; empty when all travels as text.
     ///
     /// Mind the product: `statements().len()` times the connections must not exceed the server's
@@ -84,29 +81,18 @@ pub trait Workload: Send + Sync {
     fn finish(&self, event: &mut Event) {
         event.clear();
     }
-
-    /// How many statements an event has; 0 if only one of many events has any.
-    fn queries_per_event(&self) -> u32;
 }
 
 /// The events of a script, which are made up by each client's own thread of it.
 pub(crate) struct Scripted;
 
 impl Workload for Scripted {
-    fn name(&self) -> &str {
-        "script"
-    }
-
     fn statements(&self) -> &[StatementText] {
         &[]
     }
 
     fn fill(&self, _client: &mut Client, _event: &mut Event) {
         unreachable!("a script's thread is asked instead")
-    }
-
-    fn queries_per_event(&self) -> u32 {
-        0
     }
 }
 
@@ -212,7 +198,7 @@ pub fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String>> {
     }
     let recipe = recipe.expect("an unknown name is a mistake");
     let mix = Mix::new(recipe, &options, spec);
-    if mix.queries_per_event() == 0 {
+    if mix.is_empty() {
         return Err(vec![format!(
             "{}: these options leave an event without statements",
             spec.name

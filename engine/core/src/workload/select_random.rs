@@ -17,7 +17,6 @@ pub(super) const RANGES: &str = "select_random_ranges";
 
 /// One SELECT for each event.
 pub(super) struct SelectRandom {
-    name: &'static str,
     statement: Statement,
     texts: Vec<StatementText>,
     draws: u32,
@@ -31,7 +30,7 @@ impl SelectRandom {
     pub(super) fn points(spec: &WorkloadSpec, options: &Options) -> Self {
         let list = vec!["?"; options.random_points as usize].join(", ");
         let statement = Statement::with(spec.driver, StatementKind::RandomPoints, &list);
-        Self { draws: options.random_points, ..Self::new(POINTS, statement, spec, options) }
+        Self { draws: options.random_points, ..Self::new(statement, spec, options) }
     }
 
     pub(super) fn ranges(spec: &WorkloadSpec, options: &Options) -> Self {
@@ -39,24 +38,11 @@ impl SelectRandom {
         let list = vec!["k BETWEEN ? AND ?"; draws as usize].join(" OR ");
         let statement = Statement::with(spec.driver, StatementKind::RandomRanges, &list);
         let delta = Some(options.delta);
-        Self { draws, delta, ..Self::new(RANGES, statement, spec, options) }
+        Self { draws, delta, ..Self::new(statement, spec, options) }
     }
 
     /// The script of before 1.0: the same, but for blanks at the end of the text.
-    pub(super) fn legacy_points(
-        name: &'static str,
-        spec: &WorkloadSpec,
-        options: &Options,
-    ) -> Self {
-        Self { name, ..Self::points(spec, options) }
-    }
-
-    /// As [`Self::legacy_points`].
-    pub(super) fn legacy_ranges(
-        name: &'static str,
-        spec: &WorkloadSpec,
-        options: &Options,
-    ) -> Self {
+    pub(super) fn legacy_ranges(spec: &WorkloadSpec, options: &Options) -> Self {
         let today = Self::ranges(spec, options);
         let statement = Statement::of(
             spec.driver,
@@ -64,22 +50,17 @@ impl SelectRandom {
             &format!("{}         ", today.statement.text().sql),
         );
         let texts = if spec.prepared { vec![statement.text()] } else { Vec::new() };
-        Self { name, statement, texts, ..today }
+        Self { statement, texts, ..today }
     }
 
-    fn new(
-        name: &'static str,
-        statement: Statement,
-        spec: &WorkloadSpec,
-        options: &Options,
-    ) -> Self {
+    fn new(statement: Statement, spec: &WorkloadSpec, options: &Options) -> Self {
         let texts = if spec.prepared { vec![statement.text()] } else { Vec::new() };
         let part = |number| {
             let (low, high) = part(number, spec.connections, options.table_size);
             spec.distribution.over(low, high)
         };
         let parts = (0..spec.connections).map(part).collect();
-        Self { name, statement, texts, draws: 0, delta: None, parts }
+        Self { statement, texts, draws: 0, delta: None, parts }
     }
 }
 
@@ -93,10 +74,6 @@ fn part(number: u32, connections: u32, table_size: u32) -> (u32, u32) {
 }
 
 impl Workload for SelectRandom {
-    fn name(&self) -> &str {
-        self.name
-    }
-
     fn statements(&self) -> &[StatementText] {
         &self.texts
     }
@@ -116,9 +93,5 @@ impl Workload for SelectRandom {
             None => self.statement.query(parameters, event),
         }
         random.end_event();
-    }
-
-    fn queries_per_event(&self) -> u32 {
-        1
     }
 }

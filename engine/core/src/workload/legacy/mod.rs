@@ -43,14 +43,14 @@ pub(super) fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String
         return Err(mistakes);
     }
     match spec.name.as_str() {
-        BULK_INSERT => return Ok(Box::new(BulkInsert::legacy(BULK_INSERT))),
-        POINTS => return Ok(Box::new(SelectRandom::legacy_points(POINTS, spec, &options.common))),
-        RANGES => return Ok(Box::new(SelectRandom::legacy_ranges(RANGES, spec, &options.common))),
+        BULK_INSERT => return Ok(Box::new(BulkInsert::legacy())),
+        POINTS => return Ok(Box::new(SelectRandom::points(spec, &options.common))),
+        RANGES => return Ok(Box::new(SelectRandom::legacy_ranges(spec, &options.common))),
         _ => {}
     }
     let recipe = RECIPES.iter().find(|recipe| recipe.name == spec.name);
     let mix = Legacy::new(recipe.expect("the caller knows the name"), &options, spec);
-    if mix.queries_per_event() == 0 {
+    if mix.parts.is_empty() {
         return Err(vec![format!(
             "{}: these options leave an event without statements",
             spec.name
@@ -61,7 +61,7 @@ pub(super) fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String
 
 /// A [`Recipe`] with its options.
 struct Legacy {
-    name: &'static str,
+    /// What an event consists of, and how many of each; none of it 0 times.
     parts: Vec<(Part, u32)>,
     /// For each table all kinds, those that are never prepared at the end.
     statements: Vec<Statement>,
@@ -103,7 +103,6 @@ impl Legacy {
             .collect();
         let texts = statements.iter().filter(|it| is_prepared(it.kind)).map(Statement::text);
         Self {
-            name: recipe.name,
             parts,
             place,
             kinds: kinds.len(),
@@ -218,10 +217,6 @@ const fn row<'a>(id: i64, k: i64, c: &'a [u8], pad: &'a [u8]) -> [Parameter<'a>;
 }
 
 impl Workload for Legacy {
-    fn name(&self) -> &str {
-        self.name
-    }
-
     fn statements(&self) -> &[StatementText] {
         &self.texts
     }
@@ -241,14 +236,5 @@ impl Workload for Legacy {
             }
         }
         random.end_event();
-    }
-
-    fn queries_per_event(&self) -> u32 {
-        let of_pair = if self.options.one_table { 3 } else { 2 };
-        let each = |(part, count): &(Part, u32)| match part {
-            Part::One(_) => *count,
-            Part::Pair => count * of_pair,
-        };
-        self.parts.iter().map(each).sum()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Random, Sampler};
+use super::Sampler;
 
 /// A distribution over a range of integers, with sysbench's parameters.
 ///
@@ -59,12 +59,6 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    /// One draw of `low..=high`. Who draws often from one range keeps a [`Sampler`], which has the
-    /// constants ready and gives the same values.
-    pub fn draw(&self, random: &mut Random, low: u32, high: u32) -> u32 {
-        self.over(low, high).draw(random)
-    }
-
     /// The distribution over `low..=high`.
     #[must_use]
     pub fn over(&self, low: u32, high: u32) -> Sampler {

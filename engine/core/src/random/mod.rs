@@ -62,16 +62,6 @@ impl Seeding {
 }
 
 impl Random {
-    /// The draws of connection number `stream` (from 0) of a run with `seed`; for the streams of all
-    /// connections see [`Seeding::streams`].
-    ///
-    /// # Panics
-    /// Never: there are more streams than numbers.
-    #[must_use]
-    pub fn new(seeding: Seeding, seed: u64, stream: u32) -> Self {
-        seeding.streams(seed).nth(stream as usize).expect("streams do not end")
-    }
-
     /// Seeds as a sysbench thread does when it starts: four values of the C library's `random()`.
     pub fn from_glibc(random: &mut GlibcRandom) -> Self {
         let mut word = || u64::from(random.next_u31()) << 32 | u64::from(random.next_u31());
@@ -130,11 +120,6 @@ impl Random {
         truncate(f64::from(low) + self.uniform_double() * f64::from(width))
     }
 
-    /// One draw of `distribution` over `low..=high`; who draws often keeps a [`Sampler`].
-    pub fn draw(&mut self, distribution: &Distribution, low: u32, high: u32) -> u32 {
-        distribution.draw(self, low, high)
-    }
-
     /// Writes a string of `format` over `out`: a digit for `#`, a small letter for `@`, one draw
     /// for each of them from left to right; every other byte is copied.
     ///
@@ -149,13 +134,6 @@ impl Random {
                 other => other,
             };
         }
-    }
-
-    /// Appends a string of `format`, see [`Self::fill_string`].
-    pub fn append_string(&mut self, format: &[u8], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(format);
-        self.fill_string(format, &mut out[start..]);
     }
 
     #[inline]

@@ -5,8 +5,8 @@
 //! --oltp-tables-count=3 --oltp-table-size=100000 --oltp-point-selects=2 --oltp-delete-inserts=2
 //! --oltp-range-size=50`). What stands after a dot in a file's name was set too.
 
-use super::workload::{made, spec};
-use dbdyno_core::random::{Random, Seeding};
+use super::workload::{first_thread, made, spec};
+use dbdyno_core::random::Random;
 use dbdyno_core::workload::event::{Event, Reply};
 use dbdyno_core::workload::{Client, Workload, build, legacy_names, names};
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// The SQL of all packets of `count` events, which must travel as text.
 fn sent(workload: &dyn Workload, count: usize) -> Vec<String> {
-    let mut client = Client::new(0, vec![], Random::new(Seeding::Sysbench, 7, 0));
+    let mut client = Client::new(0, vec![], first_thread());
     let mut event = Event::default();
     let mut all = Vec::new();
     for _ in 0..count {

@@ -32,10 +32,10 @@ fn main_thread_and_worker_begin_as_in_sysbench() {
 fn prepared_rows(distribution: Distribution, table_size: u32) -> [(String, String, u32); 2] {
     let mut random = main_thread();
     [(); 2].map(|()| {
-        let (mut c, mut pad) = (Vec::new(), Vec::new());
-        random.append_string(C_FORMAT, &mut c);
-        random.append_string(PAD_FORMAT, &mut pad);
-        let k = distribution.draw(&mut random, 1, table_size);
+        let (mut c, mut pad) = (C_FORMAT.to_vec(), PAD_FORMAT.to_vec());
+        random.fill_string(C_FORMAT, &mut c);
+        random.fill_string(PAD_FORMAT, &mut pad);
+        let k = distribution.over(1, table_size).draw(&mut random);
         (String::from_utf8(c).unwrap(), String::from_utf8(pad).unwrap(), k)
     })
 }
@@ -72,9 +72,8 @@ fn prepared_k_of_both_personas() {
 #[test]
 fn connections_are_seeded_like_the_threads_of_sysbench() {
     let mut libc_random = GlibcRandom::new(7);
-    for thread in 0..3 {
+    for mut ours in Seeding::Sysbench.streams(7).take(3) {
         let mut theirs = Random::from_glibc(&mut libc_random);
-        let mut ours = Random::new(Seeding::Sysbench, 7, thread);
         assert_eq!(ours.uniform(1, 1_000_000), theirs.uniform(1, 1_000_000));
         ours.end_event();
         theirs.next_u64();
@@ -84,11 +83,10 @@ fn connections_are_seeded_like_the_threads_of_sysbench() {
 
 #[test]
 fn streams_take_no_value_after_an_event() {
-    let mut random = Random::new(Seeding::Streams, 7, 3);
+    let mut random = Seeding::Streams.streams(7).nth(3).expect("streams do not end");
     let mut plain = Random::for_stream(7, 3);
     random.end_event();
     assert_eq!(random.next_u64(), plain.next_u64());
-    assert_eq!(random.draw(&special(), 1, 1000), special().draw(&mut plain, 1, 1000));
 }
 
 /// FNV-1a of the draws joined by commas, as the transcript below was digested.
@@ -129,9 +127,9 @@ fn bounds_wrap_as_in_sysbench() {
     assert_eq!(random.uniform(0, u32::MAX), 0, "a width of 2^32 is a width of 0");
     assert_eq!(random.uniform(9, 9), 9);
     for distribution in [special(), GAUSSIAN, PARETO, Distribution::Zipfian { exponent: 0.8 }] {
-        assert_eq!(distribution.draw(&mut random, 9, 9), 9, "{distribution:?}");
+        assert_eq!(distribution.over(9, 9).draw(&mut random), 9, "{distribution:?}");
         // Nonsense, but it must not panic in the middle of a run.
-        distribution.draw(&mut random, 2, 1);
+        distribution.over(2, 1).draw(&mut random);
     }
 }
 

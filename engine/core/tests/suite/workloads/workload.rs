@@ -80,6 +80,11 @@ fn literal(value: &parameter::Value) -> String {
     }
 }
 
+/// The draws of the first thread of sysbench with `--rand-seed=7`.
+pub fn first_thread() -> Random {
+    Seeding::Sysbench.streams(7).next().expect("streams do not end")
+}
+
 /// The ids a server might give to a workload's statements.
 const FIRST_ID: u32 = 40;
 
@@ -91,7 +96,7 @@ fn client(workload: &dyn Workload, random: Random) -> Client {
 fn two_events_are_those_of_sysbench() {
     for name in names_with_golden_files() {
         let workload = made(name, oracle_options(), false);
-        let mut client = Client::new(0, vec![], Random::new(Seeding::Sysbench, 7, 0));
+        let mut client = Client::new(0, vec![], first_thread());
         let mut event = Event::default();
         let mut sent = Vec::new();
         for _ in 0..2 {
@@ -121,7 +126,7 @@ fn on_postgres(name: &str, options: Value, prepared: bool) -> Box<dyn Workload> 
 /// The bytes of an event of a fresh client.
 fn drawn(workload: &dyn Workload) -> Event {
     let ids = (1..).take(workload.statements().len()).collect();
-    let mut client = Client::new(0, ids, Random::new(Seeding::Sysbench, 7, 0));
+    let mut client = Client::new(0, ids, first_thread());
     let mut event = Event::default();
     workload.fill(&mut client, &mut event);
     event
@@ -230,7 +235,7 @@ fn each_client_draws_from_its_own_part() {
         let mut spec = spec(name, options, true);
         (spec.connections, spec.distribution) = (3, Distribution::Uniform {});
         let workload = build(&spec).expect("a sound specification");
-        let mut client = client(&*workload, Random::new(Seeding::Sysbench, 7, 0));
+        let mut client = client(&*workload, first_thread());
         client.number = 2;
         let mut event = Event::default();
         let mut sent = Vec::new();

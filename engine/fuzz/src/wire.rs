@@ -6,7 +6,7 @@
 use dbdyno_wire::mysql::auth::Plugin;
 use dbdyno_wire::mysql::command::Command;
 use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};
-use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse, parse_tls_request};
+use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse};
 use dbdyno_wire::mysql::local_infile::FileRequest;
 use dbdyno_wire::mysql::login::{self, Credentials, Login};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, ScanError, Scanner};
@@ -48,7 +48,6 @@ pub fn scanner(bytes: &[u8]) {
 /// any other message of a login.
 pub fn handshake(bytes: &[u8]) {
     let _ = (Handshake::parse(bytes), HandshakeResponse::parse(bytes), AuthSwitch::parse(bytes));
-    let _ = parse_tls_request(bytes);
     for plugin in [Plugin::NativePassword, Plugin::CachingSha2] {
         assert!(plugin.answer(b"p", bytes).len() >= 20);
     }

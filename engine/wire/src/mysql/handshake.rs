@@ -9,7 +9,6 @@ const SWITCH_FIRST: u8 = 0xfe;
 const MORE_DATA_FIRST: u8 = 0x01;
 /// The longest payload that the client says it takes; the server may have its own limit.
 const PAYLOAD_LENGTH_MAX: u32 = 1 << 30;
-const TLS_REQUEST_LENGTH: usize = 32;
 /// Bytes of the nonce in the first part of the greeting; the rest is in the second.
 const NONCE_FIRST_LENGTH: usize = 8;
 /// Bytes of the nonce that every plugin here works with.
@@ -160,14 +159,6 @@ pub fn write_tls_request(out: &mut Vec<u8>, sequence: &mut u8, capabilities: u32
     *sequence = end_packet(out, start);
 }
 
-/// The capabilities of a client that wishes to go on in TLS; `None` when the payload is no such wish.
-#[must_use]
-pub fn parse_tls_request(payload: &[u8]) -> Option<u32> {
-    let capabilities = u32::from_le_bytes(*payload.first_chunk()?);
-    let is_wish = payload.len() == TLS_REQUEST_LENGTH && capabilities & capability::SSL != 0;
-    is_wish.then_some(capabilities)
-}
-
 fn put_first_fields(out: &mut Vec<u8>, capabilities: u32, collation: u8) {
     out.extend_from_slice(&capabilities.to_le_bytes());
     out.extend_from_slice(&PAYLOAD_LENGTH_MAX.to_le_bytes());
@@ -218,14 +209,6 @@ pub fn parse_more_data(payload: &[u8]) -> Result<&[u8], Malformed> {
     let mut cursor = Cursor::new("more authentication data", payload);
     cursor.expect(MORE_DATA_FIRST, "first byte")?;
     Ok(cursor.rest())
-}
-
-/// Appends what a plugin's server half says to its client half.
-pub fn write_more_data(out: &mut Vec<u8>, sequence: &mut u8, data: &[u8]) {
-    let start = begin_packet(out, *sequence);
-    out.push(MORE_DATA_FIRST);
-    out.extend_from_slice(data);
-    *sequence = end_packet(out, start);
 }
 
 fn put_with_nul(out: &mut Vec<u8>, text: &[u8]) {

@@ -84,7 +84,6 @@ pub(super) fn told(outcome: postgres::scanner::Outcome) -> Outcome {
             rows: done.rows,
             columns: done.columns,
             results: done.results,
-            status: 0,
             bytes: done.bytes,
         }),
         postgres::scanner::Outcome::Failed(error) => Outcome::Failed(ServerError {

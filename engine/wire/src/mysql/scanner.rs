@@ -43,8 +43,6 @@ pub struct Summary {
     pub columns: u64,
     /// How many results it had: more than one only for a text of several statements.
     pub results: u32,
-    /// The server's status flags at the end.
-    pub status: u16,
     /// Bytes of the whole reply, headers included.
     pub bytes: u64,
 }
@@ -390,8 +388,7 @@ impl ReplyState {
             Stage::PrepareFirst => self.take_prepare_first(first, head),
             Stage::Definitions(left, after) => self.take_definition(first, left, after),
             Stage::DefinitionsEnd(after) => {
-                let status = response::parse_eof(head).map_err(|_| self.unfit(first))?;
-                self.summary.status = status;
+                response::parse_eof(head).map_err(|_| self.unfit(first))?;
                 Ok(self.go_on(after))
             }
             Stage::Rows => self.take_row(first, head, total),
@@ -426,7 +423,6 @@ impl ReplyState {
     }
 
     fn end_result(&mut self, status: u16) -> Option<Outcome> {
-        self.summary.status = status;
         self.summary.results = self.summary.results.saturating_add(1);
         if status & STATUS_MORE_RESULTS == 0 {
             return Some(Outcome::Done(self.summary));

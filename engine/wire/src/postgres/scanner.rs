@@ -17,8 +17,6 @@ pub struct Summary {
     pub columns: u64,
     /// Commands answered: more than one only for a text of several statements.
     pub results: u32,
-    /// `I` idle, `T` in a transaction, `E` in one that failed.
-    pub transaction: u8,
     /// Bytes of the whole reply, headers included.
     pub bytes: u64,
 }
@@ -190,10 +188,7 @@ impl Scanner {
                 // The server closes the connection and sends no ReadyForQuery.
                 return is_last;
             }
-            b'Z' => {
-                self.summary.transaction = payload.first().copied().unwrap_or_default();
-                return true;
-            }
+            b'Z' => return true,
             _ => {}
         }
         false
@@ -294,7 +289,7 @@ mod tests {
         let bytes = rows(100);
         let Ok(Some(Outcome::Done(summary))) = scanned(&bytes, &[]) else { panic!("not done") };
         assert_eq!((summary.rows, summary.columns, summary.affected_rows), (100, 1, 0));
-        assert_eq!((summary.transaction, summary.bytes), (b'T', bytes.len() as u64));
+        assert_eq!(summary.bytes, bytes.len() as u64);
     }
 
     #[test]

@@ -15,20 +15,13 @@ struct Sample {
     outcome: Outcome,
 }
 
-fn done(affected_rows: u64, rows: u64, columns: u64, status: u16, bytes: &[u8]) -> Outcome {
-    several(1, affected_rows, rows, columns, status, bytes)
+fn done(affected_rows: u64, rows: u64, columns: u64, bytes: &[u8]) -> Outcome {
+    several(1, affected_rows, rows, columns, bytes)
 }
 
-fn several(
-    results: u32,
-    affected_rows: u64,
-    rows: u64,
-    columns: u64,
-    status: u16,
-    bytes: &[u8],
-) -> Outcome {
+fn several(results: u32, affected_rows: u64, rows: u64, columns: u64, bytes: &[u8]) -> Outcome {
     let bytes = bytes.len() as u64;
-    Outcome::Done(Summary { affected_rows, rows, columns, results, status, bytes })
+    Outcome::Done(Summary { affected_rows, rows, columns, results, bytes })
 }
 
 fn deadlock() -> ServerError {
@@ -96,7 +89,7 @@ fn result_set_sample(
         Outcome::Failed(deadlock())
     } else {
         writer.end(2);
-        done(0, rows.len() as u64, columns as u64, 2, &writer.out)
+        done(0, rows.len() as u64, columns as u64, &writer.out)
     };
     Sample { shape, deprecate_eof, bytes: writer.out, outcome }
 }
@@ -107,8 +100,7 @@ fn prepare_sample(deprecate_eof: bool, parameters: u16, columns: u16) -> Sample 
     ok.write(&mut writer.out, &mut writer.sequence);
     writer.definitions(parameters.into());
     writer.definitions(columns.into());
-    let status = if deprecate_eof || parameters + columns == 0 { 0 } else { 2 };
-    let outcome = several(0, 0, 0, columns.into(), status, &writer.out);
+    let outcome = several(0, 0, 0, columns.into(), &writer.out);
     Sample { shape: ReplyShape::Prepare, deprecate_eof, bytes: writer.out, outcome }
 }
 
@@ -183,7 +175,7 @@ proptest! {
 fn an_ok_gives_the_affected_rows() {
     let mut writer = Writer::new(true);
     writer.ok(300, 2);
-    let outcome = done(300, 0, 0, 2, &writer.out);
+    let outcome = done(300, 0, 0, &writer.out);
     check(&Sample { shape: ReplyShape::Text, deprecate_eof: true, bytes: writer.out, outcome });
 }
 
@@ -196,7 +188,7 @@ fn several_results_are_one_reply() {
     writer.rows(ReplyShape::Text, &[b"c".to_vec()], 2);
     writer.end(2 | STATUS_MORE_RESULTS);
     writer.ok(1, 2);
-    let outcome = several(4, 5, 3, 0, 2, &writer.out);
+    let outcome = several(4, 5, 3, 0, &writer.out);
     check(&Sample { shape: ReplyShape::Text, deprecate_eof: true, bytes: writer.out, outcome });
 }
 

@@ -71,8 +71,7 @@ impl Target for Session {
         sql: &str,
         next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
     ) -> Result<(), Failure> {
-        let loaded = Self::load(self, sql, next);
-        loaded.map(drop).map_err(|error| error.into_failure("load", sql))
+        Self::load(self, sql, next).map_err(|error| error.into_failure("load", sql))
     }
 }
 

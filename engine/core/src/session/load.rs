@@ -28,13 +28,13 @@ impl Session {
         &mut self,
         sql: &str,
         next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<(), SessionError> {
         self.request.clear();
         command::query(&mut self.request, sql);
         self.stream_file(next).map_err(|problem| self.failed(sql, problem))
     }
 
-    fn stream_file(&mut self, next: &mut dyn FnMut(&mut Vec<u8>) -> u64) -> Result<u64, Problem> {
+    fn stream_file(&mut self, next: &mut dyn FnMut(&mut Vec<u8>) -> u64) -> Result<(), Problem> {
         self.stream.request(&self.request)?;
         let mut sequence = packets_in(self.request.len());
         self.next_payload(&mut sequence)?;
@@ -51,7 +51,7 @@ impl Session {
             let (taken, warnings) = (ok.affected_rows, ok.warnings);
             return Err(Problem::RowsLost { sent, taken, warnings });
         }
-        Ok(sent)
+        Ok(())
     }
 
     /// Sends all parts and the end; gives the number of rows in them.

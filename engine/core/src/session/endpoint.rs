@@ -22,6 +22,16 @@ pub enum Endpoint {
     },
 }
 
+impl Endpoint {
+    /// The host that a certificate is to be for.
+    pub(super) fn host(&self) -> &str {
+        match self {
+            Self::Tcp { host, .. } => host,
+            Self::Unix { .. } => "localhost",
+        }
+    }
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

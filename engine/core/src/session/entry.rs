@@ -48,7 +48,7 @@ pub(super) fn enter(
     if let Some(tls) = tls_for(stream, &greeting, transport)? {
         wanted |= SSL;
         stream.write_all(&login::tls_request(credentials, &greeting, wanted, &mut sequence))?;
-        stream.link.encrypt(tls.handshake(host(endpoint), &mut stream.socket)?);
+        stream.link.encrypt(tls.handshake(endpoint.host(), &mut stream.socket)?);
         credentials.private = true;
     }
     let (exchange, agreed, packet) = Exchange::begin(credentials, &greeting, wanted, &mut sequence);
@@ -77,13 +77,6 @@ fn tls_for<'a>(
         true => Ok(Some(tls)),
         false if is_preferred => Ok(None),
         false => Err(TlsProblem::NotOffered.into()),
-    }
-}
-
-fn host(endpoint: &Endpoint) -> &str {
-    match endpoint {
-        Endpoint::Tcp { host, .. } => host,
-        Endpoint::Unix { .. } => "localhost",
     }
 }
 

@@ -210,11 +210,7 @@ impl PostgresSession {
             [b'N'] => return Err(TlsProblem::NotOffered.into()),
             [other] => return Err(Problem::Message(other)),
         }
-        let host = match &self.endpoint {
-            Endpoint::Tcp { host, .. } => host,
-            Endpoint::Unix { .. } => "localhost",
-        };
-        let records = tls.handshake(host, &mut self.stream.socket)?;
+        let records = tls.handshake(self.endpoint.host(), &mut self.stream.socket)?;
         let certificate = records.peer_certificates().and_then(|chain| chain.first());
         let binding = certificate.map_or(Binding::None, |der| Binding::of_certificate(der));
         self.stream.link.encrypt(records);

@@ -5,24 +5,20 @@ What is compared is the server's own counters of statements: they cannot know wh
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pymysql
 import pytest
 
-from dbdyno.servers import open
 from dbdyno.servers.base import Server
 from support.counters import settled
-from support.real_server import started
+from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
 
 pytestmark = pytest.mark.live
 Tool = Callable[[str], str]
-ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 EVENTS = 40
 SIZE = "--oltp-table-size=600"
 # One connection: two would meet in a deadlock now and then, and begin an event again.
@@ -40,14 +36,10 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def sysbench(server: Server, tmp_path: Path) -> Tool:
     """Runs a line as if typed behind `sysbench`; its stdout. Only notes may be on stderr."""
-    place = server.endpoint
-    address = [f"--mysql-host={place.host}", f"--mysql-port={place.port}"]
-    login = [f"--mysql-user={server.credentials.user}", f"--mysql-db={server.database}"]
-    lab = str(Path(open.__file__).parents[2])
-    environment = {**os.environ, "MYSQL_PWD": server.credentials.password, "PYTHONPATH": lab}
+    environment = sysbench_environment(MYSQL_PWD=server.credentials.password)
 
     def typed(line: str) -> str:
-        command = [sys.executable, "-c", ENTRY, *address, *login, *line.split()]
+        command = [*SYSBENCH, *sysbench_options(server), *line.split()]
         ended = subprocess.run(
             command,
             capture_output=True,

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,15 +22,13 @@ from hdrh.log import HistogramLogReader
 from dbdyno.intake.columns import Mapping
 from dbdyno.intake.imported import imported
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
-from dbdyno.servers import open
 from dbdyno.servers.base import Server
 from support.counters import settled
 from support.lab_process import until
-from support.real_server import started
+from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 Done = subprocess.CompletedProcess[str]
-ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 STALL_S = 1.3
 
 
@@ -43,18 +40,11 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def dbdyno(server: Server) -> Callable[[str], Done]:
-    place, lab = server.endpoint, str(Path(open.__file__).parents[2])
-    options = [
-        f"--mysql-host={place.host}",
-        f"--mysql-port={place.port}",
-        f"--mysql-user={server.credentials.user}",
-        f"--mysql-db={server.database}",
-        "--table-size=1000",
-    ]
-    environment = {**os.environ, "MYSQL_PWD": server.credentials.password, "PYTHONPATH": lab}
+    options = [*sysbench_options(server), "--table-size=1000"]
+    environment = sysbench_environment(MYSQL_PWD=server.credentials.password)
 
     def run(line: str) -> Done:
-        command = [sys.executable, "-c", ENTRY, *options, *line.split()]
+        command = [*SYSBENCH, *options, *line.split()]
         return subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=120, env=environment
         )

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,17 +14,15 @@ from typing import Any
 import pytest
 
 from dbdyno import _engine, api
-from dbdyno.servers import open
 from dbdyno.servers.base import Server
 from dbdyno.servers.process import server_user
 from support.lab_process import finished, workspace
-from support.real_server import CROWDED, REDO_BYTES, login, started
+from support.real_server import CROWDED, REDO_BYTES, SYSBENCH, login, started, sysbench_environment
 from support.source import ROOT
 
 pytestmark = pytest.mark.live
 NEWEST = "postgres:18.6"
 SIZE = ("--table-size=2000", "--tables=2")
-ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 WORKLOADS = (
     "oltp_read_write",
     "oltp_point_select",
@@ -52,13 +49,9 @@ def options(server: Server) -> list[str]:
 
 
 def ran(program: str, server: Server, *words: str) -> str:
-    ours = [sys.executable, "-c", ENTRY]
-    lab = str(Path(open.__file__).parents[2])
-    secret = {"PGPASSWORD": server.credentials.password, "PYTHONPATH": lab}
-    command = [*(ours if program == "dbdyno" else [program]), *options(server), *words]
-    ended = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, **secret}
-    )
+    environment = sysbench_environment(PGPASSWORD=server.credentials.password)
+    command = [*(SYSBENCH if program == "dbdyno" else [program]), *options(server), *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 

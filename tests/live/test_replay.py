@@ -6,23 +6,19 @@ alone. The server's own checksum of the table is the judge.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pymysql
 import pytest
 
-from dbdyno.servers import open
 from dbdyno.servers.base import Server
-from support.real_server import started
+from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
 
 pytestmark = pytest.mark.live
-ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
-OURS = [sys.executable, "-c", ENTRY]
+OURS = [*SYSBENCH]
 TABLES = ["--tables=2", "--table-size=500"]
 RUN = ["oltp_write_only", *TABLES, "--events=50", "--time=0", "--threads=1"]
 Checksums = Callable[..., list[object]]
@@ -41,9 +37,8 @@ def left_behind(server: Server, tmp_path: Path) -> Checksums:
     secret = tmp_path / "sysbench.cnf"
     secret.touch(mode=0o600)
     secret.write_text(f"mysql-password={who.password}\n")
-    login = [f"--config-file={secret}", f"--mysql-host={place.host}", f"--mysql-user={who.user}"]
-    login += [f"--mysql-port={place.port}", f"--mysql-db={server.database}"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(open.__file__).parents[2])}
+    login = [f"--config-file={secret}", *sysbench_options(server)]
+    environment = sysbench_environment()
 
     def done(program: list[str], words: list[str]) -> None:
         ended = subprocess.run(

@@ -5,22 +5,18 @@ The server's counters say whether a script's events are those of the workload th
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from dbdyno.servers import open
 from dbdyno.servers.base import Server
 from support.counters import settled
-from support.real_server import started
+from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
 
 pytestmark = pytest.mark.live
-ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 Ended = subprocess.CompletedProcess[str]
 Shell = Callable[..., Ended]
 MODULES = Path(__file__).parents[2] / "engine/core/src/script/lua/scripts"
@@ -37,17 +33,13 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def shell(server: Server, tmp_path: Path) -> Shell:
     """Writes a script as `script.lua`, and runs a line with the server's address."""
-    place = server.endpoint
-    address = [f"--mysql-host={place.host}", f"--mysql-port={place.port}"]
-    login = [f"--mysql-user={server.credentials.user}", f"--mysql-db={server.database}"]
-    lab = str(Path(open.__file__).parents[2])
-    environment = {**os.environ, "MYSQL_PWD": server.credentials.password, "PYTHONPATH": lab}
+    environment = sysbench_environment(MYSQL_PWD=server.credentials.password)
 
     def run(line: str, script: str | None = None, *, status: int = 0) -> Ended:
         if script is not None:
             (tmp_path / "script.lua").write_text(script)
         ended = subprocess.run(
-            [sys.executable, "-c", ENTRY, *address, *login, *line.split()],
+            [*SYSBENCH, *sysbench_options(server), *line.split()],
             capture_output=True,
             text=True,
             check=False,

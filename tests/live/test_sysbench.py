@@ -11,17 +11,15 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from dbdyno.servers import open
 from dbdyno.servers.base import Server
 from support.counters import settled
-from support.real_server import started
+from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
 
 pytestmark = pytest.mark.live
 Tool = Callable[..., str]
@@ -29,23 +27,12 @@ ROWS = 2000
 TABLES = 2
 TABLES_OPTIONS = (f"--table-size={ROWS}", f"--tables={TABLES}")
 COUNTERS = tuple(f"Com_{what}" for what in ("select", "update", "delete", "insert", "commit"))
-ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with started("sysbench", request.param) as running:
         yield running
-
-
-def options(server: Server) -> list[str]:
-    place = server.endpoint
-    return [
-        f"--mysql-host={place.host}",
-        f"--mysql-port={place.port}",
-        f"--mysql-user={server.credentials.user}",
-        f"--mysql-db={server.database}",
-    ]
 
 
 def done(command: list[str], environment: dict[str, str] | None = None) -> str:
@@ -61,14 +48,13 @@ def done(command: list[str], environment: dict[str, str] | None = None) -> str:
 
 
 def environment(server: Server) -> dict[str, str]:
-    lab = str(Path(open.__file__).parents[2])
-    return {**os.environ, "MYSQL_PWD": server.credentials.password, "PYTHONPATH": lab}
+    return sysbench_environment(MYSQL_PWD=server.credentials.password)
 
 
 @pytest.fixture
 def ours(server: Server) -> list[str]:
     """The beginning of dbdyno's command line; it needs `environment`."""
-    return [sys.executable, "-c", ENTRY, *options(server)]
+    return [*SYSBENCH, *sysbench_options(server)]
 
 
 @pytest.fixture
@@ -81,7 +67,7 @@ def theirs(server: Server, tmp_path: Path) -> list[str]:
     secret.touch(mode=0o600)
     secret.write_text(f"mysql-password={server.credentials.password}\n")
 
-    return [program, f"--config-file={secret}", *options(server)]
+    return [program, f"--config-file={secret}", *sysbench_options(server)]
 
 
 @pytest.fixture

@@ -7,10 +7,8 @@ The servers say themselves how they were reached.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +17,10 @@ from typing import Any
 
 import pytest
 
-from dbdyno.servers import open
 from dbdyno.servers.base import Server
-from support.real_server import started
+from support.real_server import SYSBENCH, started, sysbench_environment
 
 pytestmark = pytest.mark.live
-ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 PASSWORD = "the same everywhere"
 SESSIONS = (
     "SELECT variable_name, variable_value FROM performance_schema.status_by_thread"
@@ -70,13 +66,12 @@ def place(*them: Server) -> list[str]:
 
 def begun(where: list[str], *words: str) -> Run:
     line = ["--mysql-user=traveller", "--mysql-db=sbtest", "--table-size=1000", *where, *words]
-    lab = str(Path(open.__file__).parents[2])
     return subprocess.Popen(
-        [sys.executable, "-c", ENTRY, *line],
+        [*SYSBENCH, *line],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "MYSQL_PWD": PASSWORD, "PYTHONPATH": lab},
+        env=sysbench_environment(MYSQL_PWD=PASSWORD),
     )
 
 

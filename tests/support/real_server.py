@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,12 @@ SMALL_REDO: Final = {"innodb_log_file_size": str(REDO_BYTES)}
 SMALL_REDO_TYPED: Final = ("--set", f"innodb_log_file_size={REDO_BYTES}")
 CROWDED: Final = ("--disturbance-max", "100%")
 """Of runs beside which other tests run."""
+SYSBENCH: Final = (
+    sys.executable,
+    "-c",
+    "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))",
+)
+"""dbdyno in sysbench's place, for a process with `sysbench_environment`."""
 
 
 def small_redo(reference: str) -> dict[str, str]:
@@ -62,3 +70,18 @@ def login(server: Server, *, socket: bool = False) -> dict[str, Any]:
         "password": credentials.password,
         "database": server.database,
     }
+
+
+def sysbench_options(server: Server) -> list[str]:
+    """Where a MySQL is and who logs in, as sysbench's options; the password is no part of them."""
+    return [
+        f"--mysql-host={server.endpoint.host}",
+        f"--mysql-port={server.endpoint.port}",
+        f"--mysql-user={server.credentials.user}",
+        f"--mysql-db={server.database}",
+    ]
+
+
+def sysbench_environment(**more: str) -> dict[str, str]:
+    """In which `SYSBENCH` finds the lab; `more` is where a password goes."""
+    return {**os.environ, "PYTHONPATH": str(Path(open.__file__).parents[2]), **more}

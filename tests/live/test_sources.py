@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tarfile
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,15 +17,9 @@ from dbdyno.servers import open
 from dbdyno.servers.programs import identify
 from dbdyno.servers.reference import find
 from support.real_server import SMALL_REDO, started
+from support.vendor import served
 
 pytestmark = pytest.mark.live
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """A vendor's download server that does not log."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        return None
 
 
 @pytest.fixture
@@ -42,12 +33,8 @@ def vendor(folder: Path) -> Iterator[tuple[Path, str]]:
     """A folder, and the address under which it is served on loopback."""
     place = folder / "vendor"
     place.mkdir()
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(place))) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        yield place, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        serving.join()
+    with served(place) as address:
+        yield place, address
 
 
 def test_a_vendors_archive_runs_by_its_address_and_digest(

@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -17,6 +14,7 @@ from dbdyno.servers.process import ServerUser
 from dbdyno.servers.programs import given
 from dbdyno.servers.programs.given import TarballSource, look
 from dbdyno.servers.reference import parse
+from support.vendor import served
 
 
 @pytest.fixture
@@ -65,22 +63,13 @@ def packed(path, names, kind):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format, *args):
-        return None
-
-
 @pytest.fixture
 def vendor(tmp_path):
     """A folder and the address under which a vendor serves it."""
     folder = tmp_path / "vendor"
     folder.mkdir()
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        yield folder, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        serving.join()
+    with served(folder) as address:
+        yield folder, address
 
 
 @pytest.mark.parametrize("kind", ["gz", "xz"])

@@ -2,11 +2,18 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+
 use crate::error::Failure;
 use crate::session::tls::{Tls, TlsSpec};
 
 /// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "endpoint must be a host and a port, or a socket"
+)]
 pub enum Endpoint {
     /// TCP.
     Tcp {
@@ -18,6 +25,7 @@ pub enum Endpoint {
     /// A Unix socket.
     Unix {
         /// The socket's file.
+        #[serde(rename = "socket")]
         path: String,
     },
 }

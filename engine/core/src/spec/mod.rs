@@ -381,47 +381,14 @@ impl Default for Generator {
     }
 }
 
-/// Where one server listens.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(
-    untagged,
-    deny_unknown_fields,
-    expecting = "endpoint must be a host and a port, or a socket"
-)]
-pub enum EndpointSpec {
-    /// A TCP address.
-    Tcp {
-        /// Name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A Unix socket.
-    Unix {
-        /// Path of the socket.
-        socket: String,
-    },
-}
-
 /// One place or several.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(untagged, expecting = "endpoint must be a host and a port, or a socket, or a list of such")]
 pub enum Endpoints {
     /// All connections go here.
-    One(EndpointSpec),
+    One(Endpoint),
     /// They are dealt out to these in turn.
-    Several(Vec<EndpointSpec>),
-}
-
-impl EndpointSpec {
-    /// The address to dial.
-    #[must_use]
-    pub fn endpoint(&self) -> Endpoint {
-        match self {
-            Self::Tcp { host, port } => Endpoint::Tcp { host: host.clone(), port: *port },
-            Self::Unix { socket } => Endpoint::Unix { path: socket.clone() },
-        }
-    }
+    Several(Vec<Endpoint>),
 }
 
 impl Endpoints {
@@ -432,7 +399,7 @@ impl Endpoints {
     #[must_use]
     pub fn of(&self, number: u32) -> Endpoint {
         let places = self.places();
-        places[number as usize % places.len()].endpoint()
+        places[number as usize % places.len()].clone()
     }
 
     /// Whether no place is named.
@@ -456,7 +423,7 @@ impl Endpoints {
         self.places().len() > 1
     }
 
-    fn places(&self) -> &[EndpointSpec] {
+    fn places(&self) -> &[Endpoint] {
         match self {
             Self::One(place) => std::slice::from_ref(place),
             Self::Several(places) => places,

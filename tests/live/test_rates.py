@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.built import example
 
 from dbdyno import _engine
 from dbdyno.experiment.engine.record import intervals_of
@@ -32,12 +30,14 @@ TRIES = 8
 @contextmanager
 def reference() -> Iterator[dict[str, Any]]:
     """A server whose sessions take SERVICE_MS for each statement; it ends with the block."""
-    command = [example("reference_server"), "--service-ms", str(SERVICE_MS)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline())
+    server = _engine.Reference("fixed", SERVICE_MS / 1e3)
+    user, password, database = server.login
+    yield {
+        "endpoint": {"host": "127.0.0.1", "port": server.port},
+        "user": user,
+        "password": password,
+        "database": database,
+    }
 
 
 def measured(login: Mapping[str, Any], rate: float, window_s: float) -> Point:

@@ -24,9 +24,9 @@ def example(name: str) -> str:
 
 
 @contextmanager
-def null_responder(socket: Path, sessions: int, ports: int = 1) -> Iterator[dict[str, Any]]:
+def null_responder(socket: Path, sessions: int) -> Iterator[dict[str, Any]]:
     """A server that answers at once; it ends with this process, however that ends."""
-    command = [example("null_responder"), "--socket", str(socket), "--ports", str(ports)]
+    command = [example("null_responder"), "--socket", str(socket)]
     with subprocess.Popen(
         [*command, "--sessions", str(sessions)],
         stdin=subprocess.PIPE,

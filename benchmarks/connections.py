@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
 
 
 def _engine(place: dict[str, Any], options: argparse.Namespace, connections: int) -> dict[str, Any]:
-    tcp = {"host": place["host"], "port": place["ports"][0]}
+    tcp = {"host": place["host"], "port": place["port"]}
     spec = {
         "endpoint": tcp if options.tcp else {"socket": place["socket"]},
         "user": "anybody",
@@ -87,7 +87,7 @@ def _engine(place: dict[str, Any], options: argparse.Namespace, connections: int
 
 
 def _floor(place: dict[str, Any], options: argparse.Namespace, connections: int) -> dict[str, Any]:
-    where = ["--port", str(place["ports"][0])] if options.tcp else ["--socket", place["socket"]]
+    where = ["--port", str(place["port"])] if options.tcp else ["--socket", place["socket"]]
     size = ["--connections", str(connections), "--seconds", str(options.seconds)]
     command = [example("floor"), "--way", options.reactor, *where, *size]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)

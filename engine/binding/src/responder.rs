@@ -26,8 +26,8 @@ impl Responder {
             "pgsql" => Driver::Pgsql,
             other => return Err(PyValueError::new_err(format!("mysql or pgsql, not {other}"))),
         };
-        let responder = NullResponder::bind(driver, 1, None).map_err(PyOSError::new_err)?;
-        let port = responder.addresses()[0].port();
+        let responder = NullResponder::bind(driver, None).map_err(PyOSError::new_err)?;
+        let port = responder.port();
         Ok(Self { port, responder: Mutex::new(responder) })
     }
 

@@ -1,8 +1,8 @@
 //! The null responder as a program: a MySQL server that holds very many sessions, answers at once
 //! and has no data (`reference/null`).
 //!
-//! `null_responder [--ports N] [--socket PATH] [--sessions N]` prints where it listens as one line
-//! of JSON and serves until its standard input is closed, so it never outlives whoever started it.
+//! `null_responder [--socket PATH] [--sessions N]` prints where it listens as one line of JSON and
+//! serves until its standard input is closed, so it never outlives whoever started it.
 
 use dbdyno_core::driver::Driver;
 use dbdyno_core::opening::limits::file_tables_for;
@@ -12,21 +12,20 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (mut ports, mut socket, mut sessions) = (0, None, 50_000);
+    let (mut socket, mut sessions) = (None, 50_000);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().ok_or(format!("{word} wants a value"))?;
         match word.as_str() {
-            "--ports" => ports = value.parse()?,
             "--socket" => socket = Some(PathBuf::from(value)),
             "--sessions" => sessions = value.parse()?,
-            _ => return Err(format!("{word}? known are --ports, --socket, --sessions").into()),
+            _ => return Err(format!("{word}? known are --socket, --sessions").into()),
         }
     }
     let tables = file_tables_for(sessions)?;
-    let responder = NullResponder::bind(Driver::Mysql, ports, socket.as_deref())?;
-    let ports: Vec<u16> = responder.addresses().iter().map(std::net::SocketAddr::port).collect();
-    let told = serde_json::json!({"host": "127.0.0.1", "ports": ports, "socket": socket});
+    let responder = NullResponder::bind(Driver::Mysql, socket.as_deref())?;
+    let port = responder.port();
+    let told = serde_json::json!({"host": "127.0.0.1", "port": port, "socket": socket});
     writeln!(std::io::stdout(), "{told}")?;
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());

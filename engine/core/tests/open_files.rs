@@ -29,8 +29,8 @@ fn threads_with_tables_of_their_own_run_them_all() {
     let limit = libc::rlimit { rlim_cur: FILES, rlim_max: FILES };
     // SAFETY: the kernel reads one `rlimit` that lives through the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
-    let responder = NullResponder::bind(Driver::Mysql, 1, None).unwrap();
-    let port = responder.addresses()[0].port();
+    let responder = NullResponder::bind(Driver::Mysql, None).unwrap();
+    let port = responder.port();
     let siblings: Vec<_> = (0..SIBLINGS).map(|_| responder.sibling().unwrap()).collect();
     drop(responder);
     let tables = file_tables_for(CONNECTIONS.into()).unwrap();

@@ -10,7 +10,7 @@ mod postgres;
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -67,7 +67,7 @@ struct Session {
 pub struct NullResponder {
     queue: OwnedFd,
     listeners: Vec<OwnedFd>,
-    addresses: Vec<SocketAddr>,
+    port: u16,
     /// By the number of their descriptor.
     sessions: Vec<Option<Session>>,
     driver: Driver,
@@ -77,19 +77,15 @@ pub struct NullResponder {
 }
 
 impl NullResponder {
-    /// Speaks to clients of `driver`, on so many free TCP ports of 127.0.0.1 (each has the client's 28,000
-    /// ports to itself) and on a Unix socket at `socket`.
+    /// Speaks to clients of `driver`, on a free TCP port of 127.0.0.1 and on a Unix socket at `socket`.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn bind(driver: Driver, ports: usize, socket: Option<&Path>) -> io::Result<Self> {
-        let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
-        for _ in 0..ports {
-            let listener = TcpListener::bind(("127.0.0.1", 0))?;
-            listener.set_nonblocking(true)?;
-            addresses.push(listener.local_addr()?);
-            listeners.push(OwnedFd::from(listener));
-        }
+    pub fn bind(driver: Driver, socket: Option<&Path>) -> io::Result<Self> {
+        let tcp = TcpListener::bind(("127.0.0.1", 0))?;
+        tcp.set_nonblocking(true)?;
+        let port = tcp.local_addr()?.port();
+        let mut listeners = vec![OwnedFd::from(tcp)];
         if let Some(path) = socket {
             let listener = UnixListener::bind(path)?;
             listener.set_nonblocking(true)?;
@@ -99,7 +95,7 @@ impl NullResponder {
             // Again, with the longest backlog that the system allows.
             listen(listener, i32::from(i16::MAX))?;
         }
-        Self::over(driver, listeners, addresses)
+        Self::over(driver, listeners, port)
     }
 
     /// Another one that admits from the same listeners, for another thread: each takes what it comes to
@@ -109,14 +105,10 @@ impl NullResponder {
     /// Those of the operating system.
     pub fn sibling(&self) -> io::Result<Self> {
         let listeners = self.listeners.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
-        Self::over(self.driver, listeners, self.addresses.clone())
+        Self::over(self.driver, listeners, self.port)
     }
 
-    fn over(
-        driver: Driver,
-        listeners: Vec<OwnedFd>,
-        addresses: Vec<SocketAddr>,
-    ) -> io::Result<Self> {
+    fn over(driver: Driver, listeners: Vec<OwnedFd>, port: u16) -> io::Result<Self> {
         let queue = epoll::create(CreateFlags::CLOEXEC)?;
         for listener in &listeners {
             watch(&queue, listener)?;
@@ -124,7 +116,7 @@ impl NullResponder {
         Ok(Self {
             queue,
             listeners,
-            addresses,
+            port,
             sessions: Vec::new(),
             driver,
             ready: match driver {
@@ -136,10 +128,10 @@ impl NullResponder {
         })
     }
 
-    /// Where it listens on TCP.
+    /// Its TCP port on 127.0.0.1.
     #[must_use]
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    pub const fn port(&self) -> u16 {
+        self.port
     }
 
     /// How many sessions are open.

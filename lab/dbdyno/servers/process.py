@@ -199,8 +199,8 @@ def holder(port: int) -> str:
     return "another program"
 
 
-def give_to(path: Path, user: ServerUser | None, mode: int) -> None:
-    """Make a file or folder the server's own."""
+def give_to(folder: Path, user: ServerUser | None) -> None:
+    """Make a folder the server's own, closed to everybody else."""
     if user is not None:
-        os.chown(path, user.uid, user.gid)
-    path.chmod(mode)
+        os.chown(folder, user.uid, user.gid)
+    folder.chmod(0o700)

@@ -101,7 +101,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
         vega.layer("bar", {**same, "y": value, "color": vega.colour(systems), "tooltip": tooltip}),
         vega.layer(
             "rule",
-            {**same, **vega.span("y", low, "high")},
+            {**same, **vega.span("y", low)},
             where="datum.high > datum.low",
             color=vega.INK,
             strokeWidth=1,

@@ -223,7 +223,7 @@ def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
     return [
         vega.layer(
             "rect",
-            {**vega.span("x", x("low"), "high"), "color": colours},
+            {**vega.span("x", x("low")), "color": colours},
             where="isValid(datum.at) && isValid(datum.low)",
             **vega.SHADE,
         ),

@@ -131,7 +131,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
     same = {"x": vega.load_axis(ladder), "color": vega.colour(systems)}
     value, low, high = (vega.from_zero(field, unit) for field in ("value", "low", "high"))
     ends = {"thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
-    whole = {**same, **vega.span("y", low, "high")}
+    whole = {**same, **vega.span("y", low)}
     tooltip = vega.load_tooltip(
         ("value", unit), ("low", say("interval from")), ("high", say("interval to"))
     )

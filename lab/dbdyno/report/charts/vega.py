@@ -155,9 +155,9 @@ def ordinal(field: str, order: Sequence[str], title: Text | None, **axis: object
     }
 
 
-def span(axis: str, low: Spec, high: str) -> Spec:
-    """From one field to another along an axis."""
-    return {axis: low, f"{axis}2": {"field": high}}
+def span(axis: str, low: Spec) -> Spec:
+    """From one field to the field `high` along an axis."""
+    return {axis: low, f"{axis}2": {"field": "high"}}
 
 
 def from_zero(field: str, title: Text, ticks: int = 6) -> Spec:

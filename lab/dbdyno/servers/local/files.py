@@ -223,7 +223,7 @@ def make_folders(folders: Sequence[Path], user: ServerUser | None) -> None:
     for folder in folders:
         folder.mkdir()
     for folder in reversed(folders):  # nothing is changed below what is given away
-        process.give_to(folder, user, 0o700)
+        process.give_to(folder, user)
 
 
 def socket_place(
@@ -248,7 +248,7 @@ def socket_place(
             found=str(short / name),
             hint=f"set TMPDIR to a folder with a {better} name",
         )
-    process.give_to(short, user, 0o700)
+    process.give_to(short, user)
     return short / name
 
 

@@ -185,7 +185,7 @@ def test_an_import_that_was_killed_is_not_complete(
     at = ["--workspace", str(workspace)]
     capsys.readouterr()
     assert __main__.main(["report", "latest", *at]) == 0
-    assert "The run is not complete: 2 of 4 trials are done." in capsys.readouterr().out
+    assert "incomplete (4 trials planned)" in capsys.readouterr().out
     assert __main__.main(["runs", "list", *at]) == 0
     assert "2 trials, imported, not complete" in capsys.readouterr().out
     assert not api.load("latest", workspace).evidence.complete

@@ -426,7 +426,7 @@ def _together(plan: Plan) -> int:
     sought = (cell for cell in every if is_rung(cell.rate_per_s))
     limits = [*dict.fromkeys(cell.model_copy(update={"rate_per_s": None}) for cell in sought)]
     families = (len(one.cells(family)) for one in comparisons(plan) for family in (asked, limits))
-    return max(1, *families)
+    return max((1, *families))
 
 
 def _at_most(blocks: int | None, most: int) -> str:

@@ -245,7 +245,7 @@ class EndpointInstance:
                 wanted="the tables of this run's dataset",
                 found=trouble,
                 hint=f"begin a new run to load them again ({MARK} in the database says what is "
-                "loaded); measure loads that make tables grow on their own",
+                "loaded); a plan with `procedure: {fresh_data: once}` goes on with grown tables",
             )
 
     def data_bytes(self) -> int:

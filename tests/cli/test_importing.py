@@ -135,6 +135,19 @@ def test_a_folder_of_logs_is_a_run(
     assert "restart" not in page.lower().split("<main", 1)[1].split("<script", 1)[0]
 
 
+def fail_at_third(patch: pytest.MonkeyPatch, ended: BaseException) -> None:
+    """Stores two measurements and raises at the third."""
+    append, taken = Store.append, []
+
+    def until_third(store: Store, measurement: Measurement) -> None:
+        if len(taken) == 2:
+            raise ended
+        taken.append(measurement)
+        append(store, measurement)
+
+    patch.setattr(Store, "append", until_third)
+
+
 @pytest.mark.parametrize("ended", [KeyboardInterrupt(), StoreError("the disk is full")])
 def test_an_import_that_does_not_come_to_its_end_leaves_no_run(
     folder: Path,
@@ -144,18 +157,9 @@ def test_an_import_that_does_not_come_to_its_end_leaves_no_run(
     ended: BaseException,
 ) -> None:
     workspace = tmp_path / "runs"
-    append, taken = Store.append, []
-
-    def until_third(store: Store, measurement: Measurement) -> None:
-        if len(taken) == 2:
-            raise ended
-        taken.append(measurement)
-        append(store, measurement)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "append", until_third)
+        fail_at_third(patch, ended)
         assert imported(folder, workspace) == 1
-    assert len(taken) == 2
     with Store.open(workspace) as store:
         assert store.run_ids() == []
     assert imported(folder, workspace) == 0
@@ -170,16 +174,8 @@ def test_an_import_that_was_killed_is_not_complete(
 ) -> None:
     """Nobody tidies up behind SIGKILL: the store holds what was appended, and no end."""
     workspace = tmp_path / "runs"
-    append, taken = Store.append, []
-
-    def until_third(store: Store, measurement: Measurement) -> None:
-        if len(taken) == 2:
-            raise KeyboardInterrupt
-        taken.append(measurement)
-        append(store, measurement)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "append", until_third)
+        fail_at_third(patch, KeyboardInterrupt())
         patch.setattr(Store, "remove", lambda store, run_id: None)
         assert imported(folder, workspace) == 1
     at = ["--workspace", str(workspace)]

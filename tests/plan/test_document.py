@@ -178,3 +178,7 @@ def test_lines_follow_what_is_laid_over():
     assert made.line(("systems", 0)) == 12
     assert ("systems", 1) not in made.lines
     assert document.line(("dataset", "rows")) == 4
+
+
+def test_the_last_of_two_anchors_of_one_name_counts():
+    assert parse("[&a 1, &a 2, *a]").value == [1, 2, 2]

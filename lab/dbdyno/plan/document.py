@@ -7,13 +7,14 @@ the text that was typed, and what aliases multiply is counted while it is copied
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from dbdyno.errors import PlanMistake
@@ -65,7 +66,10 @@ def parse(text: str, *, as_printed: bool = False) -> Document:
     """
     document = Document()
     try:
-        node = YAML(typ="safe", pure=True).compose(text)
+        with warnings.catch_warnings():
+            # YAML 1.2.2, section 3.2.2.2: an anchor may be used again, and the last one counts.
+            warnings.simplefilter("ignore", ReusedAnchorWarning)
+            node = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else None

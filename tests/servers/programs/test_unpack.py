@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dbdyno.errors import ProvisionError
@@ -246,6 +246,10 @@ MEMBERS = st.tuples(
 )
 
 
+IN_THE_WAY = [("a/b", tarfile.SYMTYPE, "b", 0o777), ("a", tarfile.SYMTYPE, "a", 0o777)]
+
+
+@example(IN_THE_WAY, "")
 @given(st.lists(MEMBERS, max_size=8), st.sampled_from(["", "a", "*"]))
 @settings(max_examples=150)
 def test_no_archive_whatever_reaches_outside_its_folder(items, inside):

@@ -145,7 +145,7 @@ class _Taking:
         self.links.append((place, destination))
 
     def make_links(self) -> None:
-        """All links, now that no more files are written; none if one of them is refused."""
+        """All links, now that no more files are written; none if one is refused or fails."""
         made: list[Path] = []
         try:
             for place, destination in self.links:
@@ -154,7 +154,7 @@ class _Taking:
                 place.symlink_to(destination)
                 made.append(place)
             check_links(self.target)
-        except ProvisionError:
+        except (ProvisionError, OSError):
             for place in reversed(made):  # a later one may lie behind an earlier one
                 place.unlink()
             raise

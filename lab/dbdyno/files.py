@@ -7,9 +7,11 @@ who want to end the holder; it means nothing unless the lock is held.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -139,6 +141,23 @@ def opened_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def open_file(folder: int, name: str, owner: int) -> int:
+    """A file of an open folder, for reading; the caller closes the descriptor.
+
+    Raises:
+        OSError: there is none, or it is a link, no regular file, or neither `owner`'s nor the
+            lab's alone.
+    """
+    # Without O_NONBLOCK a pipe of that name would keep us waiting for its writer.
+    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    facts = os.fstat(handle)
+    ours = facts.st_uid == os.geteuid() and facts.st_nlink == 1  # more: somebody linked it
+    if stat.S_ISREG(facts.st_mode) and (facts.st_uid == owner or ours):
+        return handle
+    os.close(handle)
+    raise PermissionError(errno.EPERM, "not a regular file of its user", name)
 
 
 @contextmanager

@@ -16,12 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
-from dbdyno.files import opened_folder, private
+from dbdyno.files import open_file, opened_folder, private
 from dbdyno.servers.local import files
 from dbdyno.servers.local.files import (
     SOCKET_BYTES_MAX,
     make_folders,
-    open_file,
     read_file,
     remove_file,
     socket_place,
@@ -62,7 +61,7 @@ def test_a_hard_link_to_a_file_of_the_labs_is_not_opened_for_another_user(tmp_pa
     with opened_folder(tmp_path) as folder:
         os.close(open_file(folder, "own", owner=12345))
         os.link(tmp_path / "own", tmp_path / "linked")
-        with pytest.raises(PermissionError, match="not a regular file of the server's user"):
+        with pytest.raises(PermissionError, match="not a regular file of its user"):
             open_file(folder, "linked", owner=12345)
 
 

@@ -199,6 +199,7 @@ def test_apt_works_in_its_own_folder_and_takes_nothing_unsigned(monkeypatch, tmp
         assert f'\n{name} "{tmp_path / "apt"}' in said
     assert 'APT::Get::AllowUnauthenticated "false"' in said
     assert 'Acquire::AllowInsecureRepositories "false"' in said
+    # pytest's folders are closed to the servers' user
     assert ('APT::Sandbox::User "root"' in said) == (os.geteuid() == 0)
     line = (tmp_path / "apt" / "sources.list").read_text()
     assert line.startswith("deb ")

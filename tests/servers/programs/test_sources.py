@@ -8,11 +8,12 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers import open
+from dbdyno.servers import open, process
 from dbdyno.servers.programs import sources
 from dbdyno.servers.programs.sources import (
     MavenSource,
@@ -114,7 +115,7 @@ def maven(monkeypatch):
     """A client that copies the four bytes ``code``."""
     calls: list[list[str]] = []
 
-    def run(command, what, work):
+    def run(command, what, work, user):
         calls.append(command)
         folder = next(a.split("=", 1)[1] for a in command if a.startswith("-DoutputDirectory="))
         (Path(folder) / "server-1.0.jar").write_bytes(b"code")
@@ -152,15 +153,113 @@ def test_another_file_than_the_known_one_is_refused(maven, tmp_path):
 
 def test_a_user_without_a_home_gets_mavens_repository_in_the_cache(maven, monkeypatch, tmp_path):
     me = pwd.getpwuid(os.geteuid())
-    assert sources._local_repository() == [] or not os.access(me.pw_dir, os.W_OK)
+    assert sources._local_repository(None) == [] or not os.access(me.pw_dir, os.W_OK)
 
     def unknown(uid):
         raise KeyError(uid)
 
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr(process, "server_user", lambda: None)
     ARTIFACT.fetch(tmp_path, str)
     assert f"-Dmaven.repo.local={tmp_path / 'cache' / 'maven'}" in maven[0]
+
+
+CLIENT = """#!/bin/sh
+test "$1" = --version && exit
+id -u > who
+env > words
+cat home/.npmrc > settings
+printf code > made-1.0.tgz
+"""
+
+
+@pytest.fixture
+def open_place(monkeypatch):
+    """A folder that the servers' user may enter, with a client in it, and a home with settings."""
+    if os.geteuid() != 0:
+        pytest.skip("only root has another user run a client")
+    with TemporaryDirectory(prefix="dbdyno-test-") as name:
+        place = Path(name)
+        place.chmod(0o755)
+        program = place / "npm"
+        program.write_text(CLIENT)
+        program.chmod(0o755)
+        (place / "home").mkdir(mode=0o700)
+        (place / "home" / ".npmrc").write_text("mirror=ours")
+        monkeypatch.setenv("HOME", str(place / "home"))
+        monkeypatch.setenv("PIP_PROXY", "ours")
+        monkeypatch.setenv("PASSWORD_OF_AN_ENDPOINT", "secret")
+        monkeypatch.setattr(sources, "client", lambda name: str(program))
+        yield place
+
+
+MADE = NpmSource("made", "1.0", DIGEST_OF_CODE, 4, WHOLE)
+
+
+def test_roots_client_runs_as_the_servers_user_and_its_file_becomes_the_labs(open_place):
+    work = open_place / "work"
+    work.mkdir(mode=0o711)
+    said: list[str] = []
+    fetched = MADE.fetch(work, said.append)
+    user = process.server_user()
+    assert user is not None
+    made = work / "download"
+    assert (made / "who").read_text().strip() == str(user.uid)
+    assert (made / "settings").read_text() == "mirror=ours"
+    words = (made / "words").read_text()
+    assert "PIP_PROXY=ours\n" in words
+    assert "secret" not in words
+    assert fetched.parent == work
+    assert (fetched.owner(), (made / fetched.name).owner()) == ("root", user.name)
+    assert said == []
+
+
+def test_roots_maven_reads_a_copy_of_the_settings_and_keeps_what_it_fetches_apart(
+    open_place, monkeypatch
+):
+    monkeypatch.setenv("DBDYNO_CACHE", str(open_place / "cache"))
+    (open_place / "home" / ".m2").mkdir()
+    for name in ("settings.xml", "settings-security.xml"):
+        (open_place / "home" / ".m2" / name).write_text("<ours/>")
+    (open_place / "npm").write_text(
+        '#!/bin/sh\ntest "$1" = --version && exit\n'
+        'echo "$@" > words; cat home/.m2/*.xml > settings; printf code > server-1.0.jar\n'
+    )
+    work = open_place / "work"
+    work.mkdir(mode=0o711)
+    assert ARTIFACT.fetch(work, str).read_bytes() == b"code"
+    made = work / "download"
+    assert (made / "settings").read_text() == "<ours/><ours/>"
+    words = (made / "words").read_text().split()
+    copies = made / "home" / ".m2"
+    assert words[words.index("-s") + 1] == str(copies / "settings.xml")
+    assert f"-Dsettings.security={copies / 'settings-security.xml'}" in words
+    user = process.server_user()
+    assert user is not None
+    repository = open_place / "cache" / "maven" / user.name
+    assert f"-Dmaven.repo.local={repository}" in words
+    assert repository.owner() == user.name
+
+
+def test_a_link_that_roots_client_leaves_is_not_followed(open_place):
+    (open_place / "npm").write_text(CLIENT.replace("printf code >", "ln -s /etc/shadow"))
+    work = open_place / "work"
+    work.mkdir(mode=0o711)
+    with pytest.raises(OSError, match="symbolic link"):
+        MADE.fetch(work, str)
+
+
+def test_a_client_that_the_servers_user_cannot_run_runs_as_root_which_is_told(open_place):
+    (open_place / "npm").chmod(0o700)
+    work = open_place / "work"
+    work.mkdir(mode=0o711)
+    said: list[str] = []
+    MADE.fetch(work, said.append)
+    assert (work / "download" / "who").read_text() == "0\n"
+    user = process.server_user()
+    assert user is not None
+    assert said == [f"npm runs as root, as {user.name} cannot run it here"]
 
 
 @pytest.fixture
@@ -184,11 +283,13 @@ def test_the_package_is_packed_and_never_installed(npm, tmp_path, package):
     source = NpmSource(package, "1.2.3", DIGEST_OF_CODE, 4, WHOLE)
     assert source.fetch(work, str).read_bytes() == b"code"
     words = npm.read_text().split()
-    assert words[:2] == ["pack", f"{package}@1.2.3"]
+    assert words[:3] == ["pack", f"{package}@1.2.3", "--ignore-scripts"]
     assert not {"install", "i", "ci", "exec"} & set(words)
     assert source.name == f"npm {package}@1.2.3"
+    again = tmp_path / "again"
+    again.mkdir()
     with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
-        NpmSource(package, "1.2.3", "0" * 64, 4, WHOLE).fetch(work, str)
+        NpmSource(package, "1.2.3", "0" * 64, 4, WHOLE).fetch(again, str)
 
 
 def test_a_real_client_says_what_it_does_not_have(tmp_path):
@@ -206,8 +307,8 @@ def pip(monkeypatch, tmp_path):
     program, note, many = tmp_path / "pip", tmp_path / "words", tmp_path / "many"
     many.write_text("1")
     program.write_text(
-        f'#!/bin/sh\necho "$@" > {note}\nmkdir wheel\n'
-        f"for n in $(seq $(cat {many})); do printf code > wheel/made-$n.whl; done\n"
+        f'#!/bin/sh\necho "$@" > {note}\n'
+        f"for n in $(seq $(cat {many})); do printf code > made-$n.whl; done\n"
     )
     program.chmod(0o755)
     monkeypatch.setattr(sources, "client", lambda name: str(program))
@@ -231,5 +332,5 @@ def test_another_wheel_than_the_known_one_is_refused(pip, tmp_path):
 @pytest.mark.parametrize("many", ["0", "2"])
 def test_any_other_number_of_wheels_than_one_is_reported(pip, tmp_path, many):
     pip[1].write_text(many)
-    with pytest.raises(ProvisionError, match=f"pip left {many} wheels"):
+    with pytest.raises(ProvisionError, match=f"pip left {many} files"):
         WHEEL.fetch(tmp_path, str)

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from dbdyno.errors import ServerError
-from dbdyno.files import opened_folder
+from dbdyno.files import open_file, opened_folder
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
 
@@ -173,23 +173,6 @@ class InstanceFiles:
 
 SOCKET_BYTES_MAX: Final = 107  # of a unix socket's path
 FILE_BYTES_MAX: Final = 64 * 1024
-
-
-def open_file(folder: int, name: str, owner: int) -> int:
-    """A file of an open folder, for reading; the caller closes the descriptor.
-
-    Raises:
-        OSError: there is none, or it is a link, no regular file, or neither `owner`'s nor the
-            lab's alone.
-    """
-    # Without O_NONBLOCK a pipe of that name would keep us waiting for its writer.
-    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    facts = os.fstat(handle)
-    ours = facts.st_uid == os.geteuid() and facts.st_nlink == 1  # more: a server's user linked it
-    if stat.S_ISREG(facts.st_mode) and (facts.st_uid == owner or ours):
-        return handle
-    os.close(handle)
-    raise PermissionError(errno.EPERM, "not a regular file of the server's user", name)
 
 
 def read_file(folder: Path, name: str, bytes_max: int = FILE_BYTES_MAX) -> bytes:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
 from dbdyno.errors import ServerError
-from dbdyno.files import opened_folder, private
+from dbdyno.files import open_file, opened_folder, private
 from dbdyno.servers import process
 from dbdyno.servers.base import PGSQL
-from dbdyno.servers.local.files import occupied_bytes, open_file, read_file
+from dbdyno.servers.local.files import occupied_bytes, read_file
 from dbdyno.servers.local.pristine import Making, trouble
 from dbdyno.servers.local.server import (
     ProductSettings,

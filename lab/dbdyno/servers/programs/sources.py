@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
@@ -214,19 +215,27 @@ def _user_for(program: str, work: Path, report: Callable[[str], None]) -> Server
     user = process.server_user()
     if user is None:
         return None
-    asked = subprocess.run(
-        [*process.launcher(user), program, "--version"],
-        cwd="/",
-        env=_environment(work),
-        capture_output=True,
-        timeout=ANSWER_S_MAX,
-        check=False,
-        pass_fds=process.passed(),
-    )
-    if asked.returncode == 0 and places.reachable(work, user):
+    if places.reachable(work, user) and _can_run(program, user):
         return user
     report(f"{Path(program).name} runs as root, as {user.name} cannot run it here")
     return None
+
+
+def _can_run(program: str, user: ServerUser) -> bool:
+    """Whether a client starts as `user`; it may be a script of a language that lies elsewhere."""
+    with suppress(subprocess.TimeoutExpired):
+        asked = subprocess.run(
+            [*process.launcher(user), program, "--version"],
+            cwd="/",
+            env=_environment(Path("/nonexistent")),
+            capture_output=True,
+            timeout=ANSWER_S_MAX,
+            check=False,
+            start_new_session=True,
+            pass_fds=process.passed(),
+        )
+        return asked.returncode == 0
+    return False
 
 
 def fetched_file(path: Path, name: str, sha256: str, again: str) -> Path:

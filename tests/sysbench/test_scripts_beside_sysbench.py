@@ -136,6 +136,13 @@ def test_a_validator_says_whether_a_value_will_do(shell: Shell) -> None:
     assert (refused.returncode, refused.stderr) == (1, "invalid option: --even=7\n")
 
 
+@pytest.mark.parametrize("typed", ["inf", "-nan", "1e400"])
+def test_a_number_that_is_not_finite_is_refused_in_words(shell: Shell, typed: str) -> None:
+    script = 'sysbench.cmdline.options = { share = {"a share", 0.5} } function event() end'
+    refused = shell(f"script.lua --events=1 --verbosity=0 --share={typed} run", script)
+    assert (refused.returncode, refused.stderr) == (1, "share: a number that is not finite\n")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

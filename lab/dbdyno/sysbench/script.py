@@ -228,6 +228,8 @@ class _Script:
             self._script.set_options({**options})
         except RuntimeError as error:  # of a validator
             raise argument_error(str(failure_of(error)["message"])) from error
+        except ValueError as error:  # `inf`, which sysbench takes and JSON has not
+            raise argument_error(str(error)) from error
 
     def defines(self, name: str) -> bool:
         return self._script.defines(name)

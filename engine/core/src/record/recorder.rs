@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// Up to this one thread's silence counts as that of all: to know better it reads the others' cache lines, a
+/// A thread that was answered so recently does not look at the others, whose cache lines it would read: it does so a
 /// thousand times a second at most.
 const SHORT_SILENCE_NS: u64 = 1_000_000;
 
@@ -37,36 +37,42 @@ pub struct Remainder {
     pub unfinished: u64,
 }
 
-/// When each engine thread of a run was answered last, since only all of them together are silent.
+/// When each engine thread of a run was answered last and since when it waits, since only all of them together
+/// are silent.
 pub struct LastAnswers(Vec<LastAnswer>);
 
 /// Its thread writes it for every answer: in a cache line of its own that is nearly free.
-#[derive(Default)]
 #[repr(align(64))]
-struct LastAnswer(AtomicU64);
+struct LastAnswer {
+    answered_ns: AtomicU64,
+    /// `IDLE` while no event of the thread waits.
+    waits_since_ns: AtomicU64,
+}
+
+const IDLE: u64 = u64::MAX;
 
 impl LastAnswers {
     /// For so many threads, at the run's begin.
     #[must_use]
     pub fn new(threads: usize) -> Arc<Self> {
-        Arc::new(Self((0..threads).map(|_| LastAnswer::default()).collect()))
+        let idle = || LastAnswer { answered_ns: 0.into(), waits_since_ns: IDLE.into() };
+        Arc::new(Self((0..threads).map(|_| idle()).collect()))
     }
 
-    /// For how long no thread had been answered at `now_ns`; anything up to `short_ns` if it is no longer.
-    fn silence_ns(&self, now_ns: u64, short_ns: u64) -> u64 {
+    /// For how long this or another thread had waited at `now_ns` while none was answered: `waited_ns` is what this
+    /// one has; anything up to `short_ns` if it is no longer.
+    fn silence_ns(&self, now_ns: u64, mut waited_ns: u64, short_ns: u64) -> u64 {
         let mut silence_ns = now_ns;
-        for LastAnswer(answered_ns) in &self.0 {
-            let since_ns = answered_ns.load(Ordering::Acquire);
-            silence_ns = silence_ns.min(now_ns.saturating_sub(since_ns));
+        for thread in &self.0 {
+            let answered_ns = thread.answered_ns.load(Ordering::Acquire);
+            silence_ns = silence_ns.min(now_ns.saturating_sub(answered_ns));
             if silence_ns <= short_ns {
                 break;
             }
+            let since_ns = thread.waits_since_ns.load(Ordering::Acquire);
+            waited_ns = waited_ns.max(now_ns.saturating_sub(since_ns));
         }
-        silence_ns
-    }
-
-    fn note(&self, thread: usize, now_ns: u64) {
-        self.0[thread].0.store(now_ns, Ordering::Release);
+        silence_ns.min(waited_ns)
     }
 }
 
@@ -81,8 +87,11 @@ pub struct Recorder {
     in_flight: u64,
     /// Those of them whose scripts sleep: they wait for no answer.
     resting: u64,
-    /// Since when others are in flight and nothing was answered.
-    heard_ns: u64,
+    /// When something was answered last.
+    answered_ns: u64,
+    /// Since when events are in flight that do not sleep; `IDLE` while there are none.
+    waits_since_ns: u64,
+    is_scripted: bool,
     answers: Arc<LastAnswers>,
 }
 
@@ -100,17 +109,21 @@ impl Recorder {
             window: WindowCpu::default(),
             in_flight: 0,
             resting: 0,
-            heard_ns: 0,
+            answered_ns: 0,
+            waits_since_ns: IDLE,
+            is_scripted: false,
             answers: LastAnswers::new(worker + 1),
         };
         recorder.note_window(None, 0);
         recorder
     }
 
-    /// The same recorder beside those of other threads, whose answers end its silences too.
+    /// The same recorder beside those of other threads, whose answers end its silences too. What begins an event of a
+    /// script may not ask for long: others do not count it as a wait.
     #[must_use]
-    pub fn among(mut self, answers: &Arc<LastAnswers>) -> Self {
+    pub fn among(mut self, answers: &Arc<LastAnswers>, is_scripted: bool) -> Self {
         self.answers = Arc::clone(answers);
+        self.is_scripted = is_scripted;
         self
     }
 
@@ -155,7 +168,7 @@ impl Recorder {
     #[inline]
     pub fn begun(&mut self, sent_ns: u64) {
         if self.in_flight == self.resting {
-            self.heard_ns = sent_ns;
+            self.waits_since(sent_ns);
         }
         self.in_flight += 1;
     }
@@ -163,19 +176,36 @@ impl Recorder {
     /// The script of an event in flight sleeps.
     pub fn rests(&mut self) {
         self.resting += 1;
+        self.waits_no_more_if_idle();
     }
 
     /// A script that slept goes on at `now_ns`.
     pub fn wakes(&mut self, now_ns: u64) {
         if self.in_flight == self.resting {
-            self.heard_ns = now_ns;
+            self.waits_since(now_ns);
         }
         self.resting -= 1;
     }
 
     /// The only event in flight asks something at `asked_ns`: until then it waited for no answer.
     pub fn asked_alone(&mut self, asked_ns: u64) {
-        self.heard_ns = self.heard_ns.max(asked_ns);
+        self.waits_since(self.waits_since_ns.max(asked_ns));
+    }
+
+    #[inline]
+    fn waits_since(&mut self, since_ns: u64) {
+        self.waits_since_ns = since_ns;
+        if self.is_scripted {
+            return;
+        }
+        self.answers.0[self.worker].waits_since_ns.store(since_ns, Ordering::Release);
+    }
+
+    #[inline]
+    fn waits_no_more_if_idle(&mut self) {
+        if self.in_flight == self.resting {
+            self.waits_since(IDLE);
+        }
     }
 
     /// One of the events that are due is about to begin.
@@ -199,23 +229,18 @@ impl Recorder {
         // at least sees all of it.
         self.end_silence(now_ns);
         // What a script asked as its thread was made ready is told with its first event.
-        if now_ns >= self.heard_ns {
-            self.heard_ns = now_ns;
-            self.answers.note(self.worker, now_ns);
-        }
+        self.answered_ns = self.answered_ns.max(now_ns);
+        self.answers.0[self.worker].answered_ns.store(self.answered_ns, Ordering::Release);
     }
 
-    /// A silence ends at `now_ns`, if events were in flight.
+    /// A silence ends at `now_ns`, if an event of any thread waited.
     #[inline]
     fn end_silence(&mut self, now_ns: u64) {
-        if self.in_flight == self.resting {
-            return;
-        }
         let longest_ns = self.current.silence_ns_max;
-        let mut silence_ns = now_ns.saturating_sub(self.heard_ns);
         let known_ns = longest_ns.max(SHORT_SILENCE_NS);
-        if silence_ns > known_ns {
-            silence_ns = silence_ns.min(self.answers.silence_ns(now_ns, known_ns));
+        let mut silence_ns = now_ns.saturating_sub(self.answered_ns.max(self.waits_since_ns));
+        if now_ns.saturating_sub(self.answered_ns) > known_ns {
+            silence_ns = self.answers.silence_ns(now_ns, silence_ns, known_ns);
         }
         self.current.silence_ns_max = longest_ns.max(silence_ns);
     }
@@ -246,6 +271,7 @@ impl Recorder {
         self.advance(done_ns); // a script goes on for a while behind its last answer
         let latency_ns = done_ns.saturating_sub(due_ns);
         self.in_flight -= 1;
+        self.waits_no_more_if_idle();
         let interval = &mut self.current;
         interval.events += 1;
         interval.latency_ns_sum += latency_ns;
@@ -261,6 +287,7 @@ impl Recorder {
     /// An event that was begun ends and does not count.
     pub fn abandon(&mut self) {
         self.in_flight -= 1;
+        self.waits_no_more_if_idle();
     }
 
     /// A statement was refused.
@@ -403,7 +430,7 @@ mod tests {
         let (sender, receiver) = channel();
         let answers = LastAnswers::new(2);
         let mut threads = [0, 1].map(|number| {
-            Recorder::new(Timetable::new(0, 0, 0), number, sender.clone()).among(&answers)
+            Recorder::new(Timetable::new(0, 0, 0), number, sender.clone()).among(&answers, false)
         });
         drop(sender);
         threads.iter_mut().for_each(|thread| thread.begun(0));
@@ -416,6 +443,30 @@ mod tests {
         let silences: Vec<_> =
             receiver.iter().map(|(worker, i)| (worker, i.silence_ns_max)).collect();
         assert_eq!(silences, [(0, SECOND / 10), (1, 7 * SECOND / 10)]);
+    }
+
+    /// The first thread asks as the server halts; the second, which had nothing to do, shortly before it goes on,
+    /// and is answered first.
+    #[test]
+    fn a_silence_is_as_long_as_the_longest_wait_in_it() {
+        let (sender, receiver) = channel();
+        let answers = LastAnswers::new(2);
+        let mut threads = [0, 1].map(|number| {
+            Recorder::new(Timetable::new(0, 0, 0), number, sender.clone()).among(&answers, false)
+        });
+        drop(sender);
+        threads[0].begun(SECOND);
+        threads[1].begun(2 * SECOND - SECOND / 100);
+        for number in [1, 0] {
+            threads[number].statement(StatementKind::Deletes, 0, 2 * SECOND, READ);
+            threads[number].event(0, 0, 2 * SECOND, None);
+        }
+        // Then nobody asks anything for a second, which is no silence.
+        threads[0].begun(3 * SECOND);
+        threads[0].statement(StatementKind::Deletes, 0, 3 * SECOND + SECOND / 10, READ);
+        let _ = threads.map(|thread| thread.finish(4 * SECOND));
+        let longest = receiver.iter().map(|(_, interval)| interval.silence_ns_max).max();
+        assert_eq!(longest, Some(SECOND));
     }
 
     #[test]

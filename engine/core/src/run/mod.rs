@@ -291,7 +291,7 @@ fn worker<'a, R: Reactor>(
     shared: &'a Shared<'a>,
 ) -> Worker<'a, R> {
     let Thread { number, connections, reactor, reconnect, placed } = thread;
-    let recorder = recorder.among(&shared.answers);
+    let recorder = recorder.among(&shared.answers, spec.script.is_some());
     let timetable = spec.timetable();
     let orders = Orders {
         workload,

@@ -132,6 +132,22 @@ fn a_rate_is_kept_within_the_poisson_error() {
     assert_eq!((lag.count(), lag.max()), (arrivals, 0), "no event is late");
 }
 
+/// However they are spread over threads, connections that think see the whole stall together: the one that is answered
+/// first may have asked last.
+#[test]
+fn a_stall_among_threads_that_think_is_as_long_as_in_one() {
+    for seed in 1..=8 {
+        let silence_ns = |threads: u32| {
+            let thinking = json!({"think_time_ms": [150, 450], "connections": 4, "threads": threads,
+                "window_s": 3, "seed": seed});
+            largest(&simulate(stalling(4, 800, 1000), &thinking), "silence_ns_max")
+        };
+        let whole_ns = silence_ns(1);
+        assert!(whole_ns > 700 * MS, "{whole_ns} ns of silence");
+        assert_eq!([2, 4].map(silence_ns), [whole_ns; 2]);
+    }
+}
+
 #[test]
 fn equal_gaps_give_the_exact_count_whatever_the_threads() {
     for threads in [1, 2] {

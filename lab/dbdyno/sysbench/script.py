@@ -61,10 +61,10 @@ def find_script(typed: str | None) -> ScriptFile | None:
     """The script that a test's name means: a file, a module of Lua's, or the standard input.
 
     Raises:
-        Refusal: the file cannot be read.
+        Refusal: the file cannot be read, or is not UTF-8 outside its comments.
     """
     if typed is None or typed == "-":
-        return ScriptFile("", None, _standard_input())
+        return ScriptFile("", None, _text("standard input", _standard_input()))
     if typed == CPU:
         return ScriptFile(CPU, CPU, f'require("sysbench.{CPU}")')
     names = [typed, *(part.replace("?", typed) for part in _search_path().split(";"))]
@@ -72,17 +72,31 @@ def find_script(typed: str | None) -> ScriptFile | None:
     if path is None:
         return None
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            return ScriptFile(typed, path, file.read())
+        with open(path, "rb") as file:  # noqa: PTH123
+            return ScriptFile(typed, path, _text(path, file.read()))
     except OSError as error:
         raise fatal(f"{path}: {error.strerror}") from error
 
 
-def _standard_input() -> str:
+def _text(path: str, script: bytes) -> str:
+    """A script's text; in comments anything will do.
+
+    Raises:
+        Refusal: it is not UTF-8: what took its place would be sent to the server.
+    """
+    for number, line in enumerate(script.split(b"\n"), 1):
+        try:
+            line.partition(b"--")[0].decode()
+        except UnicodeDecodeError as error:
+            raise fatal(f"{path}:{number}: not UTF-8; convert the script, as by iconv") from error
+    return script.decode(errors="replace")
+
+
+def _standard_input() -> bytes:
     if sys.stdin.isatty():
         sys.stdout.write("Reading the script from the standard input:\n\n")
         sys.stdout.flush()
-    return sys.stdin.read()
+    return sys.stdin.buffer.read()
 
 
 def _search_path() -> str:

@@ -1,13 +1,18 @@
 import os
 import pwd
 import socket
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
+from support.lab_process import lives
 
 
 def test_a_server_runs_in_its_folder_with_a_small_environment(tmp_path, monkeypatch):
@@ -19,6 +24,56 @@ def test_a_server_runs_in_its_folder_with_a_small_environment(tmp_path, monkeypa
     assert text.splitlines()[0] == str(tmp_path)
     assert "LC_ALL=C" in text
     assert "secret" not in text
+
+
+def test_of_a_program_run_to_its_end_the_last_it_prints_is_kept(monkeypatch):
+    monkeypatch.setattr(process, "OUTPUT_BYTES_MAX", 1000)
+    script = "echo first; head -c 100000 /dev/zero | tr '\\0' x; echo last; echo wrong >&2; exit 3"
+    ended = process.run(["/bin/sh", "-c", script], 30)
+    assert (ended.returncode, ended.stderr) == (3, "wrong\n")
+    assert len(ended.stdout) == 1000
+    assert ended.stdout.endswith("xxlast\n")
+    merged = process.run(["/bin/sh", "-c", "echo a; echo b >&2; echo c"], 30, merged=True)
+    assert (merged.stdout, merged.stderr) == ("a\nb\nc\n", "")
+
+
+def test_a_program_that_does_not_end_is_ended_with_all_that_it_started(tmp_path):
+    note = tmp_path / "pid"
+    script = f"(echo $BASHPID > {note}; exec sleep 600) & yes"
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.run(["/bin/bash", "-c", script], 0.5)
+    limit = time.monotonic() + 10
+    while lives(int(note.read_text())):
+        assert time.monotonic() < limit, "what it had started goes on"
+        time.sleep(0.02)
+
+
+ON_A_TERMINAL = """
+import os, pty, sys
+from dbdyno.servers import process
+pid, terminal = pty.fork()
+if pid == 0:
+    tried = "test -t 0 && echo in; (exec 3<>/dev/tty) 2>/dev/null && echo has; echo ended"
+    sys.stdout.write(process.run(["/bin/sh", "-c", tried], 30).stdout)
+    sys.stdout.flush()
+    os._exit(0)
+said = b""
+try:
+    while piece := os.read(terminal, 1000):
+        said += piece
+except OSError:
+    pass
+sys.stdout.write(said.decode())
+"""
+
+
+def test_a_program_that_is_run_has_no_terminal():
+    command = [sys.executable, "-c", ON_A_TERMINAL]
+    paths = {"PYTHONPATH": str(Path(process.__file__).parents[2])}
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, **paths}
+    )
+    assert ended.stdout.split() == ["ended"]
 
 
 def test_starting_from_another_thread_is_refused(tmp_path):

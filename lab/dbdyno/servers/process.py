@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import os
 import pwd
+import selectors
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,6 +32,7 @@ LOOPBACK: Final = "127.0.0.1"
 LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
 PASSED_ON: Final = ("PATH", "TZ", LIBRARY_PATH)
 DEV_NULL: Final = Path(os.devnull)
+OUTPUT_BYTES_MAX: Final = 1 << 20
 OWN_USER: Final = "dbdyno-server"
 """Made by `tools/requirements.sh` where it is root: nothing else runs as it."""
 
@@ -146,6 +151,71 @@ def launcher(user: ServerUser | None) -> list[str]:
 def passed() -> tuple[int, ...]:
     """The descriptors that what `launcher` starts must inherit."""
     return (watcher.running().fileno(),)
+
+
+def run(
+    command: Sequence[str],
+    limit_s: float,
+    *,
+    folder: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    merged: bool = False,
+    fds: Sequence[int] = (),
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, away from the lab's terminal, and return the end of what it prints.
+
+    Programs that are run so may be anybody's: on a terminal they could type for its user, and
+    `subprocess.run` keeps in memory whatever they print.
+
+    Args:
+        folder: in which it runs; None for our own.
+        env: its whole environment; None for our own.
+        merged: what it prints on stderr comes among the rest.
+        fds: descriptors that it inherits: those `passed` behind a `launcher`.
+
+    Raises:
+        subprocess.TimeoutExpired: it was ended, with all that it had started.
+        OSError: it cannot be started.
+    """
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if merged else subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C and a logout are the lab's to handle
+        pass_fds=fds,
+    ) as running:
+        try:
+            printed = _printed(running, time.monotonic() + limit_s)
+            running.wait(limit_s)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            raise
+    texts = [one.decode(errors="replace") for one in printed]
+    return subprocess.CompletedProcess(command, running.returncode, *[*texts, ""][:2])
+
+
+def _printed(running: subprocess.Popen[bytes], until_s: float) -> list[bytearray]:
+    """The end of each stream, once both are closed."""
+    streams = [stream for stream in (running.stdout, running.stderr) if stream is not None]
+    printed = {stream.fileno(): bytearray() for stream in streams}
+    with selectors.DefaultSelector() as waiting:
+        for handle in printed:
+            waiting.register(handle, selectors.EVENT_READ)
+        while waiting.get_map():
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                raise subprocess.TimeoutExpired(running.args, left_s)
+            for key, _ in waiting.select(left_s):
+                piece = os.read(key.fd, OUTPUT_BYTES_MAX)
+                printed[key.fd] += piece
+                del printed[key.fd][:-OUTPUT_BYTES_MAX]
+                if not piece:
+                    waiting.unregister(key.fd)
+    return list(printed.values())
 
 
 def environment(folder: Path, libraries: Path | None = None) -> dict[str, str]:

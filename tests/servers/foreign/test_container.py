@@ -136,6 +136,9 @@ def test_an_image_that_cannot_be_run_is_refused_with_dockers_words(monkeypatch, 
     with pytest.raises(ProvisionError, match="does not say that it holds a server") as caught:
         looked()
     assert "FileNotFoundError" in (caught.value.found or "")
+    asked = next(call for call in docker.calls() if call[0] == "run")
+    # What was asked may go on without the client that was ended.
+    assert ["rm", "--force", asked[asked.index("--name") + 1]] in docker.calls()
 
 
 def test_unclear_data_are_refused(monkeypatch, tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ProvisionError
+from dbdyno.servers import process
 from dbdyno.servers.programs import provision
 from dbdyno.servers.reference import find
 
@@ -57,7 +58,7 @@ def test_what_the_programs_own_loader_does_not_find_is_an_error(monkeypatch):
     answer = "\tlibaio.so.1 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x0)\n"
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(
-        subprocess, "run", lambda *a, **k: subprocess.CompletedProcess(a, 0, answer, "")
+        process, "run", lambda *a, **k: subprocess.CompletedProcess(a, 0, answer, "")
     )
     with pytest.raises(ProvisionError, match="not found") as caught:
         provision.check_program(Path("mysqld"), ENTRY)

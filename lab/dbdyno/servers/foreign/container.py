@@ -9,6 +9,7 @@ closes, however the lab ended, it removes the container by its id.
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import subprocess
 import time
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError, ServerError
+from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
 from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer, EndpointSession
 from dbdyno.servers.mysql.client import Client
@@ -54,14 +56,7 @@ class ContainerProgram:
     def call(self, *arguments: str, seconds_max: float = ANSWER_S_MAX) -> str:
         """What it prints; ServerError with what it complained of, if it fails."""
         try:
-            done = subprocess.run(
-                [self.path, *arguments],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=seconds_max,
-                check=False,
-            )
+            done = process.run([self.path, *arguments], seconds_max)
         except subprocess.TimeoutExpired as error:
             raise ServerError(
                 f"{self.path} {arguments[0]} did not end within {seconds_max:.0f} s",
@@ -155,11 +150,13 @@ def _volumes(program: ContainerProgram, name: str) -> list[str] | None:
 
 
 def _entry(program: ContainerProgram, name: str, reference: str) -> CatalogEntry:
-    alone = ("--rm", "--network", "none", "--entrypoint", "sh")
+    container = f"dbdyno-asks-{secrets.token_hex(8)}"
+    alone = ("--rm", "--name", container, "--network", "none", "--entrypoint", "sh")
     try:
         words = program.call("run", *alone, name, "-c", ASK)
         found = identify.understood(words)
     except ServerError as error:
+        program.says("rm", "--force", container)  # it goes on without the client that was ended
         words, found = error.found or error.message, None
     if found is None:
         raise ProvisionError(
@@ -304,15 +301,8 @@ class ContainerWatcher:
 def log_end_of(program: ContainerProgram, container: str) -> str:
     """The end of what a container printed, on either stream; empty if it is gone."""
     try:
-        done = subprocess.run(
-            [program.path, "logs", "--tail", LINES_SHOWN, container],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=ANSWER_S_MAX,
-            check=False,
-        )
+        logs = [program.path, "logs", "--tail", LINES_SHOWN, container]
+        done = process.run(logs, ANSWER_S_MAX, merged=True)
     except subprocess.TimeoutExpired:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -88,16 +88,12 @@ def said_by(program: Path, *variables: str) -> subprocess.CompletedProcess[str]:
     setting = [shutil.which("env") or "/usr/bin/env", *variables] if variables else []
     launcher = process.launcher(process.server_user())
     try:
-        return subprocess.run(
+        return process.run(
             [*launcher, *setting, str(program), "--version"],
-            cwd="/",
+            ANSWER_S_MAX,
+            folder=Path("/"),
             env=process.environment(Path("/")),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=ANSWER_S_MAX,
-            pass_fds=process.passed(),
-            check=False,
+            fds=process.passed(),
         )
     except subprocess.TimeoutExpired as error:
         raise ProvisionError(

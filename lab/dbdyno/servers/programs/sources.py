@@ -137,17 +137,12 @@ def run_client(
 def _ended(
     command: Sequence[str], work: Path, limit_s: float, user: ServerUser | None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return process.run(
         [*process.launcher(user), *command],
-        cwd=work,
+        limit_s,
+        folder=work,
         env=None if user is None else _environment(work / HOME),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=limit_s,
-        check=False,
-        start_new_session=True,  # Ctrl-C and a logout are the lab's to handle
-        pass_fds=process.passed(),
+        fds=process.passed(),
     )
 
 
@@ -224,15 +219,12 @@ def _user_for(program: str, work: Path, report: Callable[[str], None]) -> Server
 def _can_run(program: str, user: ServerUser) -> bool:
     """Whether a client starts as `user`; it may be a script of a language that lies elsewhere."""
     with suppress(subprocess.TimeoutExpired):
-        asked = subprocess.run(
+        asked = process.run(
             [*process.launcher(user), program, "--version"],
-            cwd="/",
+            ANSWER_S_MAX,
+            folder=Path("/"),
             env=_environment(Path("/nonexistent")),
-            capture_output=True,
-            timeout=ANSWER_S_MAX,
-            check=False,
-            start_new_session=True,
-            pass_fds=process.passed(),
+            fds=process.passed(),
         )
         return asked.returncode == 0
     return False

@@ -64,13 +64,16 @@ def test_what_was_replaced_outlasts_a_power_cut(tmp_path, monkeypatch):
 
 def test_what_a_dead_process_left_beside_it_is_removed_and_what_a_live_one_writes_stays(tmp_path):
     path = tmp_path / "report[1].html"
-    (tmp_path / ".report[1].html.abcd_123").write_text("half a page")
-    (tmp_path / ".report[1].html.bak").write_text("somebody's")
+    (tmp_path / ".report[1].html.dbdyno-abcd_123").write_text("half a page")
+    for whose in ("bak", "original"):
+        (tmp_path / f".report[1].html.{whose}").write_text("somebody's")
+    os.mkfifo(tmp_path / ".report[1].html.dbdyno-abcd_124")  # nobody writes into it
     with replaced(path) as first:
         write(path, "second")
         first.write_text("first")
     assert path.read_text() == "first"
-    assert sorted(each.name for each in tmp_path.iterdir()) == [".report[1].html.bak", path.name]
+    kept = [".report[1].html.bak", ".report[1].html.dbdyno-abcd_124", ".report[1].html.original"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [*kept, path.name]
 
 
 def test_a_private_file_is_closed_and_never_written_through_a_link(tmp_path):

@@ -54,7 +54,7 @@ def replaced(path: Path) -> Iterator[Path]:
     fails, the old one stays. What a process left that died meanwhile is removed: nobody holds its
     lock any more. OSError as the file system says.
     """
-    prefix = f".{path.name}."
+    prefix = f".{path.name}.dbdyno-"
     for left in path.parent.glob(f"{escape(prefix)}{'?' * TEMPORARY}"):
         with suppress(OSError):
             _remove_unless_locked(left)
@@ -95,8 +95,12 @@ def _temporary(folder: Path, prefix: str) -> tuple[int, Path]:
 
 
 def _remove_unless_locked(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    # In a shared folder it may be anybody's, and a pipe would keep us waiting for its writer.
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid():
+            return
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         path.unlink()
     finally:

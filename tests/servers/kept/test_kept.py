@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -117,6 +118,33 @@ def test_what_kept_it_from_starting_is_reported_and_nothing_stays(workspace, nam
         start(workspace, name)
     assert message in str(caught.value)
     assert module.all_of(workspace) == []
+
+
+LATE = """
+import os, runpy, sys, time
+time.sleep(0.5)
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+def test_a_start_that_is_interrupted_before_its_supervisor_began_leaves_no_server(
+    workspace, monkeypatch
+):
+    monkeypatch.setattr(module, "SUPERVISOR", (sys.executable, "-c", LATE, FAKE[1]))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupted)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start(workspace)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    time.sleep(1.5)
+    assert module.all_of(workspace) == []
+    assert not (workspace / module.FOLDER / "one").exists()
 
 
 def test_a_supervisor_that_cannot_begin_is_reported(workspace, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from dbdyno.files import holder, is_locked
-from dbdyno.servers.kept import kept
+from dbdyno.servers.kept import kept, supervisor
 
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "support" / "fake_supervisor.py"))
 ASKED = {"label": "one", "reference": "mysql:8.0.15", "settings": {}}
@@ -45,6 +45,15 @@ def test_it_leaves_its_parent_and_ends_its_server_on_sigterm(tmp_path):
     os.kill(pid, signal.SIGTERM)
     server.wait(60)
     assert not (tmp_path / kept.PASSWORD).exists()
+
+
+def test_no_client_of_a_strangers_programs_is_run_as_root(monkeypatch):
+    monkeypatch.setattr(supervisor.open, "programs", lambda reference: Path("/programs"))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert supervisor._programs("mysql:8.0.15") == "/programs"
+    assert supervisor._programs("path:/home/somebody/mysql") == ""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert supervisor._programs("path:/home/somebody/mysql") == "/programs"
 
 
 def test_a_command_that_was_killed_while_it_waited_leaves_the_server_up(tmp_path):

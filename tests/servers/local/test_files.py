@@ -272,6 +272,12 @@ def test_a_copy_goes_to_the_folder_that_was_made_for_it(source, tmp_path, monkey
     assert (tmp_path / "away" / "sparse").exists()
 
 
+def test_a_file_of_holes_that_would_take_hours_to_read_is_refused(source, tmp_path):
+    os.truncate(source / "sparse", 2 << 40)
+    with pytest.raises(ServerError, match="a file of holes"):
+        files.copy_tree(source, tmp_path / "target", owner=None)
+
+
 def test_sockets_are_left_behind(source, tmp_path):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(source / "sock"))

@@ -242,6 +242,15 @@ def test_roots_maven_reads_a_copy_of_the_settings_and_keeps_what_it_fetches_apar
     assert repository.owner() == user.name
 
 
+def test_no_more_is_copied_of_what_roots_client_leaves_than_was_to_be_expected(open_place):
+    (open_place / "npm").write_text(CLIENT.replace("printf code >", "truncate -s 1T"))
+    work = open_place / "work"
+    work.mkdir(mode=0o711)
+    with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
+        MADE.fetch(work, str)
+    assert (work / "made-1.0.tgz").stat().st_size == 5
+
+
 def test_a_link_that_roots_client_leaves_is_not_followed(open_place):
     (open_place / "npm").write_text(CLIENT.replace("printf code >", "ln -s /etc/shadow"))
     work = open_place / "work"

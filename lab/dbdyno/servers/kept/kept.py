@@ -252,7 +252,9 @@ def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], 
                     return
                 _handle(message, report)
         except BaseException:
-            _terminate(folder)
+            # It may not hold the folder yet; its own child, which it becomes, is in its group.
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
             raise
     said = (folder / LOG).read_text(errors="replace")[-LOG_SHOWN:].strip()
     raise ServerError(

@@ -24,6 +24,7 @@ from dbdyno.files import locked, private
 from dbdyno.servers import open
 from dbdyno.servers.base import Instance, Server, ServerSpec
 from dbdyno.servers.kept.kept import FILES, LOCK, PASSWORD, STATE, KeptState
+from dbdyno.servers.reference import VersionReference, parse
 
 LOOK_S: Final = 0.5
 
@@ -70,9 +71,16 @@ def _state(spec: ServerSpec, server: Server) -> KeptState:
         user=server.credentials.user,
         database=server.database,
         since=datetime.now().astimezone().isoformat("T", "seconds"),
-        programs=str(open.programs(spec.reference) or ""),
+        programs=_programs(spec.reference),
         driver=server.driver,
     )
+
+
+def _programs(reference: str) -> str:
+    """Where a client of its own may be: nowhere where a stranger's would run as root."""
+    if os.geteuid() == 0 and not isinstance(parse(reference), VersionReference):
+        return ""
+    return str(open.programs(reference) or "")
 
 
 def _watch(folder: Path, server: Server, state: KeptState) -> None:

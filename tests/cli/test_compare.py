@@ -221,7 +221,8 @@ def test_a_mistake_is_told_in_the_words_of_the_command_line(
         ),
         (
             {"controls": True, "blocks": "5", "threads": "", "rates": "400"},
-            "--controls: would be none: they take a closed loop; give --threads too",
+            "--controls: would be none: they take a closed loop without think times; give "
+            "--threads too",
         ),
         ({"settings": ("k=1", "k=2")}, "--set k=2: k stands twice; keep one"),
     ],

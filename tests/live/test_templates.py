@@ -129,14 +129,20 @@ def test_a_template_is_tried_and_a_wrong_table_is_the_servers_word(tmp_path: Pat
 
 def test_a_template_is_compared() -> None:
     with workspace() as folder:
+        own, whole = folder.parent / "timeseries.yaml", ROOT / "workloads" / "timeseries.yaml"
+        own.write_text(
+            whole.read_text().replace("  newest:\n", "  newest:\n    think_time: 20ms\n")
+        )
         ended = finished(
             folder,
             *("compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "4", "--blocks", "3"),
-            *("--workload", str(ROOT / "workloads/timeseries.yaml"), "--warmup", "0"),
+            *("--workload", str(own), "--warmup", "0"),
             *("--window", "1", *SMALL_REDO_TYPED, *CROWDED),
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
-        measured = api.load("latest", folder).trials
+        run = api.load("latest", folder)
+        measured, checks = run.trials, set(run.findings()["check"])
+    assert "little-law" not in checks, "connections that rest are idle, and no count is wrong"
     assert {one.trial.cell.workload for one in measured} == {"timeseries"}
     assert {one.failure for one in measured} == {None}
     assert len({one.dataset for one in measured}) == 1

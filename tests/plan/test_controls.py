@@ -63,6 +63,15 @@ def test_cells_of_an_open_loop_are_no_place_for_controls(monkeypatch: pytest.Mon
     assert control_cells(plan()) == []
 
 
+def test_a_workload_that_rests_between_events_is_no_place_for_controls() -> None:
+    chosen = plan()
+    resting = chosen.workloads[0].model_copy(update={"script": "function thread_run() end"})
+    some = chosen.model_copy(update={"workloads": (resting, chosen.workloads[1])})
+    assert {cell.workload for cell in control_cells(some)} == {"oltp_read_only"}
+    alone = chosen.model_copy(update={"workloads": (resting,)})
+    assert why_none(alone) is WhyNone.OPEN_LOOP
+
+
 def test_the_second_directory_has_a_label_that_no_system_can_be_given() -> None:
     system = control_system(plan())
     assert (system.label, system.reference) == (f"{making.A} (control)", making.A)

@@ -101,7 +101,7 @@ NO_CONTROLS: Final = {
     WhyNone.TIME: "a run with a time has none; give --blocks too, of which they take five or more",
     WhyNone.FEW_BLOCKS: "they take five blocks or more (--blocks)",
     WhyNone.ENDPOINT: "the baseline is an endpoint, which has no second data directory",
-    WhyNone.OPEN_LOOP: "they take a closed loop; give --threads too",
+    WhyNone.OPEN_LOOP: "they take a closed loop without think times; give --threads too",
 }
 
 

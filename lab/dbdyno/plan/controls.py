@@ -33,7 +33,7 @@ class WhyNone(StrEnum):
     DECLINED = "declined"
     FEW_BLOCKS = "few blocks"
     ENDPOINT = "endpoint"  # the baseline is somebody else's, and has one set of tables
-    OPEN_LOOP = "open loop"  # no cell in which a slowdown shows as less throughput
+    OPEN_LOOP = "open loop"  # or think times: no cell shows as much less throughput as was planted
     DATA_KEPT = "data kept"  # a directory that fewer trials ran on is no longer the same
 
 
@@ -74,7 +74,11 @@ def standstill_period_s(window_s: float) -> float:
 
 
 def _closed(plan: Plan) -> list[Cell]:
-    closed = [cell for cell in cells(plan) if cell.rate_per_s is None]
+    """A connection that rests loses less than the share of a standstill, or more."""
+    resting = {workload.label for workload in plan.workloads if workload.may_rest}
+    closed = [
+        cell for cell in cells(plan) if cell.rate_per_s is None and cell.workload not in resting
+    ]
     return [cell for cell in closed if cell.setting == closed[0].setting]
 
 

@@ -66,6 +66,12 @@ class WorkloadPlan(FiniteNoun):
         """Whether it is a template, events of which are followed by a rest (`plan.template`)."""
         return "\nlocal RESTS = true\n" in (self.script or "")
 
+    @property
+    def may_rest(self) -> bool:
+        """Whether connections may rest between events, which no latency has: a loop of its own."""
+        script = self.script or ""
+        return self.has_think_time or ("thread_run" in script and "\nlocal RESTS = " not in script)
+
 
 def default_label(name: str) -> str:
     """How a workload is called that was given no label: its name, without a file's suffix."""

@@ -82,6 +82,16 @@ def test_little_law_is_void_beyond_one_percent(off, void):
         assert f"the load had 8: off by {off * 100:+.1f} %" in found.evidence
 
 
+@pytest.mark.parametrize("off", [-0.5, 0.02])
+@pytest.mark.parametrize("rests", [True, False])
+def test_little_law_bears_rests_between_events_but_not_too_many_events(off, rests):
+    script = f"local x\nlocal RESTS = {str(rests).lower()}\nfunction thread_run() end"
+    resting = PLAN.workloads[0].model_copy(update={"script": script})
+    plan = PLAN.model_copy(update={"workloads": (resting,)})
+    found = counts.little_law(making.measurement(tps=1000, latency_ms=8 * (1 + off)), plan)
+    assert level(found) is (None if rests and off < 0 else Level.VOID)
+
+
 def test_little_law_allows_for_a_stall_across_the_windows_edge_only():
     idle = making.measurement(tps=1000, latency_ms=8 * 0.96)
     assert level(counts.little_law(idle, PLAN)) is Level.VOID

@@ -86,7 +86,8 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     latencies this is N·R / window connections of N; after a stall at an edge it is more. An event
     that never ended may have filled its connection's whole window.
 
-    At a rate connections may well be idle, and latency counts from before they are used.
+    At a rate connections may well be idle, and latency counts from before they are used; where
+    they may rest between events, only too much is wrong.
     """
     if measurement.trial.cell.rate_per_s is not None:
         return None
@@ -98,7 +99,8 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     rate_per_s = measurement.events / measurement.window_s
     latency_s = (measurement.latency_ms_avg or 0.0) / 1e3
     off = rate_per_s * latency_s / connections - 1
-    if abs(off) <= tolerance:
+    may_rest = plan.workload(measurement.trial.cell.workload).may_rest
+    if abs(off) <= tolerance or (off < 0 and may_rest):
         return None
     return on_trial(
         measurement,

@@ -240,7 +240,10 @@ _DECLINED: Final = {
         say("name the baseline a second time under another label; the two should be equivalent"),
     ),
     WhyNone.OPEN_LOOP: (
-        say("controls need a closed loop: only there a slowdown shows as less throughput"),
+        say(
+            "controls need a closed loop without think times: only there as much is lost as was "
+            "planted"
+        ),
         say("add a load level of a closed loop"),
     ),
     WhyNone.DATA_KEPT: (

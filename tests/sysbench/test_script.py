@@ -227,18 +227,6 @@ def test_a_script_comes_from_the_standard_input(shell: Shell) -> None:
     assert shell("-", stdin="error('no')").returncode == 1
 
 
-def test_a_script_in_another_encoding_is_refused_unless_that_is_a_comment(
-    shell: Shell, tmp_path: Path
-) -> None:
-    script = tmp_path / "script.lua"
-    script.write_bytes(b"-- f\xfcr\nfunction event() print('caf\xc3\xa9') end\n")
-    assert shell(f"{script} --events=1 --verbosity=0 run").stdout == "caf\u00e9\n"
-    script.write_bytes(b"\nfunction event() print('caf\xe9') end\n")
-    ended = shell(f"{script} --events=1 --verbosity=0 run")
-    assert ended.returncode == 1
-    assert "script.lua:2: not UTF-8; convert the script, as by iconv" in ended.stdout
-
-
 def test_warnings_stand_before_what_a_script_prints(shell: Shell) -> None:
     script = "function event() print(thread_id, test) end"
     ended = shell("--verbosity=0 --max-requests=1 --test=script.lua run", script)

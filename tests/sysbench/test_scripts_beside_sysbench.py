@@ -143,6 +143,18 @@ def test_a_number_that_is_not_finite_is_refused_in_words(shell: Shell, typed: st
     assert (refused.returncode, refused.stderr) == (1, "share: a number that is not finite\n")
 
 
+def test_a_script_in_another_encoding_is_refused_unless_that_is_a_comment(
+    shell: Shell, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.lua"
+    script.write_bytes(b"-- f\xfcr\nfunction event() print('caf\xc3\xa9') end\n")
+    assert shell(f"{script} --events=1 --verbosity=0 run").stdout == "caf\u00e9\n"
+    script.write_bytes(b"\nfunction event() print('caf\xe9') end\n")
+    ended = shell(f"{script} --events=1 --verbosity=0 run")
+    assert ended.returncode == 1
+    assert "script.lua:2: not UTF-8; convert the script, as by iconv" in ended.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

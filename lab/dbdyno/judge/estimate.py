@@ -256,7 +256,7 @@ class Pairs:
             return None
         until_s = max(steadiness.found.until_s for steadiness in unsteady)
         found = Unsettled.of(below.left, above.left, until_s)
-        return found if found.high - found.low > NEAR else None
+        return found if max(found.high, -found.low, found.high - found.low) > NEAR else None
 
 
 class Unsettled(NamedTuple):

@@ -218,6 +218,29 @@ def test_a_warm_up_that_outlasts_the_window_widens_the_interval_until_nothing_is
     assert summary.word is Word.UNDECIDED
 
 
+def test_a_warm_up_that_is_known_well_moves_the_interval_as_much_as_a_doubtful_one() -> None:
+    def rates(block: int, system: str) -> tuple[float, ...]:
+        noise = np.random.default_rng([block, system == A]).normal(1, 0.002, 60)
+        left = 0.08 * np.exp(-np.arange(60) / 40) if system == B else 0
+        return tuple(float(one) for one in 10_000 * noise * (1 - left))
+
+    trials = [
+        making.measurement(
+            system, block, rates=rates(block, system), window_s=60, warmup_s=0, spread=0.05
+        )
+        for block in range(6)
+        for system in (A, B)
+    ]
+    judged = judge(trials, making.with_parts(ONE_BLOCK, design={"blocks": 6}))
+    (verdict,) = judged.verdicts
+    assert verdict.estimate.high < 0.98, "by its windows alone B would be worse"
+    assert verdict.word is not Word.WORSE
+    assert verdict.high > 1
+    assert verdict.steady_after_s is not None
+    (finding,) = (one for one in judged.findings if one.check == "not-steady")
+    assert re.search(rf"would settle may be: {B} \+2\.\d % to \+\d\.\d %; ", finding.evidence)
+
+
 def test_a_difference_beyond_what_warm_up_leaves_is_still_found() -> None:
     trials = [
         one if one.trial.system == A else slowed(one, 0.5)

@@ -292,7 +292,7 @@ def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
         say("{system} {low:+.1%} to {high:+.1%}", system=system, low=low, high=high)
         for system in steadiness.systems
         for low, _, high in [np.expm1(steadiness.left(system))]
-        if high - low > NEAR
+        if max(high, -low) > NEAR
     )
     return Finding(
         check="not-steady",

@@ -11,7 +11,9 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import stat
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -162,6 +164,15 @@ def open_file(folder: int, name: str, owner: int) -> int:
         return handle
     os.close(handle)
     raise PermissionError(errno.EPERM, "not a regular file of its user", name)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder with all in it as far as it can be, however deep; no link is followed."""
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except RecursionError:  # whoever may write there can put folders into folders without end
+        command = [shutil.which("rm") or "/bin/rm", "-rf", "--", str(path)]
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 @contextmanager

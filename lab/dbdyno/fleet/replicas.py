@@ -9,7 +9,6 @@ start.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
@@ -23,6 +22,7 @@ from ray.exceptions import RayError
 from ray.util.queue import Queue
 
 from dbdyno.errors import DbdynoError, LoadError, LostError, ServerError
+from dbdyno.files import remove_tree
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import ALIVE_EVERY_S, ANSWER_S, PATIENCE_S, SILENT_S, Installed, Node
 from dbdyno.plan.plan import Plan
@@ -89,7 +89,7 @@ class Replica:
         self._folder = cluster.slot(self._held, "replicas", has_it)
         if has_it(self._folder):
             return True
-        shutil.rmtree(self._folder / SNAPSHOT, ignore_errors=True)
+        remove_tree(self._folder / SNAPSHOT)
         files.check_room(2 * taken, name, self._folder)
         return False
 

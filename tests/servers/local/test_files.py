@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
-from dbdyno.files import open_file, opened_folder, private
+from dbdyno.files import open_file, opened_folder, private, remove_tree
 from dbdyno.servers.local import files
 from dbdyno.servers.local.files import (
     SOCKET_BYTES_MAX,
@@ -276,6 +276,20 @@ def test_a_file_of_holes_that_would_take_hours_to_read_is_refused(source, tmp_pa
     os.truncate(source / "sparse", 2 << 40)
     with pytest.raises(ServerError, match="a file of holes"):
         files.copy_tree(source, tmp_path / "target", owner=None)
+
+
+def test_folders_in_folders_without_end_are_refused_and_removed(source, tmp_path):
+    made = os.open(source, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("a", dir_fd=made)
+        deeper = os.open("a", os.O_RDONLY, dir_fd=made)
+        os.close(made)
+        made = deeper
+    os.close(made)
+    with pytest.raises(ServerError, match="without end"):
+        files.copy_tree(source, tmp_path / "target", owner=None)
+    remove_tree(source)
+    assert not source.exists()
 
 
 def test_sockets_are_left_behind(source, tmp_path):

@@ -106,6 +106,12 @@ def test_an_endless_archive_is_stopped(tmp_path, target, monkeypatch):
         unpack(jar_of(tmp_path, ("big", tarfile.REGTYPE, "x" * 11, 0o644)), INNER, target)
 
 
+def test_folders_in_folders_without_end_are_refused(tmp_path, target):
+    deep = "/".join("a" * 1500)
+    with pytest.raises(ProvisionError, match="more than 100 folders"):
+        unpack(jar_of(tmp_path, (deep, tarfile.REGTYPE, "x", 0o644)), INNER, target)
+
+
 def test_second_names_of_a_file_count_as_the_copies_that_they_become(tmp_path, target, monkeypatch):
     monkeypatch.setattr(module, "UNPACKED_BYTES_MAX", 10)
     twins = [(f"twin{n}", tarfile.LNKTYPE, "big", 0o644) for n in range(2)]

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.files import TOLD_EVERY_S, holder, is_locked, locked
+from dbdyno.files import TOLD_EVERY_S, holder, is_locked, locked, remove_tree
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import MYSQL, PGSQL
 
@@ -152,12 +152,12 @@ def _start(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]
                 hint=f"give another --name, or: dbdyno servers stop {name}",
             )
         _wait_released(there, report)  # its supervisor removes its files at last
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         _supervised(folder, {"label": name, **asked}, report)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         raise
     return _at(folder)
 
@@ -170,7 +170,7 @@ def stop(server: KeptServer, report: Callable[[str], None]) -> None:
     """
     _terminate(server.folder)
     _wait_released(server, report)
-    shutil.rmtree(server.folder, ignore_errors=True)
+    remove_tree(server.folder)
 
 
 def _wait_released(server: KeptServer, report: Callable[[str], None]) -> None:

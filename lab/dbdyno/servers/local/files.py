@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from dbdyno.errors import ServerError
-from dbdyno.files import open_file, opened_folder
+from dbdyno.files import open_file, opened_folder, remove_tree
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
 
@@ -93,7 +93,7 @@ class InstanceFiles:
         """
         with self.os_errors("copied aside"):
             (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
-            shutil.rmtree(self._copy, ignore_errors=True)
+            remove_tree(self._copy)
             self._copy.mkdir(mode=0o700)
             copy_tree(self.data, self.kept, owner=None)
             write_checksums(self.kept, self._copy / CHECKSUMS)
@@ -129,14 +129,14 @@ class InstanceFiles:
     def clear(self) -> None:
         """Remove the running server's folder; the snapshot stays. ServerError if it cannot be."""
         with self.os_errors("removed"):
-            shutil.rmtree(self.work, ignore_errors=True)  # as much of it as can be
+            remove_tree(self.work)  # as much of it as can be
             if self.work.exists():
                 shutil.rmtree(self.work)
 
     def discard(self) -> None:
         """Remove the snapshot with all else in the folder."""
         (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_tree(self.folder)
 
     @contextmanager
     def os_errors(self, what: str) -> Iterator[None]:
@@ -260,14 +260,14 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
             _new_folder(target) as written,
         ):
             _Copying(os.fstat(read).st_uid, owner).folder(read, written, source)
-    except OSError as error:
-        shutil.rmtree(target, ignore_errors=True)
+    except (OSError, RecursionError) as error:
+        remove_tree(target)
         raise ServerError(
-            f"{source} cannot be copied to {target}: {error.strerror or error}",
+            f"{source} cannot be copied to {target}: {getattr(error, 'strerror', None) or error}",
             hint="make room, or look at the disk and at who owns the files",
         ) from error
     except BaseException:
-        shutil.rmtree(target, ignore_errors=True)
+        remove_tree(target)
         raise
 
 
@@ -285,8 +285,11 @@ def check_room(taken: int, source: str, target: Path) -> None:
 
 
 def occupied_bytes(folder: Path) -> int:
-    """Disk space that the files of a folder take."""
-    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+    """Disk space that the files of a folder take; ServerError if they lie too deep."""
+    try:
+        return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+    except RecursionError as error:
+        raise ServerError(f"{folder} has folders in folders without end") from error
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ is kept is a copy of the lab's own, closed to everybody else, and a server never
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError, StoreError
-from dbdyno.files import locked
+from dbdyno.files import locked, remove_tree
 from dbdyno.servers.local import files
 from dbdyno.servers.local.files import make_folders
 from dbdyno.servers.process import ServerUser
@@ -66,7 +65,7 @@ def kept(
             provision.clear_left(place)
             if not (place / MARKER).is_file():
                 report(f"{entry.reference}: initialising a data directory")
-                shutil.rmtree(place, ignore_errors=True)
+                remove_tree(place)
                 _make(making, user, place)
     except (OSError, StoreError) as error:
         raise ProvisionError(

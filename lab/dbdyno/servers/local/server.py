@@ -7,7 +7,6 @@ exited cleanly. `OwnInstance` decides when a server's data may be used, for cont
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from dbdyno.errors import ServerError, UsageError
+from dbdyno.files import remove_tree
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint, ServerSpec
@@ -228,7 +228,7 @@ class StartedServer(ABC):
     def _remove_traces(self) -> None:
         socket = self.endpoint.socket
         if socket is not None and socket.parent != self._site.work:
-            shutil.rmtree(socket.parent, ignore_errors=True)
+            remove_tree(socket.parent)
 
 
 def on_a_port(site: Site, start_on: Callable[[int], Bound]) -> Bound:

@@ -8,7 +8,6 @@ is the product's: `Replication`. A replica may be on another machine: `Elsewhere
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -19,6 +18,7 @@ from typing import Any, Final, Protocol
 import psutil
 
 from dbdyno.errors import ServerError
+from dbdyno.files import remove_tree
 from dbdyno.measurement import replication
 from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.settings import SettingValue
@@ -205,7 +205,7 @@ class TopologyInstance:
 
     def _clear_replicas(self) -> None:
         for left in self.folder.glob(REPLICA.format("*")):
-            shutil.rmtree(left, ignore_errors=True)
+            remove_tree(left)
 
 
 class TopologyServer:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError
+from dbdyno.files import remove_tree
 from dbdyno.servers.process import ServerUser
 
 CACHE_FOR_ROOT: Final = Path("/var/cache/dbdyno")
@@ -101,7 +101,7 @@ def _instead_of(asked: Path, user: ServerUser) -> Path:
     root = make_cache_folder("instances")
     for note in root.glob(f"*/{STANDS_FOR}"):
         if not _is_needed(note):
-            shutil.rmtree(note.parent, ignore_errors=True)
+            remove_tree(note.parent)
     instead = root / hashlib.sha256(str(asked).encode()).hexdigest()[:16]
     make_open(instead)
     (instead / STANDS_FOR).write_text(str(asked))

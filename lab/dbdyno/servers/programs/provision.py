@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError, StoreError
-from dbdyno.files import locked
+from dbdyno.files import locked, remove_tree
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.catalog import LIBRARIES, CatalogEntry, Library
 from dbdyno.servers.programs.given import FolderSource, GivenPrograms
@@ -92,14 +92,17 @@ def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) ->
 @contextmanager
 def fresh_folder(place: Path) -> Iterator[Path]:
     """A folder beside `place` to make it in, removed at the end."""
-    with tempfile.TemporaryDirectory(prefix=MAKING.format(place.name), dir=place.parent) as made:
-        yield Path(made)
+    made = Path(tempfile.mkdtemp(prefix=MAKING.format(place.name), dir=place.parent))
+    try:
+        yield made
+    finally:
+        remove_tree(made)
 
 
 def clear_left(place: Path) -> None:
     """Removes what labs that died left of making `place`; only for the holder of its lock."""
     for left in place.parent.glob(f"{MAKING.format(escape(place.name))}*"):
-        shutil.rmtree(left, ignore_errors=True)
+        remove_tree(left)
 
 
 def _fetch_and_unpack(

@@ -27,6 +27,7 @@ from dbdyno.servers.programs.places import make_open
 
 UNPACKED_BYTES_MAX: Final = 8 * 1024**3
 MEMBERS_MAX: Final = 200_000
+DEPTH_MAX: Final = 100
 LINK_BYTES_MAX: Final = 4096
 HEADER_BYTES_MAX: Final = 1 << 14
 """Of a member's extended header, which holds its name if that is long: it is read at once."""
@@ -277,6 +278,8 @@ def _safe_name(name: str) -> str:
     """The member's path if it stays in the folder it is unpacked to."""
     if name.startswith("/") or "\0" in name or ".." in name.split("/"):
         raise _unsafe(name, "its path leads out of the folder")
+    if name.count("/") > DEPTH_MAX:
+        raise _unsafe(name, f"its path has more than {DEPTH_MAX} folders")
     return posixpath.normpath(name)
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbdyno.errors import BundleError
-from dbdyno.store.archive import SUMS, Limits, read, write
+from dbdyno.store.archive import LIMITS, SUMS, Limits, read, write
 
 FILES = {"run.json": b"{}\n", "trials/00000.json": b'{"a": 1}\n' * 50, "README.txt": b"hello\n"}
 SMALL = Limits(files=20, file_bytes=10_000, total_bytes=20_000, directory_bytes=4_000)
@@ -141,6 +141,10 @@ def test_many_small_files_are_refused_by_number_and_by_sum(tmp_path: Path) -> No
 def test_too_much_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="too large"):
         write(tmp_path / "x.zip", {f"f{n}": b"" for n in range(60_000)})
+    piece = bytes(LIMITS.file_bytes)
+    with pytest.raises(BundleError, match="too large") as caught:  # to be read again
+        write(tmp_path / "x.zip", {f"f{n}": piece for n in range(9)})
+    assert (caught.value.found or "").endswith("576 MiB in all")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class Limits:
 
     files: int = 60_000
     file_bytes: int = 64 * 2**20
-    total_bytes: int = 2 * 2**30
+    total_bytes: int = 512 * 2**20  # as values they take up to twenty times that of memory
     directory_bytes: int = 16 * 2**20
 
 
@@ -52,13 +52,16 @@ def write(path: Path, files: Mapping[str, bytes]) -> str:
     """Writes the files and their sums into a new zip file; returns the digest of the sums.
 
     Raises:
-        BundleError: there are more files than a bundle may have, or one is too large.
+        BundleError: there are more files than a bundle may have, or they are too large.
     """
-    if len(files) >= LIMITS.files or any(len(f) > LIMITS.file_bytes for f in files.values()):
+    sizes = [len(content) for content in files.values()]
+    most, total = max(sizes), sum(sizes)
+    if len(files) >= LIMITS.files or most > LIMITS.file_bytes or total > LIMITS.total_bytes:
         raise BundleError(
             "the run is too large for a bundle",
-            wanted=f"at most {LIMITS.files:,} files of {LIMITS.file_bytes >> 20} MiB",
-            found=f"{len(files):,} files, {max(map(len, files.values())) >> 20} MiB the largest",
+            wanted=f"at most {LIMITS.files:,} files of {LIMITS.file_bytes >> 20} MiB, "
+            f"{LIMITS.total_bytes >> 20} MiB in all",
+            found=f"{len(files):,} files, {most >> 20} MiB the largest, {total >> 20} MiB in all",
             hint="export it as tables: dbdyno export RUN --parquet DIR",
         )
     sums = "".join(f"{_sha256(files[name])}  {name}\n" for name in sorted(files)).encode()

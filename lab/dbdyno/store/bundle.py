@@ -207,11 +207,13 @@ def _check_names(files: Mapping[str, bytes], count: int) -> None:
         raise BundleError(f"the bundle lacks {odd}, or has it too many", wanted=f"{count} trials")
 
 
-def _measurement(files: Mapping[str, bytes], number: int, run_id: str) -> Measurement:
+def _measurement(files: dict[str, bytes], number: int, run_id: str) -> Measurement:
+    """One trial, whose files go: all trials twice may be too much for memory."""
     bare = Measurement.model_validate(_json(files, name := _named(number, "json")))
     if bare.trial.run_id != run_id:
         raise BundleError(f"{name} is of another run", wanted=run_id, found=bare.trial.run_id[:64])
-    blobs = histogram_log.histograms(files[_named(number, "hlog")].decode())
+    del files[name]
+    blobs = histogram_log.histograms(files.pop(_named(number, "hlog")).decode())
     if any(place >= len(bare.intervals) for place in blobs):
         raise BundleError(f"{name} has fewer intervals than its histograms")
     intervals = tuple(

@@ -53,7 +53,8 @@ class Interval(Noun):
         arrivals: events that fell due by schedule; backlog: those due and not begun at its end.
         in_flight: events running at its end.
         silence_ns_max: longest stretch that ended in it in which events ran and no statement was
-            answered on any connection; 0 where nobody looked (an older engine).
+            answered on any connection, from the begin of its phase on; 0 where nobody looked (an
+            older engine).
         latency_ns_sum, latency_ns_min, latency_ns_max: exact, of completed events.
         histograms: HDR V2 blobs by name (EVENT, SERVICE, a statement kind).
     """

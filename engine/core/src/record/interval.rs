@@ -50,7 +50,8 @@ pub struct Interval {
     /// Events begun and not yet complete at its end.
     pub in_flight: u64,
     /// Longest stretch that ended in it in which events were in flight and no statement of any engine
-    /// thread was answered, ns; up to 1 ms, of one thread. Events whose scripts sleep do not count.
+    /// thread was answered, ns, from the begin of its phase on; up to 1 ms, of one thread. Events whose scripts
+    /// sleep do not count.
     pub silence_ns_max: u64,
     /// Bytes of replies.
     pub bytes_received: u64,

@@ -91,6 +91,8 @@ pub struct Recorder {
     answered_ns: u64,
     /// Since when events are in flight that do not sleep; `IDLE` while there are none.
     waits_since_ns: u64,
+    /// When the current phase began: a silence is split there.
+    phase_since_ns: u64,
     is_scripted: bool,
     answers: Arc<LastAnswers>,
 }
@@ -111,6 +113,7 @@ impl Recorder {
             resting: 0,
             answered_ns: 0,
             waits_since_ns: IDLE,
+            phase_since_ns: 0,
             is_scripted: false,
             answers: LastAnswers::new(worker + 1),
         };
@@ -242,6 +245,7 @@ impl Recorder {
         if now_ns.saturating_sub(self.answered_ns) > known_ns {
             silence_ns = self.answers.silence_ns(now_ns, silence_ns, known_ns);
         }
+        silence_ns = silence_ns.min(now_ns.saturating_sub(self.phase_since_ns));
         self.current.silence_ns_max = longest_ns.max(silence_ns);
     }
 
@@ -345,6 +349,10 @@ impl Recorder {
 
     fn rotate(&mut self, end_ns: u64) {
         let phase_before = self.current.slice.phase;
+        if self.timetable.slice_from(end_ns).phase != phase_before {
+            self.end_silence(end_ns);
+            self.phase_since_ns = end_ns;
+        }
         let next = Interval::new(self.current.index + 1, self.timetable.slice_from(end_ns));
         let mut closed = std::mem::replace(&mut self.current, next);
         closed.in_flight = self.in_flight;
@@ -467,6 +475,32 @@ mod tests {
         let _ = threads.map(|thread| thread.finish(4 * SECOND));
         let longest = receiver.iter().map(|(_, interval)| interval.silence_ns_max).max();
         assert_eq!(longest, Some(SECOND));
+    }
+
+    /// Nothing is answered from 0.6 s to 1.3 s, as the window begins, and from 2.4 s to 3.6 s, as it ends.
+    #[test]
+    fn each_phase_has_its_part_of_a_silence() {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(Timetable::new(SECOND, 2 * SECOND, SECOND), 0, sender);
+        let tenths = |count: u64| count * SECOND / 10;
+        recorder.begun(0);
+        for answered in [3, 6, 13, 16, 19, 22, 24, 36] {
+            recorder.statement(StatementKind::Deletes, 0, tenths(answered), READ);
+        }
+        let _ = recorder.finish(tenths(37));
+        let seen: Vec<_> = receiver
+            .iter()
+            .map(|(_, interval)| (interval.slice.phase, interval.silence_ns_max))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (Phase::Warmup, tenths(4)),
+                (Phase::Measured, tenths(3)),
+                (Phase::Measured, tenths(6)),
+                (Phase::Drain, tenths(6)),
+            ]
+        );
     }
 
     #[test]

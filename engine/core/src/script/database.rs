@@ -17,6 +17,7 @@ use crate::workload::event::Reply;
 use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::{ServerError, Summary};
+use std::collections::VecDeque;
 use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,7 +50,7 @@ pub(super) struct Caller {
     /// Whether it is a thread of a run, which is asked what happened; in a command it would pile up.
     pub(super) is_run: bool,
     /// What happened at servers without the loop.
-    pub(super) happened: Vec<Happened>,
+    pub(super) happened: VecDeque<Happened>,
 }
 
 impl Caller {
@@ -61,7 +62,7 @@ impl Caller {
     /// Notes what happened without the loop.
     fn note(&mut self, asked_ns: u64, done_ns: u64, what: Happening) {
         if self.is_run {
-            self.happened.push(Happened { asked_ns, done_ns, what });
+            self.happened.push_back(Happened { asked_ns, done_ns, what });
         }
     }
 

@@ -6,6 +6,7 @@ use super::log::Log;
 use super::task::{SqlStatement, Task, length};
 use crate::random::{Distribution, Random, Sampler, UniqueSequence};
 use corosensei::Yielder;
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr;
 use std::slice;
@@ -77,7 +78,7 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn new(draws: Draws, connections: Connections, log: Arc<Log>) -> Box<Self> {
-        let (task, happened) = (Task::new(), Vec::new());
+        let (task, happened) = (Task::new(), VecDeque::new());
         let caller = Caller { task, connections, log, clock: None, is_run: false, happened };
         let (api, counters) = (Api::new(), [0; COUNTERS]);
         let event_kinds = Vec::new();

@@ -144,9 +144,9 @@ impl ScriptThread {
         self.looped.map(|number| self.state.host.caller.connections.reply(number))
     }
 
-    /// What happened at servers since this was asked last, without the loop.
-    pub(crate) fn happened(&mut self) -> std::vec::Drain<'_, Happened> {
-        self.state.host.caller.happened.drain(..)
+    /// What happened next at servers, without the loop; None when all was told.
+    pub(crate) fn happened(&mut self) -> Option<Happened> {
+        self.state.host.caller.happened.pop_front()
     }
 
     /// What the script has called the event that it was asked for last.

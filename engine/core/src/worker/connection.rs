@@ -191,9 +191,9 @@ impl Connection {
         self.leaving = true;
     }
 
-    /// What its script did without the loop.
-    pub(super) fn happened(&mut self) -> impl Iterator<Item = Happened> {
-        self.script.iter_mut().flat_map(|script| script.happened())
+    /// What its script did next without the loop; None when all was told.
+    pub(super) fn happened(&mut self) -> Option<Happened> {
+        self.script.as_mut()?.happened()
     }
 
     /// The run's clock, for its script.

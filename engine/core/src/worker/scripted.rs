@@ -171,9 +171,14 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(())
     }
 
-    /// Records what scripts did at servers without the loop, and what they counted.
+    /// Records what scripts did at servers without the loop, and what they counted; before each what fell due
+    /// meanwhile.
     fn book(&mut self, slot: usize) {
-        for one in self.connections[slot].happened() {
+        while let Some(one) = self.connections[slot].happened() {
+            if one.done_ns >= self.next_ns {
+                self.now_ns = self.now_ns.max(one.done_ns);
+                self.fall_due();
+            }
             match one.what {
                 Happening::Answered(answer, is_prepared) => {
                     let kind =

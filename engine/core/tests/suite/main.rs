@@ -29,6 +29,7 @@ mod runs {
     mod null_responder;
     mod reactor;
     mod run;
+    mod scripts;
     mod spec;
     mod worker;
     mod yardstick;

@@ -5,7 +5,7 @@ use dbdyno_core::record::histogram::Histogram;
 use dbdyno_core::record::run_record::{RunRecord, decoded};
 use serde_json::Value;
 
-fn intervals(record: &RunRecord) -> Vec<Value> {
+pub fn intervals(record: &RunRecord) -> Vec<Value> {
     serde_json::to_value(&record.intervals).unwrap().as_array().unwrap().clone()
 }
 

@@ -1,0 +1,53 @@
+//! Runs of Lua scripts: what is recorded while they wait by themselves, rest, or end early.
+
+use crate::support::{intervals, merged, total};
+use dbdyno_core::run::run;
+use dbdyno_core::spec::RunSpec;
+use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
+
+/// A run of this script, whose threads wait for themselves and are answered at once.
+fn dry(source: &str, changes: &Value) -> RunSpec {
+    let database = json!({"endpoint": {"socket": "/nowhere"}, "user": "nobody", "database": "sbtest",
+        "dry_run": true});
+    scripted(source, &database, changes)
+}
+
+fn scripted(source: &str, database: &Value, changes: &Value) -> RunSpec {
+    let by_default = |name: &str| json!({"name": name});
+    let whole = json!({
+        "endpoint": database["endpoint"], "user": "nobody", "database": "sbtest", "seed": 7,
+        "connections": 2, "window_s": 1, "interval_s": 0.1,
+        "workload": {"name": "script"}, "check_limits": false,
+        "script": {
+            "source": format!("
+                ffi.cdef 'int usleep(unsigned int);'
+                function thread_init() con = sysbench.sql.driver():connect() end
+                {source}"),
+            "chunk": "@test.lua", "name": "test.lua", "version": "1.0.20", "argv": ["sysbench"],
+            "command": "run", "script_path": null, "package_path": "", "package_cpath": "",
+            "driver": "mysql", "verbosity": 0, "database": database,
+            "gaussian": by_default("gaussian"), "special": by_default("special"),
+            "pareto": by_default("pareto"), "zipfian": by_default("zipfian"),
+        },
+    });
+    serde_json::from_value(merged(whole, changes)).unwrap()
+}
+
+/// A thousand a second are due, the first after 1 ms, while the first thread waits for 350 ms in its first event.
+#[test]
+fn what_falls_due_while_a_script_waits_counts_where_it_is_due() {
+    let source = "function event()
+            if sysbench.tid == 0 and not has_waited then has_waited = true; ffi.C.usleep(350000) end
+            con:query('SELECT 1')
+        end";
+    for connections in [1, 2] {
+        let changes = json!({"rate_per_s": 1000, "arrival": "uniform", "connections": connections});
+        let record = run(&dry(source, &changes), &AtomicBool::new(false), &mut |_| {}).unwrap();
+        assert_eq!((record.failure.clone(), record.unfinished), (None, 0));
+        let arrivals = intervals(&record).into_iter().map(|it| it["arrivals"].as_u64().unwrap());
+        let wanted: Vec<u64> = std::iter::once(99).chain([100; 9]).collect();
+        assert_eq!(arrivals.take(10).collect::<Vec<_>>(), wanted, "{connections}");
+        assert_eq!(total(&record, "events") + record.unserved, 999, "{connections}");
+    }
+}

@@ -53,7 +53,7 @@ type Schedule = fn() -> Pacing<'static>;
 fn at_a_rate() -> Pacing<'static> {
     let times = DueTimes::new(Spacing::Poisson, 1e5, 1);
     let queue = Box::leak(Box::default());
-    Pacing::rate(times, queue, true, 4, Timetable::new(0, 0, 0))
+    Pacing::rate(times, queue, 4, Timetable::new(0, 0, 0))
 }
 
 fn with_thinking() -> Pacing<'static> {

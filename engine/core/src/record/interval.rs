@@ -47,6 +47,9 @@ pub struct Interval {
     /// Whether what was due before it and not begun is forgotten.
     #[serde(skip)]
     pub drops_backlog: bool,
+    /// Whether its worker delivers none after it.
+    #[serde(skip)]
+    pub is_last: bool,
     /// Events begun and not yet complete at its end.
     pub in_flight: u64,
     /// Longest stretch that ended in it in which events were in flight and no statement of any engine
@@ -157,6 +160,7 @@ impl Interval {
             backlog: 0,
             taken: 0,
             drops_backlog: false,
+            is_last: false,
             in_flight: 0,
             silence_ns_max: 0,
             bytes_received: 0,
@@ -224,7 +228,7 @@ impl Merger {
 
     /// Adds a worker's interval; gives back the slices that are complete now, in order.
     pub fn add(&mut self, worker: usize, interval: Interval) -> Vec<Interval> {
-        self.delivered[worker] = interval.index + 1;
+        self.delivered[worker] = if interval.is_last { u64::MAX } else { interval.index + 1 };
         match self.waiting.get_mut(&interval.index) {
             Some(whole) => whole.add(&interval),
             None => drop(self.waiting.insert(interval.index, interval)),
@@ -277,6 +281,17 @@ mod tests {
         let complete = merger.add(1, interval(0, 10));
         assert_eq!(complete.iter().map(|i| (i.index, i.events)).collect::<Vec<_>>(), [(0, 11)]);
         assert_eq!(merger.rest().iter().map(|i| (i.index, i.events)).collect::<Vec<_>>(), [(1, 2)]);
+    }
+
+    #[test]
+    fn a_worker_that_has_ended_is_not_waited_for() {
+        let mut merger = Merger::new(2);
+        assert!(merger.add(1, Interval { is_last: true, ..interval(0, 1) }).is_empty());
+        for index in 0..2 {
+            let complete = merger.add(0, interval(index, 10));
+            let complete: Vec<_> = complete.iter().map(|it| (it.index, it.events)).collect();
+            assert_eq!(complete, [(index, [11, 10][index as usize])]);
+        }
     }
 
     #[test]

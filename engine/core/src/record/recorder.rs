@@ -343,6 +343,7 @@ impl Recorder {
     pub fn finish(mut self, now_ns: u64) -> Remainder {
         self.advance(now_ns);
         self.end_silence(now_ns);
+        self.current.is_last = true;
         self.rotate(now_ns);
         Remainder { cpu: self.window, unfinished: self.in_flight }
     }
@@ -621,7 +622,7 @@ mod tests {
                 })
                 .collect();
             let mut sum = Interval::new(0, slice);
-            sum.slice.end_ns = 0;
+            (sum.slice.end_ns, sum.is_last) = (0, true);
             sum.add(&closed[0]);
             sum.add(&closed[1]);
             prop_assert_eq!(format!("{sum:?}"), format!("{:?}", closed[2]));

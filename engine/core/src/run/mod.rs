@@ -268,13 +268,12 @@ fn work<R: Reactor>(
     })?;
     let recorder = Recorder::new(spec.timetable(), number, finished);
     connections.iter_mut().for_each(|connection| connection.set_clock(clock));
-    let thread = Thread { number, connections, reactor, reconnect, placed };
+    let thread = Thread { connections, reactor, reconnect, placed };
     Ok(worker(spec, workload, thread, recorder, clock, shared).drive())
 }
 
 /// What belongs to one engine thread.
 struct Thread<R: Reactor> {
-    number: usize,
     connections: Vec<Connection>,
     reactor: R,
     reconnect: Reconnect,
@@ -290,7 +289,7 @@ fn worker<'a, R: Reactor>(
     clock: Clock,
     shared: &'a Shared<'a>,
 ) -> Worker<'a, R> {
-    let Thread { number, connections, reactor, reconnect, placed } = thread;
+    let Thread { connections, reactor, reconnect, placed } = thread;
     let recorder = recorder.among(&shared.answers, spec.script.is_some());
     let timetable = spec.timetable();
     let orders = Orders {
@@ -301,7 +300,7 @@ fn worker<'a, R: Reactor>(
         give_up_ns: give_up_ns(spec),
         control: &shared.control,
     };
-    let pacing = pacing(spec, timetable, &connections, number, &shared.queue);
+    let pacing = pacing(spec, timetable, &connections, &shared.queue);
     let pause = pause(spec, timetable, &shared.barrier, connections.len());
     Worker::new(Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placed })
 }
@@ -318,18 +317,17 @@ fn pause<'a>(
     })
 }
 
-/// When the connections of thread `number` begin their events.
+/// When the connections of a thread begin their events.
 fn pacing<'a>(
     spec: &RunSpec,
     timetable: Timetable,
     connections: &[Connection],
-    number: usize,
     queue: &'a SharedQueue,
 ) -> Pacing<'a> {
     if spec.rate_per_s > 0.0 {
         let Generator { number: own, of } = spec.generator;
         let times = DueTimes::new(spec.arrival, spec.rate_per_s, spec.seed).every(own, of);
-        Pacing::rate(times, queue, number == 0, connections.len(), timetable)
+        Pacing::rate(times, queue, connections.len(), timetable)
     } else if spec.think_time_ms[1] > 0.0 {
         let numbers = connections.iter().map(Connection::number);
         Pacing::thinking(spec.think_time_ms, numbers, spec.seed, timetable)

@@ -56,7 +56,7 @@ pub(super) fn play(
             let placed = placement::NORMAL;
             let numbered = connections.into_iter().zip(0..);
             let connections = numbered.map(|(one, slot)| wrap((number, slot, 0), one)).collect();
-            let thread = Thread { number, connections, reactor, reconnect, placed };
+            let thread = Thread { connections, reactor, reconnect, placed };
             let recorder = Recorder::new(spec.timetable(), number, finished.clone());
             Some(worker(spec, &*workload, thread, recorder, Clock::start(), &shared))
         })

@@ -83,7 +83,7 @@ impl Pauses {
 /// seen the end of this one; it cannot be two ahead.
 #[derive(Debug)]
 pub struct PauseBarrier {
-    threads: u64,
+    threads: AtomicU64,
     arrived: AtomicU64,
     resume_ns: [AtomicU64; 2],
 }
@@ -93,7 +93,7 @@ impl PauseBarrier {
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {
-            threads: threads as u64,
+            threads: (threads as u64).into(),
             arrived: AtomicU64::new(0),
             resume_ns: [const { AtomicU64::new(0) }; 2],
         }
@@ -106,10 +106,19 @@ impl PauseBarrier {
         self.arrived.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// A thread that has arrived so often ends: the others pause without it. Its arrivals go first, so that who
+    /// sees one thread fewer misses them too.
+    pub fn leave(&self, arrivals: u64) {
+        self.arrived.fetch_sub(arrivals, Ordering::AcqRel);
+        self.threads.fetch_sub(1, Ordering::AcqRel);
+    }
+
     /// When pause `number` ends; None while a thread still has events in flight.
     #[must_use]
     pub fn resume_ns(&self, number: u64) -> Option<u64> {
-        let is_complete = self.arrived.load(Ordering::Acquire) >= number * self.threads;
+        // Read in this order, see `leave`.
+        let threads = self.threads.load(Ordering::Acquire);
+        let is_complete = self.arrived.load(Ordering::Acquire) >= number * threads;
         is_complete.then(|| self.slot(number).load(Ordering::Acquire))
     }
 
@@ -149,6 +158,23 @@ mod tests {
         barrier.arrive(2, 15 * SECOND, &times);
         assert_eq!(barrier.resume_ns(1), Some(5 * SECOND + 200_000_007), "nobody has seen it yet");
         assert_eq!(barrier.resume_ns(2), None);
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_not_waited_for() {
+        let times = Pauses::new(&SPEC, Timetable::new(0, 20 * SECOND, SECOND));
+        let barrier = PauseBarrier::new(3);
+        (0..3).for_each(|_| barrier.arrive(1, 5 * SECOND, &times));
+        barrier.leave(1);
+        barrier.arrive(2, 15 * SECOND, &times);
+        assert_eq!(barrier.resume_ns(2), None, "another thread is to come");
+        barrier.arrive(2, 15 * SECOND + 1, &times);
+        assert_eq!(barrier.resume_ns(2), Some(15 * SECOND + 200_000_001));
+        // One that ends while the others wait for it.
+        barrier.arrive(3, 25 * SECOND, &times);
+        assert_eq!(barrier.resume_ns(3), None);
+        barrier.leave(2);
+        assert_eq!(barrier.resume_ns(3), Some(25 * SECOND + 200_000_000));
     }
 
     #[test]

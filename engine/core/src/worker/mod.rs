@@ -175,6 +175,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
         self.log_out();
         self.read_the_clock();
+        self.pause.leave(self.now_ns);
         let remainder = self.recorder.finish(self.now_ns);
         let shares = self.connections.iter().map(|connection| connection.share).collect();
         WorkerEnd { failure, remainder, shares, placed: self.placed }

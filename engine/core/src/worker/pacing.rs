@@ -8,7 +8,7 @@
 //! takes the event that has waited for longest. With a queue for each thread, events would wait at
 //! one while connections of another are free, and the latency would depend on the client's cores. The
 //! queue is one number, how many events were begun; each thread knows when they fall due, as each has
-//! the same arrival process. One of them counts the arrivals.
+//! the same arrival process. Whichever notes one first counts it: any of them may wait, or end early.
 //!
 //! **The backlog that the warm-up leaves is dropped**, and events in flight at that moment no
 //! longer count the time they waited in it. Both are what a cold server left behind; carried into
@@ -47,6 +47,8 @@ pub(super) struct Start {
 pub struct SharedQueue {
     /// How many were begun or dropped: the next one has this number.
     begun: AtomicU64,
+    /// How many arrivals were counted; `u64::MAX` once no event is begun any more.
+    counted: AtomicU64,
 }
 
 impl SharedQueue {
@@ -66,13 +68,23 @@ impl SharedQueue {
     fn begun(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
     }
+
+    /// Whether the thread that notes arrival `number`, from 0, is the first, and so counts it.
+    #[inline]
+    fn counts(&self, number: u64) -> bool {
+        self.counted.load(Ordering::Relaxed) <= number
+            && self.counted.fetch_max(number + 1, Ordering::Relaxed) <= number
+    }
+
+    /// No event is begun any more: what falls due from now on is no arrival.
+    fn close(&self) {
+        self.counted.store(u64::MAX, Ordering::Relaxed);
+    }
 }
 
 /// What decides when events begin.
 pub struct Pacing<'a> {
     rule: Rule<'a>,
-    /// Whether this thread counts what falls due.
-    counts_arrivals: bool,
     warmup_ns: u64,
     deadline_ns: u64,
     is_warm: bool,
@@ -105,30 +117,21 @@ impl<'a> Pacing<'a> {
     /// Each event follows the one before it.
     #[must_use]
     pub const fn closed() -> Self {
-        Self {
-            rule: Rule::Closed,
-            counts_arrivals: false,
-            warmup_ns: 0,
-            deadline_ns: 0,
-            is_warm: true,
-            is_over: false,
-        }
+        Self { rule: Rule::Closed, warmup_ns: 0, deadline_ns: 0, is_warm: true, is_over: false }
     }
 
     /// Events fall due at `times`, and wait in the `queue` of all threads where no connection is free.
-    /// One thread `counts_arrivals`. There is room for so many `connections` of this thread.
+    /// There is room for so many `connections` of this thread.
     #[must_use]
     pub fn rate(
         times: DueTimes,
         queue: &'a SharedQueue,
-        counts_arrivals: bool,
         connections: usize,
         timetable: Timetable,
     ) -> Self {
         let free = VecDeque::with_capacity(connections);
         let begins = times.clone();
-        let rule = Rule::Rate { queue, falls_due: times, begins, free };
-        Self { counts_arrivals, ..Self::open(rule, timetable) }
+        Self::open(Rule::Rate { queue, falls_due: times, begins, free }, timetable)
     }
 
     /// Each connection pauses after each event for a time drawn evenly from a range, ms. `numbers` are
@@ -150,7 +153,6 @@ impl<'a> Pacing<'a> {
     fn open(rule: Rule<'a>, timetable: Timetable) -> Self {
         Self {
             rule,
-            counts_arrivals: true,
             warmup_ns: timetable.warmup_ns(),
             deadline_ns: timetable.deadline_ns(),
             is_warm: timetable.warmup_ns() == 0,
@@ -183,6 +185,15 @@ impl<'a> Pacing<'a> {
     /// Whether an event that falls due can begin at once: nobody need wake up for one that waits.
     fn has_free_connection(&self) -> bool {
         !matches!(&self.rule, Rule::Rate { free, .. } if free.is_empty())
+    }
+
+    /// Whether it is for this thread to count the event that falls due now.
+    #[inline]
+    fn counts_arrival(&self) -> bool {
+        match &self.rule {
+            Rule::Rate { queue, falls_due, .. } => queue.counts(falls_due.passed()),
+            Rule::Closed | Rule::Thinking { .. } => true,
+        }
     }
 
     fn fall_due(&mut self) {
@@ -275,7 +286,10 @@ impl<'a> Pacing<'a> {
         self.is_over = true;
         match &mut self.rule {
             Rule::Closed => None,
-            Rule::Rate { free, .. } => free.pop_front().map(|(slot, _)| slot),
+            Rule::Rate { queue, free, .. } => {
+                queue.close();
+                free.pop_front().map(|(slot, _)| slot)
+            }
             Rule::Thinking { until, due, .. } => {
                 let due = due.pop_front().map(|(slot, _)| slot);
                 due.or_else(|| until.pop().map(|Reverse((_, slot))| slot))
@@ -327,7 +341,7 @@ impl<R: Reactor> Worker<'_, R> {
             if !self.pacing.is_warm && self.next_ns == self.pacing.warmup_ns {
                 self.leave_the_warmup();
             } else {
-                if self.pacing.counts_arrivals {
+                if self.pacing.counts_arrival() {
                     self.recorder.fell_due(self.next_ns);
                 } else {
                     self.recorder.advance(self.next_ns);

@@ -19,6 +19,8 @@ pub struct Pause<'a> {
     /// The pause that comes next or is on, from 1.
     number: u64,
     has_arrived: bool,
+    /// How often it has arrived; at none that the end of the run cut short.
+    arrivals: u64,
     resume_ns: Option<u64>,
     /// When the last one ended.
     ended_ns: u64,
@@ -42,6 +44,7 @@ impl<'a> Pause<'a> {
             barrier: None,
             number: 1,
             has_arrived: false,
+            arrivals: 0,
             resume_ns: None,
             ended_ns: 0,
             held: VecDeque::new(),
@@ -86,10 +89,21 @@ impl<'a> Pause<'a> {
                 return false;
             }
             self.has_arrived = true;
+            self.arrivals += 1;
             barrier.arrive(self.number, now_ns, &self.times);
         }
         self.resume_ns = barrier.resume_ns(self.number);
         self.resume_ns.is_some_and(|resume_ns| now_ns >= resume_ns)
+    }
+
+    /// The thread ends at `now_ns`, with nothing in flight: other threads go on pausing without it.
+    pub(super) fn leave(&mut self, now_ns: u64) {
+        if self.is_on(now_ns) {
+            let _ = self.is_over(now_ns, true);
+        }
+        if let Some(barrier) = self.barrier {
+            barrier.leave(self.arrivals);
+        }
     }
 
     /// Ends the pause; all threads compute the next one from the same moment.

@@ -5,6 +5,7 @@ use dbdyno_core::run::run;
 use dbdyno_core::spec::RunSpec;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// A run of this script, whose threads wait for themselves and are answered at once.
 fn dry(source: &str, changes: &Value) -> RunSpec {
@@ -50,4 +51,25 @@ fn what_falls_due_while_a_script_waits_counts_where_it_is_due() {
         assert_eq!(arrivals.take(10).collect::<Vec<_>>(), wanted, "{connections}");
         assert_eq!(total(&record, "events") + record.unserved, 999, "{connections}");
     }
+}
+
+/// The first thread ends with its first event; the second goes on at the rate, pauses twice, and is told all along.
+#[test]
+fn a_thread_that_ends_early_leaves_the_run_to_the_others() {
+    let source = "function event() con:query('SELECT 1'); return sysbench.tid == 0 end";
+    let changes = json!({"rate_per_s": 1000, "arrival": "uniform",
+        "standstill": {"share": 0.1, "period_s": 0.5}});
+    let mut told = Vec::new();
+    let stop = AtomicBool::new(false);
+    let record = run(&dry(source, &changes), &stop, &mut |_| told.push(Instant::now())).unwrap();
+    assert!(told[1].elapsed() > Duration::from_millis(500), "only told at the end");
+    let slices = intervals(&record);
+    let count = |name: &str| -> Vec<u64> {
+        slices.iter().take(10).map(|it| it[name].as_u64().unwrap()).collect()
+    };
+    let wanted: Vec<u64> = std::iter::once(99).chain([100; 9]).collect();
+    assert_eq!(count("arrivals"), wanted);
+    assert!(count("events")[4..].iter().any(|events| *events > 0), "no end of the first pause");
+    // Whichever event ends its thread does not count.
+    assert_eq!(total(&record, "events") + record.unserved + record.unfinished, 998);
 }

@@ -150,6 +150,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.read_the_clock();
             self.recorder.advance(self.now_ns);
         }
+        if self.orders.control.is_over() {
+            self.give_up_ns = self.give_up_ns.min(self.now_ns + STOP_GRACE_NS);
+        }
         if self.reconnect.is_pending() {
             self.finish_reconnects()?;
         }
@@ -161,9 +164,6 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
         if !self.pacing.is_closed() {
             self.begin_due()?;
-        }
-        if self.orders.control.is_over() {
-            self.give_up_ns = self.give_up_ns.min(self.now_ns + STOP_GRACE_NS);
         }
         Ok(())
     }

@@ -145,7 +145,7 @@ impl<R: Reactor> Worker<'_, R> {
     #[cold]
     pub(super) fn wake_up(&mut self) -> Result<(), Failure> {
         if self.is_over() {
-            let latest_ns = self.now_ns.saturating_add(SLEEP_AT_END_NS);
+            let latest_ns = self.now_ns.saturating_add(SLEEP_AT_END_NS).min(self.give_up_ns);
             for Reverse((until_ns, slot)) in std::mem::take(&mut self.sleeping) {
                 if until_ns <= latest_ns {
                     self.sleeping.push(Reverse((until_ns, slot)));

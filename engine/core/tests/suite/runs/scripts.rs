@@ -1,10 +1,11 @@
 //! Runs of Lua scripts: what is recorded while they wait by themselves, rest, or end early.
 
-use crate::support::{intervals, merged, total};
+use crate::support::{intervals, merged, server, total};
+use dbdyno_core::reference::Script;
 use dbdyno_core::run::run;
 use dbdyno_core::spec::RunSpec;
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A run of this script, whose threads wait for themselves and are answered at once.
@@ -72,4 +73,28 @@ fn a_thread_that_ends_early_leaves_the_run_to_the_others() {
     assert!(count("events")[4..].iter().any(|events| *events > 0), "no end of the first pause");
     // Whichever event ends its thread does not count.
     assert_eq!(total(&record, "events") + record.unserved + record.unfinished, 998);
+}
+
+/// Who rests for 800 ms behind its event is not waited for that long when the run is stopped, or when answers are
+/// waited for no longer.
+#[test]
+fn a_rest_that_outlasts_the_run_is_no_unfinished_event() {
+    let server = server(Script::default());
+    let source = "function thread_run(thread)
+            while ffi.C.sb_more_events(thread) do
+                ffi.C.sb_event_start(thread)
+                con:query('SELECT 1')
+                ffi.C.sb_event_stop(thread)
+                ffi.C.usleep(800000)
+            end
+        end";
+    let database = json!({"endpoint": {"host": "127.0.0.1", "port": server.port},
+        "user": server.login().user, "password": server.login().password, "database": "sbtest"});
+    for ending in [json!({"window_s": 60}), json!({"window_s": 0.1, "drain_s": 0.3})] {
+        let stop = AtomicBool::new(false);
+        let mut end_it = |_: &_| stop.store(ending["window_s"] == 60, Ordering::Relaxed);
+        let record = run(&scripted(source, &database, &ending), &stop, &mut end_it).unwrap();
+        assert_eq!((record.failure.clone(), total(&record, "events")), (None, 2), "{ending}");
+        assert_eq!(record.unfinished, 0, "{ending}");
+    }
 }

@@ -381,6 +381,17 @@ fn a_rate_goes_on_falling_due_and_waits() {
     assert_eq!(histogram(&record, "timer_lag").max(), 0);
 }
 
+/// The only event is due at 0.6 s, in a pause from 0.49 s on for 0.196 s.
+#[test]
+fn a_pause_is_not_longer_where_nothing_is_in_flight() {
+    for threads in [1, 2] {
+        let schedule = json!({"rate_per_s": 1.0 / 0.6, "arrival": "uniform", "window_s": 1,
+            "standstill": {"share": 0.2, "period_s": 0.98}, "threads": threads});
+        let record = paused(answering_after_ms(1), &schedule);
+        assert_eq!(largest(&record, "latency_ns_max"), 87 * MS, "{threads}");
+    }
+}
+
 #[test]
 fn thinking_connections_pause_too() {
     let thinking = json!({"think_time_ms": [1, 2], "standstill": {"share": 0.5, "period_s": 1}});

@@ -75,6 +75,8 @@ impl<'a> Pause<'a> {
     /// When to check again if no reply comes; `u64::MAX` for never.
     pub(super) fn wakes_ns(&self, now_ns: u64) -> u64 {
         match (self.has_arrived, self.resume_ns) {
+            // A thread with nothing in flight is to arrive at once.
+            (false, _) if !self.is_on(now_ns) => self.times.begin_ns,
             (false, _) => u64::MAX,
             (true, None) => now_ns.saturating_add(POLL_NS),
             (true, Some(resume_ns)) => resume_ns,

@@ -50,6 +50,36 @@ def test_replicas_are_no_others():
     assert seen.waiting is None  # their bytes are not counted
 
 
+def merged(first, second):
+    """One sample over the time of two."""
+    rates = {"length_s": 2.0, "at_s": (first.at_s + second.at_s) / 2}
+    for name in type(first).model_fields:
+        if name.startswith(("host_", "server_cpu", "generator_cpu")):
+            rates[name] = (getattr(first, name) + getattr(second, name)) / 2
+    return first.model_copy(update=rates)
+
+
+def test_a_reading_that_came_ten_seconds_late_counts_for_eleven():
+    made = making.measurement(window_s=60, warmup_s=0)
+    stolen = 40 / 11  # all four cores for ten seconds
+    late = {"at_s": 5.5, "length_s": 11.0, "host_cpu_steal": stolen, "host_cpu_idle": 4 - stolen}
+    idle = {"host_cpu_user": 0.0, "host_cpu_system": 0.0, "server_cpu": 0.0, "generator_cpu": 0.0}
+    watch = (made.watch[0].model_copy(update={**idle, **late}), *made.watch[11:])
+    seen = disturbance_of(making.changed(made, watch=watch))
+    assert (seen.steal, seen.cores) == pytest.approx((1 / 6, 4.0))
+
+
+def test_shares_are_the_same_however_long_the_samples_are():
+    made = making.measurement(window_s=60, warmup_s=0, other_cpu=1.5, steal=0.4)
+    facts = made.server.model_copy(update={"replication": {REPLICAS_CPU_S: 60.0}})
+    made = making.changed(made, server=facts)
+    pairs = zip(made.watch[::2], made.watch[1::2], strict=True)
+    halved = making.changed(made, watch=tuple(merged(*pair) for pair in pairs))
+    assert len(halved.watch_measured) == 30
+    assert disturbance_of(halved) == pytest.approx(disturbance_of(made))
+    assert disturbance_of(halved).others == pytest.approx(0.125)
+
+
 def test_a_server_whose_cpu_nobody_sees_is_no_disturbance():
     made = making.measurement(other_cpu=2.0, steal=0.2)
     blind = tuple(sample.model_copy(update={"server_cpu": 0.0}) for sample in made.watch)

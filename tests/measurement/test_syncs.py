@@ -41,3 +41,10 @@ def test_flushes_are_those_of_the_window_whatever_the_samples_cover() -> None:
         (cost,) = [one for one in COSTS if one.name == "disk_flushes"]
         assert disk_flushes(seen) == cost.sources[0].total(seen) == pytest.approx(200.0)
     assert disk_flushes(making.changed(made, watch=())) is None
+
+
+def test_flushes_of_a_longer_sample_weigh_more() -> None:
+    made = making.measurement(window_s=10, warmup_s=0)
+    still = {"at_s": 2.5, "length_s": 5.0, "disk_flushes_per_s": 0.0}
+    watch = (made.watch[0].model_copy(update=still), *made.watch[5:])
+    assert disk_flushes(making.changed(made, watch=watch)) == pytest.approx(250.0)  # 5 s of 50

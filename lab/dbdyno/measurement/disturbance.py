@@ -11,11 +11,11 @@ apply one limit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from dbdyno.measurement.measurement import Measurement, Trial
-from dbdyno.measurement.parts import WatchSample
+from dbdyno.measurement.parts import WatchSample, mean_over_time
 from dbdyno.measurement.replication import REPLICAS_CPU_S
 
 REPEATS_MIN: Final = 2
@@ -62,21 +62,25 @@ class Disturbance(NamedTuple):
 def disturbance_of(measurement: Measurement) -> Disturbance | None:
     """What others took in the trial's window; None where nobody watched."""
     samples = measurement.watch_measured
-    total = sum(map(host_cpu, samples))
-    if total <= 0:
+    cores = _mean(samples, host_cpu)
+    if cores <= 0 or measurement.window_s <= 0:
         return None
     apart = measurement.evidence.irq_apart
-    others = sum(map(_not_own, samples)) - (sum(map(_interrupts, samples)) if apart else 0.0)
-    others -= measurement.server.replication.get(REPLICAS_CPU_S, 0)  # a sample is of one second
+    others = _mean(samples, _not_own) - (_mean(samples, _interrupts) if apart else 0.0)
+    others -= measurement.server.replication.get(REPLICAS_CPU_S, 0) / measurement.window_s
     unclear = apart is None and not _are_charged(samples)
     return Disturbance(
-        others=others / total,
-        steal=sum(s.host_cpu_steal for s in samples) / total,
-        waiting=_waiting(measurement, samples, total),
-        cores=total / len(samples),
+        others=others / cores,
+        steal=_mean(samples, lambda s: s.host_cpu_steal) / cores,
+        waiting=_waiting(measurement, samples, cores),
+        cores=cores,
         is_attributed=any(sample.server_cpu > 0 for sample in samples),
-        interrupts=sum(map(_interrupts, samples)) / total if unclear else 0.0,
+        interrupts=_mean(samples, _interrupts) / cores if unclear else 0.0,
     )
+
+
+def _mean(samples: Sequence[WatchSample], read: Callable[[WatchSample], float]) -> float:
+    return mean_over_time(samples, read) or 0.0
 
 
 def host_cpu(sample: WatchSample) -> float:
@@ -109,7 +113,7 @@ def _are_charged(samples: Sequence[WatchSample]) -> bool:
 
 
 def _waiting(
-    measurement: Measurement, samples: Sequence[WatchSample], total: float
+    measurement: Measurement, samples: Sequence[WatchSample], cores: float
 ) -> float | None:
     """Others' part of the I/O wait, by bytes: those that the server asked for are not theirs."""
     if REPLICAS_CPU_S in measurement.server.replication:
@@ -118,11 +122,11 @@ def _waiting(
     for s in samples:
         if s.server_read_bytes_per_s is None or s.server_written_bytes_per_s is None:
             return None
-        disks += s.disk_read_bytes_per_s + s.disk_written_bytes_per_s
-        servers += s.server_read_bytes_per_s + s.server_written_bytes_per_s
+        disks += (s.disk_read_bytes_per_s + s.disk_written_bytes_per_s) * s.length_s
+        servers += (s.server_read_bytes_per_s + s.server_written_bytes_per_s) * s.length_s
     if disks <= 0:
         return 0.0
-    return max(0.0, 1 - servers / disks) * sum(s.host_cpu_iowait for s in samples) / total
+    return max(0.0, 1 - servers / disks) * _mean(samples, lambda s: s.host_cpu_iowait) / cores
 
 
 def disturbed(measurement: Measurement, limit: float | None) -> Disturbance | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -208,6 +209,16 @@ class WatchSample(Noun):
     watch_cpu: float | None = Field(None, description="what these readings took")
     disks: dict[str, DiskSample] = {}
     networks: dict[str, NetworkSample] = {}
+
+
+def mean_over_time(
+    samples: Sequence[WatchSample], read: Callable[[WatchSample], float | None]
+) -> float | None:
+    """The mean of what is known, each sample by its length: on a starved machine one can take ten
+    seconds. None where nothing is known."""
+    known = [(value, s.length_s) for s in samples if (value := read(s)) is not None]
+    seconds = sum(length_s for _, length_s in known)
+    return sum(value * length_s for value, length_s in known) / seconds if seconds > 0 else None
 
 
 class ProcessWork(Noun):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.parts import mean_over_time
 
 Counters = Mapping[str, float]
 
@@ -44,8 +45,7 @@ def postgres_syncs(status: Counters, *, of_log: bool = False) -> float | None:
 def disk_flushes(measurement: Measurement) -> float | None:
     """Cache flushes of all disks of the machine in the window; None on an old kernel.
 
-    From the mean of the samples: their edges are half a second off at most.
+    From the mean of the samples: their edges are off by half a sample at most.
     """
-    samples = measurement.watch_measured
-    rates = [one.disk_flushes_per_s for one in samples if one.disk_flushes_per_s is not None]
-    return sum(rates) / len(rates) * measurement.window_s if rates else None
+    rate_per_s = mean_over_time(measurement.watch_measured, lambda s: s.disk_flushes_per_s)
+    return None if rate_per_s is None else rate_per_s * measurement.window_s

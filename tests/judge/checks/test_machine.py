@@ -59,6 +59,13 @@ def test_waiting_for_memory_of_one_second_in_ten(share, level):
     assert finding is None or f"in {share * 10:.2f} % of the window" in finding.evidence
 
 
+def test_waiting_for_memory_counts_by_time_not_by_samples():
+    made = watched(second=4, at_s=4.5, length_s=5.0, pressure_memory_some=0.4)
+    made = making.changed(made, watch=(*made.watch[:2], made.watch[4], *made.watch[7:]))
+    finding = machine.memory_pressure(made, PLAN)
+    assert "in 20.00 % of the window" in finding.evidence  # two of ten seconds
+
+
 @pytest.mark.parametrize(("pages", "level"), [(0, None), (9, Level.NOTE), (10, Level.DOUBTFUL)])
 def test_swap(pages, level):
     finding = machine.swapping(watched(swap_pages_per_s=float(pages)), PLAN)
@@ -142,6 +149,15 @@ def test_machine_without_idle_cores_is_noted(server_cpu_s, noted):
     if found:
         assert found.level is Level.NOTE
         assert found.evidence.startswith("generator and server share the machine: 4.0 %")
+
+
+def test_ten_idle_seconds_in_one_sample_are_a_sixth_of_a_minute():
+    made = making.measurement(window_s=60, warmup_s=0, server_cpu_s=228.0, cpu_share_max=0.2)
+    idle = {"host_cpu_user": 0.0, "host_cpu_system": 0.0, "host_cpu_idle": 4.0}
+    still = made.watch[0].model_copy(update={"at_s": 5.0, "length_s": 10.0, **idle})
+    assert machine.shared_machine(made, PLAN) is not None
+    made = making.changed(made, watch=(still, *made.watch[10:]))
+    assert machine.shared_machine(made, PLAN) is None
 
 
 def test_without_a_watch_nothing_is_claimed_of_the_machine():

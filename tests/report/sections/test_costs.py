@@ -89,6 +89,16 @@ def test_what_watching_cost_is_said_where_it_is_known() -> None:
     ]
 
 
+def test_means_of_the_machine_weigh_a_sample_by_its_time() -> None:
+    made = making.measurement(making.A, window_s=10, warmup_s=0)
+    late = {"at_s": 2.5, "length_s": 5.0, "disk_flushes_per_s": 250.0, "watch_cpu": 0.1}
+    watch = (made.watch[0].model_copy(update=late), *made.watch[5:])
+    plan = making.plan(systems=(making.A,), blocks=1)
+    spent, machine = sections(plan, [making.changed(made, watch=watch)])
+    assert rows_of(machine)["disk flushes/s"] == ("150.0",)
+    assert "took 0.053 cores" in spent.parts[-1].text
+
+
 def test_a_run_without_sound_trials_has_neither() -> None:
     for section in sections(making.plan(), [making.measurement(failure="died")]):
         assert section.parts == ()

@@ -17,7 +17,7 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, count, listed, say
 from dbdyno.measurement.disturbance import disturbance_of, host_cpu
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import Probe, WatchSample
+from dbdyno.measurement.parts import Probe, WatchSample, mean_over_time
 from dbdyno.plan.plan import Plan
 
 STEAL_SHARE_NOTE: Final = 0.005
@@ -74,11 +74,12 @@ def other_processes(measurement: Measurement, plan: Plan) -> Finding | None:
 def shared_machine(measurement: Measurement, plan: Plan) -> Finding | None:
     """Note: server and generator together left no core idle, so each slowed the other down."""
     samples = measurement.watch_measured
-    total = sum(map(host_cpu, samples))
-    if total <= 0:
+    cores = mean_over_time(samples, host_cpu) or 0.0
+    if cores <= 0:
         return None
-    idle = sum(s.host_cpu_idle + s.host_cpu_iowait for s in samples) / total
-    generator = sum(s.generator_cpu for s in samples) / total
+    unused = mean_over_time(samples, lambda s: s.host_cpu_idle + s.host_cpu_iowait) or 0.0
+    idle = unused / cores
+    generator = (mean_over_time(samples, lambda s: s.generator_cpu) or 0.0) / cores
     if idle >= IDLE_SHARE_MIN or generator <= 0:
         return None
     return on_trial(
@@ -144,8 +145,8 @@ def overheated(measurement: Measurement, plan: Plan) -> Finding | None:
 
 def memory_pressure(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful above 1 %, a note below: tasks stood still for want of memory."""
-    shares = _known(measurement, lambda sample: sample.pressure_memory_some)
-    share = statistics.fmean(shares) if shares else 0.0
+    samples = measurement.watch_measured
+    share = mean_over_time(samples, lambda sample: sample.pressure_memory_some) or 0.0
     if share <= PRESSURE_NOTE:
         return None
     return on_trial(

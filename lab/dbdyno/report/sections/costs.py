@@ -14,7 +14,7 @@ from dbdyno.judge.judgement import cells_of
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, sources_of
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.parts import WatchSample
+from dbdyno.measurement.parts import WatchSample, mean_over_time
 from dbdyno.measurement.syncs import disk_flushes
 from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, number
@@ -101,13 +101,14 @@ def _with_range(cost: Cost, source: CountedBy, group: Sequence[Measurement]) -> 
 def _cost_of_watching(attempts: Sequence[Attempt]) -> list[Text]:
     """What the readings themselves took, where it was measured."""
     measurements = [attempt.measurement for attempt in attempts]
-    own = [s.watch_cpu for m in measurements for s in m.watch_measured if s.watch_cpu is not None]
+    samples = [sample for m in measurements for sample in m.watch_measured]
+    own = mean_over_time(samples, lambda sample: sample.watch_cpu)
     series = [m.status_seconds for m in measurements if m.status_seconds is not None]
     took_ms = [took for one in series for took in one.took_ms]
     cpu_ms = [one.server_cpu_ms for one in series if one.server_cpu_ms is not None]
     said = []
-    if own:
-        cores = number(statistics.mean(own), 3)
+    if own is not None:
+        cores = number(own, 3)
         said.append(say("reading host and processes took {cores} cores", cores=cores))
     if took_ms:
         median = _ms(took_ms)
@@ -172,8 +173,8 @@ def _cores(trials: Sequence[Measurement], used_s: Callable[[Measurement], float]
 
 
 def _mean(samples: Sequence[WatchSample], read: Read, decimals: int) -> Text:
-    values = [value for sample in samples if (value := read(sample)) is not None]
-    return number(statistics.mean(values), decimals) if values else NONE
+    mean = mean_over_time(samples, read)
+    return NONE if mean is None else number(mean, decimals)
 
 
 def _percent(share: float | None) -> float | None:

@@ -142,6 +142,23 @@ def test_restarts_of_a_machine_that_ran_too_few_are_not_counted_as_good():
     assert found.share_max == pytest.approx(share_max(0, 8))
 
 
+def test_good_restarts_count_beside_those_that_stood_still():
+    made = runs(EVEN[:4]) + [making.stood_still(A, block, window_s=2) for block in range(4, 10)]
+    for per_cell in (False, True):
+        (found,) = bad_restarts(sound(made, blocks=10), 0.02, METRIC, per_cell=per_cell)
+        assert (found.restarts, found.bad) == (10, 6)
+        assert found.share_max == pytest.approx(share_max(6, 10))
+
+
+def test_restarts_that_stood_still_on_machines_that_ran_too_few_are_not_counted():
+    made = runs(EVEN * 3)
+    for block in (0, 4, 9, 13, 22):
+        made[block] = making.stood_still(A, block, window_s=2)
+    made = [making.changed(one, machine=str(block % 8)) for block, one in enumerate(made)]
+    for per_cell in (False, True):
+        assert bad_restarts(sound(made, blocks=24), 0.02, METRIC, per_cell=per_cell) == []
+
+
 def test_a_fast_run_is_outlying_and_no_bad_restart():
     made = sound(runs((*EVEN[:7], 1400.0)))
     assert [one.block for one in outliers(made, 0.02, METRIC)] == [7]

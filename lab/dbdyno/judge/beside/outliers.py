@@ -15,6 +15,7 @@ machines, runs are held against those of their own.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -106,30 +107,33 @@ def bad_restarts(
         per_cell: every cell had a restart of its own; else one served all cells of a setting.
     """
     groups: dict[tuple[str, str], dict[str, dict[tuple[Cell, int], float]]] = {}
-    stopped: dict[tuple[str, str], set[tuple[Cell | None, int]]] = {}
+    stopped: dict[tuple[str, str, str], set[tuple[Cell | None, int]]] = {}
     for one in sound:
         trial, metric = one.trial, metric_of(one.trial.cell)
         whose, value = (trial.cell.setting, trial.system), one.value(metric)
-        machines = groups.setdefault(whose, {})
+        machine = one.measurement.machine
+        logs = groups.setdefault(whose, {}).setdefault(machine, {})
         if one.value(PRIMARY) == 0:
-            stopped.setdefault(whose, set()).add((trial.cell if per_cell else None, trial.block))
+            restart = trial.cell if per_cell else None, trial.block
+            stopped.setdefault((*whose, machine), set()).add(restart)
         elif value:
             good = math.log(value) if metric.better is Better.HIGHER else -math.log(value)
-            machines.setdefault(one.measurement.machine, {})[trial.cell, trial.block] = good
+            logs[trial.cell, trial.block] = good
     made = []
     for (setting, system), machines in groups.items():
-        still = stopped.get((setting, system), set())
-        samples = [
-            sample
-            for logs in machines.values()
-            for sample in _restarts(logs, still, per_cell=per_cell)
-            if len(sample) >= BLOCKS_FEW
-        ]
-        restarts = len(still) + sum(map(len, samples))
-        if restarts < BLOCKS_FEW:
+        restarts = bad = 0
+        for machine, logs in machines.items():
+            still = stopped.get((setting, system, machine), set())
+            stood = Counter(cell for cell, _ in still)
+            samples = _restarts(logs, still, per_cell=per_cell)
+            for cell in samples.keys() | stood.keys():
+                sample = samples.get(cell, [])
+                if len(sample) + stood[cell] >= BLOCKS_FEW:
+                    restarts += len(sample) + stood[cell]
+                    slow = sum(off < 0 for off in outlying(sample, margin).values())
+                    bad += slow + stood[cell]
+        if not restarts:
             continue
-        slow = sum(off < 0 for sample in samples for off in outlying(sample, margin).values())
-        bad = len(still) + slow
         made.append(
             BadRestarts(
                 setting=setting,
@@ -201,10 +205,11 @@ def _restarts(
     still: Container[tuple[Cell | None, int]],
     *,
     per_cell: bool,
-) -> list[list[float]]:
+) -> dict[Cell | None, list[float]]:
     """One number a restart: how far its trials are from their cells' typical ones, on average.
 
-    One sample where restarts serve whole ladders; one for each cell where each has its own.
+    One sample where restarts serve whole ladders, of no cell; one for each cell where each has its
+    own.
 
     Args:
         still: the blocks of restarts that are left out.
@@ -214,10 +219,10 @@ def _restarts(
         if (None, block) not in still:
             by_cell.setdefault(cell, {})[block] = log
     if per_cell:
-        return [list(of_cell.values()) for of_cell in by_cell.values()]
+        return {cell: list(of_cell.values()) for cell, of_cell in by_cell.items()}
     by_block: dict[int, list[float]] = {}
     for of_cell in by_cell.values():
         middle = float(np.median(list(of_cell.values())))
         for block, log in of_cell.items():
             by_block.setdefault(block, []).append(log - middle)
-    return [[math.fsum(offs) / len(offs) for _, offs in sorted(by_block.items())]]
+    return {None: [math.fsum(offs) / len(offs) for _, offs in sorted(by_block.items())]}

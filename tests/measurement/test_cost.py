@@ -127,6 +127,35 @@ def test_postgresql_counts_by_its_views() -> None:
     assert value("written_kb", seen) is None
 
 
+def read_late(first_s: tuple[float, float], seconds: float) -> Measurement:
+    """A window from 2 to 62 s; counters and process grew over the last so many seconds of it."""
+    made = making.measurement(tps=100.0, window_s=60, server_cpu_s=seconds, status=HANDLERS)
+    status = {name: grown * seconds / 60 for name, grown in made.server.status.items()}
+    work = {n: v and round(v * seconds / 60) for n, v in made.server.process or ()}
+    late = {
+        "status": status,
+        "process": ProcessWork(**work),
+        "status_at_s": (*first_s, 62.0, 62.02),
+    }
+    return making.changed(made, server=made.server.model_copy(update=late))
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_counters_that_were_asked_for_late_count_with_the_events_since_then(name: str) -> None:
+    punctual, late = read_late((2.0, 2.02), 60.0), read_late((8.0, 8.02), 54.0)
+    assert value(name, late) == pytest.approx(value(name, punctual), rel=1e-3)
+
+
+def test_a_trial_whose_answer_took_too_long_has_no_cost_by_it_and_leaves_others_theirs() -> None:
+    """The server says in eight seconds what it had counted at some moment of them."""
+    punctual, slow = read_late((2.0, 2.02), 60.0), read_late((2.0, 8.0), 54.0)
+    for name in ("rows_read", "rows_changed", "written_kb", "log_kb", "syncs"):
+        assert value(name, slow) is None
+        assert value(name, punctual, slow) == value(name, punctual)
+    by_process = read_late((2.0, 8.0), 60.0)  # read before the question
+    assert value("server_cpu_us", by_process) == pytest.approx(1e4)
+
+
 def test_a_window_without_transactions_has_no_cost_of_one() -> None:
     assert value("rows_read", making.measurement(tps=0.0, latency_ms=1.0)) is None
 

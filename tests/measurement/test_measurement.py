@@ -7,7 +7,13 @@ from typing import Literal
 import pytest
 from pydantic import ValidationError
 
-from dbdyno.measurement.measurement import Cell, Measurement, merge_histograms, value_of
+from dbdyno.measurement.measurement import (
+    Cell,
+    Measurement,
+    events_between_readings,
+    merge_histograms,
+    value_of,
+)
 from dbdyno.measurement.metric import BY_NAME, TABLE
 from support import making
 
@@ -32,6 +38,10 @@ def test_the_time_of_a_load_is_what_it_had_before_it_broke_off() -> None:
 
 def test_little_s_law_gives_the_mean_latency() -> None:
     assert making.measurement(threads=8, tps=1000.0).latency_ms_avg == pytest.approx(8.0, rel=1e-3)
+
+
+def test_readings_lie_at_the_windows_edges_where_nobody_noted_them() -> None:
+    assert events_between_readings(making.measurement()) == (10_000, 10_000)
 
 
 def test_a_window_without_events_has_rates_of_zero_and_no_latency() -> None:

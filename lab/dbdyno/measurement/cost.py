@@ -2,6 +2,8 @@
 
 A throughput says how fast this machine was; a cost says why, and carries over to others. Each cost
 is total over total within the measured window, so that merging trials weighs them by their work.
+Counters are read at the window's edges, but on a starved machine seconds late: then they count with
+the events between their readings.
 
 One cost may be counted by several sources (InnoDB's rows, the handler's calls), of which products
 have one or another. Systems are compared by a source that all of them have, where there is one.
@@ -14,11 +16,40 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.language.words import Said, name, say
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import (
+    Measurement,
+    events_between_readings,
+    events_until,
+)
 from dbdyno.measurement.syncs import disk_flushes, postgres_syncs
 
 Total = Callable[[Measurement], float | None]
 PAGE_KB_POSTGRES: Final = 8.192
+EVENTS_UNSURE_MAX: Final = 0.04
+"""Share of the events that may have been before or behind a reading; a cost is half of it off."""
+
+
+def _in_window(measurement: Measurement) -> float:
+    return measurement.events
+
+
+def while_counted(measurement: Measurement) -> float | None:
+    """Events between the readings of the server's counters; None where an answer took too long."""
+    least, most = events_between_readings(measurement)
+    return (least + most) / 2 if most - least <= EVENTS_UNSURE_MAX * most else None
+
+
+def _beside_process(measurement: Measurement) -> float:
+    """Events between the readings of the server's process, each just before its counters'.
+
+    What ends behind the window took its work within it, as much as what began before it.
+    """
+    times_s = measurement.server.status_at_s
+    if len(times_s) != 4 or not (measured := measurement.measured):
+        return measurement.events
+    end_s = min(times_s[2], measured[-1].end_s)
+    begun, ended = (events_until(measurement.intervals, at_s) for at_s in (times_s[0], end_s))
+    return max(0.0, ended - begun)
 
 
 @dataclass(frozen=True)
@@ -28,10 +59,12 @@ class CountedBy:
     Attributes:
         name: the server's own word for the counter, or what else was looked at.
         total: the sum within one measured window, in the cost's unit; None where it is unknown.
+        events: those that it was counted over; None where that is unknown.
     """
 
     name: Said
     total: Total
+    events: Total = _in_window
 
 
 @dataclass(frozen=True)
@@ -68,11 +101,18 @@ def sources_of(cost: Cost, groups: Sequence[Sequence[Measurement]]) -> list[Coun
 
 
 def per_event(source: CountedBy, measurements: Sequence[Measurement]) -> float | None:
-    """The cost of one transaction over all measurements; None without transactions or a count."""
-    totals = [source.total(measurement) for measurement in measurements]
-    known = [total for total in totals if total is not None]
-    events = sum(measurement.events for measurement in measurements)
-    return sum(known) / events if events and len(known) == len(totals) else None
+    """The cost of one transaction over all measurements; None without transactions or a count.
+
+    A measurement whose counters are of an unknown span is left out.
+    """
+    total = events = 0.0
+    for measurement in measurements:
+        counted, over = source.total(measurement), source.events(measurement)
+        if counted is None:
+            return None
+        if over is not None:
+            total, events = total + counted, events + over
+    return total / events if events else None
 
 
 def _counted(*names: str, scale: float = 1.0, label: str = "") -> CountedBy:
@@ -84,7 +124,7 @@ def _counted(*names: str, scale: float = 1.0, label: str = "") -> CountedBy:
             return None
         return sum(status[name] for name in names) * scale
 
-    return CountedBy(name(label or " + ".join(names)), total)
+    return CountedBy(name(label or " + ".join(names)), total, while_counted)
 
 
 def _either(label: Said, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> CountedBy:
@@ -97,7 +137,7 @@ def _either(label: Said, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> C
             return second(measurement)
         return counted
 
-    return CountedBy(label, total)
+    return CountedBy(label, total, while_counted)
 
 
 def _innodb_written_kb(measurement: Measurement) -> float | None:
@@ -138,7 +178,13 @@ POSTGRES_CHANGES: Final = tuple(
 PROCESS: Final = say("the kernel, for the server's process")
 
 COSTS: Final[tuple[Cost, ...]] = (
-    Cost("server_cpu_us", say("server CPU"), name("µs"), 1, (CountedBy(PROCESS, _cpu_us),)),
+    Cost(
+        "server_cpu_us",
+        say("server CPU"),
+        name("µs"),
+        1,
+        (CountedBy(PROCESS, _cpu_us, _beside_process),),
+    ),
     Cost(
         "rows_read",
         say("rows read"),
@@ -181,7 +227,9 @@ COSTS: Final[tuple[Cost, ...]] = (
         2,
         (
             CountedBy(
-                say("{counter} with the log", counter="Innodb_data_written"), _innodb_written_kb
+                say("{counter} with the log", counter="Innodb_data_written"),
+                _innodb_written_kb,
+                while_counted,
             ),
         ),
     ),
@@ -197,14 +245,14 @@ COSTS: Final[tuple[Cost, ...]] = (
         say("read from storage"),
         name("KB"),
         2,
-        (CountedBy(PROCESS, _process("read_bytes", 1e-3)),),
+        (CountedBy(PROCESS, _process("read_bytes", 1e-3), _beside_process),),
     ),
     Cost(
         "storage_written_kb",
         say("sent to storage"),
         name("KB"),
         2,
-        (CountedBy(PROCESS, _process("written_bytes", 1e-3)),),
+        (CountedBy(PROCESS, _process("written_bytes", 1e-3), _beside_process),),
     ),
     Cost(
         "syncs",
@@ -214,7 +262,9 @@ COSTS: Final[tuple[Cost, ...]] = (
         (
             _counted("Innodb_data_fsyncs"),
             CountedBy(
-                name("wal.wal_sync + io.*.fsyncs"), lambda seen: postgres_syncs(seen.server.status)
+                name("wal.wal_sync + io.*.fsyncs"),
+                lambda seen: postgres_syncs(seen.server.status),
+                while_counted,
             ),
         ),
     ),
@@ -230,7 +280,7 @@ COSTS: Final[tuple[Cost, ...]] = (
         say("context switches"),
         say("switches"),
         2,
-        (CountedBy(PROCESS, _process("switches")),),
+        (CountedBy(PROCESS, _process("switches"), _beside_process),),
     ),
     Cost(
         "replies_kb",

@@ -336,6 +336,29 @@ def loads_of(measurements: Iterable[Measurement]) -> int:
     return min((len(names) for names in loads.values()), default=0)
 
 
+def events_between_readings(measurement: Measurement) -> tuple[float, float]:
+    """The least and the most events that can lie between the two readings of the counters.
+
+    A reading was made at some moment between the question and the answer. Events lie evenly within
+    an interval. Where nobody noted the times, the readings are taken to lie at the window's edges.
+    """
+    times_s = measurement.server.status_at_s
+    if len(times_s) != 4:
+        return measurement.events, measurement.events
+    asked, answered, asked_again, answered_again = (
+        events_until(measurement.intervals, at_s) for at_s in times_s
+    )
+    return max(0.0, asked_again - answered), answered_again - asked
+
+
+def events_until(intervals: Iterable[Interval], at_s: float) -> float:
+    """Events that ended within so many seconds of load."""
+    return sum(
+        one.events * min(1.0, max(0.0, at_s - one.start_s) / max(one.end_s - one.start_s, 1e-9))
+        for one in intervals
+    )
+
+
 def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
     """Adds the counts of HDR V2 blobs; an empty histogram for none."""
     merged = Histogram()

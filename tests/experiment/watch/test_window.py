@@ -4,6 +4,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.experiment.watch import window as room
+from dbdyno.experiment.watch.proc import Switches
 from dbdyno.experiment.watch.window import WindowCounters
 from support.fakes import FakeServer
 
@@ -75,6 +76,32 @@ def test_the_readings_times_are_told_in_seconds_of_load(server, monkeypatch, clo
     window.read_if_due()
     # by the second message the load had begun ten seconds earlier than the first one said
     assert window.read_at_s() == pytest.approx((14.8, 15.0, 15.0, 15.2))
+
+
+def test_switches_are_counted_from_the_question_not_from_a_late_answer(server, monkeypatch, clock):
+    class TenASecond:
+        def __init__(self, pid):
+            self.first_s = None
+
+        def read(self):
+            self.first_s = self.first_s or clock.now_s
+            self.total = Switches(round((clock.now_s - self.first_s) * 10), 0)
+            return self.total
+
+    late_s = iter([6.0, 0.0])
+
+    def status():
+        clock.now_s += next(late_s)
+        return {}
+
+    monkeypatch.setattr(room, "SwitchCounter", TenASecond)
+    monkeypatch.setattr(server, "status", status)
+    window = WindowCounters(server, warmup_s=0, window_s=10)  # asked at 0 s, answered at 6 s
+    clock.now_s += 4.0
+    window.interval_ended(10.0)
+    window.read_if_due()
+    assert window.read_at_s() == (0.0, 6.0, 10.0, 10.0)
+    assert window.process().switches == 100
 
 
 def test_without_warm_up_the_first_reading_comes_before_the_load(server):

@@ -130,6 +130,12 @@ def test_deeds_stand_beside_promises():
     )
 
 
+def test_flushes_counted_from_a_late_reading_on_are_per_commit_since_then():
+    made = making.measurement(A, status={"Innodb_os_log_fsyncs": 2_000.0})
+    late = made.server.model_copy(update={"status_at_s": (7.0, 7.0, 12.0, 12.0)})
+    assert table([making.changed(made, server=late)], making.plan()).rows[0][4] == "0.400"
+
+
 def test_an_unknown_count_is_a_dash():
     trials = [making.measurement(A, status={"Innodb_os_log_fsyncs": float("nan")})]
     assert table(trials, making.plan()).rows[0][4] == NONE

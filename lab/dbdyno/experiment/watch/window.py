@@ -29,7 +29,8 @@ class Edge:
     """The server's own counters and those of its process at one moment.
 
     Attributes:
-        asked_s, answered_s: between them the counters were read, monotonic clock.
+        asked_s, answered_s: between them the server's were read, monotonic clock; those of its
+            process just before.
     """
 
     asked_s: float
@@ -137,7 +138,7 @@ class WindowCounters:
         )
 
     def _read(self) -> None:
-        process = read_process(self._server.pid)
+        process, switches = read_process(self._server.pid), self._switches.read()
         asked_s = time.monotonic()
         try:
             status = self._server.status()
@@ -146,7 +147,6 @@ class WindowCounters:
         except ServerError as error:
             self.error = f"the server's counters could not be read: {error.found or error}"
             return
-        switches = self._switches.read()
         self._edges.append(Edge(asked_s, answered_s, status, process, switches, replication))
 
     def _check_again(self) -> None:

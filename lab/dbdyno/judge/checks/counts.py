@@ -9,16 +9,16 @@ point_select 1) under the workload's options.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
 from dbdyno.judge.checks.standstill import LOCK_WAIT_TIMEOUT
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import listed, say
-from dbdyno.measurement.measurement import Measurement, kinds_of
+from dbdyno.measurement.measurement import Measurement, events_between_readings, kinds_of
 from dbdyno.measurement.metric import KIND
-from dbdyno.measurement.parts import Interval, Phase
+from dbdyno.measurement.parts import Phase
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
@@ -227,29 +227,6 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
             "something else used the server, or the load did not reach it; give it a server of its "
             "own"
         ),
-    )
-
-
-def events_between_readings(measurement: Measurement) -> tuple[float, float]:
-    """The least and the most events that can lie between the two readings of the counters.
-
-    A reading was made at some moment between the question and the answer. Events lie evenly within
-    an interval. Where nobody noted the times, the readings are taken to lie at the window's edges.
-    """
-    times_s = measurement.server.status_at_s
-    if len(times_s) != 4:
-        return measurement.events, measurement.events
-    asked, answered, asked_again, answered_again = (
-        _events_until(measurement.intervals, at_s) for at_s in times_s
-    )
-    return max(0.0, asked_again - answered), answered_again - asked
-
-
-def _events_until(intervals: Sequence[Interval], at_s: float) -> float:
-    """Events that ended within so many seconds of load."""
-    return sum(
-        one.events * min(1.0, max(0.0, at_s - one.start_s) / max(one.end_s - one.start_s, 1e-9))
-        for one in intervals
     )
 
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes, events_between_readings
+from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability, is_postgres
 from dbdyno.judge.finding import Finding, Level, Spoken, on_trial
 from dbdyno.language.words import Text, clauses, count, say
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, events_between_readings
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
 from dbdyno.measurement.syncs import disk_flushes, innodb_log_syncs
 from dbdyno.plan.plan import Plan

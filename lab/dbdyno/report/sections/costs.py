@@ -12,7 +12,7 @@ from dbdyno.judge.checks.durability import counted_syncs
 from dbdyno.judge.checks.settings import commit_is_waited_for
 from dbdyno.judge.judgement import cells_of
 from dbdyno.language.words import Text, count, listed, name, say
-from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, sources_of
+from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, sources_of, while_counted
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import WatchSample, mean_over_time
 from dbdyno.measurement.syncs import disk_flushes
@@ -186,7 +186,7 @@ def _percent(share: float | None) -> float | None:
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3
 SOURCES: Final = (
-    CountedBy(say("Syncs of the log, server's count"), counted_syncs),
+    CountedBy(say("Syncs of the log, server's count"), counted_syncs, while_counted),
     CountedBy(say("Flushes, disks' count"), disk_flushes),
 )
 

@@ -31,12 +31,12 @@ NAMES = {
 }
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
 NO_SENTENCES = {
-    "ClaimedCell.doubts",
+    *("ClaimedCell.doubts", "Judgement.counted_from_s"),
     *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
     "OnMachine.machine",
     *("VerdictLook.sign", "VerdictLook.background", "VerdictLook.line"),
 }
-"""Fields that hold what is copied, drawn or looked up elsewhere: a chart, a colour, a check."""
+"""Fields that hold what is copied, drawn or looked up elsewhere: a chart, a check, a trial."""
 TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 CODE = re.compile("`[^`]*`")

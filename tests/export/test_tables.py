@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import polars
 import pytest
 from hypothesis import given
@@ -27,8 +28,9 @@ from dbdyno.export.tables import (
 )
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import DiskSample, NetworkSample, Step, WarmUp, WatchSample
-from dbdyno.report.rows import Attempt, State
+from dbdyno.report.rows import Attempt, State, attempts
 from support import making
+from support.made_run import run
 from support.source import ROOT
 
 
@@ -124,6 +126,40 @@ def test_a_trial_is_one_row_of_totals() -> None:
 def test_a_trial_names_the_machine_of_a_fleet_that_ran_it() -> None:
     there = Attempt(making.changed(making.measurement(), machine="4f1c"), State.SOUND)
     assert [row(tables.trial(one, []))["machine"] for one in (there, attempt())] == ["4f1c", None]
+
+
+def test_seconds_from_which_on_a_trial_counts_give_the_rate_that_is_judged() -> None:
+    """B needs 6 s to come to its rate, so both systems' windows begin to count later."""
+    second = np.arange(60)
+    shapes = {making.A: np.ones(60), making.B: 1 - 0.4 * np.exp(-second / 6)}
+    noise = np.random.default_rng(5)
+    trials = [
+        making.measurement(
+            system,
+            block,
+            rates=tuple(1000 * shape * noise.normal(1, 0.02, 60)),
+            window_s=60,
+            warmup_s=0,
+        )
+        for block in range(5)
+        for system, shape in shapes.items()
+    ]
+    trials.append(making.measurement(making.B, 5, sequence=10, failure="died"))
+    made = run(making.plan(window_s=60), trials)
+    *sound, failed = attempts(trials, made.judgement)
+    assert row(tables.trial(failed, []))["counted_from_s"] is None
+    for system in shapes:
+        counted = []
+        for one in (one for one in sound if one.system == system):
+            from_s = row(tables.trial(one, []))["counted_from_s"]
+            assert from_s > 10
+            seconds = tables.intervals(one, [])
+            all_of = zip(seconds["phase"], seconds["start_s"], seconds["events"], strict=True)
+            counted += [n for phase, at_s, n in all_of if phase == "measured" and at_s >= from_s]
+        judged = made.judgement.value(sound[0].cell, system, "transactions_per_s")
+        assert judged is not None
+        assert judged.value == pytest.approx(sum(counted) / len(counted))
+        assert judged.value > 985  # of whole windows B has 960
 
 
 def test_kinds_of_events_have_their_own_rate_and_p95() -> None:

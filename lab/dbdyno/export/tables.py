@@ -157,6 +157,11 @@ TRIALS: Final = TableDefinition(
         number("until_steady_s", "load that ran before the warm-up until it was steady"),
         text("steady", "`yes`, `no`, or empty without such a load"),
         text("machine", "which one of a fleet ran it; empty for the one that began the run"),
+        number(
+            "counted_from_s",
+            "seconds since the load began from which on the judge counts it, later than the window "
+            "where that was not steady; empty where it does not count",
+        ),
     ),
 )
 EVENT_KINDS: Final = TableDefinition(
@@ -184,7 +189,7 @@ INTERVALS: Final = TableDefinition(
     "intervals",
     "one second of load",
     (
-        PHASE,
+        text("phase", f"{PHASE.meaning}, from `counted_from_s` of `trials` on"),
         number("start_s", "seconds since the load began"),
         number("end_s", "seconds since the load began"),
         integer("events", "transactions completed"),
@@ -323,6 +328,7 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
         "until_steady_s": warm_up and warm_up.seconds,
         "steady": warm_up and _yes(warm_up.steady),
         "machine": seen.machine or None,
+        "counted_from_s": attempt.counted_from_s,
     }
     return {name: [value] for name, value in row.items()}
 

@@ -73,6 +73,7 @@ class Judgement(Noun):
         outliers, bad_restarts: what lies apart; it stays in all numbers.
         machines: how the comparison differs between machines, where blocks ran on several.
         claims: what the publication that the plan follows says of its results.
+        counted_from_s: of each sound trial, by its key, the second of load from which it counts.
         controls: outcomes of the run's control trials, which are in ratios of throughput too.
         ledger: the same counted over all complete runs of the workspace.
     """
@@ -94,6 +95,7 @@ class Judgement(Noun):
     bad_restarts: tuple[BadRestarts, ...] = ()
     machines: tuple[MachineSpread, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()
+    counted_from_s: dict[str, float] = {}
     controls: tuple[ControlOutcome, ...] = ()
     ledger: Ledger = Ledger()
 
@@ -167,6 +169,11 @@ def judge(
             one for family in families for one in machine_spreads(family.pairs, family.verdicts)
         ),
         claims=judged_claims(pairs, judged, audited.findings, plan),
+        counted_from_s={
+            one.trial.key: one.condensed.measured[0].start_s
+            for one in (*audited.sound, *checked.sound)
+            if one.condensed.measured
+        },
         controls=checked.outcomes,
         ledger=ledger,
     )

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final
 
 from dbdyno.judge.controls import split_controls
-from dbdyno.judge.finding import Finding, check_name
+from dbdyno.judge.finding import check_name
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, count, listed, name, say
@@ -52,11 +52,12 @@ STATES: Final[Mapping[State, Text]] = {
 
 @dataclass(frozen=True)
 class Attempt:
-    """A measurement with its state and, unless it is sound, why it does not count."""
+    """A measurement with its state and why it does not count, or from which second on it does."""
 
     measurement: Measurement
     state: State
     why: Text = NO_REASON
+    counted_from_s: float | None = None
 
     @cached_property
     def cell(self) -> Cell:
@@ -87,23 +88,24 @@ def attempts(measurements: Iterable[Measurement], judgement: Judgement) -> tuple
             why = say("it was measured again")
             made.append(Attempt(measurement, State.REPEATED, why))
             continue
-        made.append(_attempt(measurement, judgement.findings, key in complete))
+        made.append(_attempt(measurement, judgement, key in complete))
         if measurement.failure is None:
             complete.add(key)
     return tuple(sorted(made, key=lambda attempt: attempt.measurement.trial.sequence))
 
 
-def _attempt(measurement: Measurement, findings: Sequence[Finding], seen: bool) -> Attempt:
+def _attempt(measurement: Measurement, judgement: Judgement, seen: bool) -> Attempt:
     if measurement.failure is not None:
         state = State.VOID if measurement.impossible else State.FAILED
         return Attempt(measurement, state, name(measurement.failure))
     if seen:
         return Attempt(measurement, State.REPEATED, say("the trial was complete before"))
-    others = [f for f in findings if f.check not in CHECKS_OF_ATTEMPTS]
+    others = [f for f in judgement.findings if f.check not in CHECKS_OF_ATTEMPTS]
     checks = [check_name(f.check) for f in others if f.voids(measurement.trial)]
     if checks:
         return Attempt(measurement, State.VOID, listed(dict.fromkeys(checks)))
-    return Attempt(measurement, State.SOUND)
+    counted_from_s = judgement.counted_from_s.get(measurement.trial.key)
+    return Attempt(measurement, State.SOUND, counted_from_s=counted_from_s)
 
 
 def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:

@@ -205,6 +205,23 @@ def test_devices_have_a_row_each_second() -> None:
     assert tables.watch(one, [])["phase"][:3] == ["warmup", "warmup", "measured"]
 
 
+@pytest.mark.parametrize(("process", "columns"), [("server", 6), ("generator", 3)])
+def test_what_could_not_be_read_of_a_process_is_empty_and_never_zero(process, columns) -> None:
+    one = Attempt(making.unseen(making.measurement(), process), State.SOUND)
+    made = tables.watch(one, [])
+    own = [values for name, values in made.items() if name.startswith(f"{process}_")]
+    assert own == [[None] * 12] * columns
+    other = "generator" if process == "server" else "server"
+    assert None not in made[f"{other}_cpu"]
+    assert (row(tables.trial(one, []))["server_cpu_s"] is None) == (process == "server")
+
+
+def test_an_imported_log_tells_nothing_of_the_generators_cpu() -> None:
+    made = making.measurement(cpu_share_max=0.0)
+    one = row(tables.trial(Attempt(made, State.SOUND), []))
+    assert (one["engine_cpu_s"], one["engine_cpu_share_max"]) == (None, None)
+
+
 def test_counters_have_their_growth_and_levels_keep_their_value() -> None:
     made = tables.status(attempt(tps=1000.0), [])
     questions = [row(made, n) for n, name in enumerate(made["name"]) if name == "Questions"]

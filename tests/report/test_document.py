@@ -88,3 +88,10 @@ def test_histograms_and_passwords_stay_out() -> None:
     )
     assert "hunter2" not in text
     assert "histograms" not in text
+
+
+def test_the_cpu_of_a_server_that_nobody_could_read_is_null() -> None:
+    alone = making.unseen(making.measurement())
+    made = run(making.plan(blocks=1), [alone])
+    (trial,) = report_document.document(made.plan, [alone], made.judgement, made.facts)["trials"]
+    assert trial["server_cpu_s"] is None

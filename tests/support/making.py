@@ -219,6 +219,19 @@ def changed(made: Measurement, **fields: object) -> Measurement:
     return made.model_copy(update=fields)
 
 
+def unseen(made: Measurement, process: Literal["server", "generator"] = "server") -> Measurement:
+    """The same trial where that process cannot be read, as an endpoint's or one of a fleet."""
+    zeros: dict[str, Any] = {"server_read_bytes_per_s": None, "server_written_bytes_per_s": None}
+    zeros |= {"server_cpu": 0.0, "server_rss_bytes": 0, "server_threads": 0}
+    if process == "generator":
+        zeros = {"generator_cpu": 0.0, "generator_rss_bytes": 0}
+    watch = tuple(one.model_copy(update=zeros) for one in made.watch)
+    if process == "generator":
+        return changed(made, watch=watch)
+    server = made.server.model_copy(update={"pid": None, "cpu_s": 0.0, "process": None})
+    return changed(made, watch=watch, server=server)
+
+
 def with_kinds(made: Measurement, shares: dict[str, float]) -> Measurement:
     """The same measurement of a script that calls these shares of its events by these names."""
     intervals = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 import polars
 
@@ -294,6 +294,7 @@ TABLES: Final = (
 
 Columns = Mapping[str, Sequence[Any]]
 NANOSECONDS_PER_MS: Final = 1e6
+PROCESSES: Final[tuple[Literal["server", "generator"], ...]] = ("server", "generator")
 PERCENTILES_OF_A_SECOND: Final = tuple(BY_NAME[f"latency_ms_{p}"] for p in ("p50", "p95", "p99"))
 
 
@@ -313,7 +314,7 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
         "errors": sum(seen.errors.values()),
         **{metric.name: seen.value(metric) for metric in TABLE},
         "server_version": seen.server.version,
-        "server_cpu_s": seen.server.cpu_s,
+        "server_cpu_s": seen.server.cpu_s or None,
         "server_read_bytes": process and process.read_bytes,
         "server_written_bytes": process and process.written_bytes,
         "server_switches_voluntary": process and process.switches_voluntary,
@@ -321,8 +322,8 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
         "engine_version": seen.engine.version,
         "engine_reactor": seen.engine.reactor,
         "engine_threads": seen.engine.threads,
-        "engine_cpu_s": seen.engine.cpu_s,
-        "engine_cpu_share_max": seen.engine.cpu_share_max,
+        "engine_cpu_s": seen.engine.cpu_s or None,
+        "engine_cpu_share_max": seen.engine.cpu_share_max or None,
         "status_cpu_ms": series and series.server_cpu_ms,
         "dataset": seen.dataset or None,
         "until_steady_s": warm_up and warm_up.seconds,
@@ -388,11 +389,17 @@ def watch(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """One row for each second of the machine."""
     seen = attempt.measurement
     phase = phase_in(seen)
-    rows = (
-        {**sample.model_dump(exclude={"disks", "networks"}), "phase": phase(sample.at_s)}
-        for sample in seen.watch
-    )
+    rows = ({**_known(sample), "phase": phase(sample.at_s)} for sample in seen.watch)
     return _columns(WATCH, rows)
+
+
+def _known(sample: WatchSample) -> dict[str, Any]:
+    """The sample without zeros of processes that could not be read."""
+    row = sample.model_dump(exclude={"disks", "networks"})
+    for process in PROCESSES:
+        if not sample.is_seen(process):
+            row = {name: v for name, v in row.items() if not name.startswith(f"{process}_")}
+    return row
 
 
 def disks(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:

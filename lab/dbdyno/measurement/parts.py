@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -209,6 +209,14 @@ class WatchSample(Noun):
     watch_cpu: float | None = Field(None, description="what these readings took")
     disks: dict[str, DiskSample] = {}
     networks: dict[str, NetworkSample] = {}
+
+    def is_seen(self, process: Literal["server", "generator"]) -> bool:
+        """Whether that process could be read: not one elsewhere, nor one that is gone.
+
+        Its other numbers are zeros then, as stores have them.
+        """
+        of = {"server": self.server_rss_bytes, "generator": self.generator_rss_bytes}
+        return of[process] != 0
 
 
 def mean_over_time(

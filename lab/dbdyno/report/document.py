@@ -82,7 +82,7 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
         "errors": measurement.errors,
         "restarts": sum(interval.restarts for interval in measurement.measured),
         "server_version": measurement.server.version,
-        "server_cpu_s": measurement.server.cpu_s,
+        "server_cpu_s": measurement.server.cpu_s or None,
         "procedure": [step.model_dump(mode="json") for step in measurement.procedure],
         "until_steady": measurement.until_steady and measurement.until_steady.model_dump(),
         "dataset": measurement.dataset,

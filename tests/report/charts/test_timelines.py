@@ -147,6 +147,16 @@ def test_server_and_others_are_two_lines_of_each_trial(made: Run) -> None:
         assert_sound(figure)
 
 
+def test_an_endpoint_has_no_line_of_its_own() -> None:
+    alone = making.unseen(making.measurement())
+    made = run(making.plan(), [alone])
+    (ladder,) = ladders(cells_of(made.plan, made.measurements))
+    cpu, disk = timelines(1, ladder, (making.A,), attempts([alone], made.judgement))
+    assert {row["k"] for row in rows(cpu) if "t" in row} == {"all other processes"}
+    assert len([row for row in rows(disk) if "t" in row]) == 2
+    assert_sound(cpu)
+
+
 def test_nobody_watched_nothing_is_drawn() -> None:
     alone = making.changed(making.measurement(), watch=())
     made = run(making.plan(), [alone])

@@ -89,6 +89,15 @@ def test_what_watching_cost_is_said_where_it_is_known() -> None:
     ]
 
 
+def test_what_could_not_be_read_of_an_endpoint_is_a_dash() -> None:
+    trials = [making.measurement(A), making.unseen(making.measurement(B, position=1, sequence=1))]
+    _, machine = sections(making.plan(blocks=1), trials)
+    rows = rows_of(machine)
+    assert rows["server, cores busy"] == ("0.800", NONE)
+    assert rows["server RSS, MB"] == ("500", NONE)
+    assert rows["generator, cores busy"] == ("0.200", "0.200")
+
+
 def test_means_of_the_machine_weigh_a_sample_by_its_time() -> None:
     made = making.measurement(making.A, window_s=10, warmup_s=0)
     late = {"at_s": 2.5, "length_s": 5.0, "disk_flushes_per_s": 250.0, "watch_cpu": 0.1}

@@ -365,8 +365,8 @@ class Timeline:
     name: str
     title: str
     unit: Text
-    solid: tuple[Text, Callable[[WatchSample], float]]
-    dashed: tuple[Text, Callable[[WatchSample], float]]
+    solid: tuple[Text, Callable[[WatchSample], float | None]]
+    dashed: tuple[Text, Callable[[WatchSample], float | None]]
     note: Text
 
 
@@ -380,7 +380,7 @@ TIMELINES: Final = (
         "cpu",
         phrase("CPU in every trial: {ladder}"),
         say("cores"),
-        (say("server"), lambda sample: sample.server_cpu),
+        (say("server"), lambda sample: sample.server_cpu if sample.is_seen("server") else None),
         (say("all other processes"), _others),
         say(
             "All other processes are the load generator, dbdyno and whatever else ran; the shaded "
@@ -413,6 +413,12 @@ def timelines(
     return [_figure(line, number, ladder, systems, made) for line in TIMELINES if made]
 
 
+def _points(
+    samples: Iterable[WatchSample], read: Callable[[WatchSample], float | None]
+) -> tuple[tuple[float, float], ...]:
+    return tuple((one.at_s, value) for one in samples if (value := read(one)) is not None)
+
+
 def _figure(
     timeline: Timeline,
     number: int,
@@ -428,10 +434,11 @@ def _figure(
             block=attempt.measurement.trial.block + 1,
             trial=f"{place}{index}",
             kind=kind,
-            points=tuple((one.at_s, read(one)) for one in attempt.measurement.watch),
+            points=points,
         )
         for index, attempt in enumerate(attempts)
         for place, (kind, read) in zip("ab", both, strict=True)
+        if (points := _points(attempt.measurement.watch, read))
     ]
     words = AxisTitles(
         unit=timeline.unit, kinds=(timeline.solid[0], timeline.dashed[0]), of_kinds=say("line")

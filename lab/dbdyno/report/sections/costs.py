@@ -35,7 +35,7 @@ MACHINE: Final[tuple[tuple[Text, int, Read], ...]] = (
     (say("disk read, MB/s"), 2, lambda s: s.disk_read_bytes_per_s / 1e6),
     (say("disk written, MB/s"), 2, lambda s: s.disk_written_bytes_per_s / 1e6),
     (say("disk flushes/s"), 1, lambda s: s.disk_flushes_per_s),
-    (say("server RSS, MB"), 0, lambda s: s.server_rss_bytes / 1e6),
+    (say("server RSS, MB"), 0, lambda s: s.server_rss_bytes / 1e6 or None),
 )
 """Lines of the machine's table: heading, decimals, what is read off a sample."""
 CORES: Final[tuple[tuple[Text, Callable[[Measurement], float]], ...]] = (
@@ -168,8 +168,9 @@ def _machine_table(cell: Cell, trials: dict[str, list[Measurement]]) -> Table:
 
 
 def _cores(trials: Sequence[Measurement], used_s: Callable[[Measurement], float]) -> Text:
-    window_s = sum(trial.window_s for trial in trials)
-    return number(sum(map(used_s, trials)) / window_s) if window_s else NONE
+    known = [(used_s(trial), trial.window_s) for trial in trials if used_s(trial)]
+    window_s = sum(window_s for _, window_s in known)
+    return number(sum(used for used, _ in known) / window_s) if window_s else NONE
 
 
 def _mean(samples: Sequence[WatchSample], read: Read, decimals: int) -> Text:

@@ -25,7 +25,7 @@ from dbdyno.measurement.syncs import disk_flushes, postgres_syncs
 
 Total = Callable[[Measurement], float | None]
 PAGE_KB_POSTGRES: Final = 8.192
-EVENTS_UNSURE_MAX: Final = 0.04
+EVENTS_UNSURE_MAX: Final = 0.1
 """Share of the events that may have been before or behind a reading; a cost is half of it off."""
 
 

@@ -118,6 +118,11 @@ def test_a_label_with_a_colon_takes_its_own_setting() -> None:
     assert plan.system("mysql:5.7.22").settings == {}
 
 
+def test_a_workload_takes_its_options_behind_its_name() -> None:
+    plan = plan_of(workload=("oltp_read_write --range-size=10 --skip-trx",))
+    assert plan.workloads[0].options == {"range_size": 10, "skip_trx": True}
+
+
 def test_all_mistakes_are_told_at_once_under_their_options() -> None:
     assert mistakes_of(
         systems=("mysql:5.7.22", "oracle:23"),
@@ -161,6 +166,15 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
         (
             {"workload": ("oltp_read_write", 'oltp_point_select "')},
             ['--workload: oltp_point_select " cannot be read: No closing quotation'],
+        ),
+        (
+            {"workload": ("oltp_read_write --skiptrx=on --tables=8",)},
+            [
+                "--workload oltp_read_write … skiptrx: is no option of a workload; did you mean "
+                "skip_trx?",
+                "--workload oltp_read_write … tables: the tables are the same for all workloads: "
+                "say dataset.tables",
+            ],
         ),
         ({"threads": "8,8"}, ["--threads: each level once, found [8, 8]"]),
         (

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.controls import WhyNone, why_none
-from dbdyno.plan.mistakes import shape_message, value_meant, workload_message
+from dbdyno.plan.mistakes import option_message, shape_message, value_meant, workload_message
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import label_of
 from dbdyno.plan.template import take_script
@@ -171,7 +171,7 @@ def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[Plan
 
 
 def _workloads(typed: Sequence[str], mistakes: list[PlanMistake]) -> list[dict[str, Any]]:
-    """Each workload as a plan has it. A script's options stand behind its name, as for sysbench."""
+    """Each workload as a plan has it. Its options stand behind its name, as for sysbench."""
     workloads: list[dict[str, Any]] = []
     for text in typed:
         try:
@@ -180,12 +180,17 @@ def _workloads(typed: Sequence[str], mistakes: list[PlanMistake]) -> list[dict[s
             mistakes.append(PlanMistake("--workload", f"{text} cannot be read: {error}"))
             continue
         workload: dict[str, Any] = {"name": name}
-        if is_script(name):
+        if words:
             workload["options"] = dict(_option(word, mistakes) for word in words)
+        if is_script(name):
             if mistake := take_script(workload, Path()):
                 mistakes.append(PlanMistake("--workload", mistake))
         elif message := workload_message(name):
             mistakes.append(PlanMistake("--workload", message))
+        else:
+            for option in workload.get("options", ()):
+                if message := option_message(option):
+                    mistakes.append(PlanMistake(f"--workload {name} … {option}", message))
         workloads.append(workload)
     return workloads
 
@@ -194,7 +199,7 @@ def _option(word: str, mistakes: list[PlanMistake]) -> tuple[str, object]:
     """The name and value of ``--warehouses=10``; a number is one, and an option alone is true."""
     name, equals, text = word.removeprefix("--").partition("=")
     if not word.startswith("--") or not name:
-        mistakes.append(PlanMistake(f"--workload … {word}", "is not --option=value of the script"))
+        mistakes.append(PlanMistake(f"--workload … {word}", "is not --option=value"))
     name = name.replace("-", "_")
     if not equals:
         return name, True

@@ -258,14 +258,17 @@ def _workload_mistakes(
     if isinstance(name, str) and (message := workload_message(name)):
         yield document.mistake((*path, "name"), message)
     for option in options if isinstance(options, dict) else ():
-        found = (*path, "options", option)
-        if option in TABLE_OPTIONS:
-            message = f"the tables are the same for all workloads: say {TABLE_OPTIONS[option]}"
-        elif option not in WORKLOAD_OPTIONS:
-            message = f"is no option of a workload{nearest(option, WORKLOAD_OPTIONS)}"
-        else:
-            continue
-        yield document.mistake(found, message)
+        if message := option_message(option):
+            yield document.mistake((*path, "options", option), message)
+
+
+def option_message(option: str) -> str:
+    """What is wrong with an option of one of the engine's workloads; empty if it is one."""
+    if option in TABLE_OPTIONS:
+        return f"the tables are the same for all workloads: say {TABLE_OPTIONS[option]}"
+    if option not in WORKLOAD_OPTIONS:
+        return f"is no option of a workload{nearest(option, WORKLOAD_OPTIONS)}"
+    return ""
 
 
 def _labels_twice(

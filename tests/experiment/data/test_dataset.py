@@ -27,6 +27,7 @@ from dbdyno.experiment.forecast import Forecast
 from dbdyno.plan.controls import control_system
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
 from support.fakes import FakeInstance, FakeServer, Progress, World
@@ -218,6 +219,25 @@ def test_equal_rows_have_one_digest_and_one_row_changes_it():
     digests = [take(two, Server(("1000", "77"), ("1000", last))) for last in ("88", "88", "89")]
     assert digests[0] == digests[1] != digests[2]
     assert len(digests[0]) == dataset.DIGEST_LENGTH
+
+
+class Named:
+    """Has these tables, each of three rows."""
+
+    def __init__(self, driver, *names):
+        self.driver, self.database, self.names = driver, "sbtest", names
+
+    def ask(self, sql):
+        return [(name,) for name in self.names] if "information_schema" in sql else [("3",)]
+
+
+def test_tables_of_a_script_count_alike_on_an_endpoint_and_on_postgresql():
+    script = WorkloadPlan(name="own.lua", script="function event() end")
+    alone = plan().model_copy(update={"workloads": (script,)})
+    mysql = take(alone, Named("mysql", "Jobs", "kinds"))
+    assert take(alone, Named("mysql", "Jobs", "kinds", "dbdyno_dataset")) == mysql
+    assert take(alone, Named("pgsql", "jobs", "kinds")) == mysql
+    assert take(alone, Named("mysql", "Jobs")) != mysql
 
 
 def test_large_tables_are_asked_for_in_pieces_that_are_added_up(monkeypatch):

@@ -32,6 +32,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import MYSQL, PGSQL, Instance, Loading, Server
+from dbdyno.servers.foreign.endpoint import MARK
 
 SYSTEMS: Final = "systems"
 """Where in a workspace, or in the cache, the loads of servers are."""
@@ -266,12 +267,13 @@ def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
         "SELECT table_name FROM information_schema.tables"
         f" WHERE table_schema = '{schema}' AND table_type = 'BASE TABLE'"
     )
-    # In the order of their characters: collations of systems differ.
-    others = sorted({str(row[0]) for row in names} - set(table_names(plan)))
+    # What an endpoint is marked with is no table of a load's. PostgreSQL keeps names in small
+    # letters, and collations of systems differ.
+    others = sorted({str(row[0]) for row in names} - {*table_names(plan), MARK}, key=str.lower)
     counted = []
     for name in others:
         rows = server.ask(f"SELECT COUNT(*) FROM {quoted_table(server, name)}")[0][0]
-        counted.append((name, int(rows), 0))
+        counted.append((name.lower(), int(rows), 0))
     return counted
 
 

@@ -134,6 +134,38 @@ def test_a_value_is_one_kind_and_goes_upwards() -> None:
         assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO jobs (id) VALUES (:id) ON DUPLICATE KEY UPDATE id = id + 1",
+        "WITH few AS (SELECT id FROM jobs WHERE id > :id) SELECT COUNT(*) FROM few",
+        "WITH RECURSIVE a AS (SELECT :id), b (x) AS MATERIALIZED (SELECT 1 FROM a) TABLE b",
+        "SELECT id FROM jobs WHERE id IS DISTINCT FROM id AND id = :id",
+        "UPDATE LOW_PRIORITY jobs SET id = :id",
+        "UPDATE ONLY jobs SET id = :id",
+        "SELECT :id FROM DUAL",
+        "SELECT id FROM jobs WHERE id = :id FOR NO KEY UPDATE",
+        "SELECT /* it's :other, from nowhere? */ id FROM jobs WHERE id = :id",
+    ],
+)
+def test_what_only_looks_like_a_table_is_none(sql: str) -> None:
+    template(statements=[sql], draw={"id": {"uniform": "jobs"}})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH few AS (SELECT id FROM jbos WHERE id > :id) SELECT COUNT(*) FROM few",
+        "UPDATE jbos SET id = :id",
+        "UPDATE IGNORE jbos SET id = :id",
+        "SELECT DISTINCT id FROM jbos WHERE id = :id",
+    ],
+)
+def test_a_table_that_is_not_there_is_still_found(sql: str) -> None:
+    with pytest.raises(PlanError, match="there is no table 'jbos'"):
+        template(statements=[sql], draw={"id": {"uniform": "jobs"}})
+
+
 def test_a_question_mark_is_refused_also_in_quotes() -> None:
     """Who writes numbers or values in its place looks at no quotes: PostgreSQL's $1, and texts."""
     with pytest.raises(PlanError, match=r"has a \?; write :name for a value that is drawn"):

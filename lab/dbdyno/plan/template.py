@@ -17,8 +17,7 @@
           - {sql: UPDATE jobs SET state = 'done' WHERE id = :id, repeat: 2}
         think_time: 5ms
 
-It becomes a Lua script (`lua`), so whatever works for scripts works for it: loading by several
-connections, prepared statements, both protocols, retries. Values are those of `sysbench.rand`.
+It becomes a Lua script (`lua`), with all that works for those. Values are of `sysbench.rand`.
 """
 
 from __future__ import annotations
@@ -249,13 +248,15 @@ def _write_value(part: dict[str, Any], key: str) -> None:
 _QUOTED: Final = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`"
 _COMMENT: Final = r"--(?!\S)[^\n]*"
 _BLANK: Final = re.compile(rf"({_QUOTED}|(?:--(?=\S)|#)[^\n]*\n)|(?:{_COMMENT}|\s)+")
-_SQL: Final = re.compile(rf"{_QUOTED}|{_COMMENT}|::|:([A-Za-z_]\w*)|\?")
+_SQL: Final = re.compile(rf"{_QUOTED}|{_COMMENT}|/\*[\s\S]*?\*/|::|:([A-Za-z_]\w*)|\?")
 """Quoted texts, comments and casts are passed over; a name of a value, a question mark."""
 _TABLES: Final = re.compile(
-    r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_]*[.\x00])", re.IGNORECASE
+    r"(?i)\b(?:(?<!DISTINCT )FROM|JOIN|INTO|(?<!KEY )UPDATE(?: LOW_PRIORITY| IGNORE| ONLY)*) "
+    r"([A-Z_][A-Z0-9_]*)(?![A-Z0-9_]*[.\x00])"
 )
-_ARGUMENTS: Final = re.compile(r"\((?!\s*(?:SELECT|WITH)\b)[^()]*\)", re.IGNORECASE)
-_NO_TABLE: Final = frozenset({"select", "lateral", "set", "skip", "nowait", "of"})
+_NAMED: Final = re.compile(r"(?i)(?:\bWITH(?: RECURSIVE)?|,) ?(\w+) ?(?:\([^()]*\) )?AS [A-Z ]*\(")
+_ARGUMENTS: Final = re.compile(r"(?i)\((?!\s*(?:SELECT|WITH)\b)[^()]*\)")
+_NO_TABLE: Final = frozenset({"select", "lateral", "set", "skip", "nowait", "of", "dual"})
 
 
 def _mistakes(document: Document, template: Template) -> Iterator[PlanMistake]:
@@ -283,13 +284,13 @@ def _of_event(
         where = (*path, "statements", at)
         for match in _SQL.finditer(statement.sql):
             name = match[1]
-            if "?" in match[0] and not match[0].startswith("--"):
+            if "?" in match[0] and not match[0].startswith(("--", "/*")):
                 yield document.mistake(where, "has a ?; write :name for a value that is drawn")
             elif name and name not in event.draw:
                 missing = f"there is no value :{name} in draw{nearest(name, event.draw)}"
                 yield document.mistake(where, missing)
             used |= {name} if name else set()
-        yield from _of_tables(document, where, statement.sql, template)
+        yield from _of_sql(document, where, statement.sql, template)
     for name, value in event.draw.items():
         where = (*path, "draw", name)
         yield from _of_value(document, where, value, template)
@@ -299,15 +300,14 @@ def _of_event(
             yield document.mistake(where, "is used by no statement")
 
 
-def _of_tables(
-    document: Document, path: Path, sql: str, template: Template
-) -> Iterator[PlanMistake]:
+def _of_sql(document: Document, path: Path, sql: str, template: Template) -> Iterator[PlanMistake]:
     """Tables of other schemas (`other.jobs`) and functions are not looked at."""
-    plain, before = re.sub(r"'(?:[^']|'')*'", "''", _one_line(sql)), ""
+    plain, before = re.sub(r"'(?:[^']|'')*'|/\*.*?\*/", "''", _one_line(sql)), ""
+    known = {*template.tables, *_NAMED.findall(plain)}
     while plain != before:  # `EXTRACT(YEAR FROM at)` names no table, a subquery does
         before, plain = plain, _ARGUMENTS.sub("\x00", plain)
-    for name in dict.fromkeys(_TABLES.findall(plain)) if template.tables else ():
-        if name not in template.tables and name.lower() not in _NO_TABLE:
+    for name in dict.fromkeys(_TABLES.findall(plain)):
+        if template.tables and name not in known and name.lower() not in _NO_TABLE:
             unknown = f"there is no table {name!r}{nearest(name, template.tables)}"
             yield document.mistake(path, unknown)
 

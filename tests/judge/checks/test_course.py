@@ -67,6 +67,22 @@ def test_second_without_events_is_a_stall():
     assert found.evidence.endswith("seconds since the load began: 6")
 
 
+def test_connections_that_rest_leave_seconds_without_events_and_no_stall():
+    resting = PLAN.workloads[0].model_copy(update={"script": "function thread_run() end"})
+    plan = PLAN.model_copy(update={"workloads": (resting,)})
+    made = making.measurement(rates=(1000,) + (0,) * 8 + (1000,))
+    rested = making.changed(
+        made, intervals=tuple(one.model_copy(update={"in_flight": 8}) for one in made.intervals)
+    )
+    assert standstill.stands_still(rested, PLAN).level is Level.DOUBTFUL
+    assert course.stall(making.measurement(rates=(1000, 0) * 5), PLAN) is not None
+    assert standstill.stands_still(rested, plan) is None
+    assert course.stall(rested, plan) is None
+    last = rested.intervals[-1].model_copy(update={"silence_ns_max": 8_000_000_000})
+    waited = making.changed(rested, intervals=(*rested.intervals[:-1], last))
+    assert standstill.stands_still(waited, plan).level is Level.DOUBTFUL
+
+
 def silent(silence_s: float, tps: float = 1000.0):
     """A trial that answers in every second, and in its sixth breaks a silence."""
     made = making.measurement(tps=tps)

@@ -74,6 +74,15 @@ def test_a_switch_that_is_skipped_is_asked_for_too():
     assert found.level is Level.NOTE
 
 
+def test_what_is_asked_for_one_workload_is_asked_for():
+    of_b = {"innodb_flush_log_at_trx_commit": "2"}
+    asked = {"oltp_write_only": of_b}
+    systems = (PLAN.systems[0], SystemPlan(label=B, reference=B, workload_settings=asked))
+    plan = PLAN.model_copy(update={"systems": systems})
+    (found,) = unequal_durability(two({}, of_b), plan)
+    assert found.level is Level.NOTE
+
+
 def test_another_product_is_compared_by_what_it_promises():
     trials = two({}, {})
     for settings, findings in (

@@ -95,8 +95,8 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful: the server stood still within the window, though not for most of it.
 
     That is half a second in which events ran and nothing was answered, wherever it lies: one that
-    begins in the middle of a second leaves events in both seconds it touches. Where nobody looked
-    for that, it is a measured second without one event.
+    begins in the middle of a second leaves events in both seconds it touches. It is a measured
+    second without one event, too, where no connection rests between events.
     """
     rate_per_s = measurement.events / measurement.window_s
     if stands_still(measurement, plan):
@@ -110,7 +110,9 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
         for i in measurement.measured
         if i.silence_ns_max >= SILENCE_S_MIN * 1e9 and is_long(i.silence_ns_max / 1e9)
     ]
-    empty = [i for i in measurement.measured if i.events == 0 and is_long(i.end_s - i.start_s)]
+    may_rest = plan.workload(measurement.trial.cell.workload).may_rest
+    measured = () if may_rest else measurement.measured
+    empty = [i for i in measured if i.events == 0 and is_long(i.end_s - i.start_s)]
     if not silent and not empty:
         return None
     if silent:

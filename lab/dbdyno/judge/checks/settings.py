@@ -132,8 +132,11 @@ def _effective(trials: Iterable[Settings]) -> Values:
 
 
 def _is_asked(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
-    """Whether the plan itself gives one of these keys for one of the systems; as a plugin too."""
-    given = [item for label in labels for item in plan.system(label).settings.items()]
+    """Whether the plan itself gives one of these keys for one of the systems, be it for a workload
+    only; as a plugin too."""
+    systems = [plan.system(label) for label in labels]
+    every = (keys for one in systems for keys in (one.settings, *one.workload_settings.values()))
+    given = [item for keys in every for item in keys.items()]
     names = {name.replace("-", "_").lower() for name, _ in given}
     names |= {name.removeprefix("skip_") for name in names}
     if any("thread_pool" in str(value) for _, value in given):

@@ -66,6 +66,10 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
     silent_s = stretch[-1].end_s - stretch[0].start_s
     if silent_s < SHARE_MIN * measurement.window_s:
         return None
+    if plan.workload(measurement.trial.cell.workload).may_rest:  # so do those that are in flight
+        heard_s = max(one.silence_ns_max for one in measurement.measured) / 1e9
+        if heard_s < SHARE_MIN * measurement.window_s:
+            return None
     working_s = measurement.window_s - silent_s
     if measurement.events and measurement.events * silent_s < STALL_EVENTS_MIN * working_s:
         return None

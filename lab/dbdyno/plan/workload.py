@@ -36,6 +36,9 @@ TRANSACTIONS: Final = ("oltp_read_write", "oltp_read_only", "oltp_write_only")
 """Workloads whose events are transactions, unless `skip_trx` is on."""
 
 
+RESTS: Final = "\nlocal RESTS = true\n"
+
+
 class WorkloadPlan(FiniteNoun):
     """A workload and its options, under a label.
 
@@ -64,7 +67,12 @@ class WorkloadPlan(FiniteNoun):
     @property
     def has_think_time(self) -> bool:
         """Whether it is a template, events of which are followed by a rest (`plan.template`)."""
-        return "\nlocal RESTS = true\n" in (self.script or "")
+        return RESTS in (self.script or "")
+
+    @property
+    def without_rests(self) -> str:
+        """The script of a template whose events follow each other at once."""
+        return (self.script or "").replace(RESTS, RESTS.replace("true", "false"))
 
     @property
     def may_rest(self) -> bool:

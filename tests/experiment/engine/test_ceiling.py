@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.order import trials_of
+from dbdyno.plan.template import lua, read
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import MYSQL, PGSQL
 from support import making
 from support.fakes import command
@@ -28,6 +31,22 @@ def test_the_same_generator_is_asked_once(tmp_path):
     for plan in (making.plan(threads=(1,)), making.plan(threads=(8,))):
         ceiling.measure(plan, trials_of(plan, "r")[0], MYSQL, command(log=log))
     assert len(log.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("driver", [MYSQL, PGSQL])
+def test_a_template_has_one_without_its_rests_and_a_script_has_none(driver):
+    events = {"look": {"statements": ["SELECT 1"], "think_time": "100ms"}}
+    text = lua(read(json.dumps({"events": events}), "made.yaml"), "made.yaml")
+    plans = [
+        making.plan().model_copy(update={"workloads": (WorkloadPlan(name=name, script=script),)})
+        for name, script in (("made.yaml", text), ("own.lua", "function event() end"))
+    ]
+    of_template, of_script = (
+        ceiling.measure(plan, trials_of(plan, "r")[0], driver) for plan in plans
+    )
+    assert of_template is not None
+    assert of_template > ceiling.THREADS / 0.1 * 2
+    assert of_script is None
 
 
 def test_a_generator_that_cannot_begin_has_none():

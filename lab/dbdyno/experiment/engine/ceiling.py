@@ -23,6 +23,7 @@ from dbdyno.experiment.engine.record import measured_of
 from dbdyno.experiment.engine.spec import run_spec
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.workload import TEMPLATE_SUFFIXES
 from dbdyno.servers.base import MYSQL, Credentials, Endpoint, Server
 from dbdyno.servers.process import LOOPBACK
 
@@ -57,17 +58,23 @@ def measure(
 ) -> float | None:
     """Events a second of the trial's workload on a server of that driver that answers at once.
 
-    None where the responder cannot be had or does not understand the workload. The same question
-    is answered once in a process: the generator does not change meanwhile.
+    None where the responder cannot be had or does not understand the workload, and for scripts,
+    which may wait for ever for a row that it does not give. A template is asked without its rests.
+    The same question is answered once in a process: the generator does not change meanwhile.
 
     Args:
         threads: of the engine; 0 for as many as it takes by itself.
         cores: the engine is kept on these; on the plan's unless given.
     """
+    workload = plan.workload(trial.cell.workload)
+    if workload.script is not None and not workload.name.endswith(TEMPLATE_SUFFIXES):
+        return None
     cell = trial.cell.model_copy(update={"threads": THREADS, "rate_per_s": None})
     closed = trial.model_copy(update={"cell": cell, "seed": 1, "control": ""})
     nobody = _Nobody(driver, Endpoint(LOOPBACK, 0, None), ANYBODY)
     spec = run_spec(plan, closed, cast(Server, nobody))
+    if workload.script is not None:
+        spec["script"]["source"] = workload.without_rests
     short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
     asked = json.dumps({**spec, **short, "threads": threads}, sort_keys=True)
     kept_on = plan.procedure.pin if cores is None else tuple(cores)
@@ -81,7 +88,10 @@ def _reached(
     """The rate of the best tenth of a second: what disturbs only ever makes one slower."""
     try:
         with responding(driver) as port:
-            spec = {**json.loads(asked), "endpoint": {"host": LOOPBACK, "port": port}}
+            spec, place = json.loads(asked), {"host": LOOPBACK, "port": port}
+            spec["endpoint"] = place
+            if "script" in spec:
+                spec["script"]["database"]["endpoint"] = place
             with EngineProcess("run", spec, cores=cores, command=command) as engine:
                 record = engine.answer(CHILD_S_MAX)
     except (LoadError, OSError):

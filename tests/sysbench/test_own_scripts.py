@@ -94,6 +94,21 @@ def test_no_row_is_added_to_tables_that_are_there(shell: Shell, name: str, more:
     assert "FILLED" not in ended.stdout
 
 
+def test_rows_of_another_of_ycsbs_workloads_are_taken_as_they_are(shell: Shell) -> None:
+    there = THERE.replace('if sql:find("CREATE TABLE") then error("it is there", 0) end', "")
+    script = f'{there}dofile("{ROOT}/workloads/ycsb.lua")'
+    line = "script.lua --workload=B --records=100 --threads=3 prepare"
+    ended = shell(line, script)
+    assert (ended.returncode, "FILLED" in ended.stdout) == (0, False), ended
+    ended = shell(
+        line,
+        script.replace(
+            'return "1"', 'filling = (filling or 1) - 1; return filling < 0 and "0" or "1"'
+        ),
+    )
+    assert (ended.returncode, "FILLED" in ended.stdout) == (0, True), ended
+
+
 YCSB = f"""
 dofile("{ROOT}/workloads/ycsb.lua")
 local begin, operate = thread_init, event

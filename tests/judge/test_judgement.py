@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.finding import Level
-from dbdyno.judge.judgement import Judgement, judge
+from dbdyno.judge.judgement import Judgement, enough, judge
 from dbdyno.judge.verdict import Word
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -123,6 +123,14 @@ def test_one_system_has_values_but_no_verdicts():
     judged = judge(trials, making.plan(systems=(A,), blocks=3))
     assert (judged.estimates, judged.verdicts) == ((), ())
     assert judged.value(CELL, A, PRIMARY.name).value == pytest.approx(1000)
+
+
+def test_a_run_until_decided_that_compares_nothing_takes_all_of_its_blocks():
+    both = making.plan(blocks=12, design={"stop": "decided"})
+    trials = making.pairs((0.5, 0.5, 0.5))
+    assert enough(trials, both)
+    alone = making.with_parts(both, systems=both.systems[:1])
+    assert not enough([one for one in trials if one.trial.system == A], alone)
 
 
 def test_looking_up_values_and_estimates():

@@ -182,10 +182,11 @@ def judge(
 def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     """Whether a run that stops when decided may end: every cell that can be decided is.
 
-    Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them.
+    Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them. A
+    plan that compares nothing has none, and takes all of its blocks for its values.
     """
     compared, controls = split_controls(current(measurements))
-    if not may_end(compared, plan):
+    if not comparisons(plan) or not may_end(compared, plan):
         return False
     audited = audit(compared, plan)
     pairs = judge_controls(compared, controls, plan).beside(audited.sound)

@@ -14,6 +14,7 @@ from dbdyno.judge.verdict import Word
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import SettingsPlan
 from dbdyno.stats.open_loop import Point, RateSide, rate_at_limit
 from support import making
 from support.made_rates import at_rate
@@ -120,6 +121,66 @@ def test_a_block_outside_the_rates_does_not_keep_a_run_from_its_end() -> None:
     assert enough(above, plan)
     undecided = run({making.A: [1000.0] * 3, making.B: [940, 1000, 1060]})
     assert not enough(undecided, plan)
+
+
+SMALL, LARGE = "buffer_pool 1G", "buffer_pool 2G"
+
+
+def of_settings(limits: dict[str, float], blocks: int = 5) -> tuple[Plan, list[Measurement]]:
+    """One system under two settings, each at rates of its own around its limit."""
+    rungs = {name: tuple(map(round, np.linspace(0.9, 1.1, 3) * at)) for name, at in limits.items()}
+    found = tuple(
+        FOUND.model_copy(update={"setting": name, "rates_per_s": rates})
+        for name, rates in rungs.items()
+    )
+    plan = making.with_parts(
+        plan_of(blocks),
+        load={"pilot": found},
+        systems=plan_of().systems[:1],
+        settings=SettingsPlan(buffer_pool=("1G", "2G")),
+    )
+    return plan, [
+        with_setting(trial(making.A, block, rate, limits[name]), name)
+        for name, rates in rungs.items()
+        for block in range(blocks)
+        for rate in rates
+    ]
+
+
+def with_setting(made: Measurement, name: str) -> Measurement:
+    cell = made.trial.cell.model_copy(update={"setting": name})
+    return making.with_trial(made, cell=cell)
+
+
+def test_settings_whose_rates_differ_have_the_findings_of_both() -> None:
+    plan, made = of_settings({SMALL: 1000.0, LARGE: 1400.0})
+    spoiled = [
+        making.changed(
+            one, watch=tuple(s.model_copy(update={"host_cpu_steal": 0.2}) for s in one.watch)
+        )
+        if one.trial.cell.setting == LARGE
+        else one
+        for one in made
+    ]
+    ((verdict,),) = (one.verdicts for one in judge(spoiled, plan).slo if one.verdicts)
+    assert (verdict.baseline, verdict.system, verdict.word) == (SMALL, LARGE, Word.BETTER)
+    assert verdict.reasons == ("doubtful: steal (15×)",)
+
+
+def test_settings_whose_rates_differ_are_void_where_trials_of_one_are() -> None:
+    plan, made = of_settings({SMALL: 1000.0, LARGE: 1400.0})
+    failed = [
+        making.changed(one, failure="it died")
+        if one.trial.cell.setting == LARGE and one.trial.block < 3
+        else one
+        for one in made
+    ]
+    ((verdict,),) = (one.verdicts for one in judge(failed, plan).slo if one.verdicts)
+    assert verdict.word is Word.VOID
+    assert verdict.reasons[:2] == (
+        "2 sound blocks; 3 are the least for a verdict",
+        "9 void trials left out: trial-failed (9×)",
+    )
 
 
 def test_rungs_have_values_but_no_verdicts_and_asked_rates_have_both() -> None:

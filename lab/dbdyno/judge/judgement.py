@@ -49,7 +49,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan, Plan, cells, comparisons, metric_of, system_pairs
-from dbdyno.plan.systems import Comparison
+from dbdyno.plan.systems import Comparison, MeasuredArm
 
 OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
 
@@ -244,7 +244,7 @@ def _family(
         verdict_of(
             estimate,
             plan.design.margin,
-            _concerning(comparison, estimate.cell, audited, counted),
+            _concerning(comparison.places(estimate.cell), audited, counted),
             adjusted=held.get(id(estimate)),
             design=plan.design,
             block_s=block_seconds(compared),
@@ -264,9 +264,7 @@ def _by_cell(judged: Sequence[Cell], found: Iterable[OfCell]) -> tuple[OfCell, .
 
 def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
     counted = {one.trial.key for one in audited.sound}
-    return rate_searches(
-        audited.sound, plan, lambda arms, cell: _concerning(arms, cell, audited, counted)
-    )
+    return rate_searches(audited.sound, plan, lambda arms: _concerning(arms, audited, counted))
 
 
 def _has_verdict(estimate: Estimate, plan: Plan) -> bool:
@@ -281,15 +279,12 @@ def cells_of(plan: Plan, measurements: Iterable[Measurement]) -> list[Cell]:
     return list(dict.fromkeys([*cells(plan), *seen]))
 
 
-def _concerning(
-    comparison: Comparison, cell: Cell, audited: Audit, counted: set[str]
-) -> list[Finding]:
-    """Findings about the cell and its two arms, but none on an attempt that was made good."""
-    places = comparison.places(cell)
+def _concerning(arms: Sequence[MeasuredArm], audited: Audit, counted: set[str]) -> list[Finding]:
+    """Findings about any of these arms, but none on an attempt that was made good."""
     return [
         finding
         for finding in audited.findings
-        if any(finding.concerns(place.cell, place.system) for place in places)
+        if any(finding.concerns(arm.cell, arm.system) for arm in arms)
         and not (finding.level is Level.VOID and finding.trial in counted)
     ]
 

@@ -23,10 +23,10 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.pilot import is_sustained
 from dbdyno.plan.plan import Plan, cells, comparisons, latency_of
 from dbdyno.plan.settings import setting_names
-from dbdyno.plan.systems import Comparison
+from dbdyno.plan.systems import Comparison, MeasuredArm
 from dbdyno.stats.open_loop import Point, RateSide, rate_at_limit
 
-FindingsOf = Callable[[Comparison, Cell], Sequence[Finding]]
+FindingsOf = Callable[[Sequence[MeasuredArm]], Sequence[Finding]]
 
 
 class RatePoint(Noun):
@@ -109,7 +109,7 @@ def rate_searches(
     """One for each workload and setting of a plan with a latency limit that has sound trials.
 
     Args:
-        findings_of: those that concern a comparison's cell and arms.
+        findings_of: those that concern any of these arms.
     """
     by_place: dict[tuple[str, str], list[Sound]] = {}
     for one in sound:
@@ -200,7 +200,7 @@ def _verdicts(
     ]
     held = adjusted(made, plan.design)
     for estimate, interval, (below, above) in zip(made, held, sides, strict=True):
-        found = _concerning(plan, comparison, estimate.cell, findings_of)
+        found = findings_of(_rungs(plan, comparison, estimate.cell))
         outside = [*_outside(below), *_outside(above)]
         # Where some blocks have no number, those that have were chosen by what they showed.
         shown = estimate.model_copy(update={"low": None, "high": None}) if outside else estimate
@@ -222,14 +222,14 @@ def _estimate(
     return estimate_of(logs, cell, RATE_AT_LIMIT, *comparison.labels, plan.design)
 
 
-def _concerning(
-    plan: Plan, comparison: Comparison, cell: Cell, findings_of: FindingsOf
-) -> list[Finding]:
-    """Findings about any of the rates."""
-    rungs = [
-        one for one in comparison.cells(cells(plan)) if one.rate_per_s and one.ladder == cell.ladder
+def _rungs(plan: Plan, comparison: Comparison, cell: Cell) -> list[MeasuredArm]:
+    """Both arms at all of their rates, which a pilot finds for each setting by itself."""
+    return [
+        MeasuredArm(rung, at.system)
+        for at in comparison.places(cell)
+        for rung in cells(plan)
+        if rung.rate_per_s and rung.ladder == at.cell.ladder
     ]
-    return list(dict.fromkeys(f for rung in rungs for f in findings_of(comparison, rung)))
 
 
 def _outside(limit: RateLimit) -> Iterator[Text]:

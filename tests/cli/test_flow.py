@@ -10,6 +10,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from tests.judge.test_rate_limit import plan_of
+from tests.judge.test_rate_limit import run as trials_of
 
 from dbdyno import __main__, api
 from dbdyno.cli import flow
@@ -230,6 +232,26 @@ def test_a_run_of_blocks_that_leaves_cells_open_says_what_to_try(
     assert "some cells are open" not in capsys.readouterr().err
     begin(workspace, blocks=1)
     assert "some cells are open; for narrower intervals begin a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_open"), [((940, 1000, 1060), True), ((900, 5000, 900), False)]
+)
+def test_a_highest_rate_is_open_unless_its_rates_are_to_blame(
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    limits: tuple[float, ...],
+    is_open: bool,
+) -> None:
+    def bench(plan: Plan, store: Store, run: StoredRun, *_: object) -> None:
+        for one in trials_of({making.A: [1000.0] * 3, making.B: list(limits)}):
+            store.append(making.with_trial(one, run_id=run.run_id))
+        store.finish(run.run_id)
+
+    monkeypatch.setattr(runner, "run", bench)
+    flow.begin(plan_of(3), workspace, "dbdyno compare a b", PLAIN)
+    assert ("some cells are open" in capsys.readouterr().err) == is_open
 
 
 def test_a_run_on_a_machine_whose_generator_did_not_pass_is_told_at_once(

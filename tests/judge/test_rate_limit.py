@@ -15,6 +15,7 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.stats.open_loop import Point, RateSide, rate_at_limit
 from support import making
 from support.made_rates import at_rate
@@ -121,6 +122,15 @@ def test_a_block_outside_the_rates_does_not_keep_a_run_from_its_end() -> None:
     assert enough(above, plan)
     undecided = run({making.A: [1000.0] * 3, making.B: [940, 1000, 1060]})
     assert not enough(undecided, plan)
+
+
+def test_a_system_outside_the_rates_does_not_end_the_run_for_the_others() -> None:
+    plan = making.with_parts(plan_of(12), design={"stop": "decided"})
+    third = SystemPlan(label="C", reference="mysql:8.4.0")
+    plan = making.with_parts(plan, systems=(*plan.systems, third))
+    limits = {making.A: [1000.0] * 3, making.B: [940.0, 1000, 1060], "C": [1100.0, 5000, 1100]}
+    assert not enough(run(limits), plan)
+    assert enough(run({**limits, making.B: [1100.0] * 3}), plan)
 
 
 SMALL, LARGE = "buffer_pool 1G", "buffer_pool 2G"

@@ -279,7 +279,7 @@ def _run(
     if ended_by is not None:
         _raise_with_resume_command(ended_by, store, run, resume)
     _raise_if_incomplete(store, run, resume)
-    if not any(map(is_open, judgement.verdicts)):
+    if not any(map(is_open, judgement.all_verdicts)):
         return
     if run.plan.design.time_s is None:
         note("some cells are open; for narrower intervals begin a run of more blocks")

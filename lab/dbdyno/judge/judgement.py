@@ -191,12 +191,7 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     audited = audit(compared, plan)
     pairs = judge_controls(compared, controls, plan).beside(audited.sound)
     judged = cells_of(plan, compared)
-    searched = (
-        verdict
-        for search in _searches(audited, plan)
-        if search.is_within  # a block outside the rates stays, and with it the want of a verdict
-        for verdict in search.verdicts
-    )
+    searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
     cells = (
         verdict
         for one in comparisons(plan)

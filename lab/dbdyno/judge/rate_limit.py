@@ -93,11 +93,6 @@ class RateSearch(Noun):
     verdicts: tuple[Verdict, ...]
 
     @property
-    def is_within(self) -> bool:
-        """Whether every block of every system had its limit between two rates."""
-        return all(limit.blocks == len(limit.by_block) for limit in self.limits)
-
-    @property
     def cell(self) -> Cell:
         """All its rates as one cell, which has none."""
         return Cell(workload=self.workload, threads=self.connections, setting=self.setting)
@@ -210,7 +205,7 @@ def _verdicts(
         )
         if outside:
             told = {"word": Word.NO_VERDICT, "reasons": (*outside, *verdict.reasons)}
-            verdict = verdict.model_copy(update=told)
+            verdict = verdict.model_copy(update={**told, "outside_rates": True})
         yield comparison.places(estimate.cell)[1].cell, verdict
 
 

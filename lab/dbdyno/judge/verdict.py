@@ -63,6 +63,8 @@ class Verdict(Noun):
             More blocks do not help then, and the interval is wider by what warm-up may be left.
         reasons: what weakens or explains the word, one clause each.
         standstill: the blocks in which one of the two stood still; None if none did.
+        outside_rates: of a highest rate within a latency limit: in some block the limit lay outside
+            the rates that were measured.
     """
 
     cell: Cell
@@ -82,6 +84,7 @@ class Verdict(Noun):
     seconds_needed: float | None = None
     steady_after_s: float | None = None
     standstill: Annotated[Standstill | None, IF_KNOWN] = None
+    outside_rates: Annotated[bool, IF_KNOWN] = False
 
     @property
     def blocks(self) -> int:
@@ -413,9 +416,11 @@ def is_open(verdict: Verdict) -> bool:
     """Whether more blocks could still change the word, so that a run until decided goes on.
 
     A cell that never had a sound pair is not open: what is void in every block is void for a cause,
-    and the report names it. Nor is one in which a system stood still in some blocks: more of them
-    will not make those go away.
+    and the report names it. Nor is one in which a system stood still in some blocks, or had its
+    latency limit outside the rates: more of them will not make those go away.
     """
+    if verdict.outside_rates:
+        return False
     if verdict.word is Word.UNDECIDED:
         return verdict.standstill is None or verdict.standstill.is_whole
     return verdict.word in (Word.VOID, Word.NO_VERDICT) and verdict.blocks > 0

@@ -89,6 +89,24 @@ def test_blocks_in_which_a_system_stood_still_are_not_left_out_of_its_course():
     assert (falls.system, falls.word) == (B, Word.WORSE)
 
 
+def test_a_level_that_takes_longer_to_warm_up_is_no_fall():
+    def rates(level: int, constant_s: float, block: int) -> tuple[float, ...]:
+        noise = np.random.default_rng([block, level]).normal(1, 0.01, 14)
+        return tuple(1000 * noise * (1 - 0.6 * np.exp(-np.arange(14) / constant_s)))
+
+    trials = [
+        making.measurement(
+            A, block, level, rates=rates(level, constant_s, block), window_s=14, warmup_s=0
+        )
+        for block in range(5)
+        for level, constant_s in ((8, 5), (64, 15))
+    ]
+    (found,) = judge(trials, plan(threads=(8, 64), systems=(A,))).regressions
+    assert found.ratio < 0.9, "by its windows alone it would fall"
+    assert (found.word, found.material) == (Word.UNDECIDED, False)
+    assert found.low < found.ratio < 1 < found.high
+
+
 def test_the_ladders_of_a_system_hold_together():
     both = ("oltp_read_write", "oltp_read_only")
     trials = [

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dbdyno.judge.estimate import Estimate, Pairs, estimate_of
-from dbdyno.judge.verdict import Verdict, Word, adjusted, word_of
+from dbdyno.judge.estimate import Estimate, Pairs, Unsettled, estimate_of
+from dbdyno.judge.verdict import Verdict, Word, adjusted, settled, word_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
+from dbdyno.plan.systems import MeasuredArm
 
 DIRECTIONS = (Word.BETTER, Word.WORSE)
 
@@ -54,8 +55,8 @@ class Regression(Noun):
         threads_reference, threads_most: the two levels.
         ratio: throughput at the highest over that at the middle level, geometric mean over blocks;
             None where it stood still at one of them in some block.
-        low, high: interval that holds together with those of the system's other ladders; None
-            below 3 blocks in which both levels are sound.
+        low, high: interval that holds together with those of the system's other ladders, with room
+            for what warm-ups may have left; None below 3 blocks in which both levels are sound.
         level: how often that interval alone would miss.
         word: worse where throughput falls; equivalent where it stays within the margin; undecided
             where it stood still in some block, as in verdicts.
@@ -125,7 +126,8 @@ def _regressions(
     long = [ladder for ladder in ladders.values() if len(ladder) > 1]
     contrasts = [_contrast(pairs, ladder, system, design) for ladder in long]
     together = adjusted(contrasts, design)
-    for ladder, contrast, held in zip(long, contrasts, together, strict=True):
+    for ladder, contrast, counted in zip(long, contrasts, together, strict=True):
+        held = settled(counted, _unsettled(pairs, ladder, system))
         without = Word.UNDECIDED if pairs.stood_still(system, *_ends(ladder)) else Word.NO_VERDICT
         word, material = word_of(held.low, held.high, design.margin) if held else (without, False)
         yield Regression(
@@ -147,6 +149,16 @@ def _regressions(
 def _ends(ladder: dict[int, Cell]) -> tuple[Cell, Cell]:
     """The cells at the reference level and at the highest one."""
     return ladder[reference_level(list(ladder))], ladder[max(ladder)]
+
+
+def _unsettled(pairs: Pairs, ladder: dict[int, Cell], system: str) -> Unsettled | None:
+    """What the warm-ups at both levels may have left in their ratio."""
+    middle, most = _ends(ladder)
+    levels = pairs.filed(
+        (most, name, MeasuredArm(cell, system))
+        for name, cell in (("middle", middle), ("most", most))
+    )
+    return levels.unsettled(most, "middle", "most")
 
 
 def _contrast(pairs: Pairs, ladder: dict[int, Cell], system: str, design: DesignPlan) -> Estimate:

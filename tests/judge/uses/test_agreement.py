@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dbdyno.judge.estimate import estimate_of
+from dbdyno.judge.estimate import Unsettled, estimate_of
 from dbdyno.judge.interval import FIXED, quantile
 from dbdyno.judge.standstill import Standstill
 from dbdyno.judge.uses.agreement import Agreeing, agreements
@@ -106,6 +106,22 @@ def test_blocks_that_are_left_when_a_system_stood_still_are_not_compared():
     )
     (found,) = agreements([verdict([0.0, 0.01, -0.01])], [still], DESIGNS)
     assert (found.word, found.ratio, found.low) == (Agreeing.NOT_SHOWN, None, None)
+
+
+def test_what_a_warm_up_may_have_left_in_a_run_is_no_difference() -> None:
+    cold = estimate_of([-0.2, -0.201, -0.199], CELL, PRIMARY, A, B)
+    rest = Unsettled(low=0.1, best=0.2, high=0.3, until_s=44)
+    first, second = verdict([0.0, 0.001, -0.001]), verdict_of(cold, 0.02, unsettled=rest)
+    (found,) = agreements([first], [second], DESIGNS)
+    assert found.ratio == pytest.approx(math.exp(-0.2))
+    assert found.high > math.exp(0.1), "settled, the ratio is 0.9 to 1.1 of the first run's"
+    assert found.word is Agreeing.NOT_SHOWN
+    (counted,) = agreements([first], [verdict_of(cold, 0.02)], DESIGNS)
+    assert counted.word is Agreeing.DIFFER
+    (faster,) = agreements([verdict([0.3, 0.301, 0.299])], [second], DESIGNS)
+    assert faster.word is Agreeing.DIFFER, "beyond what the warm-up may have left"
+    (alike,) = agreements([verdict([-0.2, -0.201, -0.199])], [second], DESIGNS)
+    assert alike.word is Agreeing.NOT_SHOWN
 
 
 def test_better_and_worse_contradict():

@@ -11,6 +11,9 @@ f is 1 for a run of fixed blocks. A run that stopped when it was decided stopped
 its data chose, so there f is how much wider than Student's its repeated interval is (`interval`).
 The cells of a system share the 5 % equally.
 
+Where a warm-up may have left something in either run's ratio, that interval reaches at least as far
+as the ends of the two verdicts' intervals allow, which have room for it.
+
 The same table as for verdicts says what that means. All of it within the margin: the runs agree.
 All on one side of zero: they differ. Anything else is not shown to differ, which is less than to
 agree. Two experiments of five blocks rarely prove agreement within 2 %; that is no fault of either.
@@ -103,7 +106,7 @@ def _agreements(
             yield bare.model_copy(update={"word": Agreeing.NOT_SHOWN})
         else:
             cells = max(1, sum(one[-1] == system for one in shared))
-            of_pair = _difference(pair[0].estimate, pair[1].estimate, designs, cells)
+            of_pair = _difference(pair[0], pair[1], designs, cells)
             yield bare.model_copy(update=of_pair)
 
 
@@ -116,17 +119,29 @@ def _place(verdict: Verdict) -> tuple[Cell, str, str, str]:
 
 
 def _difference(
-    first: Estimate, second: Estimate, designs: tuple[DesignPlan, DesignPlan], cells: int
+    first: Verdict, second: Verdict, designs: tuple[DesignPlan, DesignPlan], cells: int
 ) -> dict[str, object]:
-    if first.ratio is None or second.ratio is None:
+    below, above = first.estimate, second.estimate
+    if below.ratio is None or above.ratio is None:
         return {}
-    ratio = second.ratio / first.ratio
-    half = _half_width((first, second), designs, LEVEL / cells)
+    ratio = above.ratio / below.ratio
+    half = _half_width((below, above), designs, LEVEL / cells)
     if half is None:
         return {"ratio": ratio, "word": Agreeing.NOT_SHOWN}
-    low, high = ratio * end_of(-half), ratio * end_of(half)
+    low, high = _settled(first, second, ratio * end_of(-half), ratio * end_of(half))
     word = _word(low, high, designs[0].margin)
     return {"ratio": ratio, "low": low, "high": high, "cells": cells, "word": word}
+
+
+def _settled(first: Verdict, second: Verdict, low: float, high: float) -> tuple[float, float]:
+    """The interval with room for what warm-ups may have left in either ratio."""
+    if first.steady_after_s is None and second.steady_after_s is None:
+        return low, high
+    if not (first.low and first.high and second.low and second.high):
+        return low, high
+    least = end_of(math.log(second.low) - math.log(first.high))
+    most = end_of(math.log(second.high) - math.log(first.low))
+    return min(low, least), max(high, most)
 
 
 def _half_width(

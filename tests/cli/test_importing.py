@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from dbdyno import __main__, api
 from dbdyno._engine import Histogram, IntervalLog
 from dbdyno.errors import StoreError
+from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.store.store import Store
-from support.published_logs import HAMMERDB, OWN_CSV, PGBENCH, V04, V1
+from support.published_logs import HAMMERDB, OWN_CSV, OWN_JSON, PGBENCH, V04, V1
 from support.source import ROOT
 
 REPORT = """sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)
@@ -32,7 +34,7 @@ SQL statistics:
     reconnects:                          0      (0.00 per sec.)
 
 General statistics:
-    total time:                          2.0000s
+    total time:                          {total_s:.4f}s
     total number of events:              {events}
 
 Latency (ms):
@@ -43,18 +45,42 @@ Latency (ms):
 """  # noqa: E501
 
 
-def log(threads: int, tps: float) -> str:
-    events = round(2 * tps)
+def log(
+    threads: int,
+    tps: float,
+    *,
+    mean_ms: float | None = None,
+    others: int = 2,
+    total_s: float = 2,
+    counted_s: float = 2,
+) -> str:
+    """What sysbench prints of read_write.
+
+    Args:
+        others: BEGIN and COMMIT of each event.
+        counted_s: how much of the run's time the report has.
+    """
+    events = round(counted_s * tps)
     return REPORT.format(
         threads=threads,
         tps=tps,
-        qps=20 * tps,
+        qps=(18 + others) * tps,
         events=events,
-        mean=threads / tps * 1e3,
+        mean=mean_ms or threads / tps * 1e3,
         reads=14 * events,
         writes=4 * events,
-        others=2 * events,
-        queries=20 * events,
+        others=others * events,
+        queries=(18 + others) * events,
+        total_s=total_s,
+    )
+
+
+def with_checkpoint() -> str:
+    """2 s with a checkpoint after 1.5 s: the report has the 50 events of the last half second."""
+    lines, report = log(8, 100, counted_s=0.5).split("SQL statistics")
+    before, last = lines.split("[ 2s ]")
+    return f"{before}[ 2s ] Checkpoint report:\n" + f"SQL statistics{report}".join(
+        ["", f"[ 2s ]{last}", ""]
     )
 
 
@@ -330,12 +356,58 @@ def test_an_interval_log_gives_its_histograms_back(tmp_path: Path) -> None:
 
 
 def test_what_follows_the_last_line_of_a_log_goes_on_at_its_rate(tmp_path: Path) -> None:
-    (tmp_path / "long.log").write_text(log(8, 100).replace("2.0000s", "2.5000s"))
+    (tmp_path / "long.log").write_text(log(8, 100, total_s=2.5))
     workspace = tmp_path / "runs"
     typed = ["import", str(tmp_path / "long.log"), "--as", "x", "--workspace", str(workspace)]
     assert __main__.main(typed) == 0
     (trial,) = trials(workspace)
     assert [(one.end_s, one.events) for one in trial.intervals] == [(1, 80), (2, 80), (2.5, 40)]
+
+
+@pytest.mark.parametrize(
+    ("text", "tps", "events", "queries"),
+    [
+        (log(4, 200, mean_ms=8), 200, 400, 8000),
+        (OWN_JSON.replace('"threads": 2', '"threads": 8'), 13.301960671757527, 12, 12),
+        (log(8, 100, others=0), 100, 200, 3600),
+        (with_checkpoint(), 100, 200, 4000),
+        (re.sub(r"\[ .s \] thds.*\n", "", with_checkpoint()), 100, 200, 4000),
+        (PGBENCH.replace("latency average = 2.188 ms\n", ""), 3655.632817, 219338, 0),
+    ],
+    ids=[
+        "rate",
+        "JSON of a rate",
+        "skip_trx",
+        "checkpoint",
+        "checkpoint without lines",
+        "pgbench without a mean",
+    ],
+)
+def test_logs_that_do_not_tell_all_are_not_void(
+    tmp_path: Path, text: str, tps: float, events: int, queries: int
+) -> None:
+    (tmp_path / "a.log").write_text(text)
+    (tmp_path / "names.yaml").write_text("workload: oltp_read_write\n")
+    workspace, mapping = tmp_path / "runs", str(tmp_path / "names.yaml")
+    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main([*typed, "--mapping", mapping]) == 0
+    run = api.load("latest", workspace)
+    (trial,) = run.trials
+    assert [one.check for one in run.judgement.findings if one.level is Level.VOID] == []
+    value = run.judgement.value(trial.trial.cell, trial.trial.system, "transactions_per_s")
+    assert value is not None
+    assert value.value == tps
+    assert (trial.events, trial.queries) == (events, queries)
+
+
+def test_where_nothing_imported_is_usable_the_report_says_so(tmp_path: Path) -> None:
+    whole = log(8, 100)
+    (tmp_path / "cut.log").write_text(whole[: whole.index("SQL statistics")])
+    typed = ["import", str(tmp_path / "cut.log"), "--as", "x"]
+    assert __main__.main([*typed, "--workspace", str(tmp_path / "runs")]) == 0
+    page = (api.load("latest", tmp_path / "runs").evidence.folder / "report.html").read_text()
+    assert "No trial is usable, so nothing can be said about any system." in page
+    assert "this report has their numbers" not in page
 
 
 def test_a_log_that_was_cut_off_is_a_failed_trial(tmp_path: Path) -> None:

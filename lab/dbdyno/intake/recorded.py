@@ -133,19 +133,26 @@ def _sysbench(log: LoggedRun) -> Recorded:
 
 
 def _intervals(log: LoggedRun, seconds: float, reported: dict[str, float]) -> Iterator[Interval]:
-    """What each printed line says, so that all of them come to the report's totals."""
+    """What each printed line says, so that all of them come to the report's totals.
+
+    After a checkpoint the report's time is that of the whole run and its counts are of the rest:
+    the whole run has as many events as its lines say, and statements of each kind in proportion.
+    """
     ends = [*(one.at_s for one in log.intervals if one.at_s < seconds), seconds]
     spans = list(pairwise([0.0, *ends]))
-    rates = [float(one.tps) for one in log.intervals] or [1.0]
+    rates = [float(one.tps) for one in log.intervals] or [float(log.tps or 0)]
     after = [*rates, rates[-1]]  # the report's time is longer than that of its lines
     done = [(end - start) * rate for (start, end), rate in zip(spans, after, strict=False)]
-    events = round(sum(done)) if log.events is None else log.events
+    counted, of_lines = log.events, round(sum(done))
+    is_part = log.has_checkpoints and of_lines > 0
+    events = of_lines if counted is None or is_part else counted
+    share = events / counted if counted else 1.0
     unnamed = 0 if log.counts else round(reported.get("queries_per_s", 0) * seconds)
     totals = {
         "events": events,
-        "reads": log.counts.get("read", 0),
-        "writes": log.counts.get("write", 0),
-        "others": log.counts.get("other", unnamed),
+        "reads": round(share * log.counts.get("read", 0)),
+        "writes": round(share * log.counts.get("write", 0)),
+        "others": round(share * log.counts["other"]) if "other" in log.counts else unnamed,
         "latency_ns_sum": round(reported.get("latency_ms_avg", 0) * events * 1e6),
     }
     parts = {name: _dealt(total, done) for name, total in totals.items()}

@@ -38,6 +38,7 @@ JOINED: Final = re.compile(rf"^\s*lat \(ms,([0-9%.,]+)\): ({NUMBER}(?:/{NUMBER})
 BUCKET: Final = re.compile(rf"^ *{NUMBER} \|[* ]* {WHOLE}\s*$")
 STAMP: Final = re.compile(r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s+")
 ENDED: Final = re.compile(r"^Threads fairness:")
+CHECKPOINT: Final = re.compile(r"^\[\s*\d+(?:\.\d+)?s\s*\] Checkpoint report:")
 FATAL: Final = re.compile(r"^FATAL: (.*)$|^ALERT: (.*)$")
 
 
@@ -63,6 +64,7 @@ class LoggedRun:
         per_s: rates by the name of their line, such as `transactions`, `read/write requests`.
         latency_ms: `min`, `avg`, `max`, and percentiles by their number.
         histogram: (latency ms, events) of each size that was printed.
+        has_checkpoints: whether the last report has only what came after the one before it.
         failure: a FATAL line.
     """
 
@@ -77,6 +79,7 @@ class LoggedRun:
     events: int | None = None
     latency_ms: dict[str, str] = field(default_factory=dict)
     histogram: list[tuple[float, int]] = field(default_factory=list)
+    has_checkpoints: bool = False
     failure: str = ""
 
     @property
@@ -199,6 +202,10 @@ def _bucket(run: LoggedRun, match: re.Match[str]) -> None:
     run.histogram.append((float(match[1]), int(match[2])))
 
 
+def _checkpoint(run: LoggedRun, match: re.Match[str]) -> None:
+    run.has_checkpoints = True
+
+
 def _fatal(run: LoggedRun, match: re.Match[str]) -> None:
     run.failure = run.failure or match[1] or match[2] or ""
 
@@ -212,5 +219,6 @@ _TAKERS: Final[tuple[tuple[re.Pattern[str], Callable[[LoggedRun, re.Match[str]],
     (LATENCY, _latency),
     (JOINED, _joined),
     (BUCKET, _bucket),
+    (CHECKPOINT, _checkpoint),
     (FATAL, _fatal),
 )

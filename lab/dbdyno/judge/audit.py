@@ -127,6 +127,8 @@ PER_EVENT: Final[tuple[TrialCheck, ...]] = (
     generator.few_requests,
 )
 """Skipped for a trial that completed no event."""
+OWN_COUNTS: Final[tuple[TrialCheck, ...]] = (counts.little_law, counts.statements_of_event)
+"""Hold dbdyno's own counting against its plan; nobody knows all options of an imported run."""
 CELL_CHECKS: Final[tuple[CellCheck, ...]] = (
     course.later_cut,
     course.not_steady,
@@ -260,6 +262,9 @@ def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
     for gate in GATES:
         if finding := gate(measurement, plan):
             return [finding]
-    checks = (c for c in TRIAL_CHECKS if measurement.events or c not in PER_EVENT)
-    found = (check(measurement, plan) for check in checks)
+    skipped = {
+        *(() if measurement.events else PER_EVENT),
+        *(OWN_COUNTS if plan.is_imported else ()),
+    }
+    found = (check(measurement, plan) for check in TRIAL_CHECKS if check not in skipped)
     return [finding for finding in found if finding is not None]

@@ -61,7 +61,7 @@ def conclusion(
     Args:
         every: the attempts, and those at the control trials that the plan has as well.
     """
-    if plan.is_imported:
+    if plan.is_imported and any(attempt.state is State.SOUND for attempt in attempts):
         return (
             say(
                 "These are results of another tool: this report has their numbers and ratios, and"

@@ -410,9 +410,9 @@ def test_where_nothing_imported_is_usable_the_report_says_so(tmp_path: Path) -> 
     assert "this report has their numbers" not in page
 
 
-def test_a_log_that_was_cut_off_is_a_failed_trial(tmp_path: Path) -> None:
-    whole = log(8, 100)
-    (tmp_path / "cut.log").write_text(whole[: whole.index("SQL statistics")] + whole)
+@pytest.mark.parametrize("whole", [log(8, 100), with_checkpoint()], ids=["", "at a checkpoint"])
+def test_a_log_that_was_cut_off_is_a_failed_trial(tmp_path: Path, whole: str) -> None:
+    (tmp_path / "cut.log").write_text(whole[: whole.rindex("SQL statistics")] + whole)
     workspace = tmp_path / "runs"
     typed = ["import", str(tmp_path / "cut.log"), "--as", "x", "--workspace", str(workspace)]
     assert __main__.main(typed) == 0

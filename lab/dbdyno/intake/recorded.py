@@ -144,7 +144,7 @@ def _intervals(log: LoggedRun, seconds: float, reported: dict[str, float]) -> It
     after = [*rates, rates[-1]]  # the report's time is longer than that of its lines
     done = [(end - start) * rate for (start, end), rate in zip(spans, after, strict=False)]
     counted, of_lines = log.events, round(sum(done))
-    is_part = log.has_checkpoints and of_lines > 0
+    is_part = log.checkpoints > 0 and of_lines > 0
     events = of_lines if counted is None or is_part else counted
     share = events / counted if counted else 1.0
     unnamed = 0 if log.counts else round(reported.get("queries_per_s", 0) * seconds)

@@ -64,7 +64,8 @@ class LoggedRun:
         per_s: rates by the name of their line, such as `transactions`, `read/write requests`.
         latency_ms: `min`, `avg`, `max`, and percentiles by their number.
         histogram: (latency ms, events) of each size that was printed.
-        has_checkpoints: whether the last report has only what came after the one before it.
+        checkpoints: how many were announced; each report has only what came after the one before.
+        reports: how many there are, those of checkpoints too.
         failure: a FATAL line.
     """
 
@@ -79,13 +80,14 @@ class LoggedRun:
     events: int | None = None
     latency_ms: dict[str, str] = field(default_factory=dict)
     histogram: list[tuple[float, int]] = field(default_factory=list)
-    has_checkpoints: bool = False
+    checkpoints: int = 0
+    reports: int = 0
     failure: str = ""
 
     @property
     def has_report(self) -> bool:
         """Whether it came to its end."""
-        return bool(self.seconds) and self.events is not None
+        return self.reports > self.checkpoints and self.events is not None
 
     @property
     def tps(self) -> str:
@@ -188,6 +190,7 @@ def _joined(run: LoggedRun, match: re.Match[str]) -> None:
 
 def _seconds(run: LoggedRun, match: re.Match[str]) -> None:
     run.seconds = match[1]
+    run.reports += 1
 
 
 def _events(run: LoggedRun, match: re.Match[str]) -> None:
@@ -203,7 +206,7 @@ def _bucket(run: LoggedRun, match: re.Match[str]) -> None:
 
 
 def _checkpoint(run: LoggedRun, match: re.Match[str]) -> None:
-    run.has_checkpoints = True
+    run.checkpoints += 1
 
 
 def _fatal(run: LoggedRun, match: re.Match[str]) -> None:

@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
-from dbdyno.audit.audit import audit, between, of_run
+from dbdyno.audit.audit import audit, between
 from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.publication import Publication, publication_of
 from dbdyno.audit.rules.cells import is_on_grid
 from dbdyno.errors import UsageError
-from dbdyno.judge.estimate import SystemValue
-from dbdyno.judge.judgement import Judgement
-from dbdyno.measurement.measurement import Cell
-from support import making
 
 TOLD = dict.fromkeys(
     ("repeats", "spread", "duration", "warm_up", "order", "client", "versions", "durability"), "yes"
@@ -544,27 +540,3 @@ def test_numbers_keep_their_last_digit() -> None:
     (first, second) = publication_of(text, "p.yaml").cells()
     assert (first.values["tps"].text, first.values["tps"].half) == ("1.50", 0.005)
     assert (second.values["tps"].text, second.values["tps"].half) == ("2", 0.005)
-
-
-# A run of dbdyno's own.
-
-
-def test_rates_over_the_same_connections_are_cells_of_their_own() -> None:
-    values = tuple(
-        SystemValue(
-            cell=Cell(workload="w", threads=64, rate_per_s=rate),
-            system="A",
-            metric="transactions_per_s",
-            value=rate,
-            low=None,
-            high=None,
-            blocks=3,
-        )
-        for rate in (500.0, 1000.0)
-    )
-    judgement = Judgement(findings=(), values=values, estimates=(), verdicts=())
-    cells = of_run(making.plan(), judgement).cells()
-    assert [(one.title, one.values["tps"].text) for one in cells] == [
-        ("A, w, 64 threads, rate 500/s", "500.000"),
-        ("A, w, 64 threads, rate 1000/s", "1000.000"),
-    ]

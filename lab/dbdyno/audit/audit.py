@@ -7,12 +7,13 @@ from itertools import combinations
 from typing import Final
 
 from dbdyno.audit.ledger import AuditLedger, ledger_of
-from dbdyno.audit.publication import LATENCY, QPS, TPS, Printed, Publication, PublishedTable
+from dbdyno.audit.publication import LATENCY, MEAN, QPS, TPS, Printed, Publication, PublishedTable
 from dbdyno.audit.rules import cells, claims, copies, design
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import DEFAULT
+from dbdyno.plan.workload import WorkloadPlan
 
 METRICS: Final = {"transactions_per_s": TPS, "queries_per_s": QPS}
 
@@ -42,11 +43,12 @@ def between(publications: Sequence[Publication]) -> AuditLedger:
 def of_run(plan: Plan, judgement: Judgement) -> Publication:
     """A run of dbdyno's own as a publication: the numbers that its report prints."""
     seen = [one for one in judgement.values if one.value is not None]
+    workloads = {workload.label: workload for workload in plan.workloads}
     arms: dict[tuple[str, Cell], dict[int, dict[str, Printed]]] = {}
     for one in seen:
         arm = arms.setdefault((one.system, one.cell.model_copy(update={"threads": 0})), {})
         metric = METRICS.get(one.metric, one.metric)
-        if metric in METRICS.values() or metric.startswith(LATENCY):
+        if _can_be_held(metric, workloads.get(one.cell.workload)):
             arm.setdefault(one.cell.threads, {})[metric] = Printed(text=f"{one.value:.3f}")
     blocks = max((one.blocks for one in seen), default=0)
     told = {
@@ -66,6 +68,13 @@ def of_run(plan: Plan, judgement: Judgement) -> Publication:
         tables=tuple(_table(*arm, levels) for arm, levels in arms.items()),
         disclosed={name: str(text) for name, text in told.items()},
     )
+
+
+def _can_be_held(metric: str, workload: WorkloadPlan | None) -> bool:
+    """Whether it is a metric of publications that means with this workload what rules expect."""
+    if metric == MEAN and workload is not None and workload.may_rest:
+        return False  # a rest is in no latency
+    return metric in METRICS.values() or metric.startswith(LATENCY)
 
 
 def _table(system: str, of: Cell, levels: dict[int, dict[str, Printed]]) -> PublishedTable:

@@ -1,0 +1,72 @@
+"""`dbdyno audit --self`: what of a run of dbdyno's own is held against the rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno.audit.audit import audit, of_run
+from dbdyno.audit.publication import Publication
+from dbdyno.judge.estimate import SystemValue
+from dbdyno.judge.judgement import Judgement
+from dbdyno.measurement.measurement import Cell
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.workload import WorkloadPlan
+from support import making
+
+
+def own(plan: Plan, *values: tuple[Cell, str, float]) -> Publication:
+    """A run of system A with three blocks of each cell: its metrics by dbdyno's names."""
+    seen = tuple(
+        SystemValue(
+            cell=cell, system="A", metric=metric, value=value, low=None, high=None, blocks=3
+        )
+        for cell, metric, value in values
+    )
+    return of_run(plan, Judgement(findings=(), values=seen, estimates=(), verdicts=()))
+
+
+def rules(asked: Publication, rule: str) -> list[str]:
+    """What that rule says of it."""
+    return [str(one.sentence) for one in audit(asked).entries if one.rule == rule]
+
+
+def test_rates_over_the_same_connections_are_cells_of_their_own() -> None:
+    cells = own(
+        making.plan(),
+        *(
+            (Cell(workload="w", threads=64, rate_per_s=rate), "transactions_per_s", rate)
+            for rate in (500.0, 1000.0)
+        ),
+    ).cells()
+    assert [(one.title, one.values["tps"].text) for one in cells] == [
+        ("A, w, 64 threads, rate 500/s", "500.000"),
+        ("A, w, 64 threads, rate 1000/s", "1000.000"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["\nlocal RESTS = true\n", "function thread_run() end"],
+    ids=["think_time", "thread_run"],
+)
+def test_connections_that_rest_contradict_no_mean_latency(script: str) -> None:
+    """1 ms of work after 9 ms of rest, beside a workload without rests."""
+    rests = WorkloadPlan(name="shop.yaml", script=script)
+    plan = making.plan(workloads=("oltp_point_select",))
+    plan = making.with_parts(plan, workloads=(*plan.workloads, rests))
+    values = [
+        (Cell(workload=workload, threads=threads), metric, value)
+        for workload, each_per_s in (("oltp_point_select", 1000.0), ("shop", 100.0))
+        for threads in (1, 8)
+        for metric, value in (
+            ("transactions_per_s", each_per_s * threads),
+            ("latency_ms_avg", 1.0),
+            ("latency_ms_p99", 2.0),
+        )
+    ]
+    asked = own(plan, *values)
+    assert rules(asked, "concurrency") == []
+    assert [set(one.values) for one in asked.cells()] == [
+        *[{"tps", "latency_ms_avg", "latency_ms_p99"}] * 2,
+        *[{"tps", "latency_ms_p99"}] * 2,
+    ]

@@ -70,3 +70,23 @@ def test_connections_that_rest_contradict_no_mean_latency(script: str) -> None:
         *[{"tps", "latency_ms_avg", "latency_ms_p99"}] * 2,
         *[{"tps", "latency_ms_p99"}] * 2,
     ]
+
+
+@pytest.mark.parametrize(
+    ("workload", "per_event", "told"),
+    [
+        (WorkloadPlan(name="orders_insert.yaml", script="event"), 5.39, 0),
+        (WorkloadPlan(name="oltp_read_write", label="inserts"), 20.1, 0),
+        (WorkloadPlan(name="oltp_read_write", options={"point_selects": 12}), 22.1, 0),
+        (WorkloadPlan(name="oltp_read_write"), 20.0, 0),
+        (WorkloadPlan(name="oltp_read_write"), 22.1, 1),
+    ],
+    ids=["a template", "a label", "an option", "as printed", "of another run"],
+)
+def test_a_label_says_how_many_statements_an_event_has_only_of_sysbenchs_workloads(
+    workload: WorkloadPlan, per_event: float, told: int
+) -> None:
+    cell = Cell(workload=workload.label, threads=8)
+    plan = making.with_parts(making.plan(), workloads=(workload,))
+    values = ((cell, "transactions_per_s", 1000), (cell, "queries_per_s", 1000 * per_event))
+    assert len(rules(own(plan, *values), "statements")) == told

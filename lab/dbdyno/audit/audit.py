@@ -74,7 +74,18 @@ def _can_be_held(metric: str, workload: WorkloadPlan | None) -> bool:
     """Whether it is a metric of publications that means with this workload what rules expect."""
     if metric == MEAN and workload is not None and workload.may_rest:
         return False  # a rest is in no latency
+    if metric == QPS and workload is not None and not _is_as_named(workload):
+        return False
     return metric in METRICS.values() or metric.startswith(LATENCY)
+
+
+def _is_as_named(workload: WorkloadPlan) -> bool:
+    """Whether its events have the statements that rules take from its label."""
+    return (
+        workload.script is None
+        and not workload.options
+        and cells.statements_of(workload.label) == cells.statements_of(workload.name)
+    )
 
 
 def _table(system: str, of: Cell, levels: dict[int, dict[str, Printed]]) -> PublishedTable:

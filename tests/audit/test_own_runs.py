@@ -10,6 +10,7 @@ from dbdyno.judge.estimate import SystemValue
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
 from support import making
 
@@ -90,3 +91,18 @@ def test_a_label_says_how_many_statements_an_event_has_only_of_sysbenchs_workloa
     plan = making.with_parts(making.plan(), workloads=(workload,))
     values = ((cell, "transactions_per_s", 1000), (cell, "queries_per_s", 1000 * per_event))
     assert len(rules(own(plan, *values), "statements")) == told
+
+
+def test_of_an_imported_run_only_what_was_seen_is_told() -> None:
+    """Three blocks of each cell of one system, of one version, and no interval."""
+    seen = (Cell(workload="oltp_read_write", threads=8), "transactions_per_s", 1000.0)
+    system = SystemPlan(label="A", reference="imported:MySQL-8.0")
+    imported = making.with_parts(making.plan(), systems=(system,))
+    assert rules(own(imported, seen), "missing") == [
+        "what is not told: how far repeats lay apart; how long each run took; whether and how long"
+        " servers were warmed up; in which order cells and systems ran; whether the load generator"
+        " was a limit: its CPU, its machine; what a commit waited for"
+    ]
+    assert rules(own(making.plan(systems=("mysql:8.0.15",)), seen), "missing") == [
+        "what is not told: how far repeats lay apart"
+    ]

@@ -41,7 +41,7 @@ def between(publications: Sequence[Publication]) -> AuditLedger:
 
 
 def of_run(plan: Plan, judgement: Judgement) -> Publication:
-    """A run of dbdyno's own as a publication: the numbers that its report prints."""
+    """A run of the workspace as a publication: the numbers that its report prints."""
     seen = [one for one in judgement.values if one.value is not None]
     workloads = {workload.label: workload for workload in plan.workloads}
     arms: dict[tuple[str, Cell], dict[int, dict[str, Printed]]] = {}
@@ -54,19 +54,22 @@ def of_run(plan: Plan, judgement: Judgement) -> Publication:
     told = {
         "repeats": f"{blocks} blocks" if blocks > 1 else "",
         "spread": "95 %" if any(one.low is not None for one in seen) else "",
-        "duration": f"{plan.trial.window_s:g} s",
-        "warm_up": f"{plan.trial.warmup_s:g} s",
-        "order": "at random within each block",
-        "client": "its CPU in each window",
-        "durability": "settings as read back",
-        "rate": "open loop" if any(one.cell.rate_per_s is not None for one in seen) else "",
     }
+    if not plan.is_imported:  # nobody of ours saw the rest
+        told |= {
+            "duration": f"{plan.trial.window_s:g} s",
+            "warm_up": f"{plan.trial.warmup_s:g} s",
+            "order": "at random within each block",
+            "client": "its CPU in each window",
+            "durability": "settings as read back",
+            "rate": "open loop" if any(one.cell.rate_per_s is not None for one in seen) else "",
+        }
     return Publication(
         title=plan.title,
-        tool="dbdyno",
+        tool="" if plan.is_imported else "dbdyno",
         systems={system.label: system.reference for system in plan.systems},
         tables=tuple(_table(*arm, levels) for arm, levels in arms.items()),
-        disclosed={name: str(text) for name, text in told.items()},
+        disclosed=told,
     )
 
 

@@ -36,7 +36,7 @@ from dbdyno.plan.mistakes import shape_message
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons, one_baseline
 from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
-from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.systems import SystemPlan, endpoints
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.formats.stdout import printable
@@ -327,11 +327,11 @@ def _trials(plan: Plan, blocks: str) -> str:
 
 def _starts(plan: Plan) -> list[str]:
     """How many servers are started, and what is repeated before each start."""
-    endpoints = {system.label for system in plan.systems if system.is_endpoint}
-    trials = [trial for trial in order.trials_of(plan, "") if trial.system not in endpoints]
+    others = endpoints(plan.systems)
+    trials = [trial for trial in order.trials_of(plan, "") if trial.system not in others]
     starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
     started = [f"{starts} of a server", *_steps(plan)] if starts else []
-    return [*started, *(f"none of {label}, which others run" for label in sorted(endpoints))]
+    return [*started, *(f"none of {label}, which others run" for label in sorted(others))]
 
 
 def _steps(plan: Plan) -> list[str]:

@@ -49,7 +49,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan, Plan, cells, comparisons, metric_of, system_pairs
-from dbdyno.plan.systems import Comparison, MeasuredArm
+from dbdyno.plan.systems import Comparison, MeasuredArm, endpoints
 
 OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
 
@@ -149,6 +149,8 @@ def judge(
     sound = _in_order(audited.sound, judged, labels)
     ladders, even = scalability(sound, audited.findings, plan), stability(sound)
     metric, per_cell = partial(metric_of, plan), plan.procedure.restart == "cell"
+    others = endpoints(plan.systems)
+    restarted = [one for one in sound if one.trial.system not in others]
     return Judgement(
         findings=(*audited.findings, *checked.findings),
         values=tuple(system_values(audited.sound, judged, design)),
@@ -164,7 +166,7 @@ def judge(
         stability=tuple(even),
         stability_counts=tuple(one for pair in against for one in counts(even, *pair)),
         outliers=tuple(outliers(sound, design.margin, metric)),
-        bad_restarts=tuple(bad_restarts(sound, design.margin, metric, per_cell=per_cell)),
+        bad_restarts=tuple(bad_restarts(restarted, design.margin, metric, per_cell=per_cell)),
         machines=tuple(
             one for family in families for one in machine_spreads(family.pairs, family.verdicts)
         ),

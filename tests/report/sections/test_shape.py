@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -47,7 +48,9 @@ def test_a_dip_that_lasts_to_the_end_has_no_recovery() -> None:
     assert own.rows[1][6] == "not within the window"
 
 
-@pytest.mark.parametrize("section", [shape.stability, shape.scalability, shape.outliers])
+@pytest.mark.parametrize(
+    "section", [shape.stability, shape.scalability, partial(shape.outliers, making.plan())]
+)
 def test_nothing_measured_is_no_section(section: Callable[[Judgement], Section]) -> None:
     nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
     assert section(nothing).parts == ()
@@ -91,8 +94,9 @@ RATES = (1000.0, 1004.0, 997.0, 700.0, 995.0, 1002.0)
 
 def test_an_outlying_run_is_named_and_its_restart_counted() -> None:
     made = [making.measurement(A, block, tps=rate) for block, rate in enumerate(RATES)]
-    judged = judge(made, making.plan(systems=(A,), blocks=6))
-    items = shape.outliers(judged).parts[1]
+    plan = making.plan(systems=(A,), blocks=6)
+    judged = judge(made, plan)
+    items = shape.outliers(plan, judged).parts[1]
     assert items.items == (
         "mysql:5.7.22, oltp_read_write, 8 threads, block 4: TPS −30.0 % against its other 5 runs.",
         "mysql:5.7.22: bad restarts 1 of 6; up to 58.2 % of its restarts are not excluded.",
@@ -102,12 +106,13 @@ def test_an_outlying_run_is_named_and_its_restart_counted() -> None:
 
 def test_a_setting_is_named_beside_its_system() -> None:
     made = [making.measurement(A, b, setting="double-1") for b in range(5)]
-    judged = judge(made, making.plan(systems=(A,)))
-    items = shape.outliers(judged).parts[1]
+    plan = making.plan(systems=(A,))
+    items = shape.outliers(plan, judge(made, plan)).parts[1]
     assert items.items[-1].startswith("mysql:5.7.22, double-1: bad restarts 0 of 5; up to 45.1 %")
 
 
 def test_three_runs_are_too_few_to_call_none_of_them_odd() -> None:
     made = [making.measurement(A, block) for block in range(3)]
-    items = shape.outliers(judge(made, making.plan(systems=(A,), blocks=3))).parts[1]
+    plan = making.plan(systems=(A,), blocks=3)
+    items = shape.outliers(plan, judge(made, plan)).parts[1]
     assert items == Items(("There are too few runs to say how many restarts were bad.",))

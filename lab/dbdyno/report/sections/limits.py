@@ -20,6 +20,7 @@ from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
 from dbdyno.plan.plan import BLOCKS_FEW, Plan, comparisons
+from dbdyno.plan.systems import endpoints
 from dbdyno.plan.template import statement_counts
 from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
@@ -121,7 +122,9 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
             "allow for one another.",
             cells=count(cells, "cell"),
         )
-    if plan.procedure.restart == "block" and cells > 1:
+    others = endpoints(plan.systems)
+    started = [system.label for system in plan.systems if system.label not in others]
+    if plan.procedure.restart == "block" and cells > 1 and started:
         yield say(
             "Cells of one block ran on one server start, so what befell that start befell all of "
             "them; the cells are not independent evidence."
@@ -133,12 +136,14 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
             window=seconds(plan.trial.window_s),
         )
     yield from _of_loads(measurements)
-    yield say(
-        "{starts} of each system say little about rare bad starts: even if none was seen, a share "
-        "of up to {share} % is not excluded.",
-        starts=count(blocks, "start"),
-        share=_rule_of_three(blocks),
-    )
+    if started:
+        yield say(
+            "{starts} of {systems} say little about rare bad starts: even if none was seen, a "
+            "share of up to {share} % is not excluded.",
+            starts=count(blocks, "start"),
+            systems=listed(started) if others else say("each system"),
+            share=_rule_of_three(blocks),
+        )
 
 
 def _of_loads(measurements: Sequence[Measurement]) -> Iterator[Text]:

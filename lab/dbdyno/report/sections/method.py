@@ -17,9 +17,9 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.pilot import is_pilot
-from dbdyno.plan.plan import Plan, latency_of
+from dbdyno.plan.plan import Plan, ProcedurePlan, latency_of
 from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
-from dbdyno.plan.systems import SystemPlan, TopologyPlan
+from dbdyno.plan.systems import SystemPlan, TopologyPlan, endpoints
 from dbdyno.plan.timed import FIRST_BLOCKS
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
@@ -297,7 +297,7 @@ def asked_design(plan: Plan) -> list[Text]:
         ),
         *_until_decided(plan),
         *_varied(plan),
-        _servers(plan),
+        *_servers(plan),
         say(
             "Margin: a difference of {margin} in {metric} is what matters.",
             margin=share(design.margin),
@@ -368,8 +368,19 @@ def _compared(plan: Plan) -> Text:
     return listed(labels)
 
 
-def _servers(plan: Plan) -> Text:
-    """How often a server is new, and what it finds."""
+def _servers(plan: Plan) -> list[Text]:
+    """How often a server is new, and what it finds; whose servers are not the lab's."""
+    others = endpoints(plan.systems)
+    told = say(
+        "Others run the servers of {systems}: dbdyno neither restarts them nor restores their "
+        "rows, and clears nothing there between trials.",
+        systems=listed(others),
+    )
+    started = [_started(plan)] if len(others) < len(plan.systems) else []
+    return [*started, *([told] if others else [])]
+
+
+def _started(plan: Plan) -> Text:
     restored = plan.procedure.fresh_data == "start"
     match plan.procedure.restart == "block", restored:
         case True, True:
@@ -458,7 +469,18 @@ def _distribution(plan: Plan) -> Text:
 
 def asked_procedure(plan: Plan) -> Iterator[Text]:
     """What the plan asks for beyond a restart on restored data, a sentence each."""
-    procedure, trial = plan.procedure, plan.trial
+    if len(endpoints(plan.systems)) < len(plan.systems):
+        yield from _asked_of_servers(plan.procedure)
+    trial = plan.trial
+    if trial.until_steady:
+        yield say(
+            "Before each trial its load runs until the rate is steady (MSER-5 and change points "
+            "with long-run variance), {most} at most.",
+            most=seconds(trial.warmup_cap_s),
+        )
+
+
+def _asked_of_servers(procedure: ProcedurePlan) -> Iterator[Text]:
     if procedure.fresh_data == "once":
         yield say(
             "The dataset is restored before the run's first trial only; later ones find it grown."
@@ -472,12 +494,6 @@ def asked_procedure(plan: Plan) -> Iterator[Text]:
             "Between two trials on one server it is waited until changed pages are written and old "
             "row versions are purged, {most} at most.",
             most=seconds(procedure.settle_cap_s),
-        )
-    if trial.until_steady:
-        yield say(
-            "Before each trial its load runs until the rate is steady (MSER-5 and change points "
-            "with long-run variance), {most} at most.",
-            most=seconds(trial.warmup_cap_s),
         )
 
 

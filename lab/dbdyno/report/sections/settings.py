@@ -11,6 +11,7 @@ from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
+from dbdyno.plan.systems import endpoints
 from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
@@ -198,7 +199,21 @@ def _settings(plan: Plan) -> Text:
 
 
 def _procedure(plan: Plan) -> Text:
-    procedure, trial = plan.procedure, plan.trial
+    trial = plan.trial
+    times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
+    timing = (
+        say("warm-up until steady, then {warmup}, window {window}", **times)
+        if trial.until_steady
+        else say("warm-up {warmup}, window {window}", **times)
+    )
+    return listed([listed(_steps(plan)), timing], "; ")
+
+
+def _steps(plan: Plan) -> list[Text]:
+    """What is done anew before trials, and on which systems nothing is."""
+    procedure, others = plan.procedure, endpoints(plan.systems)
+    if len(others) == len(plan.systems):
+        return [say("servers of others, neither restarted nor restored")]
     steps = [
         say("server restarted for each setting of a block")
         if procedure.restart == "block"
@@ -210,13 +225,9 @@ def _procedure(plan: Plan) -> Text:
         steps.append(say("caches dropped"))
     if procedure.purge_binlogs:
         steps.append(say("binary logs purged"))
-    times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
-    timing = (
-        say("warm-up until steady, then {warmup}, window {window}", **times)
-        if trial.until_steady
-        else say("warm-up {warmup}, window {window}", **times)
-    )
-    return listed([listed(steps), timing], "; ")
+    if others:
+        steps.append(say("none of this on {systems}", systems=listed(others)))
+    return steps
 
 
 def _machine(run: RunFacts, *features: str) -> Text:

@@ -19,7 +19,8 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, clauses, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.plan.plan import BLOCKS_FEW
+from dbdyno.plan.plan import BLOCKS_FEW, Plan
+from dbdyno.plan.systems import endpoints
 from dbdyno.report.numbers import (
     NONE,
     TOO_FEW,
@@ -221,15 +222,17 @@ RULE: Final = say(
 )
 
 
-def outliers(judgement: Judgement) -> Section:
+def outliers(plan: Plan, judgement: Judgement) -> Section:
     """What lies apart and what could be bad; empty without a trial."""
     if not judgement.values:
         return Section(OUTLIERS, ())
-    return Section(OUTLIERS, (Paragraph(RULE), Items(_found(judgement))))
+    return Section(OUTLIERS, (Paragraph(RULE), Items(_found(plan, judgement))))
 
 
-def _found(judgement: Judgement) -> tuple[Text, ...]:
+def _found(plan: Plan, judgement: Judgement) -> tuple[Text, ...]:
     listed = tuple(_outlier(one) for one in judgement.outliers)
+    if len(endpoints(plan.systems)) == len(plan.systems):
+        return listed or (say("No run is named."),)
     if not judgement.bad_restarts:
         return (*listed, say("There are too few runs to say how many restarts were bad."))
     if not listed:
@@ -261,9 +264,9 @@ def _restarts(one: BadRestarts) -> Text:
     )
 
 
-def from_run_to_run(judgement: Judgement) -> tuple[Section, ...]:
+def from_run_to_run(plan: Plan, judgement: Judgement) -> tuple[Section, ...]:
     """Stability, outlying runs, machines."""
-    return stability(judgement), outliers(judgement), machines(judgement)
+    return stability(judgement), outliers(plan, judgement), machines(judgement)
 
 
 # Machines: whether the comparison is the same on each of those that ran blocks.

@@ -20,6 +20,7 @@ from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.store.reading import StoredRun
 from support import making
 from support.source import ROOT
@@ -123,6 +124,15 @@ def test_servers_that_others_run_are_not_started():
         making.plan(blocks=3).model_copy(update={"systems": (elsewhere,)})
     ).splitlines()
     assert "starts       none of cluster, which others run" in alone
+
+
+def test_tables_of_scripts_are_not_those_of_the_plan():
+    mine = WorkloadPlan(name="mine.lua", script="function event() end")
+    plan = making.plan()
+    both = plan.model_copy(update={"workloads": (*plan.workloads, mine)})
+    made = "the rows that mine make; their size is not known\n"
+    assert f"\ndataset      {made}" in described(plan.model_copy(update={"workloads": (mine,)}))
+    assert f"\ndataset      4 tables of 100,000 rows\n             {made}" in described(both)
 
 
 def reasons(plan):

@@ -38,7 +38,7 @@ from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, compa
 from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
 from dbdyno.plan.systems import SystemPlan, endpoints
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
-from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.plan.workload import WorkloadPlan, has_own_tables, scripts_of
 from dbdyno.report.formats.stdout import printable
 from dbdyno.servers import open
 from dbdyno.servers.open import check
@@ -167,6 +167,13 @@ def _row(name: str, *values: str) -> list[str]:
     return [f"{name if n == 0 else '':{NAME_WIDTH}}{value}" for n, value in enumerate(values)]
 
 
+def _dataset(plan: Plan) -> Iterator[str]:
+    if has_own_tables(plan.workloads):
+        yield f"{count(plan.dataset.tables, 'table')} of {plan.dataset.rows:,} rows"
+    if scripts := scripts_of(plan.workloads):
+        yield f"the rows that {', '.join(scripts)} make; their size is not known"
+
+
 def _compared_rows(plan: Plan) -> list[str]:
     systems, first = [], one_baseline(plan)
     for system in plan.systems:
@@ -179,12 +186,11 @@ def _compared_rows(plan: Plan) -> list[str]:
         )
         baseline = ", the baseline" if system.label == first else ""
         systems.append(f"{system.label}{named}{behind}{baseline}")
-    dataset = plan.dataset
     rows = [
         *_row("systems", *systems),
         *_row("workloads", *map(_workload, plan.workloads)),
         *_loads(plan),
-        *_row("dataset", f"{count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
+        *_row("dataset", *_dataset(plan)),
     ]
     if plan.distribution.name != "uniform":
         rows += _row("rows drawn", plan.distribution.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Annotated, Final
 
@@ -79,6 +79,16 @@ class WorkloadPlan(FiniteNoun):
         """Whether connections may rest between events, which no latency has: a loop of its own."""
         script = self.script or ""
         return self.has_think_time or ("thread_run" in script and "\nlocal RESTS = " not in script)
+
+
+def has_own_tables(workloads: Iterable[WorkloadPlan]) -> bool:
+    """Whether some workload is the engine's, whose tables are the plan's dataset."""
+    return any(workload.script is None for workload in workloads)
+
+
+def scripts_of(workloads: Iterable[WorkloadPlan]) -> list[str]:
+    """The labels of scripts and templates, which make tables of their own."""
+    return [workload.label for workload in workloads if workload.script is not None]
 
 
 def default_label(name: str) -> str:

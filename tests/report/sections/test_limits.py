@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.judge.test_controls import PLAN, whole
 
 from dbdyno.judge.judgement import judge
 from dbdyno.language.words import PARTED
 from dbdyno.plan.fleet import FleetPlan
-from dbdyno.plan.plan import NetworkPlan
+from dbdyno.plan.plan import NetworkPlan, Plan
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report import document as report_document
+from dbdyno.report.formats import markdown
 from dbdyno.report.parts import Section
 from dbdyno.report.sections.limits import certified, limits, trust
 from dbdyno.report.sections.method import how_measured
@@ -123,6 +126,47 @@ def test_what_is_not_known_of_a_script_is_said_and_of_a_template_it_is_known() -
         "What a script sends is known only as it runs: of mine neither statements per event nor "
         "query plans were checked."
     ) in limits(plan, [], judge([], plan), facts(plan))
+
+
+MINE = WorkloadPlan(name="mine.lua", script="function event() end")
+OWN_TABLES = re.compile(
+    "of 100.000 rows|about 95.4 MiB|fits into the buffer pool|larger than the buffer pool"
+    "|Rows are chosen by"
+)
+
+
+def report(plan: Plan, **settings: str) -> list[str]:
+    """The lines of the report of a run with the plan's first workload."""
+    workload = plan.workloads[0].label
+    trials = making.pairs((1.0,) * 3, workload=workload, settings=settings)
+    made = run(plan, trials)
+    story = story_of(plan, trials, made.judgement, made.facts)
+    return markdown.render(story).splitlines()
+
+
+@pytest.mark.parametrize("pool_bytes", [2**20, 2**30])
+def test_tables_that_nobody_loaded_are_not_described(pool_bytes: int) -> None:
+    plan = making.plan(blocks=3)
+    pool = {"innodb_buffer_pool_size": str(pool_bytes)}
+    assert len([line for line in report(plan, **pool) if OWN_TABLES.search(line)]) == 4
+    lines = report(plan.model_copy(update={"workloads": (MINE,)}), **pool)
+    assert [line for line in lines if OWN_TABLES.search(line)] == []
+    assert "- Dataset: the rows that mine make; their size is not known." in lines
+    assert any("| the rows of mine, buffer pool" in line for line in lines)
+
+
+def test_beside_the_plans_tables_those_of_scripts_may_not_fit_into_memory() -> None:
+    plan = making.plan(blocks=3)
+    plan = plan.model_copy(update={"workloads": (*plan.workloads, MINE)})
+    lines = report(plan, innodb_buffer_pool_size=str(2**30))
+    assert not any("fits into the buffer pool" in line for line in lines)
+    rows = "4 tables of 100 000 rows"
+    assert (
+        f"- Dataset: {rows} each, and the rows that mine make, whose size is not known."
+    ) in lines
+    assert any(f"| {rows} and those of mine, buffer pool 1 024 MiB" in line for line in lines)
+    small = report(plan, innodb_buffer_pool_size=str(2**20))
+    assert any("is larger than the buffer pool (1 MiB)" in line for line in small)
 
 
 def test_limits_that_do_not_hold_are_not_claimed() -> None:

@@ -21,7 +21,6 @@ from dbdyno.experiment.engine.process import EngineProcess, Message
 from dbdyno.experiment.engine.spec import (
     cleanup_spec,
     dataset_hash,
-    has_own_tables,
     prepare_spec,
     script_commands,
     table_names,
@@ -30,7 +29,7 @@ from dbdyno.experiment.watch.proc import read_process
 from dbdyno.plan.controls import control_system
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.plan.workload import WorkloadPlan, has_own_tables
 from dbdyno.servers.base import MYSQL, PGSQL, Instance, Loading, Server
 from dbdyno.servers.foreign.endpoint import MARK
 
@@ -115,7 +114,7 @@ def _load(context: RunContext, server: Server) -> None:
     plan, command = context.plan, context.makers.command
     # A lab that was killed while loading may have left half a table.
     steps: list[tuple[str, dict[str, Any]]] = []
-    if has_own_tables(plan):
+    if has_own_tables(plan.workloads):
         steps = [("cleanup", cleanup_spec(plan, server)), ("prepare", prepare_spec(plan, server))]
     for do, spec in steps:
         with EngineProcess(do, spec, system=server.label, command=command) as engine:

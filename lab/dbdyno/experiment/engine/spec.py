@@ -11,7 +11,7 @@ from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
-from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.plan.workload import WorkloadPlan, has_own_tables
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import MYSQL, PGSQL, Endpoint, Server
 from dbdyno.servers.reference import is_endpoint
@@ -138,11 +138,6 @@ def script_commands(
     return commands
 
 
-def has_own_tables(plan: Plan) -> bool:
-    """Whether some workload is the engine's, whose tables it makes itself."""
-    return any(workload.script is None for workload in plan.workloads)
-
-
 def _schedule(trial: Trial) -> dict[str, Any]:
     """When events are due: at random moments of the trial's rate, drawn from its seed.
 
@@ -180,7 +175,7 @@ def cleanup_spec(plan: Plan, server: Server) -> dict[str, Any]:
 
 def table_names(plan: Plan) -> list[str]:
     """The dataset's tables, as their layout names them; those of scripts are not known."""
-    if not has_own_tables(plan):
+    if not has_own_tables(plan.workloads):
         return []
     if plan.dataset.layout == ONE_TABLE:
         return ["sbtest"]
@@ -218,7 +213,7 @@ def dataset_hash(plan: Plan) -> str:
         dataset_options(plan),
     ]
     if scripts := [[one.script, one.options] for one in plan.workloads if one.script is not None]:
-        about.append([scripts, has_own_tables(plan)])
+        about.append([scripts, has_own_tables(plan.workloads)])
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 

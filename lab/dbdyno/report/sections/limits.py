@@ -22,6 +22,7 @@ from dbdyno.plan.controls import SHARE
 from dbdyno.plan.plan import BLOCKS_FEW, Plan, comparisons
 from dbdyno.plan.systems import endpoints
 from dbdyno.plan.template import statement_counts
+from dbdyno.plan.workload import has_own_tables, scripts_of
 from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.rows import State, attempts
@@ -198,20 +199,7 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
             "differently."
         )
     if pools := pools_of(measurements):
-        data, least = plan.dataset.bytes_about, pools[0]
-        sizes = {"data": mebibytes(data), "pool": mebibytes(least)}
-        if data < least:
-            yield say(
-                "The dataset (about {data}) fits into the buffer pool ({pool}): reads from disk "
-                "were not measured.",
-                **sizes,
-            )
-        else:
-            yield say(
-                "The dataset (about {data}) is larger than the buffer pool ({pool}), but the "
-                "operating system's cache may have served it.",
-                **sizes,
-            )
+        yield from _of_size(plan, pools[0])
 
 
 def _unseen(plan: Plan, measurements: Sequence[Measurement]) -> list[str]:
@@ -219,6 +207,47 @@ def _unseen(plan: Plan, measurements: Sequence[Measurement]) -> list[str]:
     ours = [s.label for s in plan.systems if not (s.is_endpoint or s.is_imported)]
     seen = {m.trial.system: m.server.pid or m.server.cpu_s for m in measurements if not m.failure}
     return [label for label in ours if not seen.get(label, True)]
+
+
+# The data: the plan's tables, and those of scripts, of whose size nothing is known.
+
+
+def dataset(plan: Plan) -> Text:
+    """What is loaded."""
+    scripts = listed(scripts_of(plan.workloads))
+    own = {
+        "tables": count(plan.dataset.tables, "table"),
+        "rows": count(plan.dataset.rows, "row"),
+    }
+    if not has_own_tables(plan.workloads):
+        return say(
+            "Dataset: the rows that {scripts} make; their size is not known.", scripts=scripts
+        )
+    if scripts:
+        return say(
+            "Dataset: {tables} of {rows} each, and the rows that {scripts} make, whose size is "
+            "not known.",
+            scripts=scripts,
+            **own,
+        )
+    return say("Dataset: {tables} of {rows} each.", **own)
+
+
+def _of_size(plan: Plan, pool_bytes: int) -> Iterator[Text]:
+    data_bytes = plan.dataset.bytes_about
+    sizes = {"data": mebibytes(data_bytes), "pool": mebibytes(pool_bytes)}
+    if data_bytes >= pool_bytes and has_own_tables(plan.workloads):
+        yield say(
+            "The dataset (about {data}) is larger than the buffer pool ({pool}), but the "
+            "operating system's cache may have served it.",
+            **sizes,
+        )
+    elif not scripts_of(plan.workloads):
+        yield say(
+            "The dataset (about {data}) fits into the buffer pool ({pool}): reads from disk "
+            "were not measured.",
+            **sizes,
+        )
 
 
 def pools_of(measurements: Sequence[Measurement]) -> list[int]:

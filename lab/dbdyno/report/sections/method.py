@@ -21,10 +21,11 @@ from dbdyno.plan.plan import Plan, ProcedurePlan, latency_of
 from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan, TopologyPlan, endpoints
 from dbdyno.plan.timed import FIRST_BLOCKS
+from dbdyno.plan.workload import has_own_tables
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
-from dbdyno.report.sections.limits import certified, limits
+from dbdyno.report.sections.limits import certified, dataset, limits
 
 P95 = BY_NAME["latency_ms_p95"]
 ROWS_OPEN_MAX = 60
@@ -267,20 +268,16 @@ SYSBENCH_DEFAULT: Final = "special"
 
 def asked_design(plan: Plan) -> list[Text]:
     """What is measured and how, in the order in which it is done."""
-    dataset, trial, design = plan.dataset, plan.trial, plan.design
+    trial, design = plan.trial, plan.design
     return [
         *(
             [say("This is the scale {scale} of its plan file.", scale=plan.scale)]
             * bool(plan.scale)
         ),
-        say(
-            "Dataset: {tables} of {rows} each.",
-            tables=count(dataset.tables, "table"),
-            rows=count(dataset.rows, "row"),
-        ),
+        dataset(plan),
         *(_load(plan, load) for load in _loads(plan)),
         *_generators(plan),
-        _distribution(plan),
+        *([_distribution(plan)] if has_own_tables(plan.workloads) else []),
         say(
             "Each trial: {warmup} warm-up, which is recorded and not counted, then a window of "
             "{window}.",

@@ -12,6 +12,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
 from dbdyno.plan.systems import endpoints
+from dbdyno.plan.workload import has_own_tables, scripts_of
 from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
@@ -112,12 +113,9 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
             "systems": listed(map(name, systems)),
             "load": listed((connections(plan.load.threads), workloads), "; "),
         }
-    data = rows_in_tables(plan.dataset.tables, plan.dataset.rows)
-    pools = listed(map(mebibytes, pools_of(measurements)), " / ")
-    against = {"data": data, "size": mebibytes(plan.dataset.bytes_about), "pool": pools}
     return {
         "systems": listed(_system(label, measurements) for label in systems),
-        "data": say("{data}, about {size}, buffer pool {pool}", **against) if pools else data,
+        "data": _data(plan, measurements),
         "durability": _durability(systems, measurements),
         "load": _load(plan),
         "settings": _settings(plan),
@@ -131,6 +129,23 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
         "machine": _machine(run, "cpu", "cores", "memory", "virtualisation"),
         "storage": _machine(run, *STORAGE),
     }
+
+
+def _data(plan: Plan, measurements: Sequence[Measurement]) -> Text:
+    """The plan's tables, what scripts make beside them or alone, and the memory for all."""
+    data = rows_in_tables(plan.dataset.tables, plan.dataset.rows)
+    scripts = listed(scripts_of(plan.workloads))
+    if scripts and has_own_tables(plan.workloads):
+        data = say("{data} and those of {scripts}", data=data, scripts=scripts)
+    elif scripts:
+        data = say("the rows of {scripts}", scripts=scripts)
+    pools = listed(map(mebibytes, pools_of(measurements)), " / ")
+    if not pools:
+        return data
+    if scripts:
+        return say("{data}, buffer pool {pool}", data=data, pool=pools)
+    size = mebibytes(plan.dataset.bytes_about)
+    return say("{data}, about {size}, buffer pool {pool}", data=data, size=size, pool=pools)
 
 
 def rows_in_tables(tables: int, rows: int) -> Text:

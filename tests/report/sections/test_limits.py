@@ -30,16 +30,19 @@ def sentences(made: Run) -> str:
 
 
 def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
-    plan = making.plan(threads=(1, 8), blocks=3)
-    text = sentences(run(plan, making.pairs((1.0, 1.0)), complete=False))
+    plan = making.plan(threads=(1, 8), blocks=10)
+    trials = making.pairs((1.0, 1.0))
+    trials += making.pairs((1.0,) * 3, failure="the server went away")[4:]
+    text = sentences(run(plan, trials, complete=False))
     for limit in (
         "incomplete",
-        "3 blocks only",
+        "2 blocks only",
         "no A/A control",
         "2 cells hold together",
         "one server start",
         "too short",
-        "up to 63 %",
+        "2 starts of each system",
+        "up to 78 %",
         "loopback",
         "fits into the buffer pool (256 MiB)",
         "hides stalls",

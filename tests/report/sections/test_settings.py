@@ -109,6 +109,12 @@ def test_without_measurements_it_still_says_what_was_asked(empty: Run) -> None:
     )
 
 
+def test_an_interrupted_run_has_the_blocks_that_it_measured() -> None:
+    plan = making.plan(blocks=10)
+    told = settings.tested(plan, making.pairs((1.0, 1.0)), facts(plan, complete=False))
+    assert told["repeats"].startswith("windows of 10 s × 2 blocks × ")
+
+
 def test_each_claim_says_in_which_cells_it_holds(made: Run) -> None:
     better = PublishedClaim(
         text="a third better", of=A, than=B, threads=(8,), ratio_min=1.25, ratio_max=1.42

@@ -96,10 +96,8 @@ def _cost_of_stopping(plan: Plan) -> Text:
 
 
 def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
-    """The plan's blocks, or those that a run until decided took."""
-    if plan.design.stop == "blocks" or not measurements:
-        return plan.design.blocks
-    return len({measurement.trial.block for measurement in measurements})
+    """Those that were measured; the plan's before any was."""
+    return len({m.trial.block for m in measurements if m.failure is None}) or plan.design.blocks
 
 
 def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:

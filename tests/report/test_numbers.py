@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from tests.judge.test_rate_limit import plan_of, search
@@ -184,6 +185,17 @@ def test_what_lies_outside_the_rates_is_told_by_its_side() -> None:
     verdict, systems = numbers.sentences(judged(OUTSIDE))
     assert "has no verdict" in verdict
     assert systems.endswith(f"{making.B} sustains ≥ 1\u202f323 events/s.")
+
+
+def test_a_rate_of_some_blocks_has_no_interval_and_says_what_the_others_were() -> None:
+    """Blocks that broke the limit at every rate are left out of the mean: it is no mean of all."""
+    (found,) = judged(search({making.A: [1000, 1010, 990, 100, 100], making.B: [1000] * 5})).slo
+    _, systems = numbers.sentences(judged(found))
+    of_a, of_b = systems.removesuffix(".").split("; ")
+    assert re.search(r"sustains [\d\u202f.]+ events/s in 3 of 5 blocks, elsewhere < 880\.0$", of_a)
+    assert "[" in of_b
+    assert (found.limits[0].low, found.limits[0].high) == (None, None)
+    assert numbers.limit_interval(found.limits[0]) == "—"
 
 
 def test_a_block_is_a_rate_with_its_side() -> None:

@@ -57,7 +57,8 @@ class RateLimit(Noun):
 
     Attributes:
         rate_per_s: geometric mean over the blocks in which it lay between two rates; None if none.
-        low, high: its 95 % interval; None below 3 such blocks.
+        low, high: its 95 % interval; None below 3 blocks, and where the limit lay outside the rates
+            in some: the others were chosen by their result.
         blocks: how many those are.
         by_block: every block, those outside the rates too.
     """
@@ -152,11 +153,12 @@ def _limit(
     by_block = tuple(_of_block(block, blocks[block], limit_ms) for block in sorted(blocks))
     logs = list(_logs(by_block).values())
     typical = estimate_of(logs, cell, RATE_AT_LIMIT, system, system, plan.design)
+    is_within = len(logs) == len(by_block)
     return RateLimit(
         system=system,
         rate_per_s=typical.ratio,
-        low=typical.low,
-        high=typical.high,
+        low=typical.low if is_within else None,
+        high=typical.high if is_within else None,
         blocks=len(logs),
         by_block=by_block,
     )

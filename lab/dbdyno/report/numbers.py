@@ -230,7 +230,7 @@ def title(search: RateSearch) -> Text:
 
 
 def limit_interval(limit: RateLimit) -> Text:
-    """Its 95 % interval; a dash below three blocks."""
+    """Its 95 % interval; a dash where it has none."""
     if limit.low is None or limit.high is None:
         return NONE
     return name(f"{number(limit.low, 1)}, {number(limit.high, 1)}")
@@ -244,11 +244,20 @@ def in_block(block: BlockLimit) -> Text:
 
 
 def _rate(limit: RateLimit) -> Text:
-    """The rate with its interval, or on which side of all rates it lies."""
-    if limit.rate_per_s is not None:
-        rate = number(limit.rate_per_s, 1)
-        if limit.low is None:
-            return say("{rate} events/s", rate=rate)
-        return say("{rate} events/s [{interval}]", rate=rate, interval=limit_interval(limit))
-    sides = dict.fromkeys(in_block(block) for block in limit.by_block)
-    return say("{sides} events/s", sides=listed(sides, " / "))
+    """The rate with its interval, and on which side of all rates it lies in how many blocks."""
+    outside = [block for block in limit.by_block if block.side is not RateSide.BETWEEN]
+    sides = listed(dict.fromkeys(map(in_block, outside)), " / ")
+    if limit.rate_per_s is None:
+        return say("{sides} events/s", sides=sides)
+    rate = number(limit.rate_per_s, 1)
+    if outside:
+        return say(
+            "{rate} events/s in {count} of {blocks} blocks, elsewhere {sides}",
+            rate=rate,
+            count=limit.blocks,
+            blocks=len(limit.by_block),
+            sides=sides,
+        )
+    if limit.low is None:
+        return say("{rate} events/s", rate=rate)
+    return say("{rate} events/s [{interval}]", rate=rate, interval=limit_interval(limit))

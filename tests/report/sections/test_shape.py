@@ -116,3 +116,27 @@ def test_three_runs_are_too_few_to_call_none_of_them_odd() -> None:
     plan = making.plan(systems=(A,), blocks=3)
     items = shape.outliers(plan, judge(made, plan)).parts[1]
     assert items == Items(("There are too few runs to say how many restarts were bad.",))
+
+
+@pytest.mark.parametrize(
+    ("machines", "told"),
+    [
+        (
+            "abc",
+            "each of the 3 machines has one block, so what is the machine's and what the block's",
+        ),
+        (
+            "aabbcc",
+            "the 3 machines differ by 9.55 % (standard deviation) beyond what their blocks do",
+        ),
+    ],
+)
+def test_machines_with_one_block_each_are_not_told_from_blocks(machines: str, told: str) -> None:
+    ratios = {"a": 1.0, "b": 1.1, "c": 1.2}
+    trials = making.pairs(tuple(ratios[machine] for machine in machines))
+    trials = [making.changed(one, machine=machines[one.trial.block]) for one in trials]
+    judged = judge(trials, making.plan(blocks=len(machines)))
+    (items,) = (part for part in shape.machines(judged).parts if isinstance(part, Items))
+    (said,) = items.items
+    assert told in said
+    assert said.count("beyond") == (len(machines) > 3)

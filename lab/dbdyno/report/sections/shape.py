@@ -311,6 +311,13 @@ def _another_machine(one: MachineSpread) -> Text:
             " blocks do; on another one like them {ratio} [{low}, {high}].",
             **named,
         )
+    if one.differ is None:
+        return say(
+            "{cell}: {system} against {baseline}: each of the {count} machines has one block, so"
+            " what is the machine's and what the block's cannot be told apart; on another one like"
+            " them {ratio} [{low}, {high}].",
+            **named,
+        )
     return say(
         "{cell}: {system} against {baseline}: the {count} machines differ by {between} (standard"
         " deviation) beyond what their blocks do; on another one like them {ratio}"

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import pytest
+
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.report.parts import Paragraph
+from dbdyno.report.rows import attempts
 from dbdyno.report.sections import results
+from dbdyno.report.sections.conclusion import conclusion
 from dbdyno.report.sections.results import tables
 from support import making
 from support.made_run import Run, run
@@ -41,6 +45,32 @@ def test_no_finding_and_no_number_are_said(empty: Run) -> None:
     assert results.findings(nothing).parts == (Paragraph("No check found anything to object to."),)
     (said,) = tables(empty.plan, [], empty.judgement).parts
     assert said == Paragraph("No trial is usable, so there are no numbers.")
+
+
+@pytest.mark.parametrize(
+    ("ratios", "word", "accounts"),
+    [
+        ((0.75, 0.76, 0.77), "worse", 1),
+        ((0.7, 1.5, 1.0), "undecided", 0),
+        ((0.76,), "no verdict", 0),
+    ],
+)
+def test_only_a_difference_that_is_there_is_put_down_to_cpu(
+    ratios: tuple[float, ...], word: str, accounts: int
+) -> None:
+    trials = [
+        making.changed(one, server=one.server.model_copy(update={"cpu_s": cpu_s}))
+        for one in making.pairs(ratios)
+        for cpu_s in [10.0 if one.trial.system == making.A else 8.0]
+    ]
+    made = run(making.plan(blocks=len(ratios)), trials)
+    assert len(made.judgement.accountings) == 1
+    entries, *_ = results.verdicts(made.judgement).parts
+    (entry,) = entries.entries
+    assert entry.mark == word
+    assert sum("CPU" in line for line in entry.lines) == accounts
+    told = conclusion(made.plan, made.judgement, made.facts, attempts(trials, made.judgement), ())
+    assert sum("server CPU per transaction" in line for line in told) == accounts
 
 
 def test_every_workload_has_its_tables_and_every_system_its_change() -> None:

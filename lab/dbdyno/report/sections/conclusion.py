@@ -402,8 +402,9 @@ def _meaning_of_standstill(verdict: Verdict, found: Standstill) -> Text:
 
 
 def accounted(judgement: Judgement, verdict: Verdict) -> list[Text]:
-    """Which part of the ratio is CPU per transaction, if that is known and worth a sentence."""
-    found = judgement.accounting(verdict)
+    """Which part of a difference is CPU per transaction, if that is known and worth a sentence."""
+    is_different = verdict.word in (Word.BETTER, Word.WORSE)
+    found = judgement.accounting(verdict) if is_different else None
     text = accounting_text(found) if found else None
     return [capital(text)] if text else []
 

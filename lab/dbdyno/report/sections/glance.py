@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from dbdyno.judge.judgement import Judgement, cells_of
-from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.cost import COSTS, Cost, per_event, sources_of
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -72,12 +72,11 @@ def glance(
 
 def _explained(judgement: Judgement) -> tuple[Items, ...]:
     """Which part of each difference is CPU per transaction; the conclusion says it of one cell."""
-    verdicts = [one for one in judgement.verdicts if one.word in (Word.BETTER, Word.WORSE)]
     if not 1 < len(judgement.verdicts) <= NAMED_MAX:
         return ()
     told = tuple(
         say("{system}, {cell}: {change}", system=one.system, cell=one.cell.title, change=text)
-        for one in verdicts
+        for one in judgement.verdicts
         for text in accounted(judgement, one)
     )
     return (Items(told),) if told else ()

@@ -10,6 +10,7 @@ from tests.judge.test_controls import PLAN, whole
 from dbdyno.judge.judgement import judge
 from dbdyno.language.words import PARTED
 from dbdyno.plan.fleet import FleetPlan
+from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import NetworkPlan, Plan
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
@@ -170,6 +171,35 @@ def test_beside_the_plans_tables_those_of_scripts_may_not_fit_into_memory() -> N
     assert any(f"| {rows} and those of mine, buffer pool 1 024 MiB" in line for line in lines)
     small = report(plan, innodb_buffer_pool_size=str(2**20))
     assert any("is larger than the buffer pool (1 MiB)" in line for line in small)
+
+
+RESTING = lua(
+    read("events: {look: {statements: [SELECT 1], think_time: 5ms}}", "people.yaml"), "people.yaml"
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "saturated", "hides"),
+    [
+        ({}, True, True),
+        ({"load": LoadPlan(threads=(8,), rates=("400",), connections=8)}, True, True),
+        ({"load": LoadPlan(rates=("400",), connections=8)}, False, False),
+        ({"workloads": (WorkloadPlan(name="people.yaml", script=RESTING),)}, False, True),
+        (
+            {"workloads": (WorkloadPlan(name="a.lua", script="function thread_run() end"),)},
+            False,
+            True,
+        ),
+    ],
+)
+def test_latency_is_service_time_at_saturation_where_connections_never_rest(
+    changed: dict[str, object], saturated: bool, hides: bool
+) -> None:
+    plan = making.plan(blocks=3).model_copy(update=changed)
+    limitations = "\n".join(limits(plan, [], judge([], plan), facts(plan)))
+    method = str(how_measured(plan, []).parts)
+    assert ("at saturation" in limitations, "at saturation" in method) == (saturated, saturated)
+    assert ("A closed loop hides stalls" in limitations) is hides
 
 
 def test_limits_that_do_not_hold_are_not_claimed() -> None:

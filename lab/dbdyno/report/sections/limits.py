@@ -54,11 +54,24 @@ def _of_scripts(plan: Plan) -> Iterator[Text]:
         )
 
 
+def is_saturated(plan: Plan) -> bool:
+    """Whether connections of a closed loop send without a pause, so that the server is never idle.
+
+    Those of a template with think times, and of a script with a loop of its own, may rest.
+    """
+    return bool(plan.load.threads) and not any(one.may_rest for one in plan.workloads)
+
+
 def _of_loops(plan: Plan) -> Iterator[Text]:
-    if plan.load.threads:
+    if is_saturated(plan):
         yield say(
             "A closed loop hides stalls: requests that would have arrived during one are never "
             "sent. Its latencies are service times at saturation."
+        )
+    elif plan.load.threads:
+        yield say(
+            "A closed loop hides stalls: requests that would have arrived during one are never "
+            "sent."
         )
     if plan.load.is_open:
         yield say(

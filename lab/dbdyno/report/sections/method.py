@@ -25,7 +25,7 @@ from dbdyno.plan.workload import has_own_tables
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
-from dbdyno.report.sections.limits import certified, dataset, limits
+from dbdyno.report.sections.limits import certified, dataset, is_saturated, limits
 
 P95 = BY_NAME["latency_ms_p95"]
 ROWS_OPEN_MAX = 60
@@ -35,7 +35,7 @@ ROWS_OPEN_MAX = 60
 def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """Systems, workloads and procedure."""
     asked = (*asked_design(plan), *asked_replicas(plan, measurements), *asked_procedure(plan))
-    items = (*asked, *_seen(measurements), *_always())
+    items = (*asked, *_seen(measurements), *_always(plan))
     tables = (replicas_table(plan, measurements), procedure_table(plan, measurements))
     parts = (_systems(plan, measurements), _workloads(plan), Items(items))
     return Section(say("How it was measured"), (*parts, *(table for table in tables if table)))
@@ -160,13 +160,14 @@ def _loaded_anew(measurements: Sequence[Measurement]) -> list[Text]:
     ]
 
 
-def _always() -> list[Text]:
+def _always(plan: Plan) -> list[Text]:
+    saturated = say(
+        "In a closed loop a connection sends its next request when it has the answer to the "
+        "last, so latency is service time at saturation, and cannot be compared at unequal "
+        "throughput."
+    )
     return [
-        say(
-            "In a closed loop a connection sends its next request when it has the answer to the "
-            "last, so latency is service time at saturation, and cannot be compared at unequal "
-            "throughput."
-        ),
+        *([saturated] if is_saturated(plan) else []),
         say(
             "Percentiles are read from merged histograms: counts of all seconds and trials are "
             "added, percentiles are never averaged. One is shown only with 100 requests or more "

@@ -81,6 +81,11 @@ class WorkloadPlan(FiniteNoun):
         return self.has_think_time or ("thread_run" in script and "\nlocal RESTS = " not in script)
 
 
+def rests(workloads: Iterable[WorkloadPlan], label: str) -> bool:
+    """Whether connections may rest between events of the workload of that label, if it is there."""
+    return any(one.may_rest for one in workloads if one.label == label)
+
+
 def has_own_tables(workloads: Iterable[WorkloadPlan]) -> bool:
     """Whether some workload is the engine's, whose tables are the plan's dataset."""
     return any(workload.script is None for workload in workloads)

@@ -23,7 +23,7 @@ from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
 from dbdyno.plan.template import TRANSACTION, statement_counts
-from dbdyno.plan.workload import MIXES, RANGES, TRANSACTIONS, WRITES, WorkloadPlan
+from dbdyno.plan.workload import MIXES, RANGES, TRANSACTIONS, WRITES, WorkloadPlan, rests
 
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (docs/reference/findings.md, same work)."""
@@ -99,7 +99,7 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     rate_per_s = measurement.events / measurement.window_s
     latency_s = (measurement.latency_ms_avg or 0.0) / 1e3
     off = rate_per_s * latency_s / connections - 1
-    may_rest = plan.workload(measurement.trial.cell.workload).may_rest
+    may_rest = rests(plan.workloads, measurement.trial.cell.workload)
     if abs(off) <= tolerance or (off < 0 and may_rest):
         return None
     return on_trial(

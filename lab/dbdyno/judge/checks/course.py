@@ -21,6 +21,7 @@ from dbdyno.language.words import Said, listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.workload import rests
 from dbdyno.stats.distributions import batch_means, line
 from dbdyno.stats.settling import NEAR, NO_TAIL, Settling, Tail, settling
 
@@ -110,7 +111,7 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
         for i in measurement.measured
         if i.silence_ns_max >= SILENCE_S_MIN * 1e9 and is_long(i.silence_ns_max / 1e9)
     ]
-    may_rest = plan.workload(measurement.trial.cell.workload).may_rest
+    may_rest = rests(plan.workloads, measurement.trial.cell.workload)
     measured = () if may_rest else measurement.measured
     empty = [i for i in measured if i.events == 0 and is_long(i.end_s - i.start_s)]
     if not silent and not empty:

@@ -16,6 +16,7 @@ from dbdyno.language.words import Said, count, listed, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Interval, StatusSeries
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.workload import rests
 
 SHARE_MIN: Final = 0.5
 """So much of the window nothing is answered; less than that is a stall."""
@@ -66,7 +67,7 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
     silent_s = stretch[-1].end_s - stretch[0].start_s
     if silent_s < SHARE_MIN * measurement.window_s:
         return None
-    if plan.workload(measurement.trial.cell.workload).may_rest:  # so do those that are in flight
+    if rests(plan.workloads, measurement.trial.cell.workload):  # so do those that are in flight
         heard_s = max(one.silence_ns_max for one in measurement.measured) / 1e9
         if heard_s < SHARE_MIN * measurement.window_s:
             return None

@@ -97,16 +97,13 @@ def _temporary(folder: Path, prefix: str) -> tuple[int, Path]:
 
 
 def _remove_unless_locked(path: Path) -> None:
-    # In a shared folder it may be anybody's, and a pipe would keep us waiting for its writer.
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        facts = os.fstat(handle)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid():
-            return
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
-    finally:
-        os.close(handle)
+    with opened_folder(path.parent.resolve()) as folder:  # in a shared one it may be anybody's
+        handle = open_file(folder, path.name, os.geteuid())
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+        finally:
+            os.close(handle)
 
 
 def private(path: Path, text: str, owner: Owner | None = None) -> Path:

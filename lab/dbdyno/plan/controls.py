@@ -14,6 +14,7 @@ from typing import Final, Literal
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan.plan import BLOCKS_CONTROLLED, Plan, cells, comparisons
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import rests
 
 Kind = Literal["same", "planted"]
 KINDS: Final[tuple[Kind, ...]] = ("same", "planted")
@@ -75,9 +76,10 @@ def standstill_period_s(window_s: float) -> float:
 
 def _closed(plan: Plan) -> list[Cell]:
     """A connection that rests loses less than the share of a standstill, or more."""
-    resting = {workload.label for workload in plan.workloads if workload.may_rest}
     closed = [
-        cell for cell in cells(plan) if cell.rate_per_s is None and cell.workload not in resting
+        cell
+        for cell in cells(plan)
+        if cell.rate_per_s is None and not rests(plan.workloads, cell.workload)
     ]
     return [cell for cell in closed if cell.setting == closed[0].setting]
 

@@ -185,6 +185,7 @@ def open_place(monkeypatch):
         program = place / "npm"
         program.write_text(CLIENT)
         program.chmod(0o755)
+        (place / "work").mkdir(mode=0o711)
         (place / "home").mkdir(mode=0o700)
         (place / "home" / ".npmrc").write_text("mirror=ours")
         monkeypatch.setenv("HOME", str(place / "home"))
@@ -199,7 +200,6 @@ MADE = NpmSource("made", "1.0", DIGEST_OF_CODE, 4, WHOLE)
 
 def test_roots_client_runs_as_the_servers_user_and_its_file_becomes_the_labs(open_place):
     work = open_place / "work"
-    work.mkdir(mode=0o711)
     said: list[str] = []
     fetched = MADE.fetch(work, said.append)
     user = process.server_user()
@@ -227,7 +227,6 @@ def test_roots_maven_reads_a_copy_of_the_settings_and_keeps_what_it_fetches_apar
         'echo "$@" > words; cat home/.m2/*.xml > settings; printf code > server-1.0.jar\n'
     )
     work = open_place / "work"
-    work.mkdir(mode=0o711)
     assert ARTIFACT.fetch(work, str).read_bytes() == b"code"
     made = work / "download"
     assert (made / "settings").read_text() == "<ours/><ours/>"
@@ -245,7 +244,6 @@ def test_roots_maven_reads_a_copy_of_the_settings_and_keeps_what_it_fetches_apar
 def test_no_more_is_copied_of_what_roots_client_leaves_than_was_to_be_expected(open_place):
     (open_place / "npm").write_text(CLIENT.replace("printf code >", "truncate -s 1T"))
     work = open_place / "work"
-    work.mkdir(mode=0o711)
     with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
         MADE.fetch(work, str)
     assert (work / "made-1.0.tgz").stat().st_size == 5
@@ -254,7 +252,6 @@ def test_no_more_is_copied_of_what_roots_client_leaves_than_was_to_be_expected(o
 def test_a_link_that_roots_client_leaves_is_not_followed(open_place):
     (open_place / "npm").write_text(CLIENT.replace("printf code >", "ln -s /etc/shadow"))
     work = open_place / "work"
-    work.mkdir(mode=0o711)
     with pytest.raises(OSError, match="symbolic link"):
         MADE.fetch(work, str)
 
@@ -270,7 +267,6 @@ def test_a_client_that_the_servers_user_cannot_run_runs_as_root_which_is_told(
         answer = {"fails": "exit 1", "hangs": "sleep 60"}[why]
         (open_place / "npm").write_text(CLIENT.replace("&& exit", f"&& {answer}"))
     work = open_place / "work"
-    work.mkdir(mode=0o711)
     said: list[str] = []
     MADE.fetch(work, said.append)
     assert (work / "download" / "who").read_text() == "0\n"

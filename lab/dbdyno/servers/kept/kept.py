@@ -25,6 +25,7 @@ from typing import Any, Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.files import TOLD_EVERY_S, holder, is_locked, locked, remove_tree
 from dbdyno.plan.settings import SettingValue
+from dbdyno.servers import process
 from dbdyno.servers.base import MYSQL, PGSQL
 
 FOLDER: Final = "servers"
@@ -335,14 +336,7 @@ def _client(product: str, programs: str) -> str:
 def _transport(program: str) -> tuple[str, ...]:
     """The option for a login without TLS, which servers here do not have."""
     try:
-        done = subprocess.run(
-            [program, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=CLIENT_S_MAX,
-            check=False,
-        )
+        done = process.run([program, "--version"], CLIENT_S_MAX)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerError(
             f"{program} does not say its version",

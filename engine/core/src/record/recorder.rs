@@ -350,11 +350,11 @@ impl Recorder {
 
     fn rotate(&mut self, end_ns: u64) {
         let phase_before = self.current.slice.phase;
-        if self.timetable.slice_from(end_ns).phase != phase_before {
+        let next = Interval::new(self.current.index + 1, self.timetable.slice_from(end_ns));
+        if next.slice.phase != phase_before {
             self.end_silence(end_ns);
             self.phase_since_ns = end_ns;
         }
-        let next = Interval::new(self.current.index + 1, self.timetable.slice_from(end_ns));
         let mut closed = std::mem::replace(&mut self.current, next);
         closed.in_flight = self.in_flight;
         closed.slice.end_ns = end_ns.max(closed.slice.start_ns);
@@ -395,7 +395,7 @@ pub struct Answer {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{Receiver, channel};
 
     const SECOND: u64 = 1_000_000_000;
     const READ: Answer = Answer { columns: 1, affected_rows: 0, bytes: 60 };
@@ -433,15 +433,19 @@ mod tests {
         );
     }
 
+    fn two_threads() -> ([Recorder; 2], Receiver<(usize, Interval)>) {
+        let (sender, receiver) = channel();
+        let answers = LastAnswers::new(2);
+        let threads = [0, 1].map(|number| {
+            Recorder::new(Timetable::new(0, 0, 0), number, sender.clone()).among(&answers, false)
+        });
+        (threads, receiver)
+    }
+
     /// The second thread waits for a lock while the first is answered every 100 ms; then both wait for 700 ms.
     #[test]
     fn a_silence_is_one_of_all_threads() {
-        let (sender, receiver) = channel();
-        let answers = LastAnswers::new(2);
-        let mut threads = [0, 1].map(|number| {
-            Recorder::new(Timetable::new(0, 0, 0), number, sender.clone()).among(&answers, false)
-        });
-        drop(sender);
+        let (mut threads, receiver) = two_threads();
         threads.iter_mut().for_each(|thread| thread.begun(0));
         for tenth in 1..=5 {
             threads[0].statement(StatementKind::Deletes, 0, tenth * SECOND / 10, READ);
@@ -458,12 +462,7 @@ mod tests {
     /// and is answered first.
     #[test]
     fn a_silence_is_as_long_as_the_longest_wait_in_it() {
-        let (sender, receiver) = channel();
-        let answers = LastAnswers::new(2);
-        let mut threads = [0, 1].map(|number| {
-            Recorder::new(Timetable::new(0, 0, 0), number, sender.clone()).among(&answers, false)
-        });
-        drop(sender);
+        let (mut threads, receiver) = two_threads();
         threads[0].begun(SECOND);
         threads[1].begun(2 * SECOND - SECOND / 100);
         for number in [1, 0] {

@@ -1,12 +1,13 @@
-"""A finding: a typed doubt about a measurement, with its evidence and an advice.
+"""A finding: a typed doubt about a measurement, as a check's name, a level and values.
 
-A report sorts findings, a verdict quotes them. A check never raises and never drops a trial.
+A verdict quotes findings, a report tells them (`report/tell/findings.py`). A check never raises and
+never drops a trial.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 from dbdyno.language.words import Label, Said, Text, clauses, say
 from dbdyno.measurement.measurement import Cell, Measurement, Trial
@@ -44,16 +45,17 @@ class Finding(Noun):
 
     Attributes:
         check: name of the check, its function's name with hyphens.
-        evidence: what was seen, with numbers and units.
-        advice: what to do about it.
+        values: the evidence, numbers and names under the fields of the check's sentence.
+        evidence, advice: sentences of checks that still bring their own.
         system, cell: what it is about; None where it is about all of them.
         trial: key of the trial it is about; None where it is about the run.
     """
 
     check: str
     level: Level
-    evidence: Text
-    advice: Text
+    values: dict[str, Any] = {}
+    evidence: Text | None = None
+    advice: Text | None = None
     system: Label | None = None
     cell: Cell | None = None
     trial: str | None = None
@@ -83,13 +85,19 @@ class Finding(Noun):
 
 
 def on_trial(
-    measurement: Measurement, check: str, level: Level, evidence: Said, advice: Said
+    measurement: Measurement,
+    check: str,
+    level: Level,
+    evidence: Said | None = None,
+    advice: Said | None = None,
+    **values: object,
 ) -> Finding:
-    """A finding about one trial."""
+    """A finding about one trial, with its values."""
     trial = measurement.trial
     return Finding(
         check=check,
         level=level,
+        values=values,
         evidence=evidence,
         advice=advice,
         system=trial.system,

@@ -117,5 +117,9 @@ def shared(
 
 def what_waited(findings: Sequence[Finding]) -> list[Text]:
     """What the server said where nothing was completed: of the trial of which it said most."""
-    notes = [f.evidence for f in findings if f.check == "stands-still" and f.level is Level.NOTE]
+    notes = [
+        f.evidence
+        for f in findings
+        if f.check == "stands-still" and f.level is Level.NOTE and f.evidence is not None
+    ]
     return [max(notes, key=len)] if notes else []

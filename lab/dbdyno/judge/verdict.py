@@ -297,7 +297,7 @@ def _reasons(
         reasons.append(within)
     void = [finding for finding in findings if finding.level is Level.VOID]
     if void:
-        trials = len({finding.trial or finding.evidence for finding in void})
+        trials = len({finding.trial or finding.model_dump_json() for finding in void})
         lost = count(trials, "void trial")
         reasons.append(say("{lost} left out: {checks}", lost=lost, checks=_checks(void)))
     doubtful = [finding for finding in findings if finding.level is Level.DOUBTFUL]

@@ -18,6 +18,7 @@ from dbdyno.measurement.metric import TABLE, metrics_of_kinds
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.rows import Attempt, all_attempts, compare, effective, systems_of
+from dbdyno.report.tell import findings as tell
 
 FORMAT: Final = 2
 """Raised when a key changes its meaning or goes."""
@@ -45,8 +46,11 @@ def document(
 
 
 def of_judgement(judgement: Judgement) -> dict[str, Any]:
-    """Everything that was judged, under its names."""
-    return judgement.model_dump(mode="json")
+    """Everything that was judged, under its names; findings with their sentences."""
+    judged = judgement.model_dump(mode="json")
+    for row, finding in zip(judged["findings"], judgement.findings, strict=True):
+        row |= {"evidence": tell.evidence(finding), "advice": tell.advice(finding)}
+    return judged
 
 
 def text(value: Mapping[str, Any]) -> str:

@@ -15,7 +15,6 @@ from typing import Final
 
 from dbdyno.judge.checks.standstill import LOCK_WAIT_TIMEOUT
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import listed, say
 from dbdyno.measurement.measurement import Measurement, events_between_readings, kinds_of
 from dbdyno.measurement.metric import KIND
 from dbdyno.measurement.parts import Phase
@@ -56,22 +55,15 @@ def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     for_good = max(0, failed - by_code.get(COUNTED_BY_SCRIPT, 0) - restarts)
     is_void = for_good > ERROR_SHARE_MAX * (failed + measurement.queries)
     share = (for_good if is_void else failed) / (failed + measurement.queries)
-    codes = [
-        say("{code}: {times}", code=code, times=times) for code, times in sorted(by_code.items())
-    ]
     return on_trial(
         measurement,
         "errors",
         Level.VOID if is_void else Level.NOTE,
-        say(
-            "{failed} of {all} statements failed, {share:.3%} (limit {limit:.1%}); by code {codes}",
-            failed=for_good if is_void else failed,
-            all=failed + measurement.queries,
-            share=share,
-            limit=ERROR_SHARE_MAX,
-            codes=listed(codes),
-        ),
-        say("remove the cause, or compare at a load level where it does not happen"),
+        failed=for_good if is_void else failed,
+        statements=failed + measurement.queries,
+        share=share,
+        limit=ERROR_SHARE_MAX,
+        codes=dict(by_code),
     )
 
 
@@ -106,20 +98,12 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "little-law",
         Level.VOID,
-        say(
-            "{rate:.1f} events/s × {latency_ms:.3f} ms = {busy:.2f} connections busy, the load had "
-            "{connections}: off by {off:+.1%} (tolerance {tolerance:.1%})",
-            rate=rate_per_s,
-            latency_ms=latency_s * 1e3,
-            busy=rate_per_s * latency_s,
-            connections=connections,
-            off=off,
-            tolerance=tolerance,
-        ),
-        say(
-            "a negative figure means connections stood idle (generator too slow, or reconnecting), "
-            "a positive one that events or time were miscounted"
-        ),
+        rate_per_s=rate_per_s,
+        latency_ms=latency_s * 1e3,
+        busy=rate_per_s * latency_s,
+        connections=connections,
+        off=off,
+        tolerance=tolerance,
     )
 
 
@@ -175,17 +159,12 @@ def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "statements-of-event",
         Level.VOID,
-        say(
-            "{statements} statements in {events} events are {found:.3f} an event, the workload has "
-            "{per_event:g}: off by {off:+d} (tolerance {tolerance:.0f})",
-            statements=measurement.queries,
-            events=measurement.events,
-            found=measurement.queries / measurement.events,
-            per_event=expected / measurement.events,
-            off=off,
-            tolerance=tolerance,
-        ),
-        say("compare the workload's options with the plan's; both systems must do the same work"),
+        statements=measurement.queries,
+        events=measurement.events,
+        per_event=measurement.queries / measurement.events,
+        per_event_wanted=expected / measurement.events,
+        off=off,
+        tolerance=tolerance,
     )
 
 
@@ -213,20 +192,12 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "commits-at-server",
         Level.DOUBTFUL,
-        say(
-            "the server's {counter} rose by {seen:.0f}, the load counted {count}: off by "
-            "{off:+.0f}, {share:+.1%} (tolerance {tolerance:.0f})",
-            counter="Com_commit",
-            seen=seen,
-            count=count,
-            off=off,
-            share=off / max(count, 1),
-            tolerance=tolerance,
-        ),
-        say(
-            "something else used the server, or the load did not reach it; give it a server of its "
-            "own"
-        ),
+        counter="Com_commit",
+        seen=seen,
+        counted=count,
+        off=off,
+        share=off / max(count, 1),
+        tolerance=tolerance,
     )
 
 

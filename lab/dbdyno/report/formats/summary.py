@@ -26,6 +26,7 @@ from dbdyno.report.formats.stdout import Result, shortened
 from dbdyno.report.numbers import change_with_interval, metric_value
 from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
 from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, compared_arms, title_of
+from dbdyno.report.tell import findings as tell
 
 CHECK_REPEATED_TRIAL: Final = "repeated-trial"
 """The check that reports a trial with a complete attempt among several."""
@@ -206,7 +207,7 @@ def _short(level: Level, found: Sequence[Finding], *, advised: bool) -> Text:
         "{level}: {check}: {evidence}{more}",
         level=level.said,
         check=clauses([check_name(first.check), *([first.place] if first.place else [])]),
-        evidence=first.evidence,
+        evidence=tell.evidence(first),
         more=say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name(""),
     )
-    return say("{doubt}; {advice}", doubt=told, advice=first.advice) if advised else told
+    return say("{doubt}; {advice}", doubt=told, advice=tell.advice(first)) if advised else told

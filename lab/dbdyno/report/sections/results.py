@@ -32,6 +32,7 @@ from dbdyno.report.rows import (
     systems_of,
 )
 from dbdyno.report.sections.conclusion import accounted, meaning
+from dbdyno.report.tell import findings as tell
 
 EVIDENCE_MAX: Final = {Level.VOID: 6, Level.DOUBTFUL: 6, Level.NOTE: 2}
 """Lines of evidence shown of one kind of finding; report.json has them all."""
@@ -88,7 +89,7 @@ def findings(judgement: Judgement) -> Section:
     for level in WEIGHT:
         for finding in judgement.findings:
             if finding.level is level:
-                groups.setdefault((level, finding.check, finding.advice), []).append(finding)
+                groups.setdefault((level, finding.check, tell.advice(finding)), []).append(finding)
     entries = tuple(_finding_entry(group) for group in groups.values())
     levels = [finding.level for finding in judgement.findings]
     head: Part = Paragraph(
@@ -115,15 +116,15 @@ def _finding_entry(group: Sequence[Finding]) -> Entry:
     return Entry(
         mark=first.level.said,
         heading=heading,
-        text=say("Advice: {advice}.", advice=first.advice),
+        text=say("Advice: {advice}.", advice=tell.advice(first)),
         lines=tuple(lines),
     )
 
 
 def _evidence(finding: Finding) -> Text:
     if not finding.place:
-        return name(finding.evidence)
-    return say("{place}: {evidence}", place=finding.place, evidence=finding.evidence)
+        return name(tell.evidence(finding))
+    return say("{place}: {evidence}", place=finding.place, evidence=tell.evidence(finding))
 
 
 # Tables as benchmarks publish them, a row for each load level and a column for each system, with

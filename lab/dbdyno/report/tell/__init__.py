@@ -1,0 +1,1 @@
+"""Sentences: findings, verdicts, a plan and a machine in words."""

@@ -24,12 +24,12 @@ ARROWS: dict[str, str] = {
     "api": "export report store judge plan measurement language errors",
     "export": "report measurement files errors",
     "fleet": "experiment servers store plan measurement files errors _engine",
-    "experiment": "servers store plan measurement stats files errors _engine",
+    "experiment": "servers store plan measurement stats interpreter files errors _engine",
     "intake": "audit plan measurement errors _engine",
     "audit": "judge plan measurement language errors",
-    "report": "judge plan measurement stats language files errors _engine",
+    "report": "judge plan measurement stats language interpreter files errors _engine",
     "store": "plan measurement files errors _engine",
-    "servers": "plan measurement files errors",
+    "servers": "plan measurement interpreter files errors",
     "judge": "plan measurement stats language _engine",
     "sysbench": "errors _engine",
     "plan": "measurement stats language errors _engine",
@@ -38,6 +38,7 @@ ARROWS: dict[str, str] = {
     "language": "errors",
     "files": "errors",
     "errors": "",
+    "interpreter": "",
     "_engine": "",
 }
 # The same for the folders of engine/core/src.

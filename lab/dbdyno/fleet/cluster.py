@@ -13,7 +13,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, chdir, contextmanager, redirect_stdout, suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -89,14 +89,15 @@ def connected(address: str) -> Iterator[None]:
     host = address.rpartition(":")[0]
     own: dict[str, Any] = {"_node_ip_address": host} if host.startswith("127.") else {}
     try:
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            configure_logging=False,
-            namespace="dbdyno",
-            **own,
-        )
+        with chdir("/"):  # Ray lets its workers import from the working folder of the driver
+            ray.init(
+                address=address,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                configure_logging=False,
+                namespace="dbdyno",
+                **own,
+            )
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise LoadError(
             f"no cluster answers at {address}",

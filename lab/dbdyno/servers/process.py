@@ -14,7 +14,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from typing import Final
 
 import psutil
 
+from dbdyno import interpreter
 from dbdyno.errors import ServerError
 from dbdyno.servers import launch, watcher
 
@@ -144,8 +144,8 @@ def launcher(user: ServerUser | None) -> list[str]:
     It must inherit the descriptors that are `passed`.
     """
     ids = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
-    alone = [sys.executable, "-I", "-S"]
-    return [*alone, launch.__file__, *map(str, (os.getpid(), watcher.running().fileno(), *ids))]
+    start = interpreter.bare_script(launch.__file__)
+    return [*start, *map(str, (os.getpid(), watcher.running().fileno(), *ids))]
 
 
 def passed() -> tuple[int, ...]:

@@ -6,7 +6,7 @@ watcher, one process for each lab, the other. What `launch` is about to become i
 watcher first, as a handle that no later process can be mistaken for; when the lab's end closes,
 all that still run are killed, each with its process group.
 
-Only the standard library, and no import of dbdyno: the watcher runs this file as a plain script.
+The watcher runs this file as a plain script, which has the standard library only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import suppress
 from typing import Final
 
@@ -31,11 +30,13 @@ class Watcher:
     """The lab's end of it: started before the first process, kept until the lab ends."""
 
     def __init__(self) -> None:
+        from dbdyno import interpreter  # noqa: PLC0415 - the script has no packages
+
         self.pid = os.getpid()
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__],
+                interpreter.bare_script(__file__),
                 stdin=theirs.fileno(),
                 start_new_session=True,  # what ends the lab's group shall not end it
             )

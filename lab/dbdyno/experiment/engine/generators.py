@@ -12,7 +12,6 @@ import base64
 import json
 import queue
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -21,10 +20,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Protocol
 
-from dbdyno import _engine
+from dbdyno import _engine, interpreter
 
-COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.experiment.engine.child")
-"""How the engine's child is started; -P: the working folder is not a place to import from."""
+COMMAND: Final = interpreter.module("dbdyno.experiment.engine.child")
 HEAD_START_S: Final = 0.05
 """From the word to begin until they begin; on a busy machine it takes some time to arrive."""
 POLL_S: Final = 0.1

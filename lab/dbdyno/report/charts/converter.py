@@ -4,7 +4,7 @@ While vl-convert works, for seconds when it begins, nothing else of its process 
 not be heard, and `dbdyno serve` would answer nobody. So it is asked through the pipes of a child,
 one line of JSON each way. The child starts when it is first needed, and ends when its input does.
 
-The child runs this file as a plain script and imports nothing of dbdyno.
+The child runs this file as a plain script and imports nothing else of the report.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, ClassVar, Final
 
-COMMAND: Final = (sys.executable, "-P", __file__)
+from dbdyno import interpreter
+
+COMMAND: Final = interpreter.script(__file__)
 ANSWER_S_MAX: Final = 300.0
 """How long one chart may take."""
 REFUSED: Final = "refused"

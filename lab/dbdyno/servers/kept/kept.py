@@ -14,7 +14,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dbdyno import interpreter
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.files import TOLD_EVERY_S, holder, is_locked, locked, remove_tree
 from dbdyno.plan.settings import SettingValue
@@ -34,7 +34,7 @@ STATE: Final = "state.json"
 PASSWORD: Final = "password"  # noqa: S105 - a file's name
 LOG: Final = "supervisor.log"
 FILES: Final = "files"
-SUPERVISOR: Final = (sys.executable, "-m", "dbdyno.servers.kept.supervisor")
+SUPERVISOR: Final = interpreter.module("dbdyno.servers.kept.supervisor")
 STOP_S_MAX: Final = 180.0
 CLIENT_S_MAX: Final = 10.0
 LOG_SHOWN: Final = 2000

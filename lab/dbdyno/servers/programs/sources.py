@@ -14,7 +14,6 @@ import pwd
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
+from dbdyno import interpreter
 from dbdyno.errors import ProvisionError
 from dbdyno.files import open_file, opened_folder
 from dbdyno.servers import process
@@ -91,7 +91,7 @@ class Source(Protocol):
 
 def client(program: str) -> str:
     """Where a registry's client is: beside this Python (a dependency of ours) or on PATH."""
-    beside = Path(sys.executable).parent / program
+    beside = interpreter.beside(program)
     return str(beside) if os.access(beside, os.X_OK) else shutil.which(program) or program
 
 

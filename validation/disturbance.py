@@ -140,7 +140,7 @@ def measured(
 def seen(stored: Sequence[Measurement], plan: Plan, hogs: int, chance: float) -> Seen:
     """What the judge says of a run, with the rule and without it."""
     word, change = _verdict(stored, plan)
-    free = plan.design.model_copy(update={"disturbance_max": None})
+    free = plan.design.model_copy(update={"disturbance_max": 1.0})
     first = [m for m in stored if m.trial.repeat == 0]
     word_without, change_without = _verdict(first, plan.model_copy(update={"design": free}))
     return Seen(

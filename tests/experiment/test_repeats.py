@@ -161,7 +161,7 @@ def test_a_machine_that_is_lost_takes_back_what_was_done_before_the_run_was_resu
     store, monkeypatch
 ):
     plan = small(threads=(8,), blocks=1, fleet=FleetPlan(generators=1))
-    plan = making.with_parts(plan, design={"disturbance_max": None})
+    plan = making.with_parts(plan, design={"disturbance_max": 1.0})
     planned = [trial.key for trial in trials_of(plan, "")]
     stored = created(store, plan)
     with pytest.raises(Interrupted):

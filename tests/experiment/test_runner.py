@@ -362,27 +362,6 @@ def test_controls_run_on_a_second_directory_of_the_baseline_one_of_them_slowed_d
     }
 
 
-def test_a_control_that_an_older_dbdyno_ran_in_another_cell_is_not_run_again(store, monkeypatch):
-    plan = small(threads=(1, 8), blocks=5, controls=True)
-    cells = {1: 8, 8: 1}
-
-    def older(plan, run_id):
-        trials = trials_of(plan, run_id)
-        swapped = [t.cell.model_copy(update={"threads": cells[t.cell.threads]}) for t in trials]
-        return [
-            t.model_copy(update={"cell": cell}) if t.control else t
-            for t, cell in zip(trials, swapped, strict=True)
-        ]
-
-    with monkeypatch.context() as patch:
-        patch.setattr("dbdyno.experiment.runner.trials_of", older)
-        stored = start(store, plan)
-    before = store.done(stored.run_id)
-    assert before != {t.key for t in trials_of(plan, stored.run_id)}
-    start(store, plan, World(), stored=stored)
-    assert store.done(stored.run_id) == before
-
-
 @pytest.mark.parametrize("kind", ["same", "planted"])
 def test_a_workload_that_is_called_as_a_control_is_none(store, kind):
     named = WorkloadPlan(name="oltp_read_write", label=kind)

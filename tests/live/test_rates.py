@@ -116,7 +116,7 @@ workloads: oltp_read_only
 dataset: {{tables: 1, rows: 1000}}
 load: {{rates: [50%, 70%], slo: p50=50ms, connections: 8}}
 trial: {{warmup_s: 0.3, window_s: 1}}
-design: {{blocks: 1, disturbance_max: null}}
+design: {{blocks: 1, disturbance_max: 100%}}
 """
 
 

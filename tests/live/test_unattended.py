@@ -36,7 +36,7 @@ workloads: [oltp_point_select, oltp_read_write]
 dataset: {{tables: 1, rows: 1000}}
 load: {{threads: [2]}}
 trial: {{warmup: 0, window: 2s}}
-design: {{blocks: 2, disturbance_max: null}}
+design: {{blocks: 2, disturbance_max: 100%}}
 """
 TRIALS = 8
 UNDER_LOAD = "the load itself"

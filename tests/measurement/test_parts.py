@@ -1,4 +1,4 @@
-"""What was watched survives the store, and an older dbdyno's samples are still read."""
+"""Parts of a measurement survive the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from dbdyno.measurement.parts import (
     ThreadsSlice,
     TrialEvidence,
     WarmUp,
-    WatchSample,
 )
 from support import making
 
@@ -30,40 +29,6 @@ def test_a_measurement_with_all_its_parts_comes_back_from_json() -> None:
     update = {"procedure": steps, "until_steady": warmed, "dataset": "ab", "impossible": True}
     made = making.measurement(histograms=False).model_copy(update=update)
     assert Measurement.model_validate_json(made.model_dump_json()) == made
-
-
-def test_a_measurement_of_an_older_dbdyno_has_none_of_them() -> None:
-    made = making.measurement(histograms=False)
-    newer = {"procedure", "until_steady", "dataset", "status_seconds", "evidence"}
-    older = made.model_dump(mode="json", exclude=newer)
-    del older["server"]["process"]
-    read = Measurement.model_validate(older)
-    assert (read.procedure, read.until_steady, read.dataset) == ((), None, "")
-    assert (read.status_seconds, read.server.process) == (None, None)
-    assert read.evidence == TrialEvidence()
-    assert not read.impossible
-
-
-OLD = {
-    "at_s": 0.5,
-    "host_cpu_user": 1.0,
-    "host_cpu_system": 0.5,
-    "host_cpu_iowait": 0.0,
-    "host_cpu_steal": 0.0,
-    "host_cpu_idle": 2.5,
-    "memory_available_bytes": 1,
-    "disk_read_bytes_per_s": 0.0,
-    "disk_written_bytes_per_s": 0.0,
-    "disk_writes_per_s": 0.0,
-    "server_cpu": 1.0,
-    "server_rss_bytes": 1,
-    "generator_cpu": 0.2,
-}
-
-
-def test_a_sample_of_an_older_dbdyno_has_the_rest_unknown() -> None:
-    sample = WatchSample.model_validate(OLD)
-    assert (sample.length_s, sample.disks, sample.pressure_io_full) == (1.0, {}, None)
 
 
 def test_switches_are_both_kinds_or_unknown() -> None:

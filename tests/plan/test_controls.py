@@ -95,5 +95,3 @@ def test_a_system_that_is_compared_over_its_settings_has_controls() -> None:
     )
     assert why_none(asked) is None
     assert {cell.setting for cell in control_cells(asked)} == {"durability double-1"}
-    before = asked.model_copy(update={"compare": None})
-    assert why_none(before) is WhyNone.NOTHING

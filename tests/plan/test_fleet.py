@@ -21,8 +21,7 @@ def plan(**parts) -> Plan:
     return Plan.model_validate({**ASKED, **parts})
 
 
-def test_a_plan_without_a_fleet_is_stored_as_ever():
-    assert "fleet" not in plan().model_dump(mode="json")
+def test_a_fleet_is_a_part_of_the_question():
     assert plan(fleet={}).hash() == plan().hash()
     assert plan(fleet={"generators": 2}).hash() != plan().hash()
 

@@ -6,7 +6,6 @@ import pytest
 from pydantic import ValidationError
 
 from dbdyno.measurement.measurement import Cell
-from dbdyno.plan.controls import as_begun
 from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.plan import DesignPlan, Plan, cells, latency_of, metric_of
 from dbdyno.plan.systems import SystemPlan, label_of
@@ -155,17 +154,7 @@ def test_a_limit_names_the_percentile() -> None:
 # The rule on disturbance.
 
 
-@pytest.mark.parametrize(("asked", "limit"), [({}, 0.1), ("5%", 0.05), ("100%", 1.0), (None, 1.0)])
+@pytest.mark.parametrize(("asked", "limit"), [({}, 0.1), ("5%", 0.05), ("100%", 1.0)])
 def test_disturbance_has_a_limit_unless_switched_off(asked: object, limit: float) -> None:
     given = asked if asked == {} else {"disturbance_max": asked}
     assert DesignPlan.model_validate(given).disturbance_max == limit
-
-
-def test_a_run_begun_without_the_rule_keeps_its_plan_and_hash() -> None:
-    plan = making.plan()
-    old = making.with_parts(plan, design={"disturbance_max": None})
-    assert "disturbance_max" not in old.model_dump_json()
-    assert as_begun(old.model_dump_json()) == old
-    assert as_begun(plan.model_dump_json()) == plan
-    assert old.hash() == plan.hash()  # a resumed run is the same question
-    assert making.with_parts(plan, design={"disturbance_max": 1.0}).hash() != plan.hash()

@@ -10,7 +10,7 @@ from dbdyno.plan.plan import Plan, cells, comparisons, system_pairs
 
 def plan(
     systems: tuple[str, ...] = ("A", "B"),
-    compare: tuple[str, ...] | None = (),
+    compare: tuple[str, ...] = (),
     **settings: tuple[str, ...],
 ) -> Plan:
     return Plan.model_validate(
@@ -43,7 +43,6 @@ def test_settings_of_one_system_are_compared_with_the_first_of_their_axis() -> N
         ("buffer_pool 48G", "buffer_pool 96G"),
     ]
     assert labels(plan(("A",), buffer_pool=("48G",))) == []
-    assert labels(plan(("A",), None, buffer_pool=("48G", "96G"))) == []
 
 
 def test_any_two_systems_can_be_compared() -> None:

@@ -110,7 +110,7 @@ def test_a_bundle_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 FORGERIES: list[tuple[str, Change, str]] = [
     ("run.json", lambda v: v.update(run_id="../../etc"), "cannot read"),
-    ("run.json", lambda v: v.update(format=99), "another format"),
+    ("run.json", lambda v: v.update(format=99, dbdyno_version="9.1"), "by dbdyno 9.1 in another"),
     ("run.json", lambda v: v.update(measurements=7), "lacks trials/00006"),
     ("run.json", lambda v: v.update(trials_planned=-1), "cannot read"),
     ("run.json", lambda v: v.update(plan_hash="\x1b[2J"), "not the one that was run"),

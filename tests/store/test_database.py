@@ -15,11 +15,12 @@ from pathlib import Path
 import polars
 import pytest
 
+from dbdyno import __version__
 from dbdyno.errors import StoreError
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement.parts import Interval, WatchSample
 from dbdyno.store import database
-from dbdyno.store.database import APPLICATION_ID, VERSION, VIEWS, make_views, open_file
+from dbdyno.store.database import APPLICATION_ID, FORMAT, VIEWS, make_views, open_file
 from dbdyno.store.store import FILE_NAME, Store
 from support import making
 
@@ -29,7 +30,7 @@ def test_a_new_file_is_ours_and_writes_through(tmp_path):
     pragmas = ("application_id", "user_version", "journal_mode", "synchronous", "foreign_keys")
     values = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas]
     connection.close()
-    assert values == [APPLICATION_ID, VERSION, "wal", 2, 1]
+    assert values == [APPLICATION_ID, FORMAT, "wal", 2, 1]
 
 
 def test_a_foreign_file_is_refused_and_left_alone(tmp_path):
@@ -47,14 +48,26 @@ def test_another_programs_database_is_refused(tmp_path):
         Store.open(tmp_path)
 
 
-def test_a_newer_store_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("edits", "writer"),
+    [
+        ("PRAGMA user_version = 99; UPDATE meta SET dbdyno_version = '7.1'", "dbdyno 7.1"),
+        ("PRAGMA user_version = 1; DROP TABLE meta", "an unreleased dbdyno"),
+        ("PRAGMA user_version = 1; DELETE FROM meta", "an unreleased dbdyno"),
+    ],
+)
+def test_a_store_of_another_format_is_refused_with_its_writer_and_left_alone(
+    tmp_path, edits, writer
+):
     with Store.open(tmp_path) as store:
         path = store.path
-    newer = sqlite3.connect(path)
-    newer.execute("PRAGMA user_version = 99")
-    newer.close()
-    with pytest.raises(StoreError, match="newer dbdyno"):
+    with closing(sqlite3.connect(path)) as other:
+        other.executescript(edits)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=f"was written by {writer} in another format") as caught:
         Store.open(tmp_path)
+    assert caught.value.wanted == f"format {FORMAT}, that of dbdyno {__version__}"
+    assert path.read_bytes() == before
 
 
 def test_a_file_that_is_a_folder_is_reported(tmp_path):

@@ -67,10 +67,7 @@ def verify(
     run_id = evidence.run.run_id
     with opened(evidence.folder.parent) as store:
         digest = store.verified(run_id)
-    told = f"as stored; last digest of its chain: {digest}"
-    if not digest:
-        told = "can be read; an older dbdyno stored them, without digests"
-    sys.stdout.write(f"run {run_id}: {held} {told}\n")
+    sys.stdout.write(f"run {run_id}: {held} as stored; last digest of its chain: {digest}\n")
 
 
 def replay(

@@ -32,7 +32,7 @@ from dbdyno.measurement.disturbance import (
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.controls import control_system, directory_of
 from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
-from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
@@ -113,17 +113,8 @@ def _as_found(plan: Plan, store: Store, run_id: str, machines: int) -> Plan:
 
 
 def _left(trials: Sequence[Trial], done: set[str], plan: Plan) -> list[Trial]:
-    """Those that are not stored; a control is also if an older dbdyno chose another cell for it."""
-    known = [cell.key for cell in cells(plan)]
-
-    def is_done(trial: Trial) -> bool:
-        if not trial.control:
-            return trial.key in done
-        arm = trial.place.removesuffix(trial.cell.key)
-        repeat = trial.key.removeprefix(trial.place)
-        return any(f"{arm}{cell}{repeat}" in done for cell in known)
-
-    return [trial for trial in trials if not is_done(trial)]
+    """Trials that are not stored yet."""
+    return [trial for trial in trials if trial.key not in done]
 
 
 class _Blocks:
@@ -316,7 +307,7 @@ def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
     plan, wanted = context.plan, {_directory(trial) for trial in context.remaining}
     if wants_dataset_bytes(plan):
         wanted.add(plan.systems[0].label)
-    is_open = plan.design.disturbance_max is not None or plan.fleet.is_wanted
+    is_open = plan.design.disturbance_max < 1 or plan.fleet.is_wanted
     if is_open or not context.remaining:
         wanted |= {_directory(trial) for trial in trials_of(foreseen(plan), "")}
     systems = (*plan.systems, control_system(plan))

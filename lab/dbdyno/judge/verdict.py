@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Annotated, Final
+from typing import Final
 
 from dbdyno.judge.estimate import Estimate, Unsettled
 from dbdyno.judge.finding import Finding, Level, Spoken, check_name
@@ -31,7 +31,7 @@ from dbdyno.judge.uses.power import blocks_to_decide
 from dbdyno.language.words import Said, Text, count, listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
-from dbdyno.measurement.parts import IF_KNOWN, Noun
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, DesignPlan, Plan
 
 
@@ -83,8 +83,8 @@ class Verdict(Noun):
     cells: int = 1
     seconds_needed: float | None = None
     steady_after_s: float | None = None
-    standstill: Annotated[Standstill | None, IF_KNOWN] = None
-    outside_rates: Annotated[bool, IF_KNOWN] = False
+    standstill: Standstill | None = None
+    outside_rates: bool = False
 
     @property
     def blocks(self) -> int:

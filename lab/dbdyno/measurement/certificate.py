@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final
+from typing import Final
 
 from dbdyno.language.words import Said, Text, say
-from dbdyno.measurement.parts import IF_KNOWN, Noun
+from dbdyno.measurement.parts import Noun
 
 THROUGHPUT_ERROR_MAX: Final = 0.02
 LATENCY_ERROR_MAX: Final = 0.05
@@ -191,7 +191,7 @@ class CertificateFacts(Noun):
     made_at: str = ""
     changed: tuple[str, ...] = ()
     queries_per_s: float = 0.0
-    pgsql_queries_per_s: Annotated[float, IF_KNOWN] = 0.0
+    pgsql_queries_per_s: float = 0.0
     wrong: tuple[KnownAnswer, ...] = ()
     late: tuple[Punctuality, ...] = ()
 

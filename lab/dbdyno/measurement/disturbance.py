@@ -129,9 +129,9 @@ def _waiting(
     return max(0.0, 1 - servers / disks) * _mean(samples, lambda s: s.host_cpu_iowait) / cores
 
 
-def disturbed(measurement: Measurement, limit: float | None) -> Disturbance | None:
-    """What disturbed a complete trial beyond the limit; None if nothing did, or nothing is."""
-    if limit is None or measurement.failure is not None:
+def disturbed(measurement: Measurement, limit: float) -> Disturbance | None:
+    """Disturbance of a completed trial above `limit`, else None."""
+    if measurement.failure is not None:
         return None
     found = disturbance_of(measurement)
     return found if found is not None and found.share > limit else None
@@ -195,9 +195,7 @@ def lost(measurements: Iterable[Measurement]) -> list[Measurement]:
     return [m for m in every if m.lost and m.trial.key not in sound]
 
 
-def to_repeat(
-    measurements: Iterable[Measurement], blocks: int, limit: float | None
-) -> list[BlockLoad]:
+def to_repeat(measurements: Iterable[Measurement], blocks: int, limit: float) -> list[BlockLoad]:
     """What is to be measured again by what is stored of a run, the first block's first.
 
     That is where others disturbed a trial, and where a machine that took part was lost. A pilot's

@@ -3,8 +3,8 @@
 Making (servers, experiment) and judging (judge, report) share only this and the store. So a verdict
 can be made again years later from stored trials.
 
-Every value is frozen and validates itself, because it may come back from a store that an older
-dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in it.
+Every value is frozen and validates itself when it comes back from a store. Histograms are HDR V2
+blobs; they travel beside the JSON, not in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from dbdyno.language.words import Said, count, name, say
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.metric import KIND, Merge, Metric
 from dbdyno.measurement.parts import (
-    IF_KNOWN,
     Interval,
     Noun,
     Phase,
@@ -106,7 +105,7 @@ class Trial(Noun):
     cell: Cell
     seed: int
     control: Literal["", "same", "planted", "pilot"] = ""
-    repeat: Annotated[int, Field(ge=0, exclude_if=lambda repeat: repeat == 0)] = 0
+    repeat: Annotated[int, Field(ge=0)] = 0
 
     @property
     def arm(self) -> Said:
@@ -168,7 +167,7 @@ class EngineFacts(Noun):
     Attributes:
         threads: of all generators.
         generators: processes that made the load together.
-        placements: of each engine thread; empty in runs of a dbdyno that did not tell.
+        placements: of each engine thread; empty in an imported run.
         apart: each generator that had a machine of its own.
         cpu_s: user + system seconds of the whole generator process within the measured window.
         cpu_share_max: the busiest engine thread's CPU seconds per second of the window (0 to 1).
@@ -181,9 +180,9 @@ class EngineFacts(Noun):
     cpu_share_max: float
     distribution: str
     prepared_statements: bool
-    generators: Annotated[int, Field(ge=1, exclude_if=lambda count: count == 1)] = 1
-    placements: Annotated[tuple[ThreadPlacement, ...], IF_KNOWN] = ()
-    apart: Annotated[tuple[GeneratorFacts, ...], IF_KNOWN] = ()
+    generators: Annotated[int, Field(ge=1)] = 1
+    placements: tuple[ThreadPlacement, ...] = ()
+    apart: tuple[GeneratorFacts, ...] = ()
 
 
 class ServerFacts(Noun):
@@ -194,7 +193,7 @@ class ServerFacts(Noun):
         settings: all effective global variables.
         status: global status counters at the end of the window minus those at its beginning.
         status_at_s: seconds of load at which the first reading of `status` was asked for and
-            answered, then the second; empty where nobody noted it (an older dbdyno).
+            answered, then the second; empty in an imported run.
         waiting: of the load's statements that ran at the end of a window in whose last second
             nothing was answered, how many by kind and state; empty for all other windows.
         allocator: which malloc its process uses, or `unknown`; empty where nobody looked.
@@ -211,9 +210,9 @@ class ServerFacts(Noun):
     pid: int | None = None
     process: ProcessWork | None = None
     replication: dict[str, float] = {}
-    status_at_s: Annotated[tuple[float, ...], IF_KNOWN] = ()
-    waiting: Annotated[dict[str, int], IF_KNOWN] = {}
-    allocator: Annotated[str, IF_KNOWN] = ""
+    status_at_s: tuple[float, ...] = ()
+    waiting: dict[str, int] = {}
+    allocator: str = ""
 
 
 class Measurement(Noun):
@@ -231,7 +230,7 @@ class Measurement(Noun):
         until_steady: the load before `warmup_s` that ran until it was steady; None without one.
         dataset: digest of the rows that were loaded; empty where nobody took it.
         load: name of the load that the data are a copy of, which other blocks may share; empty
-            where there was but one, as on endpoints and in runs before loads were repeated.
+            where there was but one, as on endpoints.
         evidence: what was found out around it, for the checks.
         certificate: what that of the machine said of the generator; None where nobody looked.
         reported: metrics as another tool printed them, which count in place of the intervals'.
@@ -253,12 +252,12 @@ class Measurement(Noun):
     procedure: tuple[Step, ...] = ()
     until_steady: WarmUp | None = None
     dataset: str = ""
-    load: Annotated[str, Field(exclude_if=lambda value: not value)] = ""
+    load: str = ""
     evidence: TrialEvidence = TrialEvidence()
-    certificate: Annotated[CertificateFacts | None, IF_KNOWN] = None
-    reported: Annotated[dict[str, float], IF_KNOWN] = {}
-    machine: Annotated[str, IF_KNOWN] = ""
-    lost: Annotated[bool, IF_KNOWN] = False
+    certificate: CertificateFacts | None = None
+    reported: dict[str, float] = {}
+    machine: str = ""
+    lost: bool = False
 
     @property
     def started_s(self) -> float | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
@@ -36,7 +34,7 @@ class ControlOutcome(Noun):
     word: str
     truth: float
     held: bool | None
-    loads: Annotated[int, Field(exclude_if=lambda value: value == 1)] = 1
+    loads: int = 1
 
     @property
     def counts(self) -> bool:

@@ -6,7 +6,6 @@ a zero: unknown is not nothing.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -22,10 +21,6 @@ class Noun(BaseModel):
     """A frozen value that refuses keys it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-IF_KNOWN: Final = Field(exclude_if=operator.not_)
-"""Of a field that came later: it is written only where it holds something."""
 
 
 class FiniteNoun(Noun):
@@ -54,8 +49,8 @@ class Interval(Noun):
         arrivals: events that fell due by schedule; backlog: those due and not begun at its end.
         in_flight: events running at its end.
         silence_ns_max: longest stretch that ended in it in which events ran and no statement was
-            answered on any connection, from the begin of its phase on; 0 where nobody looked (an
-            older engine).
+            answered on any connection, from the begin of its phase on; 0 in an
+            imported log.
         latency_ns_sum, latency_ns_min, latency_ns_max: exact, of completed events.
         histograms: HDR V2 blobs by name (EVENT, SERVICE, a statement kind).
     """
@@ -333,8 +328,8 @@ class TrialEvidence(Noun):
     rows_after: dict[str, int] = {}
     dataset_after: str = ""
     doubled_threads: tuple[DoubledThreads, ...] = ()
-    irq_apart: Annotated[bool | None, Field(exclude_if=lambda known: known is None)] = None
-    script_check: Annotated[str, IF_KNOWN] = ""
+    irq_apart: bool | None = None
+    script_check: str = ""
 
 
 class Kill(Noun):

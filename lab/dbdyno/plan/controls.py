@@ -82,21 +82,3 @@ def _closed(plan: Plan) -> list[Cell]:
         if cell.rate_per_s is None and not rests(plan.workloads, cell.workload)
     ]
     return [cell for cell in closed if cell.setting == closed[0].setting]
-
-
-def as_begun(text: str) -> Plan:
-    """The plan of a stored run, without rules that the dbdyno that began it did not know.
-
-    Args:
-        text: the plan's JSON as it was stored.
-    """
-    plan = Plan.model_validate_json(text)
-    if '"compare":' not in text:
-        plan = plan.model_copy(update={"compare": None})
-    unknown: dict[str, object] = {}
-    if '"controls":' not in text and control_cells(plan):
-        unknown["controls"] = False
-    if '"disturbance_max":' not in text:
-        unknown["disturbance_max"] = None
-    design = plan.design.model_copy(update=unknown)
-    return plan.model_copy(update={"design": design})

@@ -117,9 +117,7 @@ class LoadPlan(FiniteNoun):
     threads: Annotated[
         tuple[Threads, ...], Field(max_length=LEVELS_MAX), Short(listed(int), WHOLE)
     ] = (1, 8)
-    generators: Annotated[
-        int, Field(ge=1, le=GENERATORS_MAX, exclude_if=lambda count: count == 1), WHOLE
-    ] = 1
+    generators: Annotated[int, Field(ge=1, le=GENERATORS_MAX), WHOLE] = 1
     pilot: tuple[PilotFound, ...] = ()
 
     @field_validator("threads", "rates")

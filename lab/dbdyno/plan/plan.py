@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from dbdyno import _engine
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, NOPM, PRIMARY, TABLE, Metric
-from dbdyno.measurement.parts import IF_KNOWN, FiniteNoun
+from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
 from dbdyno.plan.settings import SettingsPlan, SettingValue, axes, setting_names
@@ -154,10 +154,8 @@ class PublishedPlan(FiniteNoun):
     """
 
     source: Annotated[str, Field(min_length=1)]
-    facts: Annotated[PublishedFacts, Field(exclude_if=lambda value: value == PublishedFacts())] = (
-        PublishedFacts()
-    )
-    claims: Annotated[tuple[PublishedClaim, ...], IF_KNOWN] = ()
+    facts: PublishedFacts = PublishedFacts()
+    claims: tuple[PublishedClaim, ...] = ()
     setup: dict[str, str] = {}
     differences: tuple[str, ...] = ()
 
@@ -201,10 +199,7 @@ class DatasetPlan(FiniteNoun):
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
     tables: Annotated[int, Field(ge=1, le=100_000)] = 4
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
-    loads: Annotated[
-        Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] | None,
-        Field(exclude_if=lambda value: value is None),  # stored plans keep their text
-    ] = None
+    loads: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] | None = None
 
     @property
     def bytes_about(self) -> int:
@@ -249,7 +244,7 @@ class ChosenDesign(FiniteNoun):
     second_noise: Annotated[float, Field(ge=0)]
     block_s: Annotated[float, Field(ge=0)]
     additions: Annotated[int, Field(ge=0)] = 0
-    all_blocks: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
+    all_blocks: bool = False
 
 
 class DesignPlan(FiniteNoun):
@@ -270,7 +265,7 @@ class DesignPlan(FiniteNoun):
         chosen: what was chosen so; not a part of what was asked for.
         disturbance_max: a trial is void, and its cell measured again, if others and the
             hypervisor took more of the host's CPU in its window (docs/how-it-works/procedure.md);
-            null or 100 % switches that off. None in runs of a dbdyno without this rule.
+            100 % switches that off.
     """
 
     blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
@@ -278,15 +273,9 @@ class DesignPlan(FiniteNoun):
     controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1), PERCENT] = 0.02
     budget_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None
-    time_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS, IF_KNOWN] = (
-        None
-    )
-    chosen: Annotated[ChosenDesign | None, IF_KNOWN] = None
-    disturbance_max: Annotated[
-        Annotated[float, Field(gt=0, le=1)] | None,
-        PERCENT,
-        IF_KNOWN,
-    ] = 0.10
+    time_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None
+    chosen: ChosenDesign | None = None
+    disturbance_max: Annotated[float, Field(gt=0, le=1), PERCENT] = 0.10
 
     @model_validator(mode="before")
     @classmethod
@@ -294,8 +283,6 @@ class DesignPlan(FiniteNoun):
         """The most blocks where no number is given; in a given time the run stops when decided."""
         if not isinstance(value, dict):
             return value
-        if value.get("disturbance_max", 0) is None:  # null is no limit
-            value = {**value, "disturbance_max": 1.0}
         if value.get("time_s", value.get("time")) is not None:
             return {"blocks": BLOCKS_TIMED, "stop": "decided", **value}
         if value.get("stop") == "decided":
@@ -326,10 +313,7 @@ class ProcedurePlan(FiniteNoun):
     purge_binlogs: bool = False
     settle_cap_s: Annotated[float, Field(ge=0, le=SECONDS_MAX), SECONDS] = 0
     prepared_statements: bool = True
-    client_placement: Annotated[
-        Literal["normal", "batch"],
-        Field(exclude_if=lambda value: value == "batch"),
-    ] = "batch"
+    client_placement: Literal["normal", "batch"] = "batch"
     pin: tuple[Annotated[int, Field(ge=0, le=CORE_MAX)], ...] = ()
 
 
@@ -343,8 +327,7 @@ class Plan(FiniteNoun):
         dataset: what is loaded before anything is measured.
         load, settings: what is varied on every system.
         compare: which arms are judged, such as ``B against A`` (`plan.systems`): unless given,
-            each system against the first, or each setting of one system against its first. None in
-            runs of a dbdyno that did not compare settings.
+            each system against the first, or each setting of one system against its first.
         trial, design, procedure: how long, how often and how it is measured.
         distribution: which rows are touched.
         network: what is added to each round trip.
@@ -374,13 +357,11 @@ class Plan(FiniteNoun):
     procedure: ProcedurePlan = ProcedurePlan()
     settings: SettingsPlan = SettingsPlan()
     compare: Annotated[
-        Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=ARMS_MAX)]
-        | None,
+        Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=ARMS_MAX)],
         LISTED,
-        Field(exclude_if=lambda value: value is None),
     ] = ()
     network: NetworkPlan = NetworkPlan()
-    fleet: Annotated[FleetPlan, Field(exclude_if=lambda value: value == FleetPlan())] = FleetPlan()
+    fleet: FleetPlan = FleetPlan()
     published: PublishedPlan | None = None
     scale: str = ""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.parts import IF_KNOWN, FiniteNoun
+from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.settings import SettingsPlan, SettingValue, axes, combinations, setting_name
 from dbdyno.plan.spelling import LISTED, MAPS, SECONDS
 
@@ -88,9 +88,9 @@ class SystemPlan(FiniteNoun):
     label: Label
     reference: Annotated[str, Field(min_length=1)]
     settings: Annotated[dict[str, SettingValue], MAPS] = {}
-    workload_settings: Annotated[dict[str, dict[str, SettingValue]], IF_KNOWN] = {}
-    after_start: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], LISTED, IF_KNOWN] = ()
-    notes: Annotated[dict[str, str], IF_KNOWN] = {}
+    workload_settings: dict[str, dict[str, SettingValue]] = {}
+    after_start: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], LISTED] = ()
+    notes: dict[str, str] = {}
     topology: TopologyPlan = TopologyPlan()
     password_env: str = ""
 
@@ -204,14 +204,13 @@ class _Side:
 
 
 def comparisons_of(
-    entries: Sequence[str] | None, systems: Sequence[str], settings: SettingsPlan
+    entries: Sequence[str], systems: Sequence[str], settings: SettingsPlan
 ) -> list[Comparison]:
     """All pairs of arms that are judged, in the order of the entries.
 
     Args:
         entries: the plan's `compare`. If it is empty, each system is compared with the first one,
-            or each value of an axis with its first one where there is one system; None, in runs of
-            a dbdyno without this key, leaves one system alone.
+            or each value of an axis with its first one where there is one system.
         systems: labels, the baseline first.
 
     Raises:
@@ -220,7 +219,7 @@ def comparisons_of(
     first, *others = systems
     if entries:
         return list(_asked(entries, systems, settings))
-    if others or entries is None:
+    if others:
         return [Comparison(Arm(first, first), Arm(other, other)) for other in others]
     pairs = [
         (_Side(None, {axis: least}), _Side(None, {axis: value}))

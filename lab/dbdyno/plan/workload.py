@@ -52,10 +52,7 @@ class WorkloadPlan(FiniteNoun):
     name: str
     label: str = ""
     options: dict[str, OptionValue] = {}
-    script: Annotated[
-        Annotated[str, Field(max_length=SCRIPT_LENGTH_MAX)] | None,
-        Field(exclude_if=lambda value: value is None),  # stored plans keep their text
-    ] = None
+    script: Annotated[str, Field(max_length=SCRIPT_LENGTH_MAX)] | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -22,17 +22,17 @@ from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
+from dbdyno import __version__
 from dbdyno.errors import BundleError
 from dbdyno.files import replaced
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import SECRET, Noun
-from dbdyno.plan.controls import as_begun
 from dbdyno.plan.plan import Plan
 from dbdyno.store import archive, histogram_log
 from dbdyno.store.reading import StoredRun
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raised when a file changes its meaning or goes."""
 SUFFIX: Final = ".dbdyno.zip"
 TRIALS_MAX: Final = 1_000_000
@@ -135,7 +135,7 @@ def read_bundle(path: Path) -> BundleContent:
         raise BundleError(
             f"{path.name} holds a value that this dbdyno cannot read",
             found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:200],
-            hint="read it with the dbdyno that wrote it, or a newer one",
+            hint="read it with the version that wrote it",
         ) from error
     except ValueError as error:
         raise BundleError(f"{path.name} is damaged", found=str(error)[:200]) from error
@@ -177,19 +177,19 @@ def _named(number: int, suffix: str) -> str:
 def _run(files: Mapping[str, bytes]) -> _Run:
     value = _json(files, "run.json")
     if isinstance(value, dict) and value.get("format") != FORMAT:  # its other keys are unknown
-        found = str(value.get("format"))[:20]
+        version = str(value.get("dbdyno_version"))[:20]
         raise BundleError(
-            "the bundle has another format than this dbdyno reads",
-            wanted=f"format {FORMAT}",
-            found=f"format {found}",
-            hint="upgrade dbdyno",
+            f"the bundle was written by dbdyno {version} in another format",
+            wanted=f"format {FORMAT}, that of dbdyno {__version__}",
+            found=f"format {str(value.get('format'))[:20]}",
+            hint="read it with the version that wrote it",
         )
     return _Run.model_validate(value)
 
 
 def _plan(value: object, wanted: str) -> Plan:
     """The plan, if it is the one whose hash the run has."""
-    plan = as_begun(json.dumps(value))
+    plan = Plan.model_validate_json(json.dumps(value))
     if plan.hash() != wanted:
         raise BundleError(
             "the bundle's plan is not the one that was run",

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from dbdyno import __version__
 from dbdyno.errors import StoreError
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Interval, WatchSample
@@ -35,7 +36,7 @@ def open_file(path: Path) -> sqlite3.Connection:
     """A connection to the store `path`, its tables made if the file is new.
 
     Raises:
-        StoreError: the file is no store, a newer dbdyno's, damaged or not writable.
+        StoreError: the file is no store, has another format, is damaged or not writable.
     """
     with store_errors(path):
         connection = sqlite3.connect(
@@ -110,7 +111,7 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("BEGIN")  # one moment's facts, while another lab may make the tables
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    stored = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     connection.execute("COMMIT")
     if application != APPLICATION_ID and (tables or application):
@@ -120,21 +121,29 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             found="an SQLite file of another program",
             hint="choose another folder with --workspace",
         )
-    if version > VERSION:
+    if tables and stored != FORMAT:
         raise StoreError(
-            f"{path} was written by a newer dbdyno",
-            wanted=f"schema version {VERSION} or below",
-            found=f"schema version {version}",
-            hint="upgrade dbdyno; this version does not touch the file",
+            f"{path} was written by {_writer(connection)} in another format",
+            wanted=f"format {FORMAT}, that of dbdyno {__version__}",
+            found=f"format {stored}",
+            hint="read it with the version that wrote it, or give another --workspace",
         )
     connection.execute("PRAGMA journal_mode = WAL")
     if not tables:  # another lab may have made them meanwhile: each is made if it does not exist
         connection.executescript(
-            f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
-            f" PRAGMA user_version = {VERSION}; COMMIT;"
+            f"BEGIN IMMEDIATE; {SCHEMA} {LEDGER} {DESIGNS} {CHAIN}"
+            f" PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
         )
-    make_added(connection)
     make_views(connection)
+
+
+def _writer(connection: sqlite3.Connection) -> str:
+    """The version that made the file; format 1, before the first release, did not note it."""
+    try:
+        (version,) = connection.execute("SELECT dbdyno_version FROM meta").fetchone()
+    except (sqlite3.OperationalError, TypeError):
+        return "an unreleased dbdyno"
+    return f"dbdyno {version}"
 
 
 # SQLite enforces that a stored trial cannot be changed or deleted (triggers), cannot be complete
@@ -142,7 +151,8 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
 # are for queries at the `sqlite3` prompt.
 
 APPLICATION_ID: Final = 0x6462_6479  # "dbdy": marks our files
-VERSION: Final = 1
+FORMAT: Final = 2
+"""Raised when a stored value changes its meaning or goes; no other format is read."""
 
 
 def _kept(table: str, what: str) -> str:
@@ -155,6 +165,8 @@ CREATE TRIGGER IF NOT EXISTS {table}_stay_as_they_are BEFORE UPDATE ON {table}
 
 
 SCHEMA: Final = f"""
+CREATE TABLE IF NOT EXISTS meta (dbdyno_version TEXT NOT NULL);
+INSERT INTO meta SELECT '{__version__}' WHERE NOT EXISTS (SELECT 1 FROM meta);
 CREATE TABLE IF NOT EXISTS runs (
     run_id TEXT PRIMARY KEY,
     created_at TEXT NOT NULL,
@@ -239,8 +251,7 @@ CREATE TABLE IF NOT EXISTS designs (
 
 # The chain: SHA-256 of a run as it was asked for, then of each measurement with all its histograms,
 # and of each design that it chose, with the link before it. What is changed, lost or slipped in by
-# hand is found when it is read; whoever makes the chain anew as well is not. Runs of an older
-# dbdyno have none, or none of their designs.
+# hand is found when it is read; whoever makes the chain anew as well is not.
 
 CHAIN: Final = f"""
 CREATE TABLE IF NOT EXISTS chain (
@@ -265,25 +276,20 @@ def begin_chain(connection: sqlite3.Connection, run_id: str) -> None:
 
 
 def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int | None) -> None:
-    """Stores the link of a measurement, or of the last design without one.
-
-    Nothing is stored for a run that has no chain.
-    """
-    last = connection.execute(
+    """Stores the link of a measurement, or of the last design without one."""
+    place, before = connection.execute(
         "SELECT place, digest FROM chain WHERE run_id = ? ORDER BY place DESC LIMIT 1", (run_id,)
     ).fetchone()
-    if last is not None:
-        place, before = last
-        if measurement_id is None:
-            digest = _digest(before, _designs(connection, run_id)[-1])
-        else:
-            digest = _link(connection, before, measurement_id)
-        row = (run_id, place + 1, measurement_id, digest)
-        connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
+    if measurement_id is None:
+        digest = _digest(before, _designs(connection, run_id)[-1])
+    else:
+        digest = _link(connection, before, measurement_id)
+    row = (run_id, place + 1, measurement_id, digest)
+    connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
 
 
 def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
-    """The last digest of a run, each of its rows held against its link; empty without a chain.
+    """The last digest of a run, after each of its rows was checked against its link.
 
     Raises:
         StoreError: what is stored is not what was stored; names the trial.
@@ -292,7 +298,7 @@ def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
         "SELECT measurement_id, digest FROM chain WHERE run_id = ? ORDER BY place", (run_id,)
     ).fetchall()
     if not links:
-        return ""
+        raise _changed(run_id, "its chain of digests is gone")
     if links[0] != (None, _first_link(connection, run_id)):
         raise _changed(run_id, "its plan, command or environment")
     stored = connection.execute(
@@ -303,14 +309,15 @@ def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
     if [identity for identity, _ in stored] != linked:
         other = next((f"trial {key}" for at, key in stored if at not in linked), "a trial is gone")
         raise _changed(run_id, other)
-    of_designs = len(links) - 1 - len(linked)
-    designs = iter(_designs(connection, run_id)[-of_designs:] if of_designs else [])
+    designs = iter(_designs(connection, run_id))
     for (_, before), (identity, digest) in pairwise(links):
         if identity is None:
             if _digest(before, next(designs, ())) != digest:
                 raise _changed(run_id, "the design that it chose")
         elif _link(connection, before, identity) != digest:
             raise _changed(run_id, f"trial {names[identity]}")
+    if next(designs, None) is not None:
+        raise _changed(run_id, "the design that it chose")
     return str(links[-1][1])
 
 
@@ -400,18 +407,6 @@ def remove(connection: sqlite3.Connection, run_id: str) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
     with suppress(sqlite3.OperationalError):  # it takes room and quiet: without, room is used again
         connection.execute("VACUUM")
-
-
-def make_added(connection: sqlite3.Connection) -> None:
-    """Creates the tables that a store of an older dbdyno does not have yet."""
-    for last, script in (
-        ("controls_stay_as_they_are", LEDGER),
-        ("designs_stay_as_they_are", DESIGNS),
-        ("chain_stay_as_they_are", CHAIN),
-    ):
-        found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (last,))
-        if found.fetchone() is None:
-            connection.executescript(f"BEGIN IMMEDIATE; {script} COMMIT;")
 
 
 def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign) -> None:

@@ -132,7 +132,7 @@ def _completion(
     if run.plan.is_imported:  # also of logs that tell of a failure
         complete = run.finished_at is not None
     design = run.plan.design
-    if complete and run.finished_at is None and design.disturbance_max is not None:
+    if complete and run.finished_at is None and design.disturbance_max < 1:
         complete = not to_repeat(measurements(), design.blocks, design.disturbance_max)
     return Completion(len(done), planned, complete)
 

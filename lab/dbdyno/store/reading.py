@@ -16,7 +16,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from dbdyno.errors import StoreError
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.controls import as_begun
 from dbdyno.plan.plan import Plan
 
 READ_ELSEWHERE: Final = "read it with the dbdyno that wrote it; other runs can be read as before"
@@ -75,7 +74,7 @@ def readable(message: str, hint: str) -> Iterator[None]:
 
 
 def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
-    """A run of its row, with the plan as it was begun; StoreError if it cannot be read.
+    """A run of its row, StoreError if it cannot be read.
 
     Args:
         row: created_at, finished_at, plan, command, dbdyno_version, environment, trials_planned.
@@ -88,7 +87,7 @@ def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
             run_id=run_id,
             created_at=created_at,
             finished_at=finished_at,
-            plan=as_begun(asked),
+            plan=Plan.model_validate_json(asked),
             command=command,
             dbdyno_version=version,
             environment=_ENVIRONMENT.validate_json(environment),
@@ -105,7 +104,7 @@ def text_of(value: Plan | Measurement) -> str:
     with readable(f"{named} is not stored: it could not be read again", REPORT_IT):
         if isinstance(value, Measurement):
             Measurement.model_validate_json(text)
-        elif as_begun(text) != value:
+        elif Plan.model_validate_json(text) != value:
             raise ValueError("it would come back as another plan")
     return text
 

@@ -54,7 +54,7 @@ class Store:
         """Opens the store of a workspace folder, and creates both where they are missing.
 
         Raises:
-            StoreError: the folder cannot be made, the file is no store, or a newer dbdyno's.
+            StoreError: the folder cannot be made, the file is no store, or of another format.
         """
         path = folder / FILE_NAME
         try:
@@ -231,7 +231,7 @@ class Store:
         return self._measurements("run_id = ?", run_id)
 
     def verified(self, run_id: str) -> str:
-        """The digest of a run and all its measurements; empty for a run that has none.
+        """The digest of a run and all its measurements.
 
         Raises:
             StoreError: something of it is not as it was stored (`database.check_chain`).

@@ -189,7 +189,7 @@ def names_of(store, run):
     return {m.load for m in store.measurements(run.run_id)}
 
 
-ANY = {"disturbance_max": None}
+ANY = {"disturbance_max": 1.0}
 """Of a design: what runs beside its trials makes none of them void."""
 
 

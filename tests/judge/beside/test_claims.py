@@ -119,7 +119,7 @@ def test_doubts_on_either_side_stand_beside_the_word() -> None:
         for block in range(5)
         for system, rate in ((A, 1000.0), (B, 750.0))
     ]
-    (cell,) = judged(made, plan(THIRD, design={"disturbance_max": None}))
+    (cell,) = judged(made, plan(THIRD, design={"disturbance_max": 1.0}))
     assert cell.doubts
 
 

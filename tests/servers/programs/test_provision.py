@@ -1,6 +1,5 @@
 import dataclasses
 import io
-import json
 import os
 import tarfile
 import zipfile
@@ -91,17 +90,6 @@ def test_a_library_that_changed_by_a_byte_is_fetched_again(lab):
     library.write_bytes(b"cod3")
     provision.get(entry, quiet)
     assert (library.read_bytes(), len(calls)) == (b"code", 2)
-
-
-def test_a_copy_that_an_older_dbdyno_unpacked_gets_its_digests(lab):
-    entry, calls = lab
-    home = provision.get(entry, quiet)
-    record = json.loads((home / provision.RECORD).read_text())
-    older = {name: value for name, value in record.items() if name != provision.DIGESTS}
-    (home / provision.RECORD).write_text(json.dumps(older))
-    provision.get(entry, quiet)
-    assert json.loads((home / provision.RECORD).read_text()) == record
-    assert len(calls) == 1
 
 
 def test_what_is_missing_is_found_before_anything_is_fetched(lab, monkeypatch):

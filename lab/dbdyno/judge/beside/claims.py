@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Final
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks.course import SECONDS_MIN, rates_of
@@ -21,7 +21,7 @@ from dbdyno.judge.verdict import Adjusted, adjusted, settled
 from dbdyno.language.words import say
 from dbdyno.measurement.measurement import RATES, Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Better, Merge, Metric
-from dbdyno.measurement.parts import IF_KNOWN, Noun
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import RATE_VARIATION, Plan, PublishedClaim
 from dbdyno.plan.systems import MeasuredArm
 
@@ -56,7 +56,7 @@ class ClaimedCell(Noun):
     low: float | None
     high: float | None
     blocks: int
-    doubts: Annotated[tuple[str, ...], IF_KNOWN] = ()
+    doubts: tuple[str, ...] = ()
 
 
 class JudgedClaim(Noun):

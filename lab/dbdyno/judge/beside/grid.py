@@ -14,13 +14,12 @@ carry the interval that holds together with all others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
 from dbdyno.judge.estimate import Pairs, back
 from dbdyno.judge.verdict import Verdict, Word, word_for
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
-from dbdyno.measurement.parts import IF_KNOWN, Noun
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
 
 
@@ -69,7 +68,7 @@ class GridSummary(Noun):
     counts: dict[Word, int]
     best: SelectedCell | None
     worst: SelectedCell | None
-    setting: Annotated[str, IF_KNOWN] = ""
+    setting: str = ""
 
 
 def summaries(

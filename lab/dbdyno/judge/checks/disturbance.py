@@ -35,7 +35,7 @@ def disturbed(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: others took more of the host's CPU in the window than the plan allows."""
     limit = plan.design.disturbance_max
     seen = beyond(measurement, limit)
-    if seen is None or limit is None:
+    if seen is None:
         return None
     shares = {"others": seen.cpu, "steal": seen.steal, "limit": limit * 100}
     return on_trial(

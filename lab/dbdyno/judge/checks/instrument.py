@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Final
-
-from pydantic import Field
+from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.language.words import count, say
@@ -71,7 +69,7 @@ class Ledger(Noun):
     error_size_allowed: float | None = None
     found: Share = Share()
     covered: Share = Share()
-    loaded_anew: Annotated[int, Field(exclude_if=lambda value: not value)] = 0
+    loaded_anew: int = 0
 
     @property
     def is_out_of_calibration(self) -> bool:

@@ -307,7 +307,7 @@ def asked_design(plan: Plan) -> list[Text]:
 
 def _quiet(plan: Plan) -> list[Text]:
     limit = plan.design.disturbance_max
-    if limit is None or limit >= 1:
+    if limit >= 1:
         return []
     said = say(
         "Disturbance: a trial beside which others had more than {limit} of the host's CPU, "

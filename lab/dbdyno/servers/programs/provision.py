@@ -138,10 +138,7 @@ def _is_unchanged(entry: Obtainable, home: Path) -> bool:
     if not _is_whole(entry, home):
         return False
     record = json.loads((home / RECORD).read_text())
-    if DIGESTS not in record:  # an older dbdyno unpacked it
-        _write_record(entry, home)
-        return True
-    return bool(record[DIGESTS] == _digests(home)[DIGESTS])
+    return bool(record.get(DIGESTS) == _digests(home)[DIGESTS])
 
 
 def _is_whole(entry: Obtainable, home: Path) -> bool:
@@ -149,7 +146,7 @@ def _is_whole(entry: Obtainable, home: Path) -> bool:
     try:
         record = json.loads((home / RECORD).read_text())
         return bool(
-            record.get("identity", record.get("jar_sha256")) == entry.identity
+            record["identity"] == entry.identity
             and record["sizes"] == _sizes(home)["sizes"]
             and record["program"] == digest_of(home / program_of(entry, home))
         )

@@ -18,6 +18,7 @@ from dbdyno import api
 from dbdyno.api import Run
 from dbdyno.errors import BundleError, StoreError, UsageError
 from dbdyno.judge.judgement import judge
+from dbdyno.report.tell.verdicts import reason
 from dbdyno.store import bundle
 from support import blank_charts, making
 from support.source import ROOT
@@ -50,7 +51,7 @@ def test_verdicts_are_the_judges(run: Run) -> None:
     (verdict,) = judge(run.trials, run.plan).verdicts
     assert (row["word"], row["system"], row["threads"]) == ("worse", making.B, 8)
     assert (row["ratio"], row["low"]) == (verdict.estimate.ratio, verdict.estimate.low)
-    assert row["reasons"] == list(verdict.reasons)
+    assert row["reasons"] == list(map(reason, verdict.reasons))
     assert run.estimates().height == len(run.judgement.estimates)
     values = run.values().filter(metric="transactions_per_s", system=making.A)
     assert values["value"].to_list() == pytest.approx([1000.0])

@@ -35,7 +35,7 @@ NO_SENTENCES = {
     *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
     "OnMachine.machine",
     *("VerdictLook.sign", "VerdictLook.background", "VerdictLook.line"),
-    *("Finding.values", "Telling.rule", "Telling.evidence", "Telling.advice"),
+    *("Finding.values", "Reason.values", "Telling.rule", "Telling.evidence", "Telling.advice"),
 }
 """Fields that hold what is copied, drawn, looked up elsewhere or a template: a chart, a trial."""
 TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")

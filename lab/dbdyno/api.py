@@ -28,6 +28,7 @@ from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import all_attempts
+from dbdyno.report.tell.verdicts import reason
 from dbdyno.report.write import Written
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence
@@ -125,7 +126,7 @@ class Run:
         rows = []
         for verdict in self.judgement.all_verdicts:
             flat = {**_flat(verdict.estimate), **_flat(verdict)}
-            rows.append({**flat, "reasons": [str(reason) for reason in verdict.reasons]})
+            rows.append({**flat, "reasons": [str(reason(one)) for one in verdict.reasons]})
         return _frame(rows)
 
     def estimates(self) -> polars.DataFrame:

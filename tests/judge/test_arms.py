@@ -7,11 +7,11 @@ import pytest
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.report.tell.verdicts import sentence
 from support import making
 from support.making import A, B
 

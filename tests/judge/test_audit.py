@@ -10,6 +10,7 @@ from dbdyno.judge import audit as audit_module
 from dbdyno.judge.audit import CHECKS, GATES, Sound, audit
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement.metric import TABLE
+from dbdyno.report.tell.findings import place
 from support import making
 from support.making import A, B
 
@@ -46,7 +47,6 @@ def test_void_trial_is_not_sound(broken, check):
     assert [one.trial.system for one in audited.sound] == [A]
     void = [finding for finding in audited.findings if finding.level is Level.VOID]
     assert [(f.check, f.system, f.cell) for f in void] == [(check, B, trials[1].trial.cell)]
-    assert all(finding.advice for finding in void)
 
 
 def test_doubtful_trial_stays_sound():
@@ -75,7 +75,7 @@ def test_finding_on_the_run_voids_the_trials_it_names():
 
 
 def test_void_finding_without_a_trial_voids_all_that_it_concerns(monkeypatch):
-    whole = Finding(check="x", level=Level.VOID, evidence="e", advice="a", system=B)
+    whole = Finding(check="x", level=Level.VOID, system=B)
     monkeypatch.setattr(audit_module, "RUN_CHECKS", (lambda measurements, plan: [whole],))
     audited = audit(making.pairs((1.0,) * 3), PLAN)
     assert {one.trial.system for one in audited.sound} == {A}
@@ -118,9 +118,9 @@ def test_audit_of_nothing_finds_only_that_it_is_nothing():
 
 def test_place_counts_blocks_from_one() -> None:
     made = making.measurement(making.B, block=2)
-    found = on_trial(made, "check", Level.NOTE, "seen", "do")
-    assert found.place == "mysql:8.0.15, oltp_read_write, 8 threads, block 3"
+    found = on_trial(made, "check", Level.NOTE)
+    assert place(found) == "mysql:8.0.15, oltp_read_write, 8 threads, block 3"
 
 
 def test_place_of_a_finding_on_the_run_is_empty() -> None:
-    assert Finding(check="check", level=Level.NOTE, evidence="seen", advice="do").place == ""
+    assert place(Finding(check="check", level=Level.NOTE)) == ""

@@ -15,6 +15,7 @@ from dbdyno.judge.judgement import enough, judge
 from dbdyno.language.catalogues import Language, catalogue
 from dbdyno.language.words import translated
 from dbdyno.measurement.measurement import RATES, Measurement
+from dbdyno.report.tell.findings import place
 from support import making
 from support.made_controls import outcome
 from support.making import A, B
@@ -148,7 +149,7 @@ def test_a_void_control_is_left_out_and_said_under_its_own_name() -> None:
     assert {f.system for f in voided} == {f"{A} (once more)"}
     assert {f.level for f in voided} == {Level.VOID}
     assert judged.verdicts[0].reasons == ()
-    assert voided[0].place == f"{A} (once more), oltp_read_write, 8 threads, block 1"
+    assert place(voided[0]) == f"{A} (once more), oltp_read_write, 8 threads, block 1"
 
 
 def test_without_a_sound_pair_there_is_no_interval() -> None:
@@ -174,7 +175,7 @@ def test_the_workspaces_other_runs_are_counted_with_this_one() -> None:
 def test_an_instrument_out_of_calibration_throws_doubt_on_every_verdict() -> None:
     judged = judge(whole(), PLAN, [outcome(0.98, 0.99, word="worse")] * 9)
     assert "out-of-calibration" in {finding.check for finding in judged.findings}
-    assert judged.verdicts[0].reasons == ("doubtful: out-of-calibration",)
+    assert judged.verdicts[0].reasons[0].values == {"checks": {"out-of-calibration": 1}}
     assert judged.controls[0].held  # the run's own controls are judged by themselves
 
 
@@ -198,6 +199,6 @@ def test_doubts_about_a_control_name_its_arm_in_every_language() -> None:
     failed = control("same", (1.0,))[0].model_copy(update={"failure": "gone"})
     found = judge([*making.pairs(SLOWER), failed, *control("same", NOISE)[1:]], PLAN).findings
     (doubt,) = (one for one in found if one.check == "trial-failed")
-    assert doubt.place == f"{A} (once more), oltp_read_write, 8 threads, block 1"
+    assert place(doubt) == f"{A} (once more), oltp_read_write, 8 threads, block 1"
     chinese = f"{A}（再跑一遍），oltp_read_write，8 线程，区组 1"
-    assert translated(doubt.place, catalogue(Language.ZH)) == chinese
+    assert translated(place(doubt), catalogue(Language.ZH)) == chinese

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbdyno.judge.finding import Level
+from dbdyno.judge.finding import Level, Reason
 from dbdyno.judge.judgement import Judgement, enough, judge
 from dbdyno.judge.verdict import Word
-from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import PRIMARY, TABLE
 from dbdyno.plan.load import LoadPlan, SloPlan
+from dbdyno.report.tell.verdicts import sentence
 from support import making
 from support.made_ladders import LEVELS, PEAKING, noisy, trials
 from support.made_rates import at_rate
@@ -61,8 +61,8 @@ def test_void_trials_are_left_out_and_said():
     (verdict,) = judged.verdicts
     assert (verdict.word, verdict.estimate.blocks) == (Word.WORSE, 3)
     assert verdict.reasons == (
-        "few blocks: 3 (5 or more are good)",
-        "2 void trials left out: client-bound (2×)",
+        Reason(kind="few-blocks", values={"blocks": 3, "good": 5}),
+        Reason(kind="void", values={"trials": 2, "checks": {"client-bound": 2}}),
     )
 
 
@@ -70,7 +70,7 @@ def test_too_many_void_trials_make_the_verdict_void():
     judged = judge(void_in(making.pairs(SLOWER), 1, 3, 5), making.plan())
     (verdict,) = judged.verdicts
     assert verdict.word is Word.VOID
-    assert "client-bound (3×)" in verdict.reasons[1]
+    assert verdict.reasons[1].values["checks"] == {"client-bound": 3}
 
 
 def test_failed_attempt_made_good_leaves_no_trace_in_the_verdict():
@@ -86,7 +86,7 @@ def test_interrupted_run_without_enough_blocks_has_no_verdict():
     (verdict,) = judged.verdicts
     assert verdict.word is Word.NO_VERDICT
     assert verdict.estimate.ratio == pytest.approx(0.765, abs=0.001)
-    assert verdict.reasons[-1] == "doubtful: incomplete-run"
+    assert verdict.reasons[-1].values == {"checks": {"incomplete-run": 1}}
 
 
 def test_each_cell_is_judged_by_its_own_trials():
@@ -97,7 +97,7 @@ def test_each_cell_is_judged_by_its_own_trials():
         (1, Word.BETTER),
         (8, Word.VOID),
     ]
-    assert judged.verdicts[0].reasons == ("few blocks: 3 (5 or more are good)",)
+    assert [reason.kind for reason in judged.verdicts[0].reasons] == ["few-blocks"]
 
 
 def test_cell_that_only_the_measurements_have_is_judged_too():

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from dbdyno.judge.finding import Reason
 from dbdyno.judge.interval import FIXED, interval
 from dbdyno.judge.judgement import enough, judge
 from dbdyno.judge.rate_limit import RateSearch
@@ -90,17 +91,15 @@ def test_a_block_outside_the_rates_takes_the_verdict_away_and_says_why() -> None
     found = search({making.A: [1000.0] * 5, making.B: [1100, 1100, 5000, 1100, 1100]})
     (verdict,) = found.verdicts
     assert verdict.word is Word.NO_VERDICT
-    assert verdict.reasons[0] == (
-        f"the limit of {making.B} lies above all rates in 1 of 5 blocks; other rates can be given"
-        " with --rates"
-    )
+    outside = {"system": making.B, "blocks": 5, "sides": {"above": 1}}
+    assert verdict.reasons[0] == Reason(kind="limit-outside", values=outside)
     assert (verdict.low, verdict.high) == (None, None), "the other blocks were chosen by chance"
     assert (verdict.estimate.low, verdict.estimate.high) == (None, None)
     assert (verdict.blocks_needed, verdict.seconds_needed) == (None, None)
     assert found.limits[1].blocks == 4
     assert found.limits[1].count(RateSide.ABOVE) == 1
     below = search({making.A: [1000.0] * 3, making.B: [100.0] * 3})
-    assert "below all rates in 3 of 3" in below.verdicts[0].reasons[0]
+    assert below.verdicts[0].reasons[0].values["sides"] == {"below": 3}
     assert below.limits[1].rate_per_s is None
 
 
@@ -108,7 +107,7 @@ def test_blocks_that_are_left_give_no_word_and_no_reasons_for_one() -> None:
     limits = {making.A: [1000.0] * 6, making.B: [1015, 1025, 1018, 1022, 1020, 1021]}
     (inside,) = search(limits).verdicts
     assert (inside.word, inside.material) == (Word.BETTER, False)
-    size = "whether by more than the margin of 2 % is undecided"
+    size = Reason(kind="size-undecided", values={"margin": 0.02})
     assert size in inside.reasons
     limits[making.B][5] = 5000
     (outside,) = search(limits).verdicts
@@ -174,7 +173,7 @@ def test_settings_whose_rates_differ_have_the_findings_of_both() -> None:
     ]
     ((verdict,),) = (one.verdicts for one in judge(spoiled, plan).slo if one.verdicts)
     assert (verdict.baseline, verdict.system, verdict.word) == (SMALL, LARGE, Word.BETTER)
-    assert verdict.reasons == ("doubtful: steal (15×)",)
+    assert verdict.reasons == (Reason(kind="doubtful", values={"checks": {"steal": 15}}),)
 
 
 def test_settings_whose_rates_differ_are_void_where_trials_of_one_are() -> None:
@@ -188,8 +187,8 @@ def test_settings_whose_rates_differ_are_void_where_trials_of_one_are() -> None:
     ((verdict,),) = (one.verdicts for one in judge(failed, plan).slo if one.verdicts)
     assert verdict.word is Word.VOID
     assert verdict.reasons[:2] == (
-        "2 sound blocks; 3 are the least for a verdict",
-        "9 void trials left out: trial-failed (9×)",
+        Reason(kind="too-few-blocks", values={"blocks": 2, "least": 3}),
+        Reason(kind="void", values={"trials": 9, "checks": {"trial-failed": 9}}),
     )
 
 
@@ -208,7 +207,7 @@ def test_percentiles_with_too_few_requests_give_no_number() -> None:
     load = LoadPlan(slo=SloPlan(metric="p99", limit_ms=20), pilot=(FOUND,))
     plan = plan_of(3).model_copy(update={"load": load})
     (found,) = judge(run({making.A: [1000.0] * 3, making.B: [1000.0] * 3}), plan).slo
-    assert "unknown for want of requests in 3 of 3" in found.verdicts[0].reasons[0]
+    assert found.verdicts[0].reasons[0].values["sides"] == {"unknown": 3}
 
 
 def test_plans_without_a_limit_search_nothing() -> None:

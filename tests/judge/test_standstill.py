@@ -10,9 +10,9 @@ from dbdyno.judge.judgement import Judgement, enough, judge
 from dbdyno.judge.standstill import Standstill, chance, shared
 from dbdyno.judge.uses.gate import GateOutcome, gate
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.report.sections.conclusion import decision
+from dbdyno.report.tell.verdicts import sentence
 from support import making
 from support.made_estimates import estimate
 from support.making import A, B
@@ -47,7 +47,8 @@ def test_who_stands_still_in_every_block_is_worse_without_a_ratio():
         "mysql:8.0.15 is worse than mysql:5.7.22: TPS none (mysql:8.0.15 stood still in 3 of 3 "
         "blocks), 3 blocks (few)"
     )
-    assert any("nothing was answered for 10.0 s" in str(reason) for reason in found.reasons)
+    (longest,) = [one for one in found.reasons if one.kind == "stands-still"]
+    assert longest.values["silent_s"] == 10.0
     assert verdict((A,), (A,), (A,)).word is Word.BETTER
     values = judged((B,), (B,), (B,))
     assert values.value(found.cell, B, "transactions_per_s").value == 0.0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.judge.estimate import Estimate, estimate_of
-from dbdyno.judge.finding import Level
+from dbdyno.judge.finding import Level, Reason
 from dbdyno.judge.interval import FIXED, quantile
 from dbdyno.judge.judgement import enough
 from dbdyno.judge.verdict import (
@@ -80,7 +80,9 @@ def test_below_three_blocks_there_is_no_verdict(blocks):
     few = estimate_of([0.1] * blocks, CELL, PRIMARY, A, B)
     verdict = verdict_of(few, 0.02)
     assert (verdict.word, verdict.material, verdict.blocks_needed) == (Word.NO_VERDICT, False, None)
-    assert verdict.reasons[0].endswith("3 are the least for a verdict")
+    assert verdict.reasons[0] == Reason(
+        kind="too-few-blocks", values={"blocks": blocks, "least": 3}
+    )
 
 
 def test_below_three_blocks_because_of_void_trials_is_void():
@@ -93,8 +95,8 @@ def test_below_three_blocks_because_of_void_trials_is_void():
     verdict = verdict_of(two, 0.02, found)
     assert verdict.word is Word.VOID
     assert verdict.reasons == (
-        "2 sound blocks; 3 are the least for a verdict",
-        "2 void trials left out: client-bound (2×), errors",
+        Reason(kind="too-few-blocks", values={"blocks": 2, "least": 3}),
+        Reason(kind="void", values={"trials": 2, "checks": {"client-bound": 2, "errors": 1}}),
     )
 
 
@@ -102,8 +104,8 @@ def test_verdict_stands_when_enough_blocks_are_left():
     verdict = verdict_of(estimate(0.8, 0.75, 0.85, blocks=4), 0.02, [finding("errors")])
     assert (verdict.word, verdict.material) == (Word.WORSE, True)
     assert verdict.reasons == (
-        "few blocks: 4 (5 or more are good)",
-        "1 void trial left out: errors",
+        Reason(kind="few-blocks", values={"blocks": 4, "good": 5}),
+        Reason(kind="void", values={"trials": 1, "checks": {"errors": 1}}),
     )
 
 
@@ -111,8 +113,8 @@ def test_reasons_name_doubts_and_an_open_size_but_no_notes():
     found = [finding("steal", Level.DOUBTFUL), finding("short-window", Level.NOTE)]
     verdict = verdict_of(estimate(1.02, 1.005, 1.035), 0.02, found)
     assert verdict.reasons == (
-        "whether by more than the margin of 2 % is undecided",
-        "doubtful: steal",
+        Reason(kind="size-undecided", values={"margin": 0.02}),
+        Reason(kind="doubtful", values={"checks": {"steal": 1}}),
     )
 
 
@@ -160,9 +162,7 @@ def test_a_run_that_may_not_take_the_blocks_it_needs_says_so():
     verdict = verdict_of(tie, 0.02, design=short)
     assert verdict.blocks_needed is not None
     assert verdict.blocks_needed > 12
-    assert verdict.reasons == (
-        "this run may take 12 blocks at most; a new one with more of them would decide",
-    )
+    assert verdict.reasons == (Reason(kind="most-blocks", values={"blocks": 12}),)
     assert verdict_of(tie, 0.02, design=DesignPlan(blocks=30, stop="decided")).reasons == ()
     assert verdict_of(tie, 0.02).reasons == ()
 
@@ -176,9 +176,8 @@ def test_the_word_comes_from_the_interval_that_holds_together():
     assert verdict.estimate == alone
     assert verdict.blocks_needed is not None
     assert verdict.seconds_needed == 60.0 * (verdict.blocks_needed - 8)
-    assert verdict.reasons == (
-        "by itself its 95 % interval would say better; among 8 cells that could be chance",
-    )
+    alone = {"word": Word.BETTER, "material": False, "cells": 8}
+    assert verdict.reasons == (Reason(kind="alone", values=alone),)
 
 
 def test_a_word_that_stays_the_same_among_others_needs_no_reason():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
-from dbdyno.judge.wording import change_decided, duration, sentence
 from dbdyno.language.words import translated
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.report.tell.verdicts import change_decided, duration, sentence
 from support.made_estimates import estimate, finding
 from support.making import A, B
 

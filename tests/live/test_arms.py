@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from dbdyno.judge.judgement import judge
-from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.report.tell.verdicts import sentence
 from dbdyno.servers import base, open
 from support.real_run import measured_alone
 from support.real_server import SMALL_REDO, small_redo

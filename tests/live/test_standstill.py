@@ -18,9 +18,9 @@ from dbdyno.experiment.trial import run_trial
 from dbdyno.judge.checks.standstill import stands_still
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
-from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import DatasetPlan
+from dbdyno.report.tell.verdicts import sentence
 from dbdyno.servers.base import Server
 from dbdyno.servers.mysql import client
 from support import making

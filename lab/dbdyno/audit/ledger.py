@@ -6,15 +6,24 @@ An entry names what contradicts what, with its arithmetic, and never an intent.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from enum import StrEnum
+from typing import Final, Self
 
-from dbdyno.judge.finding import Spoken
-from dbdyno.language.words import Label, Text, say
+from dbdyno.language.words import Label, Said, Text, say
 from dbdyno.measurement.parts import Noun
 
 
-class Severity(Spoken):
-    """How much an entry weighs, the weightiest first."""
+class Severity(StrEnum):
+    """The weight of an entry, the weightiest first: as it is stored, and as people read it."""
+
+    said: Said
+
+    def __new__(cls, word: str, *said: Said) -> Self:
+        """The member stored as `word`; a look-up by value has no `said`."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        (member.said,) = said
+        return member
 
     CONTRADICTION = "contradiction", say("contradiction")  # two printed things cannot both be true
     OVER_CLAIM = "over-claim", say("over-claim")  # the text says more than its numbers

@@ -26,7 +26,6 @@ from dbdyno.experiment.context import Makers
 from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import Judgement, enough
 from dbdyno.judge.verdict import is_open
-from dbdyno.judge.wording import duration
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.measurement.disturbance import current
@@ -35,6 +34,7 @@ from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, Plan
 from dbdyno.plan.timed import begun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
+from dbdyno.report.tell.verdicts import duration
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence, of_stored
 from dbdyno.store.reading import StoredRun

@@ -21,7 +21,8 @@ from dbdyno.language.words import count
 from dbdyno.plan.plan import comparisons
 from dbdyno.plan.spelling import ratio
 from dbdyno.report.formats import history
-from dbdyno.report.formats.gate import GateResult, junit
+from dbdyno.report.formats.gate import GateResult, junit, whole
+from dbdyno.report.formats.gate import text as text_of
 from dbdyno.report.formats.history import History, RunVerdicts
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.store.evidence import of_stored
@@ -55,9 +56,9 @@ def gate_command(
         text = render(result, Output.MARKDOWN, lang)
         write(comment, text.encode())
     if not held.holds:
-        slower = [p.text for p in held.passages if p.outcome is GateOutcome.SLOWER]
+        slower = [text_of(p, slower_max) for p in held.passages if p.outcome is GateOutcome.SLOWER]
         raise GateError(
-            str(held.text),
+            str(whole(held)),
             found=slower[0] if slower else None,
             hint=f"the whole report: {options.next_command('report', run, workspace=workspace)}",
         )

@@ -25,7 +25,6 @@ from dbdyno.experiment.engine import spec
 from dbdyno.experiment.order import arms
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
-from dbdyno.judge.wording import duration
 from dbdyno.language.words import count
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan import file
@@ -40,6 +39,7 @@ from dbdyno.plan.systems import SystemPlan, endpoints
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables, scripts_of
 from dbdyno.report.formats.stdout import printable
+from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
 from dbdyno.servers.open import check
 

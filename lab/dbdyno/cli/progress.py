@@ -23,13 +23,13 @@ from rich.live import Live
 from rich.text import Text as Styled
 
 from dbdyno.experiment.context import Progress
-from dbdyno.judge.wording import duration
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.report.formats.stdout import printable
+from dbdyno.report.tell.verdicts import duration
 from dbdyno.store.store import FEED_NAME
 
 STDERR_EVERY_S: Final = 10.0

@@ -27,6 +27,7 @@ from dbdyno.plan.systems import label_of
 from dbdyno.report.formats.stdout import Output, Result, render
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
+from dbdyno.report.tell.terms import term
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.programs import places, provision
 
@@ -97,7 +98,7 @@ class DurabilityResult(Result):
 
     def _answer(self) -> Text:
         verdict = self.verdict
-        return say("{proof}: {sentence}", proof=verdict.proof.said, sentence=verdict.sentence)
+        return say("{proof}: {sentence}", proof=term(verdict.proof), sentence=verdict.sentence)
 
 
 def _rounds(killed: KilledServer) -> list[Text]:

@@ -7,41 +7,33 @@ never drops a trial.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
-from dbdyno.language.words import Label, Said, Text, clauses, say
+from dbdyno.language.words import Label, Said, Text
 from dbdyno.measurement.measurement import Cell, Measurement, Trial
 from dbdyno.measurement.parts import Noun
 
 
-class Spoken(StrEnum):
-    """A word as it is stored, and as people read it: ``NOTE = "note", say("note")``."""
+class Level(StrEnum):
+    """The weight of a finding."""
 
-    said: Said
-
-    def __new__(cls, word: str, *said: Said) -> Self:
-        """The member stored as `word`; a look-up by value has no `said`."""
-        member = str.__new__(cls, word)
-        member._value_ = word
-        (member.said,) = said
-        return member
+    NOTE = "note"  # worth knowing, changes nothing
+    DOUBTFUL = "doubtful"  # may be off; shown beside every verdict it touches
+    VOID = "void"  # the trial's numbers cannot be used
 
 
-class Level(Spoken):
-    """How much a finding weighs."""
+class Reason(Noun, extra="ignore"):
+    """A clause that explains a word or a refusal: its kind, and the values of its sentence.
 
-    NOTE = "note", say("note")  # worth knowing, changes nothing
-    DOUBTFUL = "doubtful", say("doubtful")  # may be off; shown beside every verdict it touches
-    VOID = "void", say("void")  # the trial's numbers cannot be used
+    Read from a report's JSON, the sentence beside the values is left out.
+    """
 
-
-def check_name(check: str) -> Said:
-    """A check's name, to which catalogues of other languages add what it says."""
-    return Said(check, {})
+    kind: str
+    values: dict[str, Any] = {}
 
 
-class Finding(Noun):
-    """One doubt.
+class Finding(Noun, extra="ignore"):
+    """One doubt; read from a report's JSON, the sentences beside its values are left out.
 
     Attributes:
         check: name of the check, its function's name with hyphens.
@@ -59,17 +51,6 @@ class Finding(Noun):
     system: Label | None = None
     cell: Cell | None = None
     trial: str | None = None
-
-    @property
-    def place(self) -> Said:
-        """Where it was made, for people: system, cell, and the block counted from 1."""
-        block = int(self.trial.split("/", 1)[0]) + 1 if self.trial else None
-        places = (
-            self.system,
-            self.cell.title if self.cell else None,
-            say("block {block}", block=block) if block else None,
-        )
-        return clauses(place for place in places if place)
 
     def concerns(self, cell: Cell, *systems: str) -> bool:
         """Whether this touches that cell of one of those systems."""

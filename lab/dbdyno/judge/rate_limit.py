@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.estimate import Estimate, estimate_of
-from dbdyno.judge.finding import Finding
+from dbdyno.judge.finding import Finding, Reason
 from dbdyno.judge.verdict import Verdict, Word, adjusted, verdict_of
-from dbdyno.language.words import Text, listed, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import RATE_AT_LIMIT, Metric
 from dbdyno.measurement.parts import Noun
@@ -229,26 +228,10 @@ def _rungs(plan: Plan, comparison: Comparison, cell: Cell) -> list[MeasuredArm]:
     ]
 
 
-def _outside(limit: RateLimit) -> Iterator[Text]:
-    """Why blocks have no number, one clause for a system; nothing if all have one."""
-    words = {
-        RateSide.ABOVE: say("above all rates"),
-        RateSide.BELOW: say("below all rates"),
-        RateSide.UNKNOWN: say("unknown for want of requests"),
-    }
-    seen = [
-        say(
-            "{where} in {count} of {blocks} blocks",
-            where=where,
-            count=count,
-            blocks=len(limit.by_block),
-        )
-        for side, where in words.items()
-        if (count := limit.count(side))
-    ]
+def _outside(limit: RateLimit) -> Iterator[Reason]:
+    """Reasons why a system's limit was not found in some blocks."""
+    sides = (RateSide.ABOVE, RateSide.BELOW, RateSide.UNKNOWN)
+    seen = {side.value: times for side in sides if (times := limit.count(side))}
     if seen:
-        yield say(
-            "the limit of {system} lies {places}; other rates can be given with --rates",
-            system=limit.system,
-            places=listed(seen),
-        )
+        values = {"system": limit.system, "blocks": len(limit.by_block), "sides": seen}
+        yield Reason(kind="limit-outside", values=values)

@@ -9,13 +9,12 @@ some blocks cannot be judged by the others alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.judge.estimate import Estimate, Pairs
-from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.finding import Finding, Level, Reason
 from dbdyno.judge.interval import LEVEL
-from dbdyno.language.words import Said, Text, count, listed, say
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN
 
@@ -57,23 +56,10 @@ class Standstill(Noun):
             pairs += 1
         return pairs
 
-    def said(self, baseline: str, system: str) -> Said:
-        """Who stood still how often: "B stood still in 3 of 3 blocks"."""
-        return listed(_parts(self, baseline, system))
-
 
 def chance(pairs: int) -> float:
     """How often two that stand still equally often show so many pairs, all of one side."""
     return 2 * EACH_PAIR_MAX**pairs
-
-
-def _parts(found: Standstill, baseline: str, system: str) -> Iterator[Said]:
-    template = {"pairs": count(found.pairs, "block")}
-    for who, times in ((system, found.system), (baseline, found.baseline)):
-        if times:
-            yield say("{who} stood still in {times} of {pairs}", who=who, times=times, **template)
-    if found.both:
-        yield say("both stood still in {times} of {pairs}", times=found.both, **template)
 
 
 def standstill_of(pairs: Pairs, estimate: Estimate) -> Standstill | None:
@@ -115,11 +101,8 @@ def shared(
     return given, LEVEL - len(left) * share
 
 
-def what_waited(findings: Sequence[Finding]) -> list[Text]:
-    """What the server said where nothing was completed: of the trial of which it said most."""
-    notes = [
-        f.evidence
-        for f in findings
-        if f.check == "stands-still" and f.level is Level.NOTE and f.evidence is not None
-    ]
-    return [max(notes, key=len)] if notes else []
+def longest_of(findings: Sequence[Finding]) -> list[Reason]:
+    """The evidence of the longest standstill in which nothing was completed."""
+    notes = [f.values for f in findings if f.check == "stands-still" and f.level is Level.NOTE]
+    longest = sorted(notes, key=lambda values: -float(values["silent_s"]))[:1]
+    return [Reason(kind="stands-still", values=values) for values in longest]

@@ -1,4 +1,4 @@
-"""From an estimate to a word, by one table (docs/how-it-works/verdicts.md); `wording` says it.
+"""From an estimate to a word, by one table (docs/how-it-works/verdicts.md).
 
 With the ratio's 95 % interval [L, U], turned so that above 1 is good, and the plan's margin δ:
 
@@ -18,32 +18,33 @@ void where void trials are missing from them, else "no verdict".
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from enum import StrEnum
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
 from dbdyno.judge.estimate import Estimate, Unsettled
-from dbdyno.judge.finding import Finding, Level, Spoken, check_name
+from dbdyno.judge.finding import Finding, Level, Reason
 from dbdyno.judge.interval import FIXED, LEVEL, end_of, quantile
-from dbdyno.judge.standstill import Standstill, what_waited
+from dbdyno.judge.standstill import Standstill, longest_of
 from dbdyno.judge.uses.power import blocks_to_decide
-from dbdyno.language.words import Said, Text, count, listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, DesignPlan, Plan
 
 
-class Word(Spoken):
+class Word(StrEnum):
     """What can be said about a system against the baseline."""
 
-    BETTER = "better", say("better")
-    WORSE = "worse", say("worse")
-    EQUIVALENT = "equivalent", say("equivalent")
-    UNDECIDED = "undecided", say("undecided")
-    VOID = "void", say("void")
-    NO_VERDICT = "no verdict", say("no verdict")  # below three sound blocks: numbers only
+    BETTER = "better"
+    WORSE = "worse"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    VOID = "void"
+    NO_VERDICT = "no verdict"  # below three sound blocks: numbers only
 
 
 class Verdict(Noun):
@@ -61,7 +62,7 @@ class Verdict(Noun):
         seconds_needed: how long those that are missing take here; None where it is not known.
         steady_after_s: seconds of load after which the rates would be steady; None where they were.
             More blocks do not help then, and the interval is wider by what warm-up may be left.
-        reasons: what weakens or explains the word, one clause each.
+        reasons: clauses that weaken or explain the word.
         standstill: the blocks in which one of the two stood still; None if none did.
         outside_rates: of a highest rate within a latency limit: in some block the limit lay outside
             the rates that were measured.
@@ -76,7 +77,7 @@ class Verdict(Noun):
     estimate: Estimate
     margin: float
     blocks_needed: int | None
-    reasons: tuple[Text, ...]
+    reasons: tuple[Reason, ...]
     low: float | None = None
     high: float | None = None
     level: float = LEVEL
@@ -139,7 +140,7 @@ def verdict_of(
         seconds_needed=missing_s,
         reasons=(
             *_reasons(blocks, word, material, margin, findings),
-            *(what_waited(findings) if standstill else ()),
+            *(longest_of(findings) if standstill else ()),
             *(_alone(estimate, own, word, material, margin, shown) if not standstill else ()),
             *_beyond_the_run(needed, design),
             *_widened_by(unsettled),
@@ -189,11 +190,6 @@ def blocks_needed(
     return blocks_to_decide(mean, estimate.log_sd, estimate.blocks, margin, design, level)
 
 
-def few_blocks(blocks: int) -> Said:
-    """The reason that stands where a sentence has "(few)"."""
-    return say("few blocks: {blocks} ({good} or more are good)", blocks=blocks, good=BLOCKS_FEW)
-
-
 def _own(estimate: Estimate) -> Adjusted | None:
     """The estimate's interval by itself."""
     if estimate.low is None or estimate.high is None:
@@ -209,17 +205,11 @@ def settled(found: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | N
     return found.model_copy(update={"low": low, "high": high})
 
 
-def _widened_by(unsettled: Unsettled | None) -> list[Said]:
+def _widened_by(unsettled: Unsettled | None) -> list[Reason]:
     if unsettled is None:
         return []
-    return [
-        say(
-            "the rates had not settled: that may move the ratio by {low:+.1%} to {high:+.1%}, and "
-            "the interval allows for it",
-            low=math.expm1(unsettled.low),
-            high=math.expm1(unsettled.high),
-        )
-    ]
+    ends = {"low": math.expm1(unsettled.low), "high": math.expm1(unsettled.high)}
+    return [Reason(kind="warm-up", values=ends)]
 
 
 def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tuple[Word, bool]:
@@ -239,18 +229,13 @@ def _word_of_standstill(found: Standstill, lost: bool) -> tuple[Word, bool, int 
     return (Word.WORSE if found.system else Word.BETTER), True, None
 
 
-def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Said]:
-    """That a run which stops when decided may not take as many blocks as it would need."""
+def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Reason]:
+    """The limit of blocks of a run until decided, where it is below the blocks that decide."""
     if design.stop == "blocks" or needed is None or needed <= design.blocks:
         return []
     if design.time_s is not None:
         return []  # time can be added to it
-    return [
-        say(
-            "this run may take {most} at most; a new one with more of them would decide",
-            most=count(design.blocks, "block"),
-        )
-    ]
+    return [Reason(kind="most-blocks", values={"blocks": design.blocks})]
 
 
 def _alone(
@@ -260,61 +245,40 @@ def _alone(
     material: bool,
     margin: float,
     shown: Adjusted | None,
-) -> list[Said]:
-    """What the cell would be called if it were the only one, where that is another word."""
+) -> list[Reason]:
+    """The word of the cell by itself, where it is another one than among all cells."""
     if shown is None or shown.cells == 1:
         return []
     alone = _word(estimate.metric, own, margin, lost=False)
     if alone == (word, material):
         return []
     word_alone, beyond = alone
-    said = say("{word} beyond the margin", word=word_alone.said) if beyond else word_alone.said
-    return [
-        say(
-            "by itself its 95 % interval would say {word}; among {cells} cells that could be "
-            "chance",
-            word=said,
-            cells=shown.cells,
-        )
-    ]
+    values = {"word": word_alone, "material": beyond, "cells": shown.cells}
+    return [Reason(kind="alone", values=values)]
 
 
 def _reasons(
     blocks: int, word: Word, material: bool, margin: float, findings: Sequence[Finding]
-) -> list[Said]:
+) -> list[Reason]:
     reasons = []
     if blocks < BLOCKS_MIN:
-        sound = count(blocks, "sound block")
-        reasons.append(
-            say("{sound}; {least} are the least for a verdict", sound=sound, least=BLOCKS_MIN)
-        )
+        least = {"blocks": blocks, "least": BLOCKS_MIN}
+        reasons.append(Reason(kind="too-few-blocks", values=least))
     elif blocks < BLOCKS_FEW:
-        reasons.append(few_blocks(blocks))
+        reasons.append(Reason(kind="few-blocks", values={"blocks": blocks, "good": BLOCKS_FEW}))
     if word in (Word.BETTER, Word.WORSE) and not material:
-        within = say(
-            "whether by more than the margin of {margin:g} % is undecided", margin=margin * 100
-        )
-        reasons.append(within)
-    void = [finding for finding in findings if finding.level is Level.VOID]
-    if void:
+        reasons.append(Reason(kind="size-undecided", values={"margin": margin}))
+    if void := [finding for finding in findings if finding.level is Level.VOID]:
         trials = len({finding.trial or finding.model_dump_json() for finding in void})
-        lost = count(trials, "void trial")
-        reasons.append(say("{lost} left out: {checks}", lost=lost, checks=_checks(void)))
-    doubtful = [finding for finding in findings if finding.level is Level.DOUBTFUL]
-    if doubtful:
-        reasons.append(say("doubtful: {checks}", checks=_checks(doubtful)))
+        reasons.append(Reason(kind="void", values={"trials": trials, "checks": _times(void)}))
+    if doubtful := [finding for finding in findings if finding.level is Level.DOUBTFUL]:
+        reasons.append(Reason(kind="doubtful", values={"checks": _times(doubtful)}))
     return reasons
 
 
-def _checks(findings: Sequence[Finding]) -> Said:
-    """The checks' names, each once, with how often it fired if more than once."""
-    names = [finding.check for finding in findings]
-    return listed(
-        check_name(check)
-        if (times := names.count(check)) == 1
-        else say("{check} ({times}×)", check=check_name(check), times=times)
-        for check in dict.fromkeys(names)
-    )
+def _times(findings: Sequence[Finding]) -> dict[str, int]:
+    """Findings of each check."""
+    return dict(Counter(finding.check for finding in findings))
 
 
 class Adjusted(Noun):

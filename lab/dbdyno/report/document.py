@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dbdyno.judge.controls import split_controls
+from dbdyno.judge.finding import Reason
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Measurement, kinds_of
 from dbdyno.measurement.metric import TABLE, metrics_of_kinds
@@ -19,6 +20,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.rows import Attempt, all_attempts, compare, effective, systems_of
 from dbdyno.report.tell import findings as tell
+from dbdyno.report.tell.verdicts import reason
 
 FORMAT: Final = 2
 """Raised when a key changes its meaning or goes."""
@@ -50,7 +52,19 @@ def of_judgement(judgement: Judgement) -> dict[str, Any]:
     judged = judgement.model_dump(mode="json")
     for row, finding in zip(judged["findings"], judgement.findings, strict=True):
         row |= {"evidence": tell.evidence(finding), "advice": tell.advice(finding)}
+    rows = (*judged["verdicts"], *(row for one in judged["slo"] for row in one["verdicts"]))
+    for row, verdict in zip(rows, judgement.all_verdicts, strict=True):
+        told(row["reasons"], verdict.reasons)
+    for row, ladder in zip(judged["scalability"], judgement.scalability, strict=True):
+        if ladder.why:
+            told([row["why"]], [ladder.why])
     return judged
+
+
+def told(rows: Iterable[dict[str, Any]], reasons: Sequence[Reason]) -> None:
+    """Add its sentence to each reason's row."""
+    for row, found in zip(rows, reasons, strict=True):
+        row["text"] = reason(found)
 
 
 def text(value: Mapping[str, Any]) -> str:

@@ -12,16 +12,16 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from dbdyno.judge import wording
 from dbdyno.judge.estimate import Estimate, SystemValue
 from dbdyno.judge.interval import Typical
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RateSearch
 from dbdyno.judge.verdict import Verdict
-from dbdyno.judge.wording import sentence
 from dbdyno.language.words import PARTED, Text, listed, name, say
 from dbdyno.measurement.metric import BY_NAME, Metric
 from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.report.tell import verdicts as wording
+from dbdyno.report.tell.verdicts import sentence
 from dbdyno.stats.open_loop import RateSide
 
 NONE: Final = name("—")
@@ -113,7 +113,7 @@ def decided(verdict: Verdict) -> Text:
     change = interval(verdict.estimate.ratio, verdict.low, verdict.high)
     if verdict.standstill is None:
         return change
-    stood_still = verdict.standstill.said(verdict.baseline, verdict.system)
+    stood_still = wording.stood_still(verdict.standstill, verdict.baseline, verdict.system)
     return wording.without_ratio(stood_still, change if verdict.estimate.ratio else None)
 
 

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Final
 
 from dbdyno.judge.controls import split_controls
-from dbdyno.judge.finding import check_name
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, count, listed, name, say
@@ -26,6 +25,8 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import DEFAULT
 from dbdyno.report.numbers import decided
 from dbdyno.report.parts import Table, numeric, table
+from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.terms import term
 
 CHECKS_OF_ATTEMPTS = frozenset({"trial-failed", "cell-cannot-run"})
 """The checks that report a failed attempt; a later complete one replaces it."""
@@ -151,7 +152,7 @@ def compared_arms(verdicts: Iterable[Verdict]) -> Table:
                 "{system} against {baseline}", system=one.system, baseline=one.baseline
             ),
         ),
-        (say("Verdict"), lambda one: one.word.said),
+        (say("Verdict"), lambda one: term(one.word)),
         (numeric(say("Change [95 %]")), decided),
     )
 

@@ -23,6 +23,7 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.numbers import NONE, change, decided, found, metric_value, what
 from dbdyno.report.rows import title_of
+from dbdyno.report.tell.terms import term
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import FILE_NAME, Store, lock_path
@@ -137,9 +138,9 @@ def _verdict(report: Path) -> Text:
         return NONE
     if len(verdicts) == 1:
         (only,) = verdicts
-        return say("{word} {change}", word=only.word.said, change=decided(only))
+        return say("{word} {change}", word=term(only.word), change=decided(only))
     words = [verdict.word for verdict in verdicts]
-    counts = (say("{word} {count}", word=w.said, count=words.count(w)) for w in Word if w in words)
+    counts = (say("{word} {count}", word=term(w), count=words.count(w)) for w in Word if w in words)
     return listed(counts) or NONE
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.beside.accounting import Accounting, accounting_text
+from dbdyno.judge.beside.accounting import Accounting
 from dbdyno.judge.judgement import judge
 from dbdyno.plan.load import LoadPlan
+from dbdyno.report.tell.verdicts import accounting
 from support import making
 from support.made_rates import at_rate
 from support.making import A, B
@@ -31,7 +32,7 @@ def account(*args, plan=PLAN, **facts):
 
 def said(work, use, taken=0.0):
     cell = making.measurement().trial.cell
-    return accounting_text(
+    return accounting(
         Accounting(
             cell=cell,
             baseline=A,
@@ -55,7 +56,7 @@ def test_the_reviews_run_is_told_apart():
     assert found.by_work == pytest.approx(0.774, abs=1e-3)
     assert found.by_work * found.by_use == pytest.approx(found.ratio)
     assert found.taken == pytest.approx(0.2)
-    assert accounting_text(found) == (
+    assert accounting(found) == (
         "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that it "
         "did not get: others took 20.0 % of the host's CPU more beside it"
     )

@@ -17,6 +17,7 @@ from dbdyno.judge.beside.scalability import (
     scalability,
 )
 from dbdyno.judge.interval import FIXED, interval
+from dbdyno.report.tell.verdicts import reason
 from dbdyno.stats import usl
 from support import making
 from support.made_ladders import FLAT, LEVELS, PEAK_THREADS, PEAKING, law, noisy, trials
@@ -37,7 +38,7 @@ def judged(measurements, plan=PLAN):
 def test_a_peak_comes_with_its_law_and_the_points_beside_it():
     (found,) = judged(trials(A, rates()))
     assert (found.workload, found.setting, found.system) == ("oltp_read_write", "default", A)
-    assert (found.refusal, found.why) == (None, "")
+    assert (found.refusal, found.why) == (None, None)
     assert found.peak.threads.low < PEAK_THREADS < found.peak.threads.high
     truth = float(law(np.array([PEAK_THREADS]), *PEAKING)[0])
     assert found.peak.per_s.low < truth < found.peak.per_s.high
@@ -75,8 +76,8 @@ def test_a_level_that_never_was_sound_refuses_the_fit_and_keeps_the_points():
     made = [m for m in trials(A, rates()) if m.trial.cell.threads != 128]
     (found,) = judged(made)
     assert found.refusal is NoFit.FEW_BLOCKS
-    assert found.why.startswith("0 of 5 blocks")
-    assert found.why.endswith("(some have none at 128 threads)")
+    assert reason(found.why).startswith("0 of 5 blocks")
+    assert reason(found.why).endswith("(some have none at 128 threads)")
     assert (found.law, found.peak, len(found.points)) == (None, None, 7)
 
 
@@ -86,7 +87,7 @@ def test_a_level_where_the_generator_was_the_limit_refuses_the_fit():
     made[7] = making.changed(made[7], engine=engine)
     (found,) = judged(made)
     assert found.refusal is NoFit.CLIENT_BOUND
-    assert "at 128 threads" in found.why
+    assert "at 128 threads" in reason(found.why)
 
 
 def test_a_block_in_which_it_stood_still_is_not_left_out_without_a_word():
@@ -94,14 +95,14 @@ def test_a_block_in_which_it_stood_still_is_not_left_out_without_a_word():
     made[23] = making.stood_still(A, 2, threads=128, window_s=2, sequence=23)
     (found,) = judged(made)
     assert (found.refusal, found.law, found.peak) == (NoFit.STANDSTILL, None, None)
-    assert found.why == "it stood still at 128 threads: no law goes to 0"
+    assert reason(found.why) == "it stood still at 128 threads: no law goes to 0"
     assert len(found.points) == 8
 
 
 def test_no_peak_leaves_the_law_that_describes_the_points():
     (found,) = judged(trials(A, rates(FLAT)))
     assert (found.refusal, found.peak) == (NoFit.NO_PEAK, None)
-    assert found.why == "no peak up to 128 threads"
+    assert reason(found.why) == "no peak up to 128 threads"
     assert found.law.sigma.low < 0.05 < found.law.sigma.high
 
 
@@ -183,7 +184,7 @@ def blocks(truth, seed=3, levels=LEVELS, count=5):
 def test_what_is_no_ladder_is_not_fitted(whole, missing, bound, expected, says):
     refused = of_ladder(5, whole, missing, bound)
     assert refused.refusal is expected
-    assert says in refused.why
+    assert says in reason(refused.why)
     assert of_ladder(5, 3, [8], []) is None
 
 
@@ -197,13 +198,13 @@ def test_a_ladder_that_ends_before_its_peak_does_not_name_one():
     laws = usl.fit(short, rates)
     refused = of_peak(short, laws, FIXED)
     assert refused.refusal is NoFit.PEAK_NOT_REACHED
-    assert refused.why == "peak not reached: it lies beyond 32 threads"
+    assert reason(refused.why) == "peak not reached: it lies beyond 32 threads"
 
 
 def test_a_ladder_without_a_peak_says_up_to_where():
     rates = blocks(FLAT)
     refused = of_peak(LEVELS, usl.fit(LEVELS, rates), FIXED)
-    assert refused == (NoFit.NO_PEAK, "no peak up to 128 threads")
+    assert (refused.refusal, refused.why.values) == (NoFit.NO_PEAK, {"threads": 128})
 
 
 def test_throughput_that_only_falls_has_its_peak_below_the_ladder():
@@ -218,7 +219,7 @@ def test_threads_that_do_more_in_company_are_not_fitted():
     laws = usl.fit(LEVELS, rates)
     refused = of_law(LEVELS, rates, laws, FIXED)
     assert refused.refusal is NoFit.SUPER_LINEAR
-    assert refused.why.startswith("super-linear: a thread does +")
+    assert reason(refused.why).startswith("super-linear: a thread does +")
 
 
 def test_a_cliff_is_no_law():
@@ -226,8 +227,8 @@ def test_a_cliff_is_no_law():
     rates[:, -2:] *= 0.6
     refused = of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.refusal is NoFit.LACK_OF_FIT
-    assert refused.why.startswith("the law does not fit: ")
-    assert refused.why.endswith(", over 5.0 %")
+    assert reason(refused.why).startswith("the law does not fit: ")
+    assert reason(refused.why).endswith(", over 5.0 %")
 
 
 def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
@@ -237,7 +238,7 @@ def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
     rates[:, 3] *= 1.025
     refused = of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.refusal is NoFit.LACK_OF_FIT
-    assert "blocks leave it alike, most at 8 threads (+" in refused.why
+    assert "blocks leave it alike, most at 8 threads (+" in reason(refused.why)
 
 
 def simulated(truth, count):

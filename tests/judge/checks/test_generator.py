@@ -250,7 +250,9 @@ def test_a_verdict_at_a_rate_is_about_latency_and_carries_the_doubt() -> None:
     plan = AT_RATES.model_copy(update={"load": LoadPlan(rates=("1300",))})
     (verdict,) = judge(blocks, plan).verdicts
     assert (verdict.metric, verdict.word.value) == ("latency_ms_p99", "worse")
-    assert any("rate-not-sustained" in reason for reason in verdict.reasons)
+    assert any(
+        "rate-not-sustained" in reason.values.get("checks", {}) for reason in verdict.reasons
+    )
 
 
 WRONG = KnownAnswer(question="saturated", statistic="throughput", truth=400.0, seen=360.0)

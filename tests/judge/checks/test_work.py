@@ -36,10 +36,10 @@ def test_another_way_through_the_tables_is_noted():
     ]
     (finding,) = work.unequal_plans(trials, PLAN)
     assert (finding.level, finding.system) == (Level.NOTE, B)
-    assert finding.evidence == (
-        "1 of 2 kinds of statements take another way: order_ranges: mysql:5.7.22 range PRIMARY, "
-        "Using filesort; mysql:8.0.15 range PRIMARY"
-    )
+    assert (finding.values["differing"], finding.values["kinds"]) == (1, 2)
+    assert finding.values["plans"] == {
+        "order_ranges": {A: "range PRIMARY, Using filesort", B: "range PRIMARY"}
+    }
 
 
 def test_equal_ways_and_unknown_ones_are_not_reported():
@@ -76,9 +76,7 @@ def test_a_system_that_lost_a_row_has_no_sound_trial():
     audited = audit([making.measurement(A), left(B, rows=ROWS - 1)], PLAN)
     assert {one.trial.system for one in audited.sound} == {A}
     (finding,) = (f for f in audited.findings if f.check == "rows-not-kept")
-    assert finding.evidence == (
-        f"its workloads leave {ROWS} rows in each table; at the run's end: sbtest1 has {ROWS - 1}"
-    )
+    assert finding.values == {"rows": ROWS, "tables": {"sbtest1": ROWS - 1}}
 
 
 def made(**facts):
@@ -87,7 +85,7 @@ def made(**facts):
 
 def test_a_cell_that_cannot_run_is_void_with_its_reason():
     found = work.cell_cannot_run(made(failure="no thread pool", impossible=True), PLAN)
-    assert (found.level, found.evidence) == (Level.VOID, "no thread pool")
+    assert (found.level, found.values["reason"]) == (Level.VOID, "no thread pool")
     assert work.cell_cannot_run(made(failure="the server died"), PLAN) is None
 
 
@@ -113,9 +111,10 @@ def test_steps_that_were_not_done_are_reported_with_their_reasons():
     )
     found = work.step_undone(made(procedure=steps), PLAN)
     assert found.level is Level.DOUBTFUL
-    assert found.evidence.endswith(
-        "drop caches: Permission denied; settle: dirty pages 5000 to 900"
-    )
+    assert found.values["steps"] == {
+        "drop caches": "Permission denied",
+        "settle": "dirty pages 5000 to 900",
+    }
     assert work.step_undone(made(procedure=steps[:1]), PLAN) is None
 
 
@@ -147,7 +146,8 @@ def test_other_rows_take_a_system_away():
     measured = with_rows(*("a", "b") * 3)
     (found,) = work.unequal_dataset(measured, PLAN)
     assert (found.level, found.system) == (Level.VOID, making.B)
-    assert found.evidence == f"digest of the rows of {making.B}: b; of {making.A}: a"
+    assert found.values["digests"] == ["b"]
+    assert found.values["digests_of_baseline"] == ["a"]
     judged = judge(measured, making.plan(blocks=3))
     assert [verdict.word for verdict in judged.verdicts] == [Word.VOID]
 

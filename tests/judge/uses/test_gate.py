@@ -10,6 +10,7 @@ from dbdyno.judge.estimate import Unsettled
 from dbdyno.judge.standstill import Standstill
 from dbdyno.judge.uses.gate import Gate, GateOutcome, gate
 from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
+from dbdyno.report.formats.gate import text, whole
 from support.made_estimates import estimate
 
 
@@ -59,7 +60,7 @@ def test_a_longer_latency_is_slower(low, high, outcome):
 def test_one_slower_comparison_closes_the_gate():
     closed = gate_of((0.9, 0.95), (0.99, 1.01), (0.95, 1.05), (None, None))
     assert not closed.holds
-    assert closed.text == (
+    assert whole(closed) == (
         "gate does not hold at 3 % slower: 1 slower, 1 held, 1 undecided, 1 void"
     )
 
@@ -68,8 +69,8 @@ def test_undecided_and_void_are_said_and_pass_unless_strict():
     intervals = ((0.99, 1.01), (0.95, 1.05), (None, None))
     held = gate_of(*intervals)
     assert held.holds
-    assert held.text == "gate holds at 3 % slower: 1 held, 1 undecided, 1 void"
-    texts = [passage.text for passage in held.passages]
+    assert whole(held) == "gate holds at 3 % slower: 1 held, 1 undecided, 1 void"
+    texts = [text(passage, 0.03) for passage in held.passages]
     assert "is undecided" in texts[1]
     assert texts[2].startswith("nothing can be said about mysql:8.0.15")
     assert not gate_of(*intervals, strict=True).holds
@@ -78,7 +79,7 @@ def test_undecided_and_void_are_said_and_pass_unless_strict():
 def test_a_gate_that_decides_nothing_does_not_hold():
     assert not gate_of((0.5, 2.0), (None, None)).holds
     assert not gate((), 0.03).holds
-    assert gate((), 0.03).text == "gate does not hold: the run compares nothing"
+    assert whole(gate((), 0.03)) == "gate does not hold: the run compares nothing"
 
 
 def test_the_interval_is_the_one_that_holds_for_all_cells_together():
@@ -96,7 +97,7 @@ def test_more_blocks_are_advised_only_where_they_help():
     stood_still = verdict_of(undecided, 0.02, standstill=of_some)
     passages = gate((verdict(0.95, 1.05), warming, stood_still), 0.03).passages
     assert {passage.outcome for passage in passages} == {GateOutcome.UNDECIDED}
-    assert [str(passage.text).rpartition("; ")[2] for passage in passages] == [
+    assert [text(passage, 0.03).rpartition("; ")[2] for passage in passages] == [
         "more blocks narrow the interval",
         "the rates had not settled: warm up for about 45 s",
         "blocks without a ratio are not decided by more of them",

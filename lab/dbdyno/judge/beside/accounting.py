@@ -13,15 +13,13 @@ the ratio is of parts of the windows only: CPU was taken over whole ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import Final
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.estimate import Pairs
 from dbdyno.judge.verdict import Verdict
-from dbdyno.judge.wording import change
-from dbdyno.language.words import Said, phrase, say
 from dbdyno.measurement.disturbance import disturbance_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
@@ -29,11 +27,11 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.controls import TRUTH
 
 EFFECT_MIN: Final = 0.005
-"""A part that changes throughput by less is not spoken of."""
+"""A smaller change of throughput by a part counts as no change."""
 Parts = tuple[float, float]
 """Logarithms of what work and use did to throughput."""
 TAKEN_MIN: Final = 0.01
-"""From this share of the host's CPU on, what others took more is named as a cause."""
+"""From this share of the host's CPU on, the CPU that others took more is named as a cause."""
 
 
 class Accounting(Noun):
@@ -57,6 +55,22 @@ class Accounting(Noun):
     by_use: float
     taken: float | None
     blocks: int
+
+    @property
+    def directions(self) -> tuple[int, int]:
+        """Signs of the changes by work and by use: 1 up, −1 down, 0 below `EFFECT_MIN`."""
+        return _direction(self.by_work), _direction(self.by_use)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether less CPU was used, and others took more of it."""
+        return self.directions[1] < 0 and (self.taken or 0.0) >= TAKEN_MIN
+
+
+def _direction(part: float) -> int:
+    if abs(math.log(part)) < EFFECT_MIN:
+        return 0
+    return 1 if part > 1 else -1
 
 
 def accountings(pairs: Pairs, verdicts: Iterable[Verdict]) -> Iterator[Accounting]:
@@ -120,63 +134,3 @@ def _taken(both: Iterable[tuple[Sound, Sound]]) -> float | None:
     seen = [tuple(disturbance_of(one.measurement) for one in pair) for pair in both]
     shares = [above.share - below.share for below, above in seen if below and above]
     return fmean(shares) if len(shares) == len(seen) else None
-
-
-# Words for each pair of directions in which work and use moved throughput (1: up, −1: down).
-SENTENCES: Final[Mapping[tuple[int, int], str]] = {
-    (-1, -1): phrase(
-        "of {total}, {work} is more server CPU per transaction; the rest, {use}, is less CPU used"
-    ),
-    (-1, 0): phrase("{total} is more server CPU per transaction; both used as much CPU"),
-    (-1, 1): phrase(
-        "more server CPU per transaction alone would be {work}; more CPU used makes it {total}"
-    ),
-    (0, -1): phrase("{total} is less CPU used; a transaction takes as much server CPU on both"),
-    (0, 1): phrase("{total} is more CPU used; a transaction takes as much server CPU on both"),
-    (1, -1): phrase(
-        "less server CPU per transaction alone would be {work}; less CPU used makes it {total}"
-    ),
-    (1, 0): phrase("{total} is less server CPU per transaction; both used as much CPU"),
-    (1, 1): phrase(
-        "of {total}, {work} is less server CPU per transaction; the rest, {use}, is more CPU used"
-    ),
-}
-TAKEN: Final[Mapping[int, str]] = {
-    -1: phrase(
-        "of {total}, {work} is more server CPU per transaction; the rest, {use}, is CPU that it "
-        "did not get: others took {taken:.1%} of the host's CPU more beside it"
-    ),
-    0: phrase(
-        "{total} is CPU that it did not get: others took {taken:.1%} of the host's CPU more beside "
-        "it; a transaction takes as much server CPU on both"
-    ),
-    1: phrase(
-        "less server CPU per transaction alone would be {work}; CPU that it did not get makes it "
-        "{total}: others took {taken:.1%} of the host's CPU more beside it"
-    ),
-}
-"""Where less CPU was used and others took more of it."""
-
-
-def accounting_text(found: Accounting) -> Said | None:
-    """Both parts in one clause; None where neither is worth a word.
-
-    >>> "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that …"
-    """
-    work, use = _direction(found.by_work), _direction(found.by_use)
-    if not work and not use:
-        return None
-    is_taken = use < 0 and (found.taken or 0.0) >= TAKEN_MIN
-    return say(
-        TAKEN[work] if is_taken else SENTENCES[work, use],
-        total=change(found.ratio),
-        work=change(found.by_work),
-        use=change(found.by_use),
-        taken=found.taken or 0.0,
-    )
-
-
-def _direction(part: float) -> int:
-    if abs(math.log(part)) < EFFECT_MIN:
-        return 0
-    return 1 if part > 1 else -1

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Final
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks.course import SECONDS_MIN, rates_of
 from dbdyno.judge.estimate import Estimate, Pairs, Unsettled, estimate_of
-from dbdyno.judge.finding import Finding, Level, Spoken
+from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Adjusted, adjusted, settled
 from dbdyno.language.words import say
 from dbdyno.measurement.measurement import RATES, Cell
@@ -31,12 +32,12 @@ VARIATION: Final = Metric(
 """Of one window by itself: windows are compared within blocks, and never merged."""
 
 
-class ClaimWord(Spoken):
+class ClaimWord(StrEnum):
     """What a cell says of a claim."""
 
-    SUPPORTED = "supported", say("supported")
-    CONTRADICTED = "contradicted", say("contradicted")
-    OPEN = "open", say("open")
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    OPEN = "open"
 
 
 class ClaimedCell(Noun):

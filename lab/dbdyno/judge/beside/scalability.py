@@ -16,10 +16,8 @@ import numpy as np
 import scipy
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.finding import Finding
+from dbdyno.judge.finding import Finding, Reason
 from dbdyno.judge.interval import Typical, typical, typical_of_logs
-from dbdyno.judge.wording import change
-from dbdyno.language.words import Said, Text, count, listed, name, say
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan, cells
@@ -53,7 +51,7 @@ class Refused(NamedTuple):
     """A reason and its evidence."""
 
     refusal: NoFit
-    why: Said
+    why: Reason
 
 
 def of_ladder(
@@ -74,24 +72,17 @@ def of_ladder(
             not.
     """
     if client_bound:
-        named = _threads(*client_bound)
-        why = say("the load generator was the limit at {levels}", levels=named)
-        return Refused(NoFit.CLIENT_BOUND, why)
+        return _refused(NoFit.CLIENT_BOUND, levels=list(client_bound))
     if still:
-        why = say("it stood still at {levels}: no law goes to 0", levels=_threads(*still))
-        return Refused(NoFit.STANDSTILL, why)
+        return _refused(NoFit.STANDSTILL, levels=list(still))
     if whole < BLOCKS_MIN:
-        why = say(
-            "{whole} of {blocks} blocks have a sound trial at every level; {least} are the least",
-            whole=whole,
-            blocks=blocks,
-            least=BLOCKS_MIN,
-        )
-        if missing:
-            named = _threads(*missing)
-            why = say("{why} (some have none at {levels})", why=why, levels=named)
-        return Refused(NoFit.FEW_BLOCKS, why)
+        seen = {"whole": whole, "blocks": blocks, "least": BLOCKS_MIN}
+        return _refused(NoFit.FEW_BLOCKS, **seen, levels=list(missing))
     return None
+
+
+def _refused(refusal: NoFit, **values: object) -> Refused:
+    return Refused(refusal, Reason(kind=refusal.value, values=values))
 
 
 def of_law(levels: Sequence[int], rates: Numbers, laws: Laws, design: DesignPlan) -> Refused | None:
@@ -105,14 +96,12 @@ def of_peak(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Refused | 
     most = levels[-1]
     flat = int((laws.kappa == 0).sum())
     if kappa is None or kappa.low is None or flat or kappa.low <= 0:
-        return Refused(NoFit.NO_PEAK, say("no peak up to {threads} threads", threads=most))
+        return _refused(NoFit.NO_PEAK, threads=most)
     threads = float(np.exp(np.log(usl.peaks(laws)).mean()))
     if threads > most:
-        why = say("peak not reached: it lies beyond {threads} threads", threads=most)
-        return Refused(NoFit.PEAK_NOT_REACHED, why)
+        return _refused(NoFit.PEAK_NOT_REACHED, threads=most)
     if threads < levels[0]:
-        why = say("throughput falls from {level} on", level=_threads(levels[0]))
-        return Refused(NoFit.FALLS_FROM_START, why)
+        return _refused(NoFit.FALLS_FROM_START, levels=[levels[0]])
     return None
 
 
@@ -146,39 +135,21 @@ def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> 
     best = int(each.argmax())
     if contention is None or contention.high is None or contention.high >= 0 or best == 0:
         return None
-    why = say(
-        "super-linear: a thread does {gain} at {more} against {first}",
-        more=_threads(levels[best]),
-        gain=change(float(each[best] / each[0])),
-        first=_threads(levels[0]),
-    )
-    return Refused(NoFit.SUPER_LINEAR, why)
+    gain = float(each[best] / each[0])
+    return _refused(NoFit.SUPER_LINEAR, gain=gain, more=[levels[best]], first=[levels[0]])
 
 
 def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused | None:
     off = residuals(levels, rates, laws)
     by_level = np.exp(off.mean(axis=0))
     worst = int(np.abs(by_level - 1).argmax())
-    seen = {"off": change(float(by_level[worst])), "level": _threads(levels[worst])}
+    seen = {"off": float(by_level[worst]), "levels": [levels[worst]]}
     if abs(by_level[worst] - 1) > OFF_MAX:
-        most = name(change(1 + OFF_MAX).removeprefix("+"))
-        why = say("the law does not fit: {off} at {level}, over {most}", **seen, most=most)
-        return Refused(NoFit.LACK_OF_FIT, why)
+        return _refused(NoFit.LACK_OF_FIT, **seen, most=OFF_MAX)
     chance = lack_of_fit(off)
     if chance < LACK_OF_FIT_P:
-        why = say(
-            "the law does not fit: blocks leave it alike, most at {level} ({off}; p = {chance})",
-            **seen,
-            chance=f"{chance:.1g}",
-        )
-        return Refused(NoFit.LACK_OF_FIT, why)
+        return _refused(NoFit.LACK_OF_FIT, **seen, chance=chance)
     return None
-
-
-def _threads(*levels: int) -> Said:
-    if len(levels) == 1:
-        return count(levels[0], "thread")
-    return say("{levels} threads", levels=listed([str(level) for level in levels]))
 
 
 LEVELS_MIN: Final = 5
@@ -250,7 +221,7 @@ class Scalability(Noun):
         points: what was measured; there whatever is refused.
         law: the fit; None where it is refused.
         peak: None where it, or the law, is refused.
-        refusal, why: the reason; None and empty where there is a peak.
+        refusal, why: the reason and its evidence; None where there is a peak.
     """
 
     workload: str
@@ -260,7 +231,7 @@ class Scalability(Noun):
     law: Law | None = None
     peak: Peak | None = None
     refusal: NoFit | None = None
-    why: Text = name("")
+    why: Reason | None = None
 
 
 def scalability(

@@ -14,11 +14,12 @@ them; that takes the flushes as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import Final
 
 from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability, is_postgres
-from dbdyno.judge.finding import Finding, Level, Spoken, on_trial
+from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Text, clauses, count, say
 from dbdyno.measurement.measurement import Measurement, events_between_readings
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
@@ -111,13 +112,13 @@ def counted_syncs(measurement: Measurement) -> float | None:
     return innodb_log_syncs(measurement.server.status, measurement.server.settings)
 
 
-class Proof(Spoken):
+class Proof(StrEnum):
     """What is known of a server's commits."""
 
-    DURABLE = "durable", say("durable")  # all were there, with flushes enough for each answer
-    UNFLUSHED = "unflushed", say("unflushed")  # all were there; a loss of power would take some
-    UNPROVEN = "unproven", say("unproven")  # all were there; their flushes are not known
-    LOST = "lost", say("lost")  # answered commits were gone
+    DURABLE = "durable"  # all were there, with flushes enough for each answer
+    UNFLUSHED = "unflushed"  # all were there; a loss of power would take some
+    UNPROVEN = "unproven"  # all were there; their flushes are not known
+    LOST = "lost"  # answered commits were gone
 
 
 class DurabilityVerdict(Noun):

@@ -7,12 +7,10 @@ along, as its events may only be longer than the window, or if nobody asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, count, listed, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Interval, StatusSeries
 from dbdyno.plan.plan import Plan
@@ -47,12 +45,8 @@ def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "no-events",
         Level.VOID,
-        say(
-            "{events} in a window of {window_s:.1f} s",
-            events=count(measurement.events, "event"),
-            window_s=measurement.window_s,
-        ),
-        say("look at the trial's errors and the server's log; a slow system needs a longer window"),
+        events=measurement.events,
+        window_s=measurement.window_s,
     )
 
 
@@ -74,22 +68,14 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
     working_s = measurement.window_s - silent_s
     if measurement.events and measurement.events * silent_s < STALL_EVENTS_MIN * working_s:
         return None
-    seen = say(
-        "nothing was answered for {silent_s:.1f} s of a window of {window_s:.1f} s while {events} "
-        "ran",
-        silent_s=silent_s,
-        window_s=measurement.window_s,
-        events=count(max(one.in_flight for one in stretch), "event"),
-    )
     return on_trial(
         measurement,
         "stands-still",
         Level.DOUBTFUL if measurement.events else Level.NOTE,
-        listed([seen, *_waiting(measurement, stretch)], "; "),
-        say(
-            "the numbers stay as they are, a standstill included; look at what the statements "
-            "waited for: a lock, a replica, a full disk"
-        ),
+        silent_s=silent_s,
+        window_s=measurement.window_s,
+        events=max(one.in_flight for one in stretch),
+        **_waiting(measurement, stretch),
     )
 
 
@@ -104,25 +90,17 @@ def _is_silent(one: Interval) -> bool:
     return one.in_flight > 0 and one.queries == 0 and not set(one.errors) - {LOCK_WAIT_TIMEOUT}
 
 
-def _waiting(measurement: Measurement, stretch: list[Interval]) -> Iterator[Said]:
-    """What the server itself said of those that waited."""
-    status, waiting = measurement.server, measurement.server.waiting
+def _waiting(measurement: Measurement, stretch: list[Interval]) -> dict[str, Any]:
+    """The server's own account of the statements that waited."""
     series = measurement.status_seconds or StatusSeries()
     places = _asked_within(series, stretch)
-    counted = list(_counted(series, places))
     waited_s = max((series.took_ms[place] / 1e3 for place in places), default=0.0)
-    if counted:
-        yield say("the server's counters: {counters}", counters=listed(counted))
-    if waited_s >= LATE_S:
-        yield say("who asked for them waited {waited_s:.1f} s", waited_s=waited_s)
-    if waiting:
-        statements = (
-            say("{times} × {statement}", times=times, statement=statement)
-            for statement, times in sorted(waiting.items(), key=lambda item: (-item[1], item[0]))
-        )
-        yield say("statements that waited at its end: {statements}", statements=listed(statements))
-    if not places and not status.status:
-        yield say("the server did not answer who asked for its counters either")
+    return {
+        "counters": _counted(series, places),
+        "late_s": waited_s if waited_s >= LATE_S else None,
+        "statements": dict(measurement.server.waiting),
+        "is_mute": not places and not measurement.server.status,
+    }
 
 
 def _asked_within(series: StatusSeries, stretch: list[Interval]) -> list[int]:
@@ -136,9 +114,11 @@ def _asked_within(series: StatusSeries, stretch: list[Interval]) -> list[int]:
     ]
 
 
-def _counted(series: StatusSeries, places: list[int]) -> Iterator[Said]:
-    for counter in WAITS:
-        column = series.counters.get(counter, ())
-        most = max((column[place] or 0 for place in places if place < len(column)), default=0)
-        if most > 0:
-            yield say("{counter} up to {most:.0f}", counter=counter, most=most)
+def _counted(series: StatusSeries, places: list[int]) -> dict[str, float]:
+    """The highest reading of each counter of waits that rose above 0."""
+    columns = {counter: series.counters.get(counter, ()) for counter in WAITS}
+    most = {
+        counter: max((column[place] or 0 for place in places if place < len(column)), default=0)
+        for counter, column in columns.items()
+    }
+    return {counter: reading for counter, reading in most.items() if reading > 0}

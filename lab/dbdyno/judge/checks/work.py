@@ -9,9 +9,8 @@ from typing import Final
 from dbdyno.judge.checks.counts import Left, leaves
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.stored import from_stored
-from dbdyno.language.words import Said, count, listed, name, say
+from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import Plan, system_pairs
 
 RETRIES_SHARE_MAX: Final = 0.001
@@ -28,14 +27,9 @@ def retries(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "retries",
         Level.DOUBTFUL if share > RETRIES_SHARE_MAX else Level.NOTE,
-        say(
-            "{again} had to begin again after a deadlock or a lock wait, {share:.3%} of all "
-            "(limit {limit:.1%}); the rate counts those that succeeded",
-            again=count(again, "event"),
-            share=share,
-            limit=RETRIES_SHARE_MAX,
-        ),
-        say("use more rows or fewer connections, unless contention is what is compared"),
+        events=again,
+        share=share,
+        limit=RETRIES_SHARE_MAX,
     )
 
 
@@ -51,27 +45,11 @@ def unequal_plans(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
         other = [kind for kind in wanted if kind in found and found[kind] != wanted[kind]]
         if not other:
             continue
-        parts = [
-            say(
-                "{kind}: {baseline} {wanted}; {system} {found}",
-                kind=kind,
-                baseline=baseline,
-                wanted=wanted[kind],
-                system=system,
-                found=found[kind],
-            )
-            for kind in other[:NAMED_MAX]
-        ]
+        named = {kind: {baseline: wanted[kind], system: found[kind]} for kind in other[:NAMED_MAX]}
         yield Finding(
             check="unequal-plans",
             level=Level.NOTE,
-            evidence=say(
-                "{count} of {total} kinds of statements take another way: {parts}",
-                count=len(other),
-                total=len(wanted),
-                parts=listed(parts, " | "),
-            ),
-            advice=say("part of the difference may be the optimizer's choice, not the engine's"),
+            values={"differing": len(other), "kinds": len(wanted), "plans": named},
             system=system,
         )
 
@@ -91,23 +69,11 @@ def rows_not_kept(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
         changed = left is Left.ALL_ROWS and evidence.dataset_after != measurement.dataset
         if not wrong and not changed:
             continue
-        seen = (
-            listed(
-                say("{table} has {rows}", table=table, rows=rows)
-                for table, rows in list(wrong.items())[:NAMED_MAX]
-            )
-            if wrong
-            else say("as many, but others")
-        )
+        seen = dict(list(wrong.items())[:NAMED_MAX])
         yield Finding(
             check="rows-not-kept",
             level=Level.VOID,
-            evidence=say(
-                "its workloads leave {wanted} rows in each table; at the run's end: {seen}",
-                wanted=plan.dataset.rows,
-                seen=seen,
-            ),
-            advice=say("the system lost, kept or changed rows that it should not: report that"),
+            values={"rows": plan.dataset.rows, "tables": seen},
             system=measurement.trial.system,
         )
 
@@ -122,12 +88,7 @@ def script_check(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "script-check",
         Level.VOID if is_broken else Level.DOUBTFUL,
-        say("the script's check says that the rows break its rules")
-        if is_broken
-        else say("the script's check could not be asked: {reason}", reason=from_stored(said)),
-        say("the system lost, kept or changed rows that it should not: report that")
-        if is_broken
-        else say("run the check by hand and look at what it prints"),
+        reason=said,
     )
 
 
@@ -139,10 +100,7 @@ def cell_cannot_run(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "cell-cannot-run",
         Level.VOID,
-        name(measurement.failure) if measurement.failure else say("it could not be run"),
-        say(
-            "change the setting, the load or the system; --resume tries it again only with --retry"
-        ),
+        reason=measurement.failure,
     )
 
 
@@ -151,19 +109,12 @@ def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
     undone = [step for step in measurement.procedure if not step.done]
     if not undone:
         return None
-    steps = listed((_undone(step) for step in undone), "; ")
     return on_trial(
         measurement,
         "step-undone",
         Level.DOUBTFUL,
-        say("the trial began without what the plan asks for: {steps}", steps=steps),
-        say("give dbdyno the right to it or the step more time, or leave it out of the plan"),
+        steps={step.name: step.detail for step in undone},
     )
-
-
-def _undone(step: Step) -> Said:
-    why = from_stored(step.detail) if step.detail else say("no reason given")
-    return say("{step}: {why}", step=from_stored(step.name), why=why)
 
 
 def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -202,13 +153,11 @@ def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator
         yield Finding(
             check="unequal-dataset",
             level=Level.VOID,
-            evidence=say(
-                "digest of the rows of {system}: {found}; of {baseline}: {wanted}",
-                system=system,
-                found=listed(sorted(found)),
-                baseline=baseline,
-                wanted=listed(sorted(wanted)),
-            ),
-            advice=say("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
+            values={
+                "system": system,
+                "digests": sorted(found),
+                "baseline": baseline,
+                "digests_of_baseline": sorted(wanted),
+            },
             system=system,
         )

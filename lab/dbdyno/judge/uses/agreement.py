@@ -24,25 +24,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 
 from dbdyno.judge.estimate import Estimate
-from dbdyno.judge.finding import Spoken
 from dbdyno.judge.interval import FIXED, LEVEL, end_of, quantile
 from dbdyno.judge.verdict import Verdict, Word, word_of
-from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
 from dbdyno.stats.distributions import student_quantile
 
 
-class Agreeing(Spoken):
+class Agreeing(StrEnum):
     """How two runs relate in one comparison."""
 
-    AGREE = "agree", say("agree")
-    DIFFER = "differ", say("differ")
-    NOT_SHOWN = "not shown to differ", say("not shown to differ")
-    MISSING = "not in both", say("not in both")
+    AGREE = "agree"
+    DIFFER = "differ"
+    NOT_SHOWN = "not shown to differ"
+    MISSING = "not in both"
 
 
 class Agreement(Noun):

@@ -15,23 +15,21 @@ latency above 1.03 of it.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
-from dbdyno.judge.finding import Spoken
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.judge.wording import change_decided, needed
-from dbdyno.language.words import Said, Text, count, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME, Better
 from dbdyno.measurement.parts import Noun
 
 
-class GateOutcome(Spoken):
+class GateOutcome(StrEnum):
     """What a gate says of one comparison."""
 
-    SLOWER = "slower", say("slower")
-    HELD = "held", say("held")
-    UNDECIDED = "undecided", say("undecided")
-    VOID = "void", say("void")
+    SLOWER = "slower"
+    HELD = "held"
+    UNDECIDED = "undecided"
+    VOID = "void"
 
 
 class Passage(Noun):
@@ -39,13 +37,11 @@ class Passage(Noun):
 
     Attributes:
         holds: whether the gate may open as far as this comparison goes.
-        text: the outcome in words with its numbers.
     """
 
     verdict: Verdict
     outcome: GateOutcome
     holds: bool
-    text: Text
 
 
 class Gate(Noun):
@@ -74,28 +70,6 @@ class Gate(Noun):
         """How many comparisons came out so."""
         return sum(passage.outcome is outcome for passage in self.passages)
 
-    @property
-    def text(self) -> Said:
-        """The whole in one sentence."""
-        allowed = _percent(self.slower_max)
-        if not self.passages:
-            return say("gate does not hold: the run compares nothing")
-        if not self.decided:
-            return say("gate does not hold: nothing is decided about a limit of {a}", a=allowed)
-        counts = {outcome.value: self.count(outcome) for outcome in GateOutcome}
-        if self.holds:
-            return say(
-                "gate holds at {a} slower: {held} held, {undecided} undecided, {void} void",
-                a=allowed,
-                **counts,
-            )
-        return say(
-            "gate does not hold at {a} slower: {slower} slower, {held} held, "
-            "{undecided} undecided, {void} void",
-            a=allowed,
-            **counts,
-        )
-
 
 def gate(verdicts: tuple[Verdict, ...], slower_max: float, *, strict: bool = False) -> Gate:
     """Holds a run's verdicts against a limit.
@@ -115,7 +89,6 @@ def _passage(verdict: Verdict, slower_max: float, strict: bool) -> Passage:
         verdict=verdict,
         outcome=outcome,
         holds=outcome is not GateOutcome.SLOWER and not (strict and unproved),
-        text=_text(verdict, outcome, slower_max),
     )
 
 
@@ -136,51 +109,3 @@ def _outcome(verdict: Verdict, slower_max: float) -> GateOutcome:
     if slower:
         return GateOutcome.SLOWER
     return GateOutcome.HELD if held else GateOutcome.UNDECIDED
-
-
-TEXTS: Final = {
-    GateOutcome.SLOWER: phrase(
-        "{system} is slower than {baseline} by more than {allowed}: {numbers}"
-    ),
-    GateOutcome.HELD: phrase(
-        "{system} is not slower than {baseline} by more than {allowed}: {numbers}"
-    ),
-    GateOutcome.UNDECIDED: phrase(
-        "whether {system} is slower than {baseline} by more than {allowed} is undecided: "
-        "{numbers}; {needed}"
-    ),
-    GateOutcome.VOID: phrase("nothing can be said about {system} and {baseline}: {numbers}"),
-}
-
-
-def _text(verdict: Verdict, outcome: GateOutcome, slower_max: float) -> Said:
-    return say(
-        TEXTS[outcome],
-        system=verdict.system,
-        baseline=verdict.baseline,
-        allowed=_percent(slower_max),
-        numbers=_numbers(verdict),
-        needed=_needed(verdict),
-    )
-
-
-def _needed(verdict: Verdict) -> Said:
-    """What would decide: more blocks, unless what is in the way stays in them too."""
-    if verdict.standstill is None and verdict.steady_after_s is None:
-        return say("more blocks narrow the interval")
-    return needed(verdict)
-
-
-def _numbers(verdict: Verdict) -> Said:
-    blocks = verdict.blocks
-    change = change_decided(verdict)
-    if change is None:
-        return count(blocks, "sound block")
-    metric = BY_NAME[verdict.metric].label
-    return say(
-        "{metric} {change}, {blocks}", metric=metric, change=change, blocks=count(blocks, "block")
-    )
-
-
-def _percent(share: float) -> Said:
-    return name(f"{share * 100:g} %")

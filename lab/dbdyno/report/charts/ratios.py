@@ -14,13 +14,13 @@ from typing import Final
 
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.verdict import Verdict
-from dbdyno.judge.wording import change
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import decided, interval
 from dbdyno.report.parts import Figure
+from dbdyno.report.tell.verdicts import change
 
 PLOT_WIDTH: Final = 330
 STEP: Final = 24

@@ -14,14 +14,18 @@ from xml.etree import ElementTree
 
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.uses.gate import Gate, GateOutcome, Passage
-from dbdyno.judge.wording import change_decided
+from dbdyno.judge.verdict import Verdict
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Text, count, say
+from dbdyno.language.words import Said, Text, count, name, phrase, say
+from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
+from dbdyno.report import document
 from dbdyno.report.formats import summary
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
+from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.verdicts import change_decided, needed, reason
 
 MARK: Final = "<!-- dbdyno gate -->"
 """By this line a job finds its own comment of an earlier commit, to write over it."""
@@ -40,20 +44,20 @@ class GateResult(Result):
 
     def plain(self, language: Language) -> Iterator[Text]:
         """One line for the whole, one for each comparison, then the doubts."""
-        yield say("run {run_id}: {outcome}", run_id=self.facts.run_id, outcome=self.gate.text)
+        yield say("run {run_id}: {outcome}", run_id=self.facts.run_id, outcome=whole(self.gate))
         for passage in ordered(self.gate):
             yield say(
                 "  {mark} {cell}: {text}",
                 mark=_mark(passage),
                 cell=passage.verdict.cell.title,
-                text=passage.text,
+                text=text(passage, self.gate.slower_max),
             )
         yield from doubts(self.judgement, self.facts)
 
     def markdown(self) -> Iterator[Paragraph | Items | Table]:
         """The comment on a pull request."""
         run = self.facts
-        yield Paragraph(self.gate.text, strong=True)
+        yield Paragraph(whole(self.gate), strong=True)
         if self.gate.passages:
             yield _table(self.gate)
         yield Items(tuple(doubts(self.judgement, run)))
@@ -72,10 +76,81 @@ class GateResult(Result):
         return {
             "run": self.facts.model_dump(mode="json"),
             "holds": self.gate.holds,
-            "text": str(self.gate.text),
-            "gate": self.gate.model_dump(mode="json"),
-            "findings": [f.model_dump(mode="json") for f in self.judgement.findings],
+            "text": str(whole(self.gate)),
+            "gate": self._gate(),
+            "findings": document.of_judgement(self.judgement)["findings"],
         }
+
+    def _gate(self) -> dict[str, Any]:
+        gate = self.gate.model_dump(mode="json")
+        for row, passage in zip(gate["passages"], self.gate.passages, strict=True):
+            row["text"] = text(passage, self.gate.slower_max)
+            document.told(row["verdict"]["reasons"], passage.verdict.reasons)
+        return gate
+
+
+def whole(gate: Gate) -> Said:
+    """The gate's outcome in one sentence."""
+    allowed = _percent(gate.slower_max)
+    if not gate.passages:
+        return say("gate does not hold: the run compares nothing")
+    if not gate.decided:
+        return say("gate does not hold: nothing is decided about a limit of {a}", a=allowed)
+    counts = {outcome.value: gate.count(outcome) for outcome in GateOutcome}
+    if gate.holds:
+        return say(
+            "gate holds at {a} slower: {held} held, {undecided} undecided, {void} void",
+            a=allowed,
+            **counts,
+        )
+    return say(
+        "gate does not hold at {a} slower: {slower} slower, {held} held, "
+        "{undecided} undecided, {void} void",
+        a=allowed,
+        **counts,
+    )
+
+
+TEXTS: Final = {
+    GateOutcome.SLOWER: phrase(
+        "{system} is slower than {baseline} by more than {allowed}: {numbers}"
+    ),
+    GateOutcome.HELD: phrase(
+        "{system} is not slower than {baseline} by more than {allowed}: {numbers}"
+    ),
+    GateOutcome.UNDECIDED: phrase(
+        "whether {system} is slower than {baseline} by more than {allowed} is undecided: "
+        "{numbers}; {needed}"
+    ),
+    GateOutcome.VOID: phrase("nothing can be said about {system} and {baseline}: {numbers}"),
+}
+
+
+def text(passage: Passage, slower_max: float) -> Said:
+    """A comparison's outcome with its numbers."""
+    verdict = passage.verdict
+    is_open = verdict.standstill is None and verdict.steady_after_s is None
+    return say(
+        TEXTS[passage.outcome],
+        system=verdict.system,
+        baseline=verdict.baseline,
+        allowed=_percent(slower_max),
+        numbers=_numbers(verdict),
+        needed=say("more blocks narrow the interval") if is_open else needed(verdict),
+    )
+
+
+def _numbers(verdict: Verdict) -> Said:
+    change = change_decided(verdict)
+    if change is None:
+        return count(verdict.blocks, "sound block")
+    metric = BY_NAME[verdict.metric].label
+    blocks = count(verdict.blocks, "block")
+    return say("{metric} {change}, {blocks}", metric=metric, change=change, blocks=blocks)
+
+
+def _percent(share: float) -> Said:
+    return name(f"{share * 100:g} %")
 
 
 def ordered(gate: Gate) -> list[Passage]:
@@ -105,13 +180,13 @@ def _table(gate: Gate) -> Table:
         ordered(gate),
         (
             say("Gate"),
-            lambda one: say("{mark} {outcome}", mark=_mark(one), outcome=one.outcome.said),
+            lambda one: say("{mark} {outcome}", mark=_mark(one), outcome=term(one.outcome)),
         ),
         (say("Cell"), lambda one: one.verdict.cell.title),
         (say("System"), lambda one: one.verdict.system),
         (say("Against"), lambda one: one.verdict.baseline),
         (numeric(say("Change [95 %]")), lambda one: change_decided(one.verdict) or NONE),
-        (say("Verdict"), lambda one: one.verdict.word.said),
+        (say("Verdict"), lambda one: term(one.verdict.word)),
     )
 
 
@@ -137,22 +212,22 @@ def junit(gate: Gate, run: RunFacts) -> bytes:
     for key, value in _properties(gate, run).items():
         ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
     for passage in gate.passages:
-        _case(suite, passage)
+        _case(suite, passage, text(passage, gate.slower_max))
     if not gate.decided:
         case = ElementTree.SubElement(suite, "testcase", classname="dbdyno", name="decided")
-        ElementTree.SubElement(case, "failure", message=_clean(gate.text), type="undecided")
+        ElementTree.SubElement(case, "failure", message=_clean(whole(gate)), type="undecided")
     counts = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
     for key, path in counts.items():
         suite.set(key, str(len(suite.findall(path))))
     suite.set("errors", "0")
-    whole = ElementTree.Element("testsuites")
-    whole.append(suite)
-    ElementTree.indent(whole)
-    made: bytes = ElementTree.tostring(whole, encoding="utf-8", xml_declaration=True)
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    made: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return made + b"\n"
 
 
-def _case(suite: ElementTree.Element, passage: Passage) -> None:
+def _case(suite: ElementTree.Element, passage: Passage, told: str) -> None:
     verdict = passage.verdict
     case = ElementTree.SubElement(
         suite,
@@ -160,13 +235,13 @@ def _case(suite: ElementTree.Element, passage: Passage) -> None:
         classname=_clean(f"{verdict.system} against {verdict.baseline}"),
         name=_clean(verdict.cell.title),
     )
-    text, outcome = _clean(passage.text), passage.outcome
+    message, outcome = _clean(told), passage.outcome
     if not passage.holds:
-        made = ElementTree.SubElement(case, "failure", message=text, type=outcome.value)
-        made.text = "\n".join(map(_clean, (passage.text, *verdict.reasons)))
+        made = ElementTree.SubElement(case, "failure", message=message, type=outcome.value)
+        made.text = "\n".join(map(_clean, (told, *map(reason, verdict.reasons))))
     elif outcome is not GateOutcome.HELD:
-        ElementTree.SubElement(case, "skipped", message=text)
-    ElementTree.SubElement(case, "system-out").text = text
+        ElementTree.SubElement(case, "skipped", message=message)
+    ElementTree.SubElement(case, "system-out").text = message
 
 
 def _properties(gate: Gate, run: RunFacts) -> dict[str, str]:

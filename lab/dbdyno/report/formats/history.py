@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from dbdyno.judge.uses.agreement import Agreement, agreements
 from dbdyno.judge.verdict import Verdict
-from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Cell
@@ -24,6 +23,8 @@ from dbdyno.report.formats.replay import difference
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Table, numeric, table
+from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.verdicts import change_decided
 
 FORMAT: Final = 1
 
@@ -145,7 +146,7 @@ def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
             (say("When"), lambda entry: entry.created_at[:16].replace("T", " ")),
             (say("Run"), _run),
             (say("Version"), lambda entry: entry.version or NONE),
-            (say("Verdict"), lambda entry: entry.verdict.word.said),
+            (say("Verdict"), lambda entry: term(entry.verdict.word)),
             (
                 numeric(say("Change [95 %]")),
                 lambda entry: change_decided(entry.verdict) or NONE,

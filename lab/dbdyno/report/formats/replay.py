@@ -15,7 +15,6 @@ from typing import Any, Final
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.uses.agreement import Agreeing, Agreement, agreements
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
@@ -26,6 +25,8 @@ from dbdyno.report.numbers import NONE, found, interval, what
 from dbdyno.report.parts import Column, Items, Paragraph, Table, table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 from dbdyno.report.sections.method import generator_threads
+from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.verdicts import change_decided
 
 FORMAT: Final = 1
 ROWS_PLAIN_MAX: Final = 40
@@ -143,7 +144,7 @@ def answer(replay: Replay) -> list[Text]:
 
 def difference(agreement: Agreement) -> Text:
     """How the second ratio stands to the first: "differ: +3.1 % [+1.0, +5.2]"."""
-    word = agreement.word.said
+    word = term(agreement.word)
     if agreement.ratio is None:
         return word
     text = interval(agreement.ratio, agreement.low, agreement.high)
@@ -189,7 +190,7 @@ def _verdict(verdict: Verdict | None) -> Text:
     if verdict is None:
         return NONE
     change = change_decided(verdict) or NONE
-    return say("{word} {change}", word=verdict.word.said, change=change)
+    return say("{word} {change}", word=term(verdict.word), change=change)
 
 
 def _differences(first: JudgedRun, second: JudgedRun) -> Iterator[tuple[Text, Text, Text]]:

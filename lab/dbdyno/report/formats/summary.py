@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dbdyno.judge.beside.accounting import accounting_text
-from dbdyno.judge.finding import Finding, Level, check_name
+from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
-from dbdyno.judge.verdict import Word, few_blocks
-from dbdyno.judge.wording import sentence
+from dbdyno.judge.verdict import Word
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, clauses, count, listed, name, say
 from dbdyno.measurement.measurement import Cell
@@ -27,6 +25,10 @@ from dbdyno.report.numbers import change_with_interval, metric_value
 from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
 from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, compared_arms, title_of
 from dbdyno.report.tell import findings as tell
+from dbdyno.report.tell import verdicts as words_of
+from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.verdicts import accounting, few_blocks, sentence
 
 CHECK_REPEATED_TRIAL: Final = "repeated-trial"
 """The check that reports a trial with a complete attempt among several."""
@@ -98,9 +100,9 @@ def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
             yield say("{cell}: {text}", cell=cell.title, text=text)
             parts = judgement.accounting(verdict)
             if parts is not None and verdict.word in (Word.BETTER, Word.WORSE):
-                yield from (say("  ({reason})", reason=t) for t in (accounting_text(parts),) if t)
+                yield from (say("  ({reason})", reason=t) for t in (accounting(parts),) if t)
             said = f"{text}; {few_blocks(verdict.blocks)}"
-            for reason in verdict.reasons:
+            for reason in map(words_of.reason, verdict.reasons):
                 if reason not in said:
                     yield say("  ({reason})", reason=reason)
 
@@ -163,7 +165,7 @@ def _table(plan: Plan, judgement: Judgement) -> Table:
 
 def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
     words = (v.word for v in judgement.verdicts if (v.cell, v.system) == (cell, system))
-    return next(words, Word.NO_VERDICT).said
+    return term(next(words, Word.NO_VERDICT))
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
@@ -177,7 +179,7 @@ def _counts(judgement: Judgement) -> Iterator[Text]:
     if not words:
         yield say("no comparison was made")
         return
-    counts = (say("{word} {count}", word=w.said, count=words.count(w)) for w in Word)
+    counts = (say("{word} {count}", word=term(w), count=words.count(w)) for w in Word)
     yield listed(counts)
 
 
@@ -205,8 +207,8 @@ def _short(level: Level, found: Sequence[Finding], *, advised: bool) -> Text:
     first = found[0]
     told = say(
         "{level}: {check}: {evidence}{more}",
-        level=level.said,
-        check=clauses([check_name(first.check), *([first.place] if first.place else [])]),
+        level=term(level),
+        check=clauses(part for part in (check_name(first.check), tell.place(first)) if part),
         evidence=tell.evidence(first),
         more=say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name(""),
     )

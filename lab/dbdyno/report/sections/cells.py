@@ -13,7 +13,6 @@ from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateLimit, RatePoint, RateSearch
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import Plan
@@ -32,6 +31,8 @@ from dbdyno.report.parts import (
 )
 from dbdyno.report.rows import workload_name
 from dbdyno.report.sections.conclusion import meaning
+from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.verdicts import reason, sentence
 
 
 def grid(judgement: Judgement) -> Section:
@@ -73,7 +74,7 @@ def _together(summaries: Sequence[GridSummary]) -> Table:
             numeric(say("Change over all cells [95 %]")),
             lambda one: interval(one.ratio, one.low, one.high),
         ),
-        (say("In words"), lambda one: one.word.said),
+        (say("In words"), lambda one: term(one.word)),
         (say("Best cell, selected"), lambda one: _selected(one.best)),
         (say("Worst cell, selected"), lambda one: _selected(one.worst)),
     )
@@ -100,7 +101,7 @@ def _selected(cell: SelectedCell | None) -> Text:
 
 
 def _counts(summaries: Sequence[GridSummary]) -> Table:
-    columns = (Column(say("System")), *(numeric(word.said) for word in Word))
+    columns = (Column(say("System")), *(numeric(term(word)) for word in Word))
     rows = tuple(
         (_arm(one, summaries), *(name(f"{one.counts.get(word, 0)}") for word in Word))
         for one in summaries
@@ -240,10 +241,10 @@ def _entry(search: RateSearch, verdict: Verdict) -> Entry:
     """The reasons alone say why there is no verdict: rates seldom want for sound blocks."""
     means = [meaning(verdict)] if verdict.word is not Word.NO_VERDICT else []
     return Entry(
-        mark=verdict.word.said,
+        mark=term(verdict.word),
         heading=title(search),
         text=say("{verdict}.", verdict=sentence(verdict)),
-        lines=(*means, *(say("{reason}.", reason=one) for one in verdict.reasons)),
+        lines=(*means, *(say("{reason}.", reason=reason(one)) for one in verdict.reasons)),
     )
 
 

@@ -11,13 +11,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from dbdyno.judge.beside.accounting import accounting_text
 from dbdyno.judge.beside.grid import GridSummary
-from dbdyno.judge.finding import Level, check_name
+from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.standstill import Standstill, chance
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
@@ -27,6 +25,8 @@ from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, interval, share
 from dbdyno.report.rows import Attempt, State
+from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
 NAMED_MAX: Final = 4
 """Of more cells those of one word are counted, not named; of so few the grid says all."""
@@ -385,7 +385,7 @@ def meaning(verdict: Verdict) -> Text:
 
 
 def _meaning_of_standstill(verdict: Verdict, found: Standstill) -> Text:
-    said = found.said(verdict.baseline, verdict.system)
+    said = stood_still(found, verdict.baseline, verdict.system)
     if not found.is_whole:
         return say(
             "{said}: those blocks have no ratio, and the others alone would hide them. Look for "
@@ -405,7 +405,7 @@ def accounted(judgement: Judgement, verdict: Verdict) -> list[Text]:
     """Which part of a difference is CPU per transaction, if that is known and worth a sentence."""
     is_different = verdict.word in (Word.BETTER, Word.WORSE)
     found = judgement.accounting(verdict) if is_different else None
-    text = accounting_text(found) if found else None
+    text = accounting(found) if found else None
     return [capital(text)] if text else []
 
 

@@ -24,6 +24,7 @@ from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, num
 from dbdyno.report.rows import Attempt, compared_arms, sound, systems_of
 from dbdyno.report.sections.conclusion import NAMED_MAX, accounted
 from dbdyno.report.sections.settings import TOPICS, tested
+from dbdyno.report.tell.terms import term
 
 ROWS_OPEN_MAX: Final = 24
 """A longer grid is folded."""
@@ -175,6 +176,6 @@ def _told(verdict: Verdict | None) -> tuple[Text, Text]:
         return (say("baseline"), NONE)
     change = decided(verdict)
     if verdict.metric == PRIMARY.name:
-        return (verdict.word.said, change)
+        return (term(verdict.word), change)
     metric = BY_NAME[verdict.metric].label
-    return (verdict.word.said, say("{metric} {change}", metric=metric, change=change))
+    return (term(verdict.word), say("{metric} {change}", metric=metric, change=change))

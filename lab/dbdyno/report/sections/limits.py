@@ -26,6 +26,7 @@ from dbdyno.plan.workload import has_own_tables, scripts_of
 from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.rows import State, attempts
+from dbdyno.report.tell.terms import term
 
 
 def limits(
@@ -318,7 +319,7 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
         (numeric(say("Known to be")), lambda outcome: change(outcome.truth)),
         (numeric(say("Measured TPS [95 %]")), change_with_interval),
         (numeric(say("Blocks")), lambda outcome: outcome.blocks),
-        (say("Verdict"), lambda outcome: Word(outcome.word).said),
+        (say("Verdict"), lambda outcome: term(Word(outcome.word))),
         (say("Interval covers the truth"), lambda outcome: HELD[outcome.held]),
     )
     if any(outcome.held is False for outcome in outcomes):

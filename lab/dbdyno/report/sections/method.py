@@ -8,7 +8,6 @@ from typing import Final
 
 from dbdyno.judge.checks.generator import placement_of
 from dbdyno.judge.judgement import Judgement
-from dbdyno.judge.wording import duration
 from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement import replication
@@ -26,6 +25,7 @@ from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
 from dbdyno.report.sections.limits import certified, dataset, is_saturated, limits
+from dbdyno.report.tell.verdicts import duration
 
 P95 = BY_NAME["latency_ms_p95"]
 ROWS_OPEN_MAX = 60

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from dbdyno.judge.beside.claims import VARIATION, ClaimedCell, ClaimWord, JudgedClaim
-from dbdyno.judge.finding import check_name
 from dbdyno.language.words import Text, clauses, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import BY_NAME
@@ -24,6 +23,8 @@ from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.numbers import NONE, change, interval, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.sections.settings import TOPICS, rows_in_tables, tested
+from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.terms import term
 
 HEADING: Final = say("The published experiment")
 KEYS_NAMED_MAX: Final = 8
@@ -158,7 +159,7 @@ def _range(claim: PublishedClaim) -> Text:
 
 def _in_words(cell: ClaimedCell) -> Text:
     doubts = [say("doubtful: {checks}", checks=listed(map(check_name, cell.doubts)))]
-    return clauses([cell.word.said, *(doubts if cell.doubts else [])])
+    return clauses([term(cell.word), *(doubts if cell.doubts else [])])
 
 
 def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dbdyno.judge.finding import Finding, Level, check_name
+from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement, cells_of
-from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, capital, count, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement, kinds_of
 from dbdyno.measurement.metric import NOPM, PRIMARY, TABLE, Metric, of_kind
@@ -33,6 +32,9 @@ from dbdyno.report.rows import (
 )
 from dbdyno.report.sections.conclusion import accounted, meaning
 from dbdyno.report.tell import findings as tell
+from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.verdicts import reason, sentence
 
 EVIDENCE_MAX: Final = {Level.VOID: 6, Level.DOUBTFUL: 6, Level.NOTE: 2}
 """Lines of evidence shown of one kind of finding; report.json has them all."""
@@ -43,13 +45,13 @@ def verdicts(judgement: Judgement) -> Section:
     """Every verdict as a sentence with its meaning and what weakens it."""
     entries = tuple(
         Entry(
-            mark=verdict.word.said,
+            mark=term(verdict.word),
             heading=name(verdict.cell.title),
             text=say("{sentence}.", sentence=sentence(verdict)),
             lines=(
                 meaning(verdict),
                 *accounted(judgement, verdict),
-                *(capital(reason) for reason in verdict.reasons),
+                *(capital(reason(one)) for one in verdict.reasons),
             ),
         )
         for verdict in judgement.verdicts
@@ -114,7 +116,7 @@ def _finding_entry(group: Sequence[Finding]) -> Entry:
         more = say("and {count} more, all in {file}", count=len(lines) - most, file="report.json")
         lines = [*lines[:most], more]
     return Entry(
-        mark=first.level.said,
+        mark=term(first.level),
         heading=heading,
         text=say("Advice: {advice}.", advice=tell.advice(first)),
         lines=tuple(lines),
@@ -122,9 +124,9 @@ def _finding_entry(group: Sequence[Finding]) -> Entry:
 
 
 def _evidence(finding: Finding) -> Text:
-    if not finding.place:
+    if not tell.place(finding):
         return name(tell.evidence(finding))
-    return say("{place}: {evidence}", place=finding.place, evidence=tell.evidence(finding))
+    return say("{place}: {evidence}", place=tell.place(finding), evidence=tell.evidence(finding))
 
 
 # Tables as benchmarks publish them, a row for each load level and a column for each system, with

@@ -33,6 +33,7 @@ from dbdyno.report.numbers import (
 )
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table, numeric, table
 from dbdyno.report.rows import workload_name
+from dbdyno.report.tell.verdicts import reason
 
 # Scalability: the Universal Scalability Law fitted to each ladder. Where it has no peak, the
 # table says why.
@@ -81,7 +82,7 @@ def _law(one: Scalability) -> tuple[Text, ...]:
         typical_value(law.per_s_of_one if law else None),
         coefficient(law.sigma if law else None),
         coefficient(law.kappa if law else None),
-        one.why or NONE,
+        reason(one.why) if one.why else NONE,
     )
 
 

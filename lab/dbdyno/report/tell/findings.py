@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.language.words import Said, listed, name, phrase, say
+from dbdyno.language.stored import from_stored
+from dbdyno.language.words import Said, clauses, count, listed, name, phrase, say
 
 Values = Mapping[str, Any]
 Template = str | Mapping[str, str] | Callable[[Values], Said]
@@ -50,6 +51,22 @@ def advice(finding: Finding) -> Said:
     return _filled(FINDINGS[finding.check].advice, finding)
 
 
+def check_name(check: str) -> Said:
+    """A check's name, to which catalogues of other languages add its meaning."""
+    return Said(check, {})
+
+
+def place(finding: Finding) -> Said:
+    """The system, the cell, and the block counted from 1."""
+    block = int(finding.trial.split("/", 1)[0]) + 1 if finding.trial else None
+    places = (
+        finding.system,
+        finding.cell.title if finding.cell else None,
+        say("block {block}", block=block) if block else None,
+    )
+    return clauses(part for part in places if part)
+
+
 def _filled(template: Template, finding: Finding) -> Said:
     if callable(template):
         return template(finding.values)
@@ -78,7 +95,120 @@ def _errors(values: Values) -> Said:
     )
 
 
+def _stands_still(values: Values) -> Said:
+    parts = [
+        say(
+            "nothing was answered for {silent_s:.1f} s of a window of {window_s:.1f} s while"
+            " {events} ran",
+            silent_s=values["silent_s"],
+            window_s=values["window_s"],
+            events=count(values["events"], "event"),
+        )
+    ]
+    if counters := values["counters"]:
+        most = (say("{counter} up to {most:.0f}", counter=c, most=m) for c, m in counters.items())
+        parts.append(say("the server's counters: {counters}", counters=listed(most)))
+    if values["late_s"]:
+        parts.append(say("who asked for them waited {waited_s:.1f} s", waited_s=values["late_s"]))
+    if statements := values["statements"]:
+        ordered = sorted(statements.items(), key=lambda item: (-item[1], item[0]))
+        waited = (say("{times} × {statement}", times=n, statement=name(s)) for s, n in ordered)
+        parts.append(
+            say("statements that waited at its end: {statements}", statements=listed(waited))
+        )
+    if values["is_mute"]:
+        parts.append(say("the server did not answer who asked for its counters either"))
+    return listed(parts, "; ")
+
+
+def _unequal_plans(values: Values) -> Said:
+    parts = []
+    for kind, plans in values["plans"].items():
+        (baseline, wanted), (system, found) = plans.items()
+        of = {"baseline": name(baseline), "wanted": name(wanted), "system": name(system)}
+        parts.append(
+            say("{kind}: {baseline} {wanted}; {system} {found}", kind=kind, **of, found=name(found))
+        )
+    return say(
+        "{count} of {total} kinds of statements take another way: {parts}",
+        count=values["differing"],
+        total=values["kinds"],
+        parts=listed(parts, " | "),
+    )
+
+
+def _rows_not_kept(values: Values) -> Said:
+    tables = values["tables"]
+    has = (say("{table} has {rows}", table=table, rows=rows) for table, rows in tables.items())
+    return say(
+        "its workloads leave {wanted} rows in each table; at the run's end: {seen}",
+        wanted=values["rows"],
+        seen=listed(has) if tables else say("as many, but others"),
+    )
+
+
+def _step_undone(values: Values) -> Said:
+    steps = (
+        say(
+            "{step}: {why}",
+            step=from_stored(step),
+            why=from_stored(why) if why else say("no reason given"),
+        )
+        for step, why in values["steps"].items()
+    )
+    return say("the trial began without what the plan asks for: {steps}", steps=listed(steps, "; "))
+
+
+ROWS_LOST: Final = phrase("the system lost, kept or changed rows that it should not: report that")
+
 FINDINGS: Final[Mapping[str, Telling]] = {
+    "cell-cannot-run": Telling(
+        (VOID,),
+        "the system does not support the cell's setting, or cannot take its load",
+        lambda values: name(values["reason"]) if values["reason"] else say("it could not be run"),
+        phrase(
+            "change the setting, the load or the system; --resume tries it again only with --retry"
+        ),
+    ),
+    "no-events": Telling(
+        (VOID,),
+        "nothing was completed in the window, though statements were answered or nobody asked",
+        lambda values: say(
+            "{events} in a window of {window_s:.1f} s",
+            events=count(values["events"], "event"),
+            window_s=values["window_s"],
+        ),
+        phrase(
+            "look at the trial's errors and the server's log; a slow system needs a longer window"
+        ),
+    ),
+    "stands-still": Telling(
+        (DOUBTFUL, NOTE),
+        "events ran and nothing was answered for half of the window or more, where 10 events were"
+        " expected in it; a note where nothing was completed at all, which is"
+        " [a result](../how-it-works/verdicts.md#a-system-that-stands-still)",
+        _stands_still,
+        phrase(
+            "the numbers stay as they are, a standstill included; look at what the statements"
+            " waited for: a lock, a replica, a full disk"
+        ),
+    ),
+    "step-undone": Telling(
+        (DOUBTFUL,),
+        "a [step before the trial](../how-it-works/procedure.md) could not be taken or completed",
+        _step_undone,
+        phrase("give dbdyno the right to it or the step more time, or leave it out of the plan"),
+    ),
+    "script-check": Telling(
+        (VOID, DOUBTFUL),
+        "the command `check` of a [script](../how-to/scripts.md#in-a-comparison) says after a trial"
+        " that the rows break its rules; doubtful: it could not be asked",
+        {
+            VOID: phrase("the script's check says that the rows break its rules"),
+            DOUBTFUL: phrase("the script's check could not be asked: {reason}"),
+        },
+        {VOID: ROWS_LOST, DOUBTFUL: phrase("run the check by hand and look at what it prints")},
+    ),
     "errors": Telling(
         (VOID, NOTE),
         "over 0.1 % of the statements failed for good (lock wait timeouts are no failures where"
@@ -86,6 +216,19 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         " and for what a script counts as errors itself (`script`)",
         _errors,
         phrase("remove the cause, or compare at a load level where it does not happen"),
+    ),
+    "retries": Telling(
+        (DOUBTFUL, NOTE),
+        "over 0.1 % of the events were retried after a deadlock or a lock wait timeout; a note"
+        " below",
+        lambda values: say(
+            "{again} had to begin again after a deadlock or a lock wait, {share:.3%} of all "
+            "(limit {limit:.1%}); the rate counts those that succeeded",
+            again=count(values["events"], "event"),
+            share=values["share"],
+            limit=values["limit"],
+        ),
+        phrase("use more rows or fewer connections, unless contention is what is compared"),
     ),
     "little-law": Telling(
         (VOID,),
@@ -125,6 +268,27 @@ FINDINGS: Final[Mapping[str, Telling]] = {
             "something else used the server, or the load did not reach it; give it a server of its"
             " own"
         ),
+    ),
+    "unequal-dataset": Telling(
+        (VOID,),
+        "a system held other rows than the baseline, by the digest taken after loading",
+        phrase("digest of the rows of {system}: {digests}; of {baseline}: {digests_of_baseline}"),
+        phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
+    ),
+    "rows-not-kept": Telling(
+        (VOID,),
+        "after a system's last trial tables have other rows than its workloads can leave: after"
+        " reads the same (digest), after updates and whole transactions the same number",
+        _rows_not_kept,
+        ROWS_LOST,
+    ),
+    "unequal-plans": Telling(
+        (NOTE,),
+        "a kind of statement, or a statement of a"
+        " [template](../how-to/templates.md#how-it-is-run), has another query plan than on the"
+        " baseline (`EXPLAIN`: access, index, extra)",
+        _unequal_plans,
+        phrase("part of the difference may be the optimizer's choice, not the engine's"),
     ),
 }
 """Rows in the order of docs/reference/findings.md."""

@@ -1,0 +1,46 @@
+"""The words of verdicts, findings, gates and claims, as people read them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from dbdyno.language.words import Said, say
+
+TERMS: Final = {
+    str(term): term
+    for term in (
+        # levels of findings
+        say("note"),
+        say("doubtful"),
+        say("void"),
+        # verdicts
+        say("better"),
+        say("worse"),
+        say("equivalent"),
+        say("undecided"),
+        say("no verdict"),
+        # a gate
+        say("slower"),
+        say("held"),
+        # two runs
+        say("agree"),
+        say("differ"),
+        say("not shown to differ"),
+        say("not in both"),
+        # claims of a publication
+        say("supported"),
+        say("contradicted"),
+        say("open"),
+        # proofs of durability
+        say("durable"),
+        say("unflushed"),
+        say("unproven"),
+        say("lost"),
+    )
+}
+
+
+def term(word: StrEnum) -> Said:
+    """A stored word as people read it."""
+    return TERMS[word.value]

@@ -1,0 +1,367 @@
+"""A verdict as a sentence, and a ratio as the change it means: 0.769 → "−23.1 %".
+
+The one place for both, so that stdout, tables, charts and files agree on every digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from dbdyno.judge.beside.accounting import Accounting
+from dbdyno.judge.beside.scalability import NoFit
+from dbdyno.judge.estimate import Estimate
+from dbdyno.judge.finding import Reason
+from dbdyno.judge.standstill import Standstill
+from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.language.words import PARTED, Said, Text, clauses, count, listed, name, phrase, say
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN
+from dbdyno.report.tell.findings import FINDINGS, Values, check_name
+from dbdyno.report.tell.terms import term
+from dbdyno.stats.open_loop import RateSide
+
+THIN: Final = PARTED
+MULTIPLE_FROM: Final = 10.0
+"""From that ratio on, a multiple (×12.3) says more than a percentage."""
+
+
+def sentence(verdict: Verdict) -> Said:
+    """The verdict in plain words with its numbers.
+
+    >>> "B is worse than A: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)"
+    """
+    return say(
+        SENTENCES[verdict.word],
+        system=verdict.system,
+        baseline=verdict.baseline,
+        margin=verdict.margin * 100,
+        numbers=clauses(_numbers(verdict)),
+        needed=needed(verdict),
+    )
+
+
+SENTENCES: Final = {
+    Word.BETTER: phrase("{system} is better than {baseline}: {numbers}"),
+    Word.WORSE: phrase("{system} is worse than {baseline}: {numbers}"),
+    Word.EQUIVALENT: phrase(
+        "{system} and {baseline} are equivalent within {margin:g} %: {numbers}"
+    ),
+    Word.UNDECIDED: phrase("{system} against {baseline} is undecided: {numbers}; {needed}"),
+    Word.VOID: phrase("{system} against {baseline} is void: {numbers}"),
+    Word.NO_VERDICT: phrase("{system} against {baseline} has no verdict: {numbers}"),
+}
+
+
+def change(ratio: float) -> Said:
+    """A ratio as a change: 0.769 → "−23.1 %", 12.3 → "×12.3"."""
+    return name(_bare(ratio) + ("" if ratio >= MULTIPLE_FROM else " %"))
+
+
+def change_with_interval(estimate: Estimate | ControlOutcome) -> Said | None:
+    """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; None without a ratio."""
+    return interval_text(estimate.ratio, estimate.low, estimate.high)
+
+
+def change_decided(verdict: Verdict) -> Said | None:
+    """The ratio with the interval that gave the word, which may be wider than the cell's own."""
+    change = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
+    if verdict.standstill is not None:
+        return without_ratio(
+            stood_still(verdict.standstill, verdict.baseline, verdict.system), change
+        )
+    if change is None or verdict.cells == 1:
+        return change
+    return say("{change} adjusted for {cells} cells", change=change, cells=verdict.cells)
+
+
+def without_ratio(still: Said, change: Text | None) -> Said:
+    """The text in place of a ratio where a system stood still; `change` is that of other blocks."""
+    if change is None:
+        return say("none ({stood_still})", stood_still=still)
+    return say("{change} in the others ({stood_still})", change=change, stood_still=still)
+
+
+def stood_still(found: Standstill, baseline: str, system: str) -> Said:
+    """The systems that stood still, and how often: "B stood still in 3 of 3 blocks"."""
+    pairs = count(found.pairs, "block")
+    clause = phrase("{who} stood still in {times} of {pairs}")
+    parts = [
+        say(clause, who=who, times=times, pairs=pairs)
+        for who, times in ((system, found.system), (baseline, found.baseline))
+        if times
+    ]
+    if found.both:
+        parts.append(say("both stood still in {times} of {pairs}", times=found.both, pairs=pairs))
+    return listed(parts)
+
+
+def interval_text(ratio: float | None, low: float | None, high: float | None) -> Said | None:
+    """A ratio and the ends of its interval as the changes they mean."""
+    if ratio is None:
+        return None
+    if low is None or high is None:
+        return change(ratio)
+    return name(f"{change(ratio)} [{_bare(low)}, {_bare(high)}]")
+
+
+def duration(seconds: float) -> Said:
+    """Seconds as a person says them: `45 s`, `3 min 05 s`, `2 h 10 min`."""
+    whole = max(0, round(seconds))
+    minutes, rest = divmod(whole, 60)
+    hours, minutes_of_hour = divmod(minutes, 60)
+    if hours:
+        return say("{hours} h {minutes:02} min", hours=hours, minutes=minutes_of_hour)
+    if minutes:
+        return say("{minutes} min {seconds:02} s", minutes=minutes, seconds=rest)
+    return say("{seconds} s", seconds=rest)
+
+
+def _numbers(verdict: Verdict) -> Iterator[Said]:
+    change = change_decided(verdict)
+    if change is not None and verdict.word is not Word.VOID:
+        yield say("{metric} {change}", metric=BY_NAME[verdict.metric].label, change=change)
+    if verdict.blocks < BLOCKS_MIN:
+        yield from map(reason, verdict.reasons)
+    elif verdict.blocks < BLOCKS_FEW:
+        yield say("{blocks} (few)", blocks=count(verdict.blocks, "block"))
+    else:
+        yield count(verdict.blocks, "block")
+
+
+def needed(verdict: Verdict) -> Said:
+    """How many blocks would decide and how long the missing ones take, or what else would."""
+    blocks = verdict.blocks_needed
+    if blocks is None and verdict.standstill is not None:
+        return say("blocks without a ratio are not decided by more of them")
+    if verdict.steady_after_s is not None:
+        return say(
+            "the rates had not settled: warm up for about {time}",
+            time=duration(verdict.steady_after_s),
+        )
+    if blocks is None:
+        return say(
+            "to decide would take more than {most} blocks", most=_parted(BLOCKS_LOOKED_AHEAD)
+        )
+    if verdict.seconds_needed is None:
+        return say("to decide would take about {blocks} blocks", blocks=_parted(blocks))
+    return say(
+        "to decide would take about {blocks} blocks, {more} more in about {time}",
+        blocks=_parted(blocks),
+        more=_parted(blocks - verdict.blocks),
+        time=duration(verdict.seconds_needed),
+    )
+
+
+def _parted(count: int) -> str:
+    return f"{count:,}".replace(",", THIN)
+
+
+def _bare(ratio: float) -> str:
+    """One decimal, a true minus sign, no percent sign."""
+    if ratio >= MULTIPLE_FROM:
+        return f"×{ratio:,.1f}".replace(",", THIN)
+    text = f"{(ratio - 1) * 100:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+# Reasons: clauses that weaken or explain a word, and refusals of a scaling law.
+
+
+def reason(found: Reason) -> Said:
+    """The clause of a verdict's reason, or of a refusal."""
+    return REASONS[found.kind](found.values)
+
+
+def few_blocks(blocks: int) -> Said:
+    """The reason that stands where a sentence has "(few)"."""
+    return say("few blocks: {blocks} ({good} or more are good)", blocks=blocks, good=BLOCKS_FEW)
+
+
+def _checks(times: Mapping[str, int]) -> Said:
+    """Names of checks, with how often each fired if more than once."""
+    return listed(
+        check_name(check)
+        if number == 1
+        else say("{check} ({times}×)", check=check_name(check), times=number)
+        for check, number in times.items()
+    )
+
+
+def _alone(values: Values) -> Said:
+    word = term(values["word"])
+    return say(
+        "by itself its 95 % interval would say {word}; among {cells} cells that could be chance",
+        word=say("{word} beyond the margin", word=word) if values["material"] else word,
+        cells=values["cells"],
+    )
+
+
+SIDES: Final = {
+    RateSide.ABOVE: phrase("above all rates"),
+    RateSide.BELOW: phrase("below all rates"),
+    RateSide.UNKNOWN: phrase("unknown for want of requests"),
+}
+
+
+def _limit_outside(values: Values) -> Said:
+    places = (
+        say(
+            "{where} in {count} of {blocks} blocks",
+            where=say(SIDES[RateSide(side)]),
+            count=times,
+            blocks=values["blocks"],
+        )
+        for side, times in values["sides"].items()
+    )
+    return say(
+        "the limit of {system} lies {places}; other rates can be given with --rates",
+        system=values["system"],
+        places=listed(places),
+    )
+
+
+def _stands_still(values: Values) -> Said:
+    tell = FINDINGS["stands-still"].evidence
+    if not callable(tell):
+        raise TypeError("the evidence of stands-still is a function")
+    return tell(values)
+
+
+def _too_few_levels(values: Values) -> Said:
+    why = say(
+        "{whole} of {blocks} blocks have a sound trial at every level; {least} are the least",
+        whole=values["whole"],
+        blocks=values["blocks"],
+        least=values["least"],
+    )
+    if not values["levels"]:
+        return why
+    return say("{why} (some have none at {levels})", why=why, levels=_threads(values["levels"]))
+
+
+def _lack_of_fit(values: Values) -> Said:
+    seen = {"off": change(values["off"]), "level": _threads(values["levels"])}
+    if "most" in values:
+        most = name(change(1 + values["most"]).removeprefix("+"))
+        return say("the law does not fit: {off} at {level}, over {most}", **seen, most=most)
+    return say(
+        "the law does not fit: blocks leave it alike, most at {level} ({off}; p = {chance})",
+        **seen,
+        chance=f"{values['chance']:.1g}",
+    )
+
+
+def _threads(levels: Sequence[int]) -> Said:
+    if len(levels) == 1:
+        return count(levels[0], "thread")
+    return say("{levels} threads", levels=listed([str(level) for level in levels]))
+
+
+REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
+    "too-few-blocks": lambda values: say(
+        "{sound}; {least} are the least for a verdict",
+        sound=count(values["blocks"], "sound block"),
+        least=values["least"],
+    ),
+    "few-blocks": lambda values: few_blocks(values["blocks"]),
+    "size-undecided": lambda values: say(
+        "whether by more than the margin of {margin:g} % is undecided",
+        margin=values["margin"] * 100,
+    ),
+    "void": lambda values: say(
+        "{lost} left out: {checks}",
+        lost=count(values["trials"], "void trial"),
+        checks=_checks(values["checks"]),
+    ),
+    "doubtful": lambda values: say("doubtful: {checks}", checks=_checks(values["checks"])),
+    "stands-still": _stands_still,
+    "alone": _alone,
+    "most-blocks": lambda values: say(
+        "this run may take {most} at most; a new one with more of them would decide",
+        most=count(values["blocks"], "block"),
+    ),
+    "warm-up": lambda values: say(
+        "the rates had not settled: that may move the ratio by {low:+.1%} to {high:+.1%}, and "
+        "the interval allows for it",
+        **values,
+    ),
+    "limit-outside": _limit_outside,
+    NoFit.CLIENT_BOUND: lambda values: say(
+        "the load generator was the limit at {levels}", levels=_threads(values["levels"])
+    ),
+    NoFit.STANDSTILL: lambda values: say(
+        "it stood still at {levels}: no law goes to 0", levels=_threads(values["levels"])
+    ),
+    NoFit.FEW_BLOCKS: _too_few_levels,
+    NoFit.NO_PEAK: lambda values: say("no peak up to {threads} threads", **values),
+    NoFit.PEAK_NOT_REACHED: lambda values: say(
+        "peak not reached: it lies beyond {threads} threads", **values
+    ),
+    NoFit.FALLS_FROM_START: lambda values: say(
+        "throughput falls from {level} on", level=_threads(values["levels"])
+    ),
+    NoFit.SUPER_LINEAR: lambda values: say(
+        "super-linear: a thread does {gain} at {more} against {first}",
+        more=_threads(values["more"]),
+        gain=change(values["gain"]),
+        first=_threads(values["first"]),
+    ),
+    NoFit.LACK_OF_FIT: _lack_of_fit,
+}
+
+
+# A difference's parts: CPU per transaction, and CPU used. Sentences for each pair of directions in
+# which work and use moved throughput (1: up, −1: down).
+
+PARTS: Final[Mapping[tuple[int, int], str]] = {
+    (-1, -1): phrase(
+        "of {total}, {work} is more server CPU per transaction; the rest, {use}, is less CPU used"
+    ),
+    (-1, 0): phrase("{total} is more server CPU per transaction; both used as much CPU"),
+    (-1, 1): phrase(
+        "more server CPU per transaction alone would be {work}; more CPU used makes it {total}"
+    ),
+    (0, -1): phrase("{total} is less CPU used; a transaction takes as much server CPU on both"),
+    (0, 1): phrase("{total} is more CPU used; a transaction takes as much server CPU on both"),
+    (1, -1): phrase(
+        "less server CPU per transaction alone would be {work}; less CPU used makes it {total}"
+    ),
+    (1, 0): phrase("{total} is less server CPU per transaction; both used as much CPU"),
+    (1, 1): phrase(
+        "of {total}, {work} is less server CPU per transaction; the rest, {use}, is more CPU used"
+    ),
+}
+TAKEN: Final[Mapping[int, str]] = {
+    -1: phrase(
+        "of {total}, {work} is more server CPU per transaction; the rest, {use}, is CPU that it "
+        "did not get: others took {taken:.1%} of the host's CPU more beside it"
+    ),
+    0: phrase(
+        "{total} is CPU that it did not get: others took {taken:.1%} of the host's CPU more beside "
+        "it; a transaction takes as much server CPU on both"
+    ),
+    1: phrase(
+        "less server CPU per transaction alone would be {work}; CPU that it did not get makes it "
+        "{total}: others took {taken:.1%} of the host's CPU more beside it"
+    ),
+}
+"""Where less CPU was used and others took more of it, by the direction of work."""
+
+
+def accounting(found: Accounting) -> Said | None:
+    """Both parts of a difference in one clause; None where both are too small for a word.
+
+    >>> "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that …"
+    """
+    work, use = found.directions
+    if not work and not use:
+        return None
+    return say(
+        TAKEN[work] if found.is_taken else PARTS[work, use],
+        total=change(found.ratio),
+        work=change(found.by_work),
+        use=change(found.by_use),
+        taken=found.taken or 0.0,
+    )

@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import translated
-from dbdyno.serve.guard import Access, Guard
+from dbdyno.serve.guard import Guard
 from dbdyno.serve.pages import TEMPLATES, WORDS, application
 from dbdyno.store.store import FEED_NAME
 from support import making
@@ -21,7 +21,7 @@ HOSTILE = "<script>alert('x')</script>"
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Guard:
-    return application(runs_of(tmp_path), Access())
+    return application(runs_of(tmp_path))
 
 
 def test_the_list_leads_to_every_run(pages: Guard, tmp_path: Path) -> None:
@@ -30,7 +30,6 @@ def test_the_list_leads_to_every_run(pages: Guard, tmp_path: Path) -> None:
     answer = ask(pages, "/")
     assert answer.status == 200
     assert f'href="/runs/{run_id}"' in answer.text
-    assert f'value="{run_id}/{making.B}"' in answer.text
 
 
 def test_a_report_brings_its_own_policy_and_a_way_back(pages: Guard, tmp_path: Path) -> None:
@@ -43,19 +42,10 @@ def test_a_report_brings_its_own_policy_and_a_way_back(pages: Guard, tmp_path: P
     assert "worse" in answer.text
 
 
-def test_two_systems_are_compared_with_the_caveat(pages: Guard, tmp_path: Path) -> None:
-    first, second = stored_run(tmp_path), stored_run(tmp_path)
-    answer = ask(pages, f"/compare?a={first}/{making.A}&b={second}/{making.B}")
-    assert answer.status == 200
-    assert "there is no verdict" in answer.text
-    assert "−30" in answer.text
-
-
 def test_every_page_speaks_the_language_that_was_asked_for(tmp_path: Path) -> None:
-    chinese = application(runs_of(tmp_path), Access(), Language.ZH)
+    chinese = application(runs_of(tmp_path), Language.ZH)
     run_id = stored_run(tmp_path)
-    both = f"/compare?a={run_id}/{making.A}&b={run_id}/{making.B}"
-    for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}/live", both, "/nowhere"):
+    for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}/live", "/nowhere"):
         page = ask(chinese, path).text
         assert '<html lang="zh-Hans">' in page
         visible = re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", "\n", page, flags=re.S)
@@ -70,8 +60,6 @@ def test_every_page_speaks_the_language_that_was_asked_for(tmp_path: Path) -> No
         "/runs/nobody/live",
         "/runs/nobody/events",
         "/runs/..%2f..%2fetc/live",
-        "/compare",
-        "/compare?a=x/y&b=x/y",
         "/static/../pages.py",
         "/static/base.html.j2",
         "/nothing",
@@ -82,14 +70,6 @@ def test_what_is_not_there_is_said(pages: Guard, tmp_path: Path, path: str) -> N
     answer = ask(pages, path)
     assert answer.status == 404
     assert "<h1>This cannot be shown</h1>" in answer.text
-
-
-def test_a_system_that_a_run_does_not_have_is_said(pages: Guard, tmp_path: Path) -> None:
-    run_id = stored_run(tmp_path, blocks=1)
-    answer = ask(pages, f"/compare?a={run_id}/{HOSTILE}&b={run_id}/{making.A}")
-    assert answer.status == 404
-    assert "has no system" in answer.text
-    assert HOSTILE not in answer.text
 
 
 def test_nothing_from_a_run_becomes_markup(pages: Guard, tmp_path: Path) -> None:

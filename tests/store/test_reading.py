@@ -17,7 +17,6 @@ from dbdyno.experiment import runner
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Output
-from dbdyno.serve.guard import Access
 from dbdyno.serve.pages import application
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
@@ -90,7 +89,7 @@ def test_the_other_runs_of_a_bricked_workspace_are_served(
 
 
 def test_pages_have_a_row_for_a_run_that_cannot_be_read(bricked: Path, good: StoredRun) -> None:
-    pages = application(runs_of(bricked), Access())
+    pages = application(runs_of(bricked))
     home = ask(pages, "/")
     assert (home.status, f'href="/runs/{good.run_id}"' in home.text) == (200, True)
     assert BAD in home.text
@@ -196,7 +195,7 @@ def test_damage_is_reported_with_run_and_trial(
     assert other.run_id in said.out
     with Store.open(tmp_path) as store:
         assert store.measurements(other.run_id)[0].value(BY_NAME["latency_ms_p50"]) is not None
-    pages = application(runs_of(tmp_path), Access())
+    pages = application(runs_of(tmp_path))
     assert ask(pages, "/").status == 200
     assert ask(pages, f"/runs/{good.run_id}").status == 404
 
@@ -213,7 +212,7 @@ def test_a_damaged_run_that_has_not_ended_is_a_row_of_the_pages(
             "UPDATE measurements SET measurement = '{' WHERE run_id = ?", [begun.run_id]
         ),
     )
-    home = ask(application(runs_of(tmp_path), Access()), "/")
+    home = ask(application(runs_of(tmp_path)), "/")
     assert (home.status, f'href="/runs/{good.run_id}"' in home.text) == (200, True)
     assert "This run cannot be read: changed: trial " in home.text
 

@@ -21,7 +21,6 @@ def ask(
     path: str,
     *,
     method: str = "GET",
-    body: bytes = b"",
     host: str = LOCAL,
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
@@ -43,7 +42,7 @@ def ask(
         "server": ("127.0.0.1", 8732),
         "client": ("127.0.0.1", 50000),
     }
-    parts = [{"type": "http.request", "body": body, "more_body": False}]
+    parts = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive() -> dict[str, Any]:
         if parts:

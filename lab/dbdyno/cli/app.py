@@ -198,26 +198,23 @@ def report(
 
 def serve(
     port: options.Port = options.PORT,
-    host: options.Host = None,
-    token_file: options.TokenFile = None,
+    host: options.Host = "127.0.0.1",
     workspace: options.Workspace = options.WORKSPACE,
     lang: options.Lang = Language.EN,
 ) -> None:
     """Show runs, reports and a run in progress in a browser."""
     # Imported only here: other commands load no web server.
     from dbdyno.serve import server  # noqa: PLC0415 - see above
-    from dbdyno.serve.guard import decide  # noqa: PLC0415 - see above
 
     def begun() -> None:
         sys.stdout.write(f"{server.address(listening)}\n")
         sys.stdout.flush()
         note("Ctrl-C closes it")
 
-    access = decide(host, token_file)
     opened(workspace).close()
-    listening = server.listen(access, port)
+    listening = server.listen(host, port)
     try:
-        server.serve(workspace, access, listening, begun=begun, language=lang)
+        server.serve(workspace, listening, begun=begun, language=lang)
     except KeyboardInterrupt:
         note("the page is closed")
 

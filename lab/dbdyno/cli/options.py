@@ -363,16 +363,7 @@ Port = Annotated[
     ),
 ]
 Host = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Address to listen on; other machines need a token."),
-]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="File with the token that visitors type; only you may read it.",
-        callback=expanded_or_none,
-    ),
+    str, typer.Option(metavar="ADDRESS", help="Address of this machine's loopback to listen on.")
 ]
 
 # `dbdyno servers` and `dbdyno prove-durability`.

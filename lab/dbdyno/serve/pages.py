@@ -1,4 +1,4 @@
-"""The pages of a workspace: runs, one run's report, one run as it goes on, two systems compared.
+"""The pages of a workspace: runs, a run's report, a run as it goes on.
 
 Handlers are thin: each asks `runs` or `live`, and fills a template that escapes all.
 Those that read the store are plain functions, which the server runs on threads of its own.
@@ -29,8 +29,8 @@ from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.parts import translated
 from dbdyno.report.story import story_of
 from dbdyno.serve import live
-from dbdyno.serve.guard import ENTER, STATIC, Access, Guard
-from dbdyno.serve.runs import ComparedSide, Runs, compared
+from dbdyno.serve.guard import Guard
+from dbdyno.serve.runs import Runs
 from dbdyno.store.store import FEED_NAME
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -44,7 +44,7 @@ CSS: Final = "text/css; charset=utf-8"
 Handler = Callable[[Request], Response | Awaitable[Response]]
 
 
-def application(runs: Runs, access: Access, language: Language = Language.EN) -> Guard:
+def application(runs: Runs, language: Language = Language.EN) -> Guard:
     """All pages behind the guard, as an ASGI application."""
     pages = Pages(runs, language)
     routes: dict[str, Handler] = {
@@ -52,15 +52,13 @@ def application(runs: Runs, access: Access, language: Language = Language.EN) ->
         "/runs/{run_id}": pages.report,
         "/runs/{run_id}/live": pages.live,
         "/runs/{run_id}/events": pages.events,
-        "/compare": pages.compare,
-        ENTER: pages.enter,
-        STATIC + "{name}": pages.static,
+        "/static/{name}": pages.static,
     }
     app = Starlette(
         routes=[Route(path, handler, methods=["GET"]) for path, handler in routes.items()],
         exception_handlers={StoreError: pages.trouble, HTTPException: pages.not_there},
     )
-    return Guard(app, access)
+    return Guard(app)
 
 
 class Pages:
@@ -80,7 +78,7 @@ class Pages:
         )
 
     def index(self, request: Request) -> Response:
-        """Every run of the workspace, and the form that compares two systems."""
+        """Every run of the workspace."""
         return self._page("runs.html.j2", runs=self._runs.listed())
 
     def report(self, request: Request) -> Response:
@@ -101,16 +99,6 @@ class Pages:
         place = int(seen) if PLACE.fullmatch(seen) else 0
         events = live.stream(feed, lambda: self._runs.is_running(run_id), place)
         return StreamingResponse(events, media_type="text/event-stream")
-
-    def compare(self, request: Request) -> Response:
-        """Two systems named as RUN/SYSTEM in `a` and `b`."""
-        sides = [self._side(request.query_params.get(name, "")) for name in ("a", "b")]
-        made = compared(*sides)
-        return self._page("compare.html.j2", first=sides[0], second=sides[1], made=made)
-
-    def enter(self, request: Request) -> Response:
-        """The form for the token."""
-        return self._page("enter.html.j2", wrong="wrong" in request.query_params)
 
     def static(self, request: Request) -> Response:
         """Style and scripts; the names are those known here, so no path leads elsewhere."""
@@ -133,17 +121,6 @@ class Pages:
         """An address that no page has."""
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
         return self._page("trouble.html.j2", HTTPStatus(status), text=WORDS["no_page"])
-
-    def _side(self, named: str) -> ComparedSide:
-        run_id, _, system = named.partition("/")
-        run = self._runs.judged(run_id)
-        if system not in {one.label for one in run.plan.systems}:
-            raise StoreError(
-                f"run {run_id} has no system {system!r}",
-                wanted=", ".join(one.label for one in run.plan.systems),
-                hint="choose both systems from the list of runs",
-            )
-        return ComparedSide(run, system)
 
     def _page(
         self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object
@@ -181,28 +158,9 @@ WORDS: Final[dict[str, Said]] = {
     "live": say("Live"),
     "unreadable": say("This run cannot be read:"),
     "no_runs": say("This workspace holds no run yet. A run that begins appears here."),
-    "compare": say("Compare two systems"),
-    "compare_how": say(
-        "Any two systems of any runs. Only systems of one run were measured in the same blocks; "
-        "others are shown side by side without a verdict."
-    ),
-    "first": say("First system"),
-    "second": say("Second system"),
-    "show": say("Show"),
     "cell": say("Cell"),
-    "metric": say("Metric"),
-    "difference": say("Second against first"),
-    "numbers": say("Both systems, cell by cell"),
-    "no_common": say("They have no cell in common that both have measured."),
-    "only": say("Measured by one of them only"),
-    "unlike": say("What is not alike in the two runs"),
-    "name": say("What"),
     "no_page": say("There is no such page."),
     "trouble": say("This cannot be shown"),
-    "enter": say("Enter"),
-    "token": say("Token"),
-    "token_how": say("The token is in the file that was given as --token-file."),
-    "token_wrong": say("That is not the token."),
     "now": say("Now"),
     "waiting": say("Waiting for the run's next word."),
     "over": say("Nothing is being measured now; the report has what is stored."),

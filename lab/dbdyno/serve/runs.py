@@ -7,21 +7,18 @@ the store's file changes. Threads of the page share it under a lock.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final
 
 from dbdyno.errors import StoreError
 from dbdyno.files import is_locked
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.language.words import Text, listed, name, say
-from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.language.words import Text, listed, say
 from dbdyno.report.formats.replay import JudgedRun
-from dbdyno.report.numbers import NONE, change, decided, found, metric_value, what
+from dbdyno.report.numbers import NONE, decided
 from dbdyno.report.rows import title_of
 from dbdyno.report.tell.terms import term
 from dbdyno.store import evidence
@@ -142,114 +139,3 @@ def _verdict(report: Path) -> Text:
     words = [verdict.word for verdict in verdicts]
     counts = (say("{word} {count}", word=term(w), count=words.count(w)) for w in Word if w in words)
     return listed(counts) or NONE
-
-
-# Two systems of any two runs side by side. There is no verdict: runs of different days share no
-# blocks, so the machine's drift is part of each difference. The page also lists what else differs.
-
-SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
-
-
-@dataclass(frozen=True)
-class ComparedSide:
-    """One system of one run."""
-
-    run: JudgedRun
-    system: str
-
-    @property
-    def name(self) -> str:
-        """The system's label with its run."""
-        return f"{self.system} ({self.run.facts.run_id})"
-
-
-class MetricRow(NamedTuple):
-    """One metric of one cell, as text; `difference` is the second against the first."""
-
-    cell: str
-    metric: str
-    first: str
-    second: str
-    difference: str
-
-
-@dataclass(frozen=True)
-class RunComparison:
-    """What can be said of the two.
-
-    Attributes:
-        caveat: why this is no verdict, or where the verdict is.
-        differences: what is not alike in the two runs: (name, first, second).
-        only: cells that one of them has not measured.
-    """
-
-    caveat: Text
-    rows: tuple[MetricRow, ...]
-    differences: tuple[tuple[str, str, str], ...]
-    only: tuple[str, ...]
-
-
-def compared(first: ComparedSide, second: ComparedSide) -> RunComparison:
-    """The two systems side by side, over the cells that both have measured."""
-    cells = [_cells(side) for side in (first, second)]
-    common = [cell for cell in cells[0] if cell in cells[1]]
-    only = [cell.title for cell in (*cells[0], *cells[1]) if cell not in common]
-    return RunComparison(
-        caveat=_caveat(first, second),
-        rows=tuple(_row(cell, metric, first, second) for cell in common for metric in SHOWN),
-        differences=tuple(_differences(first, second)),
-        only=tuple(only),
-    )
-
-
-def _caveat(first: ComparedSide, second: ComparedSide) -> Text:
-    if first.run.facts.run_id == second.run.facts.run_id:
-        return say(
-            "One run measured both, block by block. The differences below are of plain means; the "
-            "run's report has the verdict with its interval."
-        )
-    return say(
-        "These are two runs, and there is no verdict. Runs of different times share no blocks: "
-        "what the machine did in between is in each difference below, and no interval can take it "
-        "out. To decide, measure both systems in one run."
-    )
-
-
-def _cells(side: ComparedSide) -> list[Cell]:
-    values = side.run.judgement.values
-    return list(dict.fromkeys(value.cell for value in values if value.system == side.system))
-
-
-def _row(cell: Cell, metric: Metric, first: ComparedSide, second: ComparedSide) -> MetricRow:
-    values = [side.run.judgement.value(cell, side.system, metric.name) for side in (first, second)]
-    numbers = [None if value is None else value.value for value in values]
-    ratio = numbers[1] / numbers[0] if numbers[0] and numbers[1] is not None else None
-    return MetricRow(
-        cell=cell.title,
-        metric=say("{metric}, {unit}", metric=metric.label, unit=metric.unit),
-        first=metric_value(values[0], metric),
-        second=metric_value(values[1], metric),
-        difference=change(ratio),
-    )
-
-
-def _differences(first: ComparedSide, second: ComparedSide) -> Iterator[tuple[str, str, str]]:
-    """What was not the same in the two runs and bears on their numbers."""
-    pairs = [_facts(first), _facts(second)]
-    for fact in dict.fromkeys([*pairs[0], *pairs[1]]):
-        values = [facts.get(fact, "—") for facts in pairs]
-        if values[0] != values[1]:
-            yield fact, values[0], values[1]
-
-
-def _facts(side: ComparedSide) -> dict[str, str]:
-    plan, facts = side.run.plan, side.run.facts
-    return {
-        say("begun"): facts.created_at,
-        name("dbdyno"): facts.dbdyno_version,
-        say("tables × rows"): f"{plan.dataset.tables} × {plan.dataset.rows}",
-        say("warm-up, window"): f"{plan.trial.warmup_s:g} s, {plan.trial.window_s:g} s",
-        say("blocks"): str(plan.design.blocks),
-        say("seed"): str(plan.seed),
-        **{what(feature): found(value) for feature, value in facts.environment.items()},
-    }

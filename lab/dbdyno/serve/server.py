@@ -1,10 +1,8 @@
-"""The local page: runs, reports, a run that goes on, two systems compared, in a browser.
+"""The local page: runs, reports and a run that goes on, in a browser.
 
     workspace ─runs─▶ judged runs ─report─▶ page        feed ─live─▶ events ─▶ page
-                           └─compared─▶ page            all behind `guard`
 
-It reads a workspace and changes nothing in it. Listening is on loopback unless a host and a token
-were given.
+It reads a workspace and changes nothing in it. It listens on loopback, behind `guard`.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import uvicorn
 
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
-from dbdyno.serve.guard import Access
+from dbdyno.serve.guard import is_loopback
 from dbdyno.serve.pages import application
 from dbdyno.serve.runs import Runs
 
@@ -26,19 +24,26 @@ GRACE_S: Final = 1
 """How long streams may go on after the server was asked to stop."""
 
 
-def listen(access: Access, port: int) -> socket.socket:
-    """A socket that listens where it was asked to; port 0 takes any that is free.
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address of loopback; port 0 takes any that is free.
 
     Raises:
-        UsageError: the port is taken or forbidden, or the host is none of this machine's.
+        UsageError: other machines could reach the host, or the port is taken or forbidden.
     """
+    if not is_loopback(host):
+        raise UsageError(
+            "pages are served on this machine only",
+            wanted="127.0.0.1, ::1 or localhost",
+            found=f"--host {host}",
+            hint="from another machine: ssh -L 8732:127.0.0.1:8732 THIS_MACHINE",
+        )
     try:
-        found = socket.getaddrinfo(access.host, port, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return socket.create_server(found[0][4][:2], family=found[0][0])
     except (OSError, OverflowError, UnicodeError) as error:
         raise UsageError(
             "the page cannot be served there",
-            wanted=f"{access.host}, port {port}",
+            wanted=f"{host}, port {port}",
             found=getattr(error, "strerror", None) or str(error),
             hint="choose another --port, or 0 for any that is free",
         ) from error
@@ -52,7 +57,6 @@ def address(listening: socket.socket) -> str:
 
 def serve(
     workspace: Path,
-    access: Access,
     listening: socket.socket,
     begun: Callable[[], None] = lambda: None,
     language: Language = Language.EN,
@@ -63,7 +67,7 @@ def serve(
         begun: called once, before the first request is answered.
     """
     config = uvicorn.Config(
-        application(Runs(workspace), access, language),
+        application(Runs(workspace), language),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -13,7 +13,6 @@ from tests.judge.test_rate_limit import run as trials_of
 from dbdyno import __main__
 from dbdyno.cli.gate import share
 from dbdyno.errors import UsageError
-from dbdyno.report.formats.gate import MARK
 from support import making
 from support.stored_run import store_made, store_trials
 
@@ -72,15 +71,14 @@ def test_undecided_passes_and_is_said_unless_strict(
     assert "nothing is decided" in capsys.readouterr().out
 
 
-def test_the_files_are_written_whatever_comes_out(
+def test_the_junit_file_is_written_whatever_comes_out(
     workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    junit, comment = tmp_path / "new" / "gate.xml", tmp_path / "gate.md"
-    files = ("--junit", str(junit), "--comment", str(comment))
-    assert gate(workspace, "--fail-if-slower", "3%", *files, "--output", "json") == 3
+    junit = tmp_path / "new" / "gate.xml"
+    typed = ("--fail-if-slower", "3%", "--junit", str(junit), "--output", "json")
+    assert gate(workspace, *typed) == 3
     suite = ElementTree.parse(junit).getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
-    assert comment.read_text().startswith(MARK)
     assert json.loads(capsys.readouterr().out)["holds"] is False
     assert gate(workspace, "--junit", str(tmp_path)) == 1
     assert "cannot be written" in capsys.readouterr().err
@@ -99,16 +97,17 @@ def test_shares_are_read_as_people_write_them() -> None:
             share(text)
 
 
-def test_words_and_comment_can_be_chinese_and_json_stays_english(
-    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_words_can_be_chinese_and_json_stays_english(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    comment = tmp_path / "gate.md"
     typed = ("--fail-if-slower", "3%", "--lang", "zh")
-    assert gate(workspace, *typed, "--comment", str(comment)) == 3
+    assert gate(workspace, *typed) == 3
     said = capsys.readouterr().out
     assert "门禁未通过，允许慢 3 %：1 项偏慢，0 项达标，0 项尚无定论，0 项无效" in said
     assert "✗ oltp_read_write，8 线程：mysql:8.0.15 比 mysql:5.7.22 慢 3 % 以上：TPS −5.0 %" in said
-    assert "| 门禁 | 单元 | 系统 | 相对于 | 变化 [95 %] | 判定 |" in comment.read_text()
-    assert "| ✗ 偏慢 | oltp_read_write，8 线程 |" in comment.read_text()
+    assert gate(workspace, *typed, "--output", "markdown") == 3
+    said = capsys.readouterr().out
+    assert "| 门禁 | 单元 | 系统 | 相对于 | 变化 [95 %] | 判定 |" in said
+    assert "| ✗ 偏慢 | oltp_read_write，8 线程 |" in said
     assert gate(workspace, *typed, "--output", "json") == 3
     assert json.loads(capsys.readouterr().out)["text"].startswith("gate does not hold")

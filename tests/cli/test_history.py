@@ -46,7 +46,6 @@ def test_all_labels_and_the_newest_only(
     assert history(workspace, "--last", "2") == 0
     said = capsys.readouterr()
     assert said.out.count(" worse ") == 2
-    assert "differ: " in said.out
     assert said.err == "2 of 3 runs; for more: --last 3\n"
     assert history(workspace, "--output", "markdown") == 0
     assert capsys.readouterr().out.count("| worse |") == 3
@@ -61,7 +60,6 @@ def test_rates_within_a_latency_limit_have_a_history(
     assert history(tmp_path, making.B, "--output", "json") == 0
     newest, oldest = json.loads(capsys.readouterr().out)["verdicts"]
     assert (newest["verdict"]["word"], oldest["verdict"]["word"]) == ("equivalent", "better")
-    assert newest["since"]["word"] == "differ"
 
 
 def test_a_label_that_was_never_compared_is_told(
@@ -78,11 +76,8 @@ def test_a_history_can_be_chinese(workspace: Path, capsys: pytest.CaptureFixture
     assert history(workspace, making.B, "--lang", "zh") == 0
     caption, heads, *rows = capsys.readouterr().out.splitlines()
     assert caption == "mysql:8.0.15 对 mysql:5.7.22"
-    assert heads.split() == [
-        *("单元", "时间", "测试", "版本", "判定", "变化", "[95", "%]", "区组", "与上次测试相比")
-    ]
+    assert heads.split() == [*("单元", "时间", "测试", "版本", "判定", "变化", "[95", "%]", "区组")]
     assert [row.count("更差") for row in rows] == [1, 1, 1]
-    assert "不同：" in rows[0]
 
 
 @pytest.fixture

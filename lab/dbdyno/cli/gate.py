@@ -1,7 +1,7 @@
 """Verdicts of stored runs: as an exit status for CI (`dbdyno gate`), and over time (`history`).
 
 The gate's status is 0 when it holds, 3 when it does not. The verdicts behind it go to stdout, and
-on demand into a JUnit file and a comment for a pull request.
+on demand into a JUnit file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ def gate_command(
     fail_if_slower: options.Slower = None,
     strict: options.Strict = False,
     junit_file: options.JUnit = None,
-    comment: options.Comment = None,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
@@ -52,9 +51,6 @@ def gate_command(
     sys.stdout.write(render(result, output, lang))
     if junit_file is not None:
         write(junit_file, junit(held, judged.facts))
-    if comment is not None:
-        text = render(result, Output.MARKDOWN, lang)
-        write(comment, text.encode())
     if not held.holds:
         slower = [text_of(p, slower_max) for p in held.passages if p.outcome is GateOutcome.SLOWER]
         raise GateError(

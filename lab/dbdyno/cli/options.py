@@ -295,14 +295,6 @@ JUnit = Annotated[
     Path | None,
     typer.Option("--junit", metavar="FILE", help="Write a JUnit file.", callback=expanded_or_none),
 ]
-Comment = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write a comment for a pull request, as Markdown.",
-        callback=expanded_or_none,
-    ),
-]
 
 # `dbdyno bundle` and `dbdyno replay`.
 

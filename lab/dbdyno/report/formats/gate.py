@@ -1,4 +1,4 @@
-"""A gate's outcome as plain text, JSON, a comment on a pull request, and JUnit.
+"""A gate's outcome as plain text, JSON, Markdown and JUnit.
 
 What decided against comes first, then what is not decided, then what held; doubts about the run
 follow, since they bear on every outcome.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from xml.etree import ElementTree
 
 from dbdyno.judge.judgement import Judgement
@@ -27,8 +27,6 @@ from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import change_decided, needed, reason
 
-MARK: Final = "<!-- dbdyno gate -->"
-"""By this line a job finds its own comment of an earlier commit, to write over it."""
 ORDER: Final = (GateOutcome.SLOWER, GateOutcome.VOID, GateOutcome.UNDECIDED, GateOutcome.HELD)
 DOUBTS_MAX: Final = 10
 
@@ -40,7 +38,6 @@ class GateResult(Result):
     gate: Gate
     judgement: Judgement
     facts: RunFacts
-    tag: ClassVar[str] = MARK
 
     def plain(self, language: Language) -> Iterator[Text]:
         """One line for the whole, one for each comparison, then the doubts."""
@@ -55,7 +52,7 @@ class GateResult(Result):
         yield from doubts(self.judgement, self.facts)
 
     def markdown(self) -> Iterator[Paragraph | Items | Table]:
-        """The comment on a pull request."""
+        """The whole, a table of the comparisons, the doubts."""
         run = self.facts
         yield Paragraph(whole(self.gate), strong=True)
         if self.gate.passages:

@@ -1,9 +1,7 @@
-"""A label's verdicts over time: what each run of a workspace said of it, the newest first.
+"""A label's verdicts in each run of a workspace, the newest first.
 
 Only ratios within blocks are listed, which a change of machine or day does not move as it moves
-throughput. Each is held against the run before it that asked for the same thing (the same plan but
-for its seed, blocks and title), with the interval of `judge.uses.agreement`; so a step in a label's
-course is distinguished from chance by the same rule as everything else.
+throughput.
 """
 
 from __future__ import annotations
@@ -12,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dbdyno.judge.uses.agreement import Agreement, agreements
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import DesignPlan, Plan, comparisons
-from dbdyno.report.formats.replay import difference
+from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Table, numeric, table
@@ -34,7 +30,6 @@ class HistoryEntry(Noun):
 
     Attributes:
         version: what the system said its version was.
-        since: the same comparison in the run before of the same experiment; None for the first.
     """
 
     run_id: str
@@ -43,7 +38,6 @@ class HistoryEntry(Noun):
     complete: bool
     version: str
     verdict: Verdict
-    since: Agreement | None = None
 
 
 class RunVerdicts(Noun):
@@ -67,44 +61,23 @@ def entries(runs: Sequence[RunVerdicts], label: str | None = None) -> tuple[Hist
     Args:
         runs: the newest first, as a store gives them.
     """
-    made: list[HistoryEntry] = []
-    before: dict[str, RunVerdicts] = {}
-    for run in reversed(runs):
-        asked = experiment(run.plan)
-        made[:0] = _of_run(run, before.get(asked), label)
-        before[asked] = run
-    return tuple(made)
-
-
-def experiment(plan: Plan) -> str:
-    """What two runs have in common that ask the same question, however often or in which order."""
-    design = DesignPlan(margin=plan.design.margin, chosen=plan.design.chosen)
-    return plan.model_copy(update={"design": design, "seed": 1, "title": "", "scale": ""}).hash()
-
-
-def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> list[HistoryEntry]:
-    verdicts = [v for v in run.verdicts if label in (None, v.system)]
-    since = (
-        agreements(before.verdicts, verdicts, (before.plan.design, run.plan.design))
-        if before
-        else ()
-    )
-    systems = {one.arm.label: one.arm.system for one in comparisons(run.plan)}
-    by_place = {
-        (a.cell, a.second.metric, a.baseline, a.system): a for a in since if a.first and a.second
-    }
-    return [
+    return tuple(
         HistoryEntry(
             run_id=run.run_id,
             created_at=run.created_at,
             plan_hash=run.plan.hash(),
             complete=run.complete,
-            version=run.versions.get(systems.get(verdict.system, ""), ""),
+            version=run.versions.get(_system_of(run.plan, verdict.system), ""),
             verdict=verdict,
-            since=by_place.get((verdict.cell, verdict.metric, verdict.baseline, verdict.system)),
         )
-        for verdict in verdicts
-    ]
+        for run in runs
+        for verdict in run.verdicts
+        if label in (None, verdict.system)
+    )
+
+
+def _system_of(plan: Plan, arm: str) -> str:
+    return next((one.arm.system for one in comparisons(plan) if one.arm.label == arm), "")
 
 
 @dataclass(frozen=True)
@@ -152,10 +125,6 @@ def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
                 lambda entry: change_decided(entry.verdict) or NONE,
             ),
             (numeric(say("Blocks")), lambda entry: entry.verdict.blocks),
-            (
-                say("Since the run before"),
-                lambda entry: difference(entry.since) if entry.since else NONE,
-            ),
         )
 
 

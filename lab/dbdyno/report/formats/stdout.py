@@ -9,7 +9,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import PARTED, Text
@@ -29,13 +29,7 @@ class Output(StrEnum):
 
 
 class Result(ABC):
-    """What a command found out, before it has a format.
-
-    Attributes:
-        tag: a line of markup before its Markdown.
-    """
-
-    tag: ClassVar[str] = ""
+    """The result of a command, before it has a format."""
 
     @abstractmethod
     def plain(self, language: Language) -> Iterable[Text | Table]:
@@ -59,8 +53,7 @@ def render(result: Result, output: Output, language: Language = Language.EN) -> 
         case Output.MARKDOWN:
             blocks = (translated(block, language) for block in result.markdown())
             texts = ["\n".join(markdown.part(block, language)) for block in blocks]
-            page = "\n\n".join(text for text in texts if text)
-            lines = [result.tag, page] if result.tag else [page]
+            lines = ["\n\n".join(text for text in texts if text)]
         case Output.PLAIN:
             lines = [text for one in result.plain(language) for text in _plain(one, language)]
     page = "\n".join(lines).rstrip()

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from dbdyno import __main__, api
-from dbdyno._engine import Histogram, IntervalLog
 from dbdyno.errors import StoreError
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.measurement.metric import PRIMARY
 from dbdyno.store.store import Store
-from support.published_logs import HAMMERDB, OWN_CSV, OWN_JSON, PGBENCH, V04, V1
+from support.published_logs import HAMMERDB, OWN_CSV, OWN_HLOG, OWN_JSON, PGBENCH, V04, V1
 from support.source import ROOT
 
 REPORT = """sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)
@@ -91,19 +90,6 @@ TABLE = """## Read Write
 | 150     | 85140.60 | 44.98                 | 83245.1  | 46.5                  |
 | 300     | 96773.01 | 82.96                 | 127692.9 | 61.0                  |
 """
-
-
-def hlog() -> str:
-    """Two seconds of 1000 point selects, 1 µs to 1 ms."""
-    counts = Histogram()
-    for us in range(1, 1001):
-        counts.record(us * 1000)
-    log = IntervalLog("dbdyno: latencies in ns; untagged: events", decimals=3)
-    for second in range(2):
-        log.add(counts.encode(), second, 1, max_ns=1_000_000)
-        log.add(counts.encode(), second, 1, tag="point_selects")
-        log.add(counts.encode(), second, 1, tag="event_service")
-    return log.text()
 
 
 @pytest.fixture
@@ -268,11 +254,12 @@ def test_other_generations_and_pgbench(tmp_path: Path) -> None:
     ("name", "text", "pattern", "said"),
     [
         ("a.log", "nothing\n", "", "holds no results that are known"),
-        ("a.json", '{"totals": {}}', "", "is JSON, but not what `dbdyno sysbench"),
-        ("a.csv", OWN_CSV.splitlines()[0] + "\n1,1,2\n", "", "a row of another length than"),
-        ("a.csv", "time_s,interval_s,threads,transactions_per_s,x\n", "", "are missing"),
-        ("a.hlog", "#[dbdyno: latencies in ns]\n0,1,2\n", "", "no line of an interval log"),
-        ("a.hlog", hlog(), "", "how many connections did it have?"),
+        ("a.json", '{"totals": {}}', "", "holds no results that are known"),
+        ("a.json", OWN_JSON, "", "a.json was written by dbdyno itself"),
+        ("a.csv", OWN_CSV, "", "of dbdyno sysbench keep the plain log"),
+        ("a.hlog", OWN_HLOG, "", "a.hlog was written by dbdyno itself"),
+        ("a.csv", "run_id,sequence,attempt\na,0,0\n", "", "a run travels as a bundle"),
+        ("a.dbdyno.zip", "PK", "", "a run travels as a bundle (dbdyno bundle)"),
         ("a.csv", "threads,tps\n8,fast\n", "", "'fast' is no number"),
         ("a.csv", "system,tps\nA,100\n", "", "which column has the load levels?"),
         ("a.log", log(8, 1), "{workload}_{threads}", "a.log does not fit the pattern"),
@@ -342,19 +329,6 @@ def test_new_orders_of_hammerdb_are_its_transactions(tmp_path: Path) -> None:
     }
 
 
-def test_an_interval_log_gives_its_histograms_back(tmp_path: Path) -> None:
-    (tmp_path / "oltp_point_select_8.hlog").write_text(hlog())
-    workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main([*typed, "--pattern", "{workload}_{threads}"]) == 0
-    (one,) = trials(workspace)
-    assert (one.events, one.queries, one.window_s) == (2000, 2000, 2.0)
-    assert one.value(PRIMARY) == 1000
-    assert one.histogram().quantile(0.5) == pytest.approx(500_000, rel=1e-3)
-    assert one.value(BY_NAME["latency_ms_avg"]) == pytest.approx(0.5005, rel=1e-3)
-    assert one.intervals[0].latency_ns_max == 1_000_000
-
-
 def test_what_follows_the_last_line_of_a_log_goes_on_at_its_rate(tmp_path: Path) -> None:
     (tmp_path / "long.log").write_text(log(8, 100, total_s=2.5))
     workspace = tmp_path / "runs"
@@ -368,7 +342,6 @@ def test_what_follows_the_last_line_of_a_log_goes_on_at_its_rate(tmp_path: Path)
     ("text", "tps", "events", "queries"),
     [
         (log(4, 200, mean_ms=8), 200, 400, 8000),
-        (OWN_JSON.replace('"threads": 2', '"threads": 8'), 13.301960671757527, 12, 12),
         (log(8, 100, others=0), 100, 200, 3600),
         (with_checkpoint(), 100, 200, 4000),
         (re.sub(r"\[ .s \] thds.*\n", "", with_checkpoint()), 100, 200, 4000),
@@ -376,7 +349,6 @@ def test_what_follows_the_last_line_of_a_log_goes_on_at_its_rate(tmp_path: Path)
     ],
     ids=[
         "rate",
-        "JSON of a rate",
         "skip_trx",
         "checkpoint",
         "checkpoint without lines",

@@ -25,9 +25,6 @@ from dbdyno.intake.sysbench_log import runs_in
 from support.published_logs import (
     FORK,
     HAMMERDB,
-    OWN_CSV,
-    OWN_HLOG,
-    OWN_JSON,
     PAGE,
     PGBENCH,
     V04,
@@ -68,7 +65,6 @@ READERS: Final[dict[str, tuple[Callable[[str, str], object], tuple[str, ...]]]] 
     "sysbench": (runs_in, (V1, V05, V04, V1.replace("lat (ms,95%)", FORK))),
     "pgbench and HammerDB": (rows_in, (PGBENCH, HAMMERDB)),
     "imports": (read_run, (V1, V05, V04, PGBENCH, HAMMERDB, PAGE, HTML)),
-    "own outputs": (read_run, (OWN_JSON, OWN_CSV, OWN_HLOG)),
     "pages": (read_page, (PAGE, HTML)),
     "publications": (publication_of, (YAML,)),
 }
@@ -131,12 +127,6 @@ HOSTILE: Final = {
     "clients without end": f"{PGBENCH}number of clients: {LONG}\n",
     "users without end": f"{LONG} Active Virtual Users configured\n{HAMMERDB}",
     "JSON that is deep": '{"totals": ' + "[" * 200_000,
-    "JSON beyond all numbers": OWN_JSON.replace('"events": 2', '"events": Infinity'),
-    "JSON with an exponent": OWN_JSON.replace('"to_s": 1.0', '"to_s": 1e999'),
-    "JSON without end": OWN_JSON.replace('"events": 2', f'"events": {"9" * 400}'),
-    "seconds that are none": OWN_CSV.replace("12.000", "nan"),
-    "seconds beyond all numbers": OWN_CSV.replace("12.000", "1e308"),
-    "a time with two points": OWN_HLOG.replace("0.000,1.000,", "0..0,1.0.0,"),
 }
 
 

@@ -175,26 +175,3 @@ def test_what_is_printed_can_be_imported(dbdyno: Callable[[str], Done], tmp_path
     p95 = number(r"95th percentile: +([\d.]+)", done.stdout)
     assert made.value(BY_NAME["latency_ms_p95"]) == p95
     assert made.histogram().quantile(0.95) / 1e6 == pytest.approx(p95, rel=0.05)
-
-
-@pytest.mark.parametrize("kind", ["json", "csv", "hlog"])
-def test_what_is_written_for_machines_can_be_imported(
-    dbdyno: Callable[[str], Done], tmp_path: Path, kind: str
-) -> None:
-    path = tmp_path / f"oltp_read_write_2.{kind}"
-    typed = f"oltp_read_write --threads=2 --time=2 --report-interval=1 --output={kind}"
-    done = dbdyno(f"{typed} --output-file={path} run")
-    assert done.returncode == 0, done.stderr
-    plan, (made,) = imported([path], "x", Mapping(), "{workload}_{threads}")
-    assert (plan.workloads[0].name, plan.load.threads) == ("oltp_read_write", (2,))
-    events = int(number(r"total number of events: +(\d+)", done.stdout))
-    rate = number(r"transactions: +\d+ +\(([\d.]+) per sec", done.stdout)
-    mean_ms = number(r"avg: +([\d.]+)", done.stdout)
-    assert made.failure is None
-    # Interval lines end with the last whole second: of the drain, the totals alone know the events
-    # and the time, which is long where a statement waits.
-    tolerance, expected = (0.05, events / 2) if kind == "csv" else (0.01, rate)
-    assert made.events == pytest.approx(events, rel=tolerance)
-    assert 20 * made.events <= made.queries <= 22 * made.events  # some are tried again
-    assert made.value(PRIMARY) == pytest.approx(expected, rel=tolerance)
-    assert made.value(BY_NAME["latency_ms_avg"]) == pytest.approx(mean_ms, rel=0.05)

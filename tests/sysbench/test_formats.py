@@ -11,6 +11,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from tests.sysbench.test_commands import FAILURE
 
+from dbdyno.errors import UsageError
 from dbdyno.intake.columns import Mapping
 from dbdyno.intake.imported import imported
 from dbdyno.sysbench.formats import log
@@ -22,13 +23,13 @@ def document(sysbench, line, status=0):
     return json.loads(sysbench.stdout)
 
 
-def test_a_document_can_be_imported_whatever_its_seed(sysbench, engine, tmp_path):
-    found = document(sysbench, "--threads=2 --time=2")
-    path = tmp_path / "oltp_read_write_2.json"
-    path.write_text(json.dumps({**found, "seed": 2**64 - 1}))
-    _, (made,) = imported([path], "x", Mapping(), "{workload}_{threads}")
-    assert made.trial.cell.threads == 2
-    assert made.events > 0
+@pytest.mark.parametrize("kind", ["json", "csv", "hlog"])
+def test_an_import_knows_its_own_formats(sysbench, engine, tmp_path, kind):
+    assert sysbench(f"oltp_read_write --threads=2 --time=2 --output={kind} run") == 0
+    path = tmp_path / f"oltp_read_write_2.{kind}"
+    path.write_text(sysbench.stdout)
+    with pytest.raises(UsageError, match="was written by dbdyno itself"):
+        imported([path], "x", Mapping())
 
 
 def test_a_run_with_all_it_saw(sysbench, engine):

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from dbdyno.errors import UsageError
 from dbdyno.intake.columns import Mapping
-from dbdyno.intake.read import text_of
+from dbdyno.intake.read import foreign_text_of
 from dbdyno.intake.recorded import Recorded, recorded_in
 from dbdyno.measurement.measurement import Cell, EngineFacts, Measurement, ServerFacts, Trial
 from dbdyno.plan.load import LoadPlan
@@ -121,7 +121,7 @@ def _named(pattern: str) -> re.Pattern[str]:
 
 
 def _found(path: Path, mapping: Mapping, names: re.Pattern[str] | None) -> Iterator[ImportedTrial]:
-    runs = recorded_in(text_of(path), str(path), mapping)
+    runs = recorded_in(foreign_text_of(path), str(path), mapping)
     if not runs:
         raise UsageError(
             f"{path} holds no results that are known",
@@ -153,13 +153,7 @@ def _found(path: Path, mapping: Mapping, names: re.Pattern[str] | None) -> Itera
 
 def _threads(path: Path, said: dict[str, str], run: Recorded) -> int:
     threads = int(said.get("threads", run.threads))
-    if not threads:
-        raise UsageError(
-            f"{path}: how many connections did it have?",
-            wanted="a file name that says so, as an interval log does not",
-            hint="--pattern '{workload}_{threads}', for example",
-        )
-    if run.threads not in (0, threads):
+    if run.threads != threads:
         raise UsageError(
             f"{path}: its name and its text have different threads",
             wanted=f"{threads}, as the name says",

@@ -23,6 +23,10 @@ MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+OWN: Final = re.compile(
+    r'\s*\{[\s\S]{0,9999}"dbdyno|#\[dbdyno: |time_s,interval_s,threads,|run_id,'
+)
+"""Beginnings of dbdyno's own files: JSON, an interval log, `--output=csv`, an exported table."""
 RATE_LIMITED: Final = re.compile(r"Target transaction rate: [1-9]\d*|rate limit schedule lag")
 """What sysbench and pgbench print of an open loop: its latencies have the wait for a connection."""
 
@@ -98,7 +102,7 @@ def mapping_of(path: Path) -> Mapping:
 
 def _page(path: Path, mapping: Mapping) -> Publication:
     """What one file says: a log's runs, or a page's tables with the sentences around them."""
-    text = text_of(path)
+    text = foreign_text_of(path)
     if runs := [run for run in runs_in(text, str(path)) if run.has_report]:
         return _of_log(path, text, [_of_runs(runs, path, mapping)])
     if rows := rows_in(text, str(path)):
@@ -172,6 +176,24 @@ def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterato
 
 def _printed(run: LoggedRun, name: str) -> str:
     return {"tps": run.tps, "qps": run.qps}.get(name) or run.latency_ms.get(name, "")
+
+
+def foreign_text_of(path: Path) -> str:
+    """The text of another tool's file.
+
+    Raises:
+        UsageError: as `text_of`; or dbdyno wrote it.
+    """
+    is_own = path.name.endswith(".dbdyno.zip")
+    text = "" if is_own else text_of(path)
+    if not is_own and not OWN.match(text):
+        return text
+    raise UsageError(
+        f"{path} was written by dbdyno itself",
+        wanted="what another tool printed, a page with tables, or a publication as YAML",
+        hint="a run travels as a bundle (dbdyno bundle), which dbdyno report and replay take as it"
+        " is; of dbdyno sysbench keep the plain log, without --output",
+    )
 
 
 def text_of(path: Path) -> str:

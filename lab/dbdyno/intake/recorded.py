@@ -1,25 +1,18 @@
 """One run as a tool recorded it, in dbdyno's terms, from any text that is known.
 
 Logs of sysbench and pgbench hold seconds and totals, and sysbench's a histogram if it was asked
-for; a result of HammerDB and a row of a published table hold single numbers; what `dbdyno sysbench`
-writes for machines (JSON, CSV, hlog) holds what each kind can. A metric that was printed counts as
-printed; what a text does not hold stays unknown.
+for; a result of HammerDB and a row of a published table hold single numbers. A printed metric is
+taken as printed; everything that a text does not hold stays unknown.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from dbdyno._engine import Histogram
 from dbdyno.audit.publication import PublishedTable, publication_of
-from dbdyno.errors import UsageError
 from dbdyno.intake import columns
 from dbdyno.intake.grids import grids_in
 from dbdyno.intake.other_logs import LoggedRow, rows_in
@@ -28,11 +21,7 @@ from dbdyno.intake.sysbench_log import LoggedRun, runs_in
 from dbdyno.measurement.measurement import EVENT
 from dbdyno.measurement.parts import Interval, Phase
 
-Raw = TypeVar("Raw")
-Read = TypeVar("Read")
-
 COUNT_MAX: Final = 2**40
-DIGITS_MAX: Final = 20  # of a seed, which has 64 bits
 HAMMERDB: Final = "hammerdb_tprocc"
 TABLE: Final = "a table, by a tool that it does not name"
 LATENCIES: Final = ("avg", "p50", "p95", "p99", "p999", "max")
@@ -42,20 +31,6 @@ PRINTED: Final = {
     **{name: name for name in (f"latency_ms_{part}" for part in LATENCIES)},
 }
 """Metrics of tables and logs, under dbdyno's names."""
-OWN_CSV: Final = "time_s,interval_s,threads,transactions_per_s,"
-CSV_COLUMNS: Final = {
-    *("time_s", "interval_s", "threads", "transactions_per_s"),
-    *("reads_per_s", "writes_per_s", "others_per_s"),
-    *("latency_ms_min", "latency_ms_mean", "latency_ms_max"),
-}
-OWN_HLOG: Final = "#[dbdyno: latencies in ns"
-HLOG_LINE: Final = re.compile(
-    r"(?:Tag=(?P<tag>\w+),)?(?P<start>{0}),(?P<length>{0}),(?P<max>{0}),(?P<blob>HIST\S+)".format(
-        r"\d{1,12}(?:\.\d{1,12})?"
-    )
-)
-NO_STATEMENT: Final = ("event_", "timer_lag")
-"""How names of histograms begin that are not those of a kind of statement."""
 
 
 class Recorded(NamedTuple):
@@ -63,7 +38,7 @@ class Recorded(NamedTuple):
 
     Attributes:
         tool: by its name, with its version where that is known.
-        threads: connections; 0 where the text does not say.
+        threads: connections.
         reported: metrics as they were printed, by dbdyno's names.
         seconds: how long it ran; 0 where that is unknown.
         intervals: what is known of its course, or of its whole; none of a row of a table.
@@ -89,10 +64,6 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
     """
     if source.endswith(YAML_SUFFIXES):
         return [one for table in publication_of(text, source).tables for one in _rows(table)]
-    own = (("{", _document), (OWN_HLOG, _hlog), (OWN_CSV, _seconds_of_csv))
-    for sign, read in own:
-        if text.lstrip().startswith(sign):
-            return [read(text, source)]
     if runs := runs_in(text, source):
         return [_sysbench(run) for run in runs]
     if rows := rows_in(text, source):
@@ -100,9 +71,6 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
     grids = grids_in(text, source, columns.is_heading)
     tables = [table for one in grids for table in columns.published(one, mapping, source).tables]
     return [one for table in tables for one in _rows(table)]
-
-
-# Logs of sysbench and pgbench.
 
 
 def _sysbench(log: LoggedRun) -> Recorded:
@@ -234,167 +202,3 @@ def _rows(table: PublishedTable) -> Iterator[Recorded]:
         }
         if reported:
             yield Recorded(TABLE, threads, reported, system=table.system, workload=workload)
-
-
-# What `dbdyno sysbench --output=json|csv|hlog` writes.
-
-
-def _document(text: str, source: str) -> Recorded:
-    """A whole run, second by second; its percentiles are those that were asked for."""
-    read = partial(json.loads, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
-    document = _parsed(read, text, source, 1)
-    try:
-        totals = document["totals"]
-        printed = totals["latency_ms"]["percentiles"]
-        reported = {
-            "transactions_per_s": totals["events_per_s"],
-            "queries_per_s": totals["queries_per_s"],
-            "latency_ms_avg": totals["latency_ms"]["mean"],
-            "latency_ms_max": totals["latency_ms"]["max"],
-            **{f"latency_ms_p{name.replace('.', '')}": ms for name, ms in printed.items()},
-        }
-        failure = document["failure"]
-        return Recorded(
-            tool=f"dbdyno {document['dbdyno']}",
-            threads=int(document["options"]["threads"]),
-            reported={name: float(value) for name, value in reported.items()},
-            seconds=float(totals["seconds"]),
-            intervals=tuple(map(_interval, document["intervals"])),
-            workload=str(document["test"] or ""),
-            failure=str(failure.get("message")) if failure else None,
-        )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise UsageError(
-            f"{source} is JSON, but not what `dbdyno sysbench --output=json` writes",
-            found=f"{type(error).__name__}: {error}",
-            hint="give its log, or write the numbers into a CSV file",
-        ) from error
-
-
-def _interval(one: Mapping[str, Any]) -> Interval:
-    latency = {name: round(one["latency_ms"][name] * 1e6) for name in ("sum", "min", "max")}
-    same = ("events", "reads", "writes", "others", "restarts", "reconnects", "arrivals", "backlog")
-    return Interval(
-        phase=one["phase"],
-        start_s=one["from_s"],
-        end_s=one["to_s"],
-        errors=one["errors_by_code"],
-        **{name: one[name] for name in (*same, "in_flight", "bytes_received", "bytes_sent")},
-        silence_ns_max=round(one["silence_ms_max"] * 1e6),
-        **{f"latency_ns_{name}": ns for name, ns in latency.items()},
-    )
-
-
-def _seconds_of_csv(text: str, source: str) -> Recorded:
-    """The lines of a run; its percentiles cannot be had from those of its seconds."""
-    heading, *lines = text.split()
-    names = heading.split(",")
-    if missing := CSV_COLUMNS - {*names}:
-        raise UsageError(
-            f"line 1 of {source}: columns of `dbdyno sysbench --output=csv` are missing",
-            wanted=", ".join(sorted(missing)),
-            found=heading,
-        )
-    intervals, threads = [], 0
-    for number, line in enumerate(lines, 2):
-        cells = _parsed(lambda row: list(map(_finite, row.split(","))), line, source, number)
-        if len(cells) != len(names):
-            raise UsageError(
-                f"line {number} of {source}: a row of another length than its heading",
-                wanted=f"{len(names)} cells",
-                found=str(len(cells)),
-            )
-        row = dict(zip(names, cells, strict=True))
-        threads = int(row["threads"])
-        intervals.append(_parsed(_second, row, source, number))
-    return Recorded("dbdyno", threads, {}, _length_s(intervals), tuple(intervals))
-
-
-def _second(row: Mapping[str, float]) -> Interval:
-    seconds = row["interval_s"]
-    events = round(row["transactions_per_s"] * seconds)
-    kinds = ("reads", "writes", "others")
-    return Interval(
-        phase=Phase.MEASURED,
-        start_s=max(0.0, row["time_s"] - seconds),
-        end_s=row["time_s"],
-        events=events,
-        **{kind: round(row[f"{kind}_per_s"] * seconds) for kind in kinds},
-        latency_ns_sum=round(row["latency_ms_mean"] * events * 1e6),
-        latency_ns_min=round(row["latency_ms_min"] * 1e6),
-        latency_ns_max=round(row["latency_ms_max"] * 1e6),
-    )
-
-
-def _hlog(text: str, source: str) -> Recorded:
-    """Latencies of each interval; events, statements and the mean are counted off them."""
-    slices: dict[tuple[float, float], dict[str, bytes]] = {}
-    most_ms: dict[tuple[float, float], float] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line or line[0] in '#"':
-            continue
-        if not (found := HLOG_LINE.fullmatch(line)):
-            raise UsageError(
-                f"line {number} of {source}: no line of an interval log",
-                wanted="[Tag=NAME,]start,length,greatest value,histogram",
-                found=line[:60],
-                hint="was the run cut off? remove the line",
-            )
-        place = float(found["start"]), float(found["length"])
-        blob = _parsed(b64decode, found["blob"], source, number)
-        _parsed(Histogram.decode, blob, source, number)
-        slices.setdefault(place, {})[found["tag"] or EVENT] = blob
-        if not found["tag"]:
-            most_ms[place] = float(found["max"])
-    intervals = []
-    for (start_s, length_s), histograms in slices.items():
-        counts = {name: Histogram.decode(blob) for name, blob in histograms.items()}
-        events = counts.pop(EVENT, Histogram())
-        statements = sum(
-            one.count() for name, one in counts.items() if not name.startswith(NO_STATEMENT)
-        )
-        intervals.append(
-            Interval(
-                phase=Phase.MEASURED,
-                start_s=start_s,
-                end_s=start_s + length_s,
-                events=events.count(),
-                reads=0,
-                writes=0,
-                others=statements,
-                latency_ns_sum=sum(ns * times for ns, times in events.recorded()),
-                latency_ns_min=events.min() if events.count() else 0,
-                latency_ns_max=round(most_ms.get((start_s, length_s), 0) * 1e6),
-                histograms=histograms,
-            )
-        )
-    return Recorded("dbdyno", 0, {}, _length_s(intervals), tuple(intervals))
-
-
-def _length_s(intervals: Sequence[Interval]) -> float:
-    return intervals[-1].end_s - intervals[0].start_s if intervals else 0.0
-
-
-def _finite(text: str) -> float:
-    """A number; ValueError for one that is none, or beyond all others."""
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:20]!r} is no number that was measured")
-    return number
-
-
-def _whole(text: str) -> int:
-    if len(text) > DIGITS_MAX:
-        raise ValueError(f"a number of {len(text)} digits was not measured")
-    return int(text)
-
-
-def _parsed(read: Callable[[Raw], Read], raw: Raw, source: str, line: int) -> Read:
-    try:
-        return read(raw)
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise UsageError(
-            f"line {line} of {source} cannot be read",
-            found=str(error)[:200],
-            hint="was the file cut off, or changed by hand?",
-        ) from error

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
 from dbdyno import files
 from dbdyno.errors import StoreError
-from dbdyno.files import holder, is_locked, locked, private, replaced
+from dbdyno.files import holder, is_locked, locked, private, refuse_shared, replaced
 
 HOLDER = """
 import sys, time
@@ -117,6 +119,107 @@ def test_a_holder_that_wrote_nothing_yet_is_told_so(tmp_path):
         with pytest.raises(StoreError) as caught:
             take(tmp_path / "l")
     assert "just begun" in caught.value.found
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard", "dangling"])
+def test_a_lock_is_not_written_through_a_link(tmp_path, kind):
+    precious, lock = tmp_path / "precious", tmp_path / "locks" / "r.lock"
+    lock.parent.mkdir()
+    precious.write_text("kept")
+    if kind == "hard":
+        lock.hardlink_to(precious)
+    else:
+        lock.symlink_to(precious if kind == "symbolic" else tmp_path / "new")
+    with pytest.raises(StoreError, match="cannot be opened") as caught:
+        take(lock)
+    assert "r.lock there is no link" in caught.value.hint
+    assert precious.read_text() == "kept"
+    assert not (tmp_path / "new").exists()
+    assert not is_locked(lock) or kind == "hard"
+
+
+def test_a_lock_in_a_folder_that_others_can_change_is_not_taken(tmp_path):
+    tmp_path.chmod(0o777)
+    with pytest.raises(StoreError, match="can be changed by others"):
+        take(tmp_path / "r.lock")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Folder(NamedTuple):
+    """A folder by its owner, group and mode, as `refuse_shared` sees it."""
+
+    st_uid: int
+    st_gid: int
+    st_mode: int
+
+    def stat(self):
+        return self
+
+    def __str__(self):
+        return "runs"
+
+
+GROUPS = {1000: ("ann", []), 1001: ("ann", ["bob"]), 100: ("users", []), 0: ("root", [])}
+"""Names and members; 1000 is ann's own group."""
+
+
+def refused(monkeypatch, uid, folder):
+    """The hint with which user `uid` (ann is 1000) is refused a folder; None if not."""
+
+    def known(gid):
+        return SimpleNamespace(gr_name=GROUPS[gid][0], gr_mem=GROUPS[gid][1])
+
+    names = {0: "root", 1000: "ann", 1002: "bob"}
+    monkeypatch.setattr(files.os, "geteuid", lambda: uid)
+    monkeypatch.setattr(files.pwd, "getpwuid", lambda uid: SimpleNamespace(pw_name=names[uid]))
+    monkeypatch.setattr(files.grp, "getgrgid", known)
+    try:
+        refuse_shared(folder, "the workspace")
+    except StoreError as error:
+        return error.hint
+    return None
+
+
+@pytest.mark.parametrize(
+    ("uid", "owner", "group", "mode"),
+    [
+        (1000, 1000, 1000, 0o755),
+        (1000, 1000, 1000, 0o775),  # umask 002 and a group of one's own, as Fedora has it
+        (1000, 1000, 100, 0o755),
+        (1000, 1000, 4242, 0o750),
+        (1000, 0, 0, 0o755),
+        (4242, 4242, 4242, 0o775),  # a container's user, whom nobody named
+        (0, 0, 0, 0o755),
+        (0, 0, 1000, 0o750),
+    ],
+)
+def test_a_folder_that_its_user_alone_can_change_is_used(monkeypatch, uid, owner, group, mode):
+    assert refused(monkeypatch, uid, Folder(owner, group, mode)) is None
+
+
+@pytest.mark.parametrize(
+    ("uid", "owner", "group", "mode"),
+    [
+        (1000, 1000, 1000, 0o777),
+        (1000, 1000, 1000, 0o1777),
+        (1000, 1000, 1001, 0o775),  # bob is in it
+        (1000, 1000, 100, 0o775),
+        (1000, 1000, 4242, 0o770),
+        (4242, 4242, 100, 0o775),
+        (0, 0, 0, 0o775),
+        (0, 0, 1000, 0o775),
+        (0, 0, 0, 0o757),
+    ],
+)
+def test_a_folder_that_others_can_write_is_refused(monkeypatch, uid, owner, group, mode):
+    hint = refused(monkeypatch, uid, Folder(owner, group, mode))
+    assert hint == "chmod -R go-w runs, or choose another folder with --workspace"
+
+
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_a_folder_of_another_user_is_refused(monkeypatch, uid):
+    hint = refused(monkeypatch, uid, Folder(1002, 1002, 0o700))
+    assert hint == "choose another folder with --workspace"
 
 
 def test_a_lock_that_cannot_be_written_is_told(tmp_path):

@@ -1,4 +1,4 @@
-"""Files that are replaced whole, files that only their owner can read, and lock files.
+"""Folders that nobody else can change, files that are replaced whole or private, and lock files.
 
 A lock is held with flock: the kernel drops it when its holder dies, however it dies, so a crash
 leaves nothing to clean. What stands in the file (pid and start time) is for messages, and for those
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import grp
 import json
 import os
+import pwd
 import shutil
 import stat
 import subprocess
@@ -23,7 +25,7 @@ from glob import escape
 from pathlib import Path
 from typing import Final, Protocol
 
-from dbdyno.errors import StoreError
+from dbdyno.errors import DbdynoError, StoreError
 
 PROBE_S_MAX: Final = 0.1
 """How long `is_locked` may hold a lock while it looks whether somebody holds it."""
@@ -46,6 +48,89 @@ class Owner(Protocol):
     @property
     def gid(self) -> int:
         """The group's number."""
+
+
+def restrict_umask() -> None:
+    """From now on new files are writable by their owner and by nobody else."""
+    os.umask((os.umask(0o077) | 0o022) & 0o077)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, that others cannot change; existing ones stay as is."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o755, exist_ok=True)
+
+
+def refuse_shared(
+    folder: Path,
+    what: str,
+    instead: str = "choose another folder with --workspace",
+    error: type[DbdynoError] = StoreError,
+) -> None:
+    """Raises `error` if another user can change a folder, be it by its owner, group or mode.
+
+    Whoever can put links and files there decides what is written elsewhere, and what is believed.
+
+    Args:
+        what: the folder's purpose, for the message: "the workspace".
+        instead: the remedy besides changing the folder's mode.
+    """
+    facts = folder.stat()
+    if _is_own(facts) and not _is_shared(facts):
+        return
+    closed = f"chmod -R go-w {folder}, or " if _is_own(facts) else ""
+    raise error(
+        f"{what} {folder} can be changed by others",
+        wanted=f"a folder that only {_name(os.geteuid())} can change",
+        found=f"owner {_name(facts.st_uid)}, group {facts.st_gid}, "
+        f"mode {stat.filemode(facts.st_mode)}",
+        hint=f"{closed}{instead}",
+    )
+
+
+def _is_own(facts: os.stat_result) -> bool:
+    return facts.st_uid in (os.geteuid(), 0)
+
+
+def _is_shared(facts: os.stat_result) -> bool:
+    """Whether the group or everybody can write, but for a group that the user alone is in."""
+    by_group = bool(facts.st_mode & stat.S_IWGRP) and not _is_private(facts.st_gid)
+    return by_group or bool(facts.st_mode & stat.S_IWOTH)
+
+
+def _is_private(gid: int) -> bool:
+    """Whether a group is a user's own, as Debian and Fedora make them; never one of root's."""
+    uid = os.geteuid()
+    try:
+        user, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
+    except KeyError:  # as in a container: nobody is named, so nobody is a member
+        return gid == uid != 0
+    return uid != 0 and group.gr_name == user and set(group.gr_mem) <= {user}
+
+
+def _name(uid: int) -> str:
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} ({uid})"
+    except KeyError:
+        return str(uid)
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Opens a file of ours, made if `flags` say so; the caller closes the descriptor.
+
+    Raises:
+        StoreError: others can change its folder.
+        OSError: it cannot be opened, or it is a link, another user's or no regular file.
+    """
+    refuse_shared(path.parent, "the folder")
+    with opened_folder(path.parent.resolve()) as folder:
+        handle = os.open(path.name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=folder)
+    facts = os.fstat(handle)
+    if stat.S_ISREG(facts.st_mode) and _is_own(facts) and facts.st_nlink <= 1:
+        return handle
+    os.close(handle)
+    raise PermissionError(errno.EPERM, "not a regular file of its user alone", str(path))
 
 
 @contextmanager
@@ -186,13 +271,14 @@ def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> 
             file cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        make_folder(path.parent)
+        descriptor = open_own(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise StoreError(
             f"the lock of {what} cannot be opened",
             found=str(error),
-            hint="check the owner and the free space of its folder",
+            hint=f"check the owner and the free space of its folder, and that {path.name} there "
+            "is no link",
         ) from error
     try:
         if not _taken(descriptor):
@@ -217,7 +303,7 @@ def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> 
 def is_locked(path: Path) -> bool:
     """Whether a live process holds the lock at this moment; False if there is no such file."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = _open_to_look(path)
     except OSError:
         return False
     try:
@@ -232,9 +318,14 @@ def is_locked(path: Path) -> bool:
 def holder(path: Path) -> int | None:
     """The process that wrote the lock file last; None if nobody did. Ask `is_locked` as well."""
     try:
-        return int(json.loads(path.read_text())["pid"])
+        with os.fdopen(_open_to_look(path)) as file:
+            return int(json.load(file)["pid"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _open_to_look(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _taken(descriptor: int) -> bool:

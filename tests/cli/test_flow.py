@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -508,3 +509,36 @@ def test_ray_is_imported_only_for_a_fleet(tmp_path: Path) -> None:
     without = python(f"import sys; sys.modules['ray'] = None; {begin}")
     assert without.returncode == 2
     assert "pip install 'dbdyno[fleet]'" in without.stderr
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o777])
+def test_nothing_that_a_run_leaves_can_be_changed_by_others_whatever_the_umask(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, umask: int
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    before = os.umask(umask)
+    try:
+        words = ["compare", making.A, making.B, "--blocks", "3", "--workspace", str(workspace)]
+        assert __main__.main(words) == 0
+    finally:
+        os.umask(before)
+    left = [workspace, *workspace.rglob("*")]
+    assert {"dbdyno.sqlite", "live.jsonl", "log.txt", "report.html"} <= {one.name for one in left}
+    assert [str(one) for one in left if one.stat().st_mode & 0o022] == []
+    assert [str(one) for one in left if not one.stat().st_mode & 0o400] == []
+
+
+def test_a_log_is_not_written_through_a_link(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(2, KeyboardInterrupt()))
+    with pytest.raises(Interrupted):
+        begin(workspace)
+    (run,) = runs(workspace)
+    (tmp_path / "precious").write_text("kept")
+    log = workspace / run.run_id / "log.txt"
+    log.unlink()
+    log.symlink_to(tmp_path / "precious")
+    monkeypatch.setattr(runner, "run", made_bench())
+    flow.resume("latest", workspace, PLAIN)
+    assert (tmp_path / "precious").read_text() == "kept"

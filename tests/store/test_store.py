@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -348,3 +349,35 @@ def test_each_measurement_changes_the_digest_and_reading_does_not(store):
         store.finish(run.run_id)
         seen += [store.verified(run.run_id)] * 2
     assert [len({*seen[: n + 1]}) for n in range(len(seen))] == [1, 2, 2, 3, 3]
+
+
+def test_a_workspace_that_others_can_change_is_refused(tmp_path):
+    tmp_path.chmod(0o777)
+    with pytest.raises(StoreError, match="can be changed by others") as caught:
+        Store.open(tmp_path)
+    assert f"chmod -R go-w {tmp_path}" in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
+def test_the_store_is_not_written_through_a_link(tmp_path, ending):
+    folder, precious = tmp_path / "runs", tmp_path / "precious"
+    folder.mkdir()
+    precious.touch()
+    (folder / f"dbdyno.sqlite{ending}").symlink_to(precious)
+    with pytest.raises(StoreError, match="is a link") as caught:
+        Store.open(folder)
+    assert caught.value.found == f"a link to {precious}"
+    assert precious.read_bytes() == b""
+
+
+def test_a_workspace_is_closed_to_others_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        with Store.open(tmp_path / "a" / "b"):
+            places = [tmp_path / "a", *(tmp_path / "a").rglob("*")]
+            modes = {place.name: place.stat().st_mode for place in places}
+    finally:
+        os.umask(before)
+    assert {"a", "b", "dbdyno.sqlite", "dbdyno.sqlite-wal"} <= modes.keys()
+    assert [name for name, mode in modes.items() if mode & 0o022] == []

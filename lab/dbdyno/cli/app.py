@@ -20,6 +20,7 @@ from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import plan_app, read_file, with_generators
 from dbdyno.cli.progress import note
 from dbdyno.errors import UsageError
+from dbdyno.files import restrict_umask
 from dbdyno.language.catalogues import Language, catalogue, of_environment
 from dbdyno.report.formats.stdout import Output
 from dbdyno.servers.open import check
@@ -65,6 +66,7 @@ def helped(command: Helped) -> Iterator[Helped]:
 @app.callback(invoke_without_command=True)
 def root(version: options.Version = False) -> None:
     """Compares database servers under load and gives a verdict that you can defend."""
+    restrict_umask()
     if version:
         sys.stdout.write(f"dbdyno {__version__} (engine {_engine.version()})\n")
         raise typer.Exit

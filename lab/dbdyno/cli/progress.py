@@ -8,6 +8,7 @@ every ten seconds); a log beside the run's report, with times; and a feed of JSO
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -23,6 +24,7 @@ from rich.live import Live
 from rich.text import Text as Styled
 
 from dbdyno.experiment.context import Progress
+from dbdyno.files import make_folder, open_own
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, name, say
@@ -349,8 +351,9 @@ def growing(path: Path) -> Iterator[GrowingFile]:
     """Opens a file to add lines, for the length of the block; makes its folder if need be."""
     file: TextIO | None = None
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a", encoding="utf-8")
+        make_folder(path.parent)
+        handle = open_own(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        file = os.fdopen(handle, "a", encoding="utf-8")
     try:
         yield GrowingFile(file)
     finally:

@@ -26,7 +26,7 @@ import dbdyno
 from dbdyno import _engine
 from dbdyno.errors import LoadError, LostError, StoreError
 from dbdyno.experiment.watch import environment
-from dbdyno.files import locked
+from dbdyno.files import locked, restrict_umask
 from dbdyno.plan.fleet import LABEL
 from dbdyno.servers.programs.places import make_cache_folder
 
@@ -234,6 +234,7 @@ def slot(held: ExitStack, kind: str, first: Callable[[Path], bool] = lambda fold
     Raises:
         LoadError: all are taken.
     """
+    restrict_umask()  # Ray's process has that of its cluster
     best = filter(first, sorted(make_cache_folder(kind).iterdir()))
     others = (make_cache_folder(kind, str(number)) for number in range(1, SLOTS + 1))
     for folder in chain(best, others):

@@ -38,6 +38,8 @@ def open_file(path: Path) -> sqlite3.Connection:
     Raises:
         StoreError: the file is no store, has another format, is damaged or not writable.
     """
+    for name in (path.name, *(f"{path.name}-{kind}" for kind in ("wal", "shm", "journal"))):
+        _refuse_link(path.with_name(name))
     with store_errors(path):
         connection = sqlite3.connect(
             path, timeout=LOOK_S, isolation_level=None, factory=_Connection
@@ -49,6 +51,17 @@ def open_file(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
         return connection
+
+
+def _refuse_link(path: Path) -> None:
+    """SQLite would write through it, into whatever file it names."""
+    if path.is_symlink():
+        raise StoreError(
+            f"{path} is a link, through which nothing is written",
+            wanted="a file",
+            found=f"a link to {path.readlink()}",
+            hint="name the folder with the store itself by --workspace, or remove the link",
+        )
 
 
 class _Connection(sqlite3.Connection):

@@ -19,7 +19,7 @@ from typing import Final, Self
 
 from dbdyno import __version__
 from dbdyno.errors import StoreError
-from dbdyno.files import locked
+from dbdyno.files import locked, make_folder, refuse_shared
 from dbdyno.measurement.disturbance import BlockLoad, repeats_of
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
@@ -54,17 +54,19 @@ class Store:
         """Opens the store of a workspace folder, and creates both where they are missing.
 
         Raises:
-            StoreError: the folder cannot be made, the file is no store, or of another format.
+            StoreError: the folder cannot be made or others can change it, the file is no store, or
+                of another format.
         """
         path = folder / FILE_NAME
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         except OSError as error:
             raise StoreError(
                 f"the workspace folder {folder} cannot be made",
                 found=str(error),
                 hint="choose another folder with --workspace",
             ) from error
+        refuse_shared(folder, "the workspace")
         return cls(open_file(path), path)
 
     def __enter__(self) -> Self:

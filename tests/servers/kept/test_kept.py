@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbdyno.errors import ServerError, UsageError
+from dbdyno.errors import ServerError, StoreError, UsageError
 from dbdyno.files import holder, is_locked
 from dbdyno.servers.kept import kept as module
 from dbdyno.servers.kept.kept import KeptState, product_of, shell
@@ -96,6 +96,38 @@ def test_the_only_one_need_not_be_named(workspace):
     assert caught.value.found == "one, two"
     with pytest.raises(UsageError, match="no server is called three"):
         module.find(workspace, "three")
+
+
+@pytest.mark.parametrize("below", [".", "servers", "servers/one"])
+def test_what_others_can_write_is_not_believed(workspace, below):
+    start(workspace)
+    mode = (workspace / below).stat().st_mode
+    (workspace / below).chmod(0o777)
+    with pytest.raises(StoreError, match="can be changed by others") as caught:
+        module.find(workspace, "one")
+    (workspace / below).chmod(mode)
+    assert "chmod -R go-w" in caught.value.hint
+    assert module.find(workspace, "one").state.programs == ""
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_the_state_of_a_server_is_a_file_of_our_own(workspace, tmp_path, kind):
+    server = start(workspace)
+    state = server.folder / "state.json"
+    strangers = tmp_path / "strangers.json"
+    state.rename(strangers)
+    if kind == "link":
+        state.symlink_to(strangers)
+    else:
+        os.mkfifo(state)
+    assert module.find(workspace, "one").state is None
+
+
+def test_no_server_is_started_in_a_workspace_that_others_can_write(workspace):
+    workspace.chmod(0o777)
+    with pytest.raises(StoreError, match="can be changed by others"):
+        start(workspace)
+    assert list(workspace.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a b", "-x"])

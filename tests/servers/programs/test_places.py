@@ -41,7 +41,9 @@ def test_a_cache_that_others_can_change_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("DBDYNO_CACHE", str(cache))
     with pytest.raises(ProvisionError, match="can be changed by others") as caught:
         places.make_cache_folder("servers")
-    assert f"chmod go-w {cache}" in (caught.value.hint or "")
+    assert f"chmod -R go-w {cache}, or name another folder with DBDYNO_CACHE" in (
+        caught.value.hint or ""
+    )
 
 
 def test_a_cache_that_cannot_be_made_says_so(monkeypatch, tmp_path):

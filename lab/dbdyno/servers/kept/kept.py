@@ -23,7 +23,15 @@ from typing import Any, Final
 
 from dbdyno import interpreter
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.files import TOLD_EVERY_S, holder, is_locked, locked, remove_tree
+from dbdyno.files import (
+    TOLD_EVERY_S,
+    holder,
+    is_locked,
+    locked,
+    open_own,
+    refuse_shared,
+    remove_tree,
+)
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers import process
 from dbdyno.servers.base import MYSQL, PGSQL
@@ -97,9 +105,16 @@ class KeptServer:
 
 
 def all_of(workspace: Path) -> list[KeptServer]:
-    """Every server of a workspace, by name; those that ended by themselves too."""
+    """Every server of a workspace, by name; those that ended by themselves too.
+
+    Raises:
+        StoreError: others can change the workspace, so they may have written what is there.
+    """
     folder = workspace / FOLDER
     found = sorted(place for place in folder.glob("*") if (place / LOCK).exists())
+    if found:
+        refuse_shared(workspace, "the workspace")
+        refuse_shared(folder, "the folder")
     return [_at(place) for place in found]
 
 
@@ -138,6 +153,8 @@ def start(
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name for a server", wanted="letters, digits, . _ + -")
     folder = (workspace / FOLDER / name).absolute()
+    if workspace.is_dir():
+        refuse_shared(workspace, "the workspace")
     with locked(folder.parent / f".{name}.lock", f"the server {name}", wait=report):
         return _start(folder, {"reference": reference, "settings": {**settings}}, report)
 
@@ -154,7 +171,7 @@ def _start(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]
             )
         _wait_released(there, report)  # its supervisor removes its files at last
         remove_tree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o755, exist_ok=True)
     try:
         _supervised(folder, {"label": name, **asked}, report)
     except BaseException:
@@ -193,7 +210,7 @@ def _wait_released(server: KeptServer, report: Callable[[str], None]) -> None:
 def password(server: KeptServer) -> str:
     """The load user's password; ServerError if the server is gone."""
     try:
-        return (server.folder / PASSWORD).read_text()
+        return _own_text(server.folder / PASSWORD)
     except OSError as error:
         raise ServerError(
             f"{server.name}: the server does not run", hint="see: dbdyno servers status"
@@ -203,10 +220,16 @@ def password(server: KeptServer) -> str:
 def _at(folder: Path) -> KeptServer:
     held = is_locked(folder / LOCK)
     try:
-        state = KeptState(**json.loads((folder / STATE).read_text()))
+        state = KeptState(**json.loads(_own_text(folder / STATE)))
     except (OSError, ValueError, TypeError):
         state = None
     return KeptServer(folder.name, folder, held, state)
+
+
+def _own_text(path: Path) -> str:
+    """A file that our supervisor wrote; raises as `open_own`."""
+    with os.fdopen(open_own(path, os.O_RDONLY | os.O_NONBLOCK)) as file:
+        return file.read()
 
 
 def _terminate(folder: Path) -> None:
@@ -230,7 +253,7 @@ def _terminate(folder: Path) -> None:
 def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]) -> None:
     """Run a supervisor until it says that its server is ready."""
     with (
-        (folder / LOG).open("wb") as log,
+        os.fdopen(open_own(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as log,
         subprocess.Popen(
             [*SUPERVISOR, str(folder)],
             stdin=subprocess.PIPE,

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError
-from dbdyno.files import remove_tree
+from dbdyno.files import refuse_shared, remove_tree
 from dbdyno.servers.process import ServerUser
 
 CACHE_FOR_ROOT: Final = Path("/var/cache/dbdyno")
 STANDS_FOR: Final = "stands-for"
+INSTEAD: Final = "name another folder with DBDYNO_CACHE"
 
 
 def cache_folder() -> Path:
@@ -42,19 +43,12 @@ def make_cache_folder(*parts: str) -> Path:
     folder = cache.joinpath(*parts)
     try:
         make_open(folder)
-        facts = cache.stat()
+        refuse_shared(cache, "the cache folder, from which programs run,", INSTEAD, ProvisionError)
     except OSError as error:
         raise ProvisionError(
             f"the cache folder {folder} cannot be used: {error.strerror}",
-            hint="name another one with DBDYNO_CACHE",
+            hint=INSTEAD,
         ) from error
-    if facts.st_uid != os.geteuid() or facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise ProvisionError(
-            f"the cache folder {cache}, from which programs run, can be changed by others",
-            wanted=f"owner {os.geteuid()}, not writable by group or others",
-            found=f"owner {facts.st_uid}, mode {stat.filemode(facts.st_mode)}",
-            hint=f"chmod go-w {cache}, or name another folder with DBDYNO_CACHE",
-        )
     return folder
 
 

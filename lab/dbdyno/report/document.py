@@ -51,7 +51,7 @@ def of_judgement(judgement: Judgement) -> dict[str, Any]:
     """Everything that was judged, under its names; findings with their sentences."""
     judged = judgement.model_dump(mode="json")
     for row, finding in zip(judged["findings"], judgement.findings, strict=True):
-        row |= {"evidence": tell.evidence(finding), "advice": tell.advice(finding)}
+        row |= {"text": tell.evidence(finding), "remedy": tell.advice(finding)}
     rows = (*judged["verdicts"], *(row for one in judged["slo"] for row in one["verdicts"]))
     for row, verdict in zip(rows, judgement.all_verdicts, strict=True):
         told(row["reasons"], verdict.reasons)

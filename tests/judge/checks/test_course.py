@@ -23,6 +23,7 @@ from dbdyno.judge.verdict import Word
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.measurement.parts import Phase
+from dbdyno.report.tell.findings import evidence
 from dbdyno.report.tell.verdicts import sentence
 from support import making
 from support.made_seconds import trial
@@ -34,7 +35,7 @@ PLAN = making.plan()
 def test_failed_trial_is_void_and_says_why():
     found = course.trial_failed(making.measurement(failure="the server died"), PLAN)
     assert found.level is Level.VOID
-    assert found.evidence == "after 10.0 s of the window: the server died"
+    assert evidence(found) == "after 10.0 s of the window: the server died"
     assert found.trial == "0/mysql:5.7.22/oltp_read_write/threads=8/default"
     assert course.trial_failed(making.measurement(), PLAN) is None
 
@@ -56,15 +57,15 @@ def test_uptime_must_have_grown_by_the_window(uptime_s, level):
     found = course.server_restarted(made, PLAN)
     assert (found and found.level) == level
     if found:
-        assert f"grew by {uptime_s} s over a window of 10.0 s" in found.evidence
+        assert f"grew by {uptime_s} s over a window of 10.0 s" in evidence(found)
 
 
 def test_second_without_events_is_a_stall():
     made = making.measurement(rates=(1000,) * 4 + (0,) + (1000,) * 5)
     found = course.stall(made, PLAN)
     assert found.level is Level.DOUBTFUL
-    assert "no event in 1 of 10 measured seconds, at 900.0 events/s" in found.evidence
-    assert found.evidence.endswith("seconds since the load began: 6")
+    assert "no event in 1 of 10 measured seconds, at 900.0 events/s" in evidence(found)
+    assert evidence(found).endswith("seconds since the load began: 6")
 
 
 def test_connections_that_rest_leave_seconds_without_events_and_no_stall():
@@ -94,7 +95,7 @@ def silent(silence_s: float, tps: float = 1000.0):
 def test_silence_across_two_seconds_is_a_stall():
     found = course.stall(silent(0.9), PLAN)
     assert found.level is Level.DOUBTFUL
-    assert found.evidence == (
+    assert evidence(found) == (
         "no statement was answered for up to 0.90 s while events ran, at 1000.0 events/s on "
         "average; seconds since the load began: 5"
     )
@@ -124,8 +125,8 @@ def test_drift_is_doubtful(seconds, batch_s, change):
     made = making.measurement(window_s=seconds, rates=rates(seconds, change), histograms=False)
     found = course.drift(made, PLAN)
     assert found.level is Level.DOUBTFUL
-    assert f"means of {batch_s} s" in found.evidence
-    assert f"{change:+.0%}"[0] in found.evidence.split("first ")[1]
+    assert f"means of {batch_s} s" in evidence(found)
+    assert f"{change:+.0%}"[0] in evidence(found).split("first ")[1]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,7 @@ def test_a_warm_up_of_one_system_is_left_out_of_all_windows_alike() -> None:
     assert re.match(
         r"the systems were not steady when their windows began; all windows of the cell count "
         r"\d+ s later, from \d+ s of load on",
-        finding.evidence,
+        evidence(finding),
     )
 
 
@@ -228,7 +229,7 @@ def test_a_warm_up_that_outlasts_the_window_widens_the_interval_until_nothing_is
     assert {one.kind for one in verdict.reasons} >= {"warm-up", "doubtful"}
     (finding,) = (one for one in judged.findings if one.check == "not-steady")
     assert finding.level is Level.DOUBTFUL
-    assert "the first 5 s of each count as warm-up" in finding.evidence
+    assert "the first 5 s of each count as warm-up" in evidence(finding)
     (summary,) = judged.summaries
     assert summary.word is Word.UNDECIDED
 
@@ -253,7 +254,7 @@ def test_a_warm_up_that_is_known_well_moves_the_interval_as_much_as_a_doubtful_o
     assert verdict.high > 1
     assert verdict.steady_after_s is not None
     (finding,) = (one for one in judged.findings if one.check == "not-steady")
-    assert re.search(rf"would settle may be: {B} \+2\.\d % to \+\d\.\d %; ", finding.evidence)
+    assert re.search(rf"would settle may be: {B} \+2\.\d % to \+\d\.\d %; ", evidence(finding))
 
 
 def test_a_difference_beyond_what_warm_up_leaves_is_still_found() -> None:

@@ -12,6 +12,7 @@ from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.report.tell.findings import evidence
 from support import making
 from support.making import A, B
 
@@ -28,7 +29,7 @@ def test_another_seed_makes_the_block_void():
         (Level.VOID, trials[2].trial.key),
         (Level.VOID, trials[3].trial.key),
     ]
-    assert f"{A}: seed 2, uniform, prepared statements; {B}: seed 77" in found[0].evidence
+    assert f"{A}: seed 2, uniform, prepared statements; {B}: seed 77" in evidence(found[0])
 
 
 @pytest.mark.parametrize("other", [{"distribution": "pareto"}, {"prepared_statements": False}])
@@ -43,7 +44,7 @@ def test_failed_attempt_made_good_is_noted():
     failed = making.measurement(A, failure="connection refused")
     (found,) = design.repeated_trial([failed, making.measurement(A)], making.plan())
     assert found.level is Level.NOTE
-    assert "1 complete attempt and 1 failed; the first complete one counts" in found.evidence
+    assert "1 complete attempt and 1 failed; the first complete one counts" in evidence(found)
 
 
 def test_trial_complete_twice_is_doubtful():
@@ -67,7 +68,7 @@ def test_a_run_until_decided_owes_only_the_blocks_that_were_begun():
     trials = making.pairs((1.0,) * 3)
     assert not list(design.incomplete_run(trials, plan))
     (missing,) = design.incomplete_run(trials[:-1], plan)
-    assert missing.evidence.startswith("1 of 6 planned trials are missing")
+    assert evidence(missing).startswith("1 of 6 planned trials are missing")
     assert len(list(design.incomplete_run([], plan))) == 1
 
 
@@ -75,7 +76,7 @@ def test_an_early_end_is_noted_with_its_blocks():
     plan = until_decided(making.plan(blocks=12))
     (found,) = design.stopped_early(making.pairs((1.0,) * 3), plan)
     assert found.level is Level.NOTE
-    assert found.evidence.startswith("3 of at most 12 blocks were run; intervals are wide enough")
+    assert evidence(found).startswith("3 of at most 12 blocks were run; intervals are wide enough")
     assert not list(design.stopped_early(making.pairs((1.0,) * 12), plan))
     assert not list(design.stopped_early(making.pairs((1.0,) * 3), making.plan(blocks=12)))
     assert not list(design.stopped_early([], plan))
@@ -88,12 +89,12 @@ def test_missing_trials_are_counted_and_named():
     failed = trials[5].model_copy(update={"failure": "stopped"})
     (found,) = design.incomplete_run([*trials[:5], failed], plan)
     assert found.level is Level.DOUBTFUL
-    assert found.evidence == (
+    assert evidence(found) == (
         f"1 of 6 planned trials are missing: block 3, {B}, oltp_read_write, 8 threads"
     )
     (found,) = design.incomplete_run([], plan)
-    assert found.evidence.startswith("6 of 6 planned trials are missing")
-    assert found.evidence.endswith("; …")
+    assert evidence(found).startswith("6 of 6 planned trials are missing")
+    assert evidence(found).endswith("; …")
 
 
 @pytest.mark.parametrize(("blocks", "few"), [(3, True), (4, True), (5, False)])
@@ -101,7 +102,7 @@ def test_few_blocks(blocks, few):
     found = list(design.few_blocks(making.pairs((1.0,) * blocks), making.plan()))
     assert [f.level for f in found] == [Level.NOTE] * few
     if few:
-        assert f"few blocks: {blocks} (5 or more are good" in found[0].evidence
+        assert f"few blocks: {blocks} (5 or more are good" in evidence(found[0])
 
 
 def test_short_window():
@@ -111,7 +112,7 @@ def test_short_window():
     ]
     (found,) = design.short_window(trials, making.plan())
     assert found.level is Level.NOTE
-    assert "1 of 3 trials measured less than 60 s, the shortest 30.0 s" in found.evidence
+    assert "1 of 3 trials measured less than 60 s, the shortest 30.0 s" in evidence(found)
     assert not list(design.short_window(trials[::2], making.plan()))
 
 
@@ -119,7 +120,7 @@ def test_control_is_a_system_that_is_there_twice():
     plan = making.plan()
     (found,) = design.controls_declined([], plan)
     assert found.level is Level.NOTE
-    assert found.evidence == "controls are declined by the plan"
+    assert evidence(found) == "controls are declined by the plan"
     control = SystemPlan(label="again", reference=A)
     controlled = plan.model_copy(update={"systems": (*plan.systems, control)})
     assert not list(design.controls_declined([], controlled))
@@ -129,12 +130,12 @@ def test_control_is_a_system_that_is_there_twice():
 def test_a_plan_with_controls_needs_no_excuse_and_one_without_says_why():
     assert not list(design.controls_declined([], making.plan(controls=True)))
     (few,) = design.controls_declined([], making.plan(controls=True, blocks=4))
-    assert few.evidence == "controls are run in comparisons of 5 blocks or more"
+    assert evidence(few) == "controls are run in comparisons of 5 blocks or more"
     elsewhere = SystemPlan(label="theirs", reference="mysql://u@db.example:3306/sbtest")
     plan = making.plan(controls=True)
     theirs = plan.model_copy(update={"systems": (elsewhere, *plan.systems)})
     (found,) = design.controls_declined([], theirs)
-    assert "no second data directory" in found.evidence
+    assert "no second data directory" in evidence(found)
 
 
 # Systems that did not take turns, blocks torn apart, machines that drift: found by their times.
@@ -154,7 +155,7 @@ def sequential(tps_b=1000.0, blocks=5):
 def test_one_system_after_the_other_is_doubtful():
     (finding,) = design.sequential_design(sequential(), PLAN)
     assert (finding.level, finding.system) == (Level.DOUBTFUL, B)
-    assert "did not take turns" in finding.evidence
+    assert "did not take turns" in evidence(finding)
 
 
 def test_systems_that_take_turns_are_not_reported():
@@ -199,7 +200,7 @@ def test_the_trap_a_slowing_machine_fools_a_sequential_design_and_not_blocks():
 def test_the_drift_itself_is_noted():
     (finding,) = design.machine_drift(drifting(alternating(6), -0.01), PLAN)
     assert finding.level is Level.NOTE
-    assert "changed by -10." in finding.evidence
+    assert "changed by -10." in evidence(finding)
     assert list(design.machine_drift(alternating(6), PLAN)) == []
     assert list(design.machine_drift(drifting(alternating(2), -0.01), PLAN)) == []
 
@@ -226,7 +227,7 @@ def timed(*minutes):
 def test_a_block_that_was_interrupted_for_hours_is_doubtful():
     (finding,) = design.split_block(timed(0, 1, 2, 182, 183, 184), PLAN)
     assert finding.level is Level.DOUBTFUL
-    assert finding.evidence == "3.0 h lie between trials of block 2; 48 s are usual"
+    assert evidence(finding) == "3.0 h lie between trials of block 2; 48 s are usual"
 
 
 def test_pauses_between_blocks_and_short_ones_are_nobodys_business():
@@ -247,7 +248,7 @@ def served(of_a, of_b):
 def test_a_server_that_was_started_again_within_a_block_is_doubtful():
     (finding,) = design.split_block(served((41, 41), (42, 43)), PLAN)
     assert (finding.check, finding.level) == ("split-block", Level.DOUBTFUL)
-    assert finding.evidence.startswith(f"the server of {B} was started again within block 1")
+    assert evidence(finding).startswith(f"the server of {B} was started again within block 1")
 
 
 def test_servers_that_were_started_equally_often_are_alike():

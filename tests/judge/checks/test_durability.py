@@ -9,6 +9,7 @@ from dbdyno.judge.checks import durability
 from dbdyno.judge.checks.durability import Proof, verdict_of
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.parts import Kill, KilledServer
+from dbdyno.report.tell.findings import evidence
 from support import making
 from support.making import SETTINGS, A, B
 
@@ -27,7 +28,7 @@ def test_eight_connections_need_a_flush_for_eight_commits(syncs, void):
     assert (finding is not None) == void
     if finding:
         assert finding.level is Level.VOID
-        assert finding.evidence.startswith(
+        assert evidence(finding).startswith(
             "10000 commits of 8 connections need 1250 flushes of the log at least, "
             f"the server made {syncs}"
         )

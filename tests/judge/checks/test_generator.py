@@ -17,6 +17,7 @@ from dbdyno.measurement.certificate import CertificateFacts, KnownAnswer
 from dbdyno.measurement.measurement import EVENT, Cell, ThreadPlacement
 from dbdyno.measurement.parts import DoubledThreads, ThreadsSlice, TrialEvidence
 from dbdyno.plan.load import LoadPlan, SloPlan
+from dbdyno.report.tell.findings import evidence
 from support import making
 from support.made_rates import at_rate
 from support.making import A, B
@@ -30,7 +31,7 @@ def test_generator_above_70_percent_of_a_core_is_void(share, void):
     assert (found is not None) == void
     if found:
         assert found.level is Level.VOID
-        assert "used 71 % of a core (limit 70 %, threads in all: 1)" in found.evidence
+        assert "used 71 % of a core (limit 70 %, threads in all: 1)" in evidence(found)
 
 
 def late(lag_ms: float, latency_ms: float = 10.0):
@@ -56,7 +57,7 @@ def test_lateness_is_held_against_a_fifth_of_a_millisecond_and_the_median(
     assert (finding is not None) == found
     if finding:
         assert finding.level is Level.DOUBTFUL
-        assert f"p99 {lag_ms:.2f} ms" in finding.evidence
+        assert f"p99 {lag_ms:.2f} ms" in evidence(finding)
 
 
 def placed(system: str, block: int, *placements: ThreadPlacement):
@@ -73,7 +74,7 @@ def test_arms_of_a_block_want_one_placement_of_the_generator():
     other = [*same, placed(A, 2, beside), placed(B, 2, batch[0])]
     (found,) = generator.unequal_placement(other, PLAN)
     assert (found.level, found.cell) == (Level.DOUBTFUL, making.measurement().trial.cell)
-    assert found.evidence == (
+    assert evidence(found) == (
         "the generator's threads ran otherwise beside one system than beside another in 1 of 3 "
         "blocks: mysql:5.7.22: normal; mysql:8.0.15: batch"
     )
@@ -91,7 +92,7 @@ def test_half_of_the_ceiling_is_near(ceiling, found):
     finding = generator.near_ceiling(made, PLAN)
     assert (finding is not None) == found
     if finding:
-        assert finding.evidence.startswith("1000 events/s are 53 % of the 1900")
+        assert evidence(finding).startswith("1000 events/s are 53 % of the 1900")
 
 
 def test_an_open_loop_is_not_held_against_the_ceiling():
@@ -135,9 +136,9 @@ def judged(made):
 def test_a_load_that_is_faster_with_twice_the_threads_was_held_back():
     (finding,) = judged(by_turns(0.05, noise=0.002, usual=2))
     assert (finding.check, finding.level) == ("generator-threads", Level.DOUBTFUL)
-    assert "(4 instead of 2, 8 connections)" in finding.evidence
-    assert "changed by +5." in finding.evidence or "changed by +4." in finding.evidence
-    assert "4 pairs of slices of 3.0 s (limit 2 %)" in finding.evidence
+    assert "(4 instead of 2, 8 connections)" in evidence(finding)
+    assert "changed by +5." in evidence(finding) or "changed by +4." in evidence(finding)
+    assert "4 pairs of slices of 3.0 s (limit 2 %)" in evidence(finding)
     assert "held the load back" in finding.advice
     assert finding.cell == Cell(workload="oltp_read_write", threads=8)
     assert finding.system is None
@@ -166,7 +167,7 @@ def test_an_interval_that_is_too_wide_is_a_note():
     (finding,) = judged(by_turns(0.0, noise=0.05))
     assert finding.level is Level.NOTE
     assert "varied too much to see 2 %" in finding.advice
-    low, high = finding.evidence.split("interval ")[1].split(", ")[0].split(" to ")
+    low, high = evidence(finding).split("interval ")[1].split(", ")[0].split(" to ")
     assert low.startswith("-")
     assert high.startswith("+")
 
@@ -174,7 +175,7 @@ def test_an_interval_that_is_too_wide_is_a_note():
 def test_slower_with_twice_the_threads_is_a_note_and_no_doubt_about_the_generator():
     (finding,) = judged(by_turns(-0.15, noise=0.005))
     assert finding.level is Level.NOTE
-    assert "changed by -15." in finding.evidence or "changed by -14." in finding.evidence
+    assert "changed by -15." in evidence(finding) or "changed by -14." in evidence(finding)
     assert "not what limits this load" in finding.advice
 
 
@@ -208,9 +209,9 @@ def test_a_backlog_that_grows_is_doubtful_with_its_numbers() -> None:
     found = rate_not_sustained(at_rate(sustained=False), AT_RATES)
     assert found is not None
     assert found.level is Level.DOUBTFUL
-    assert "1000 requests/s fell due and 800.0 were answered" in found.evidence
-    assert "grew by 200.0 a second" in found.evidence
-    assert "to 2400" in found.evidence
+    assert "1000 requests/s fell due and 800.0 were answered" in evidence(found)
+    assert "grew by 200.0 a second" in evidence(found)
+    assert "to 2400" in evidence(found)
 
 
 def test_a_rung_of_a_ladder_may_break() -> None:
@@ -227,8 +228,8 @@ def test_what_is_taken_is_no_finding(made) -> None:
 def test_few_requests_say_which_window_would_do() -> None:
     found = few_requests(at_rate(rate=200), AT_RATES)
     assert found is not None
-    assert found.evidence == "2000 requests, p99 needs 10000: 100 beyond it"
-    assert "50 s or more" in found.advice
+    assert evidence(found) == "2000 requests, p99 needs 10000: 100 beyond it"
+    assert found.values["window_s"] == 50
     assert few_requests(at_rate(rate=1000), AT_RATES) is None
     assert few_requests(making.measurement(tps=10), AT_RATES) is None
     lower = AT_RATES.model_copy(
@@ -277,7 +278,7 @@ def test_no_verdict_beside_a_certificate_that_failed(facts, void):
     found = [one for one in judged.findings if one.check == "certificate-failed"]
     assert len(found) == void
     if found:
-        assert found[0].evidence == (
+        assert evidence(found[0]) == (
             "the generator's certificate of then did not pass: throughput off by -10.0 % (limit"
             " 2.0 %): four workers of 10 ms, asked by 8 connections"
         )

@@ -243,4 +243,5 @@ def test_one_version_per_system_is_right_and_two_are_doubtful():
     trials[3] = trials[3].model_copy(update={"server": upgraded})
     (found,) = changed_versions(trials, PLAN)
     assert found.level is Level.DOUBTFUL
-    assert f"{B} (default) had 2 versions within the run: 8.0.15, 8.0.16" in found.evidence
+    assert (found.values["system"], found.values["setting"]) == (B, "default")
+    assert found.values["versions"] == ["8.0.15", "8.0.16"]

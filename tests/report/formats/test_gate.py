@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dbdyno.judge.finding import Level
+from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.uses.gate import Gate, gate
 from dbdyno.report.formats.gate import (
     DOUBTS_MAX,
@@ -15,6 +15,8 @@ from dbdyno.report.formats.gate import (
     junit,
 )
 from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.tell import findings
+from dbdyno.report.tell.findings import Telling
 from support.made_run import Run
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -43,15 +45,15 @@ def test_json_has_the_outcome_and_the_numbers(made: Run) -> None:
     assert read["run"]["run_id"] == made.facts.run_id
 
 
-def test_doubts_are_told_and_a_long_list_is_cut(made: Run, empty: Run) -> None:
+def test_doubts_are_told_and_a_long_list_is_cut(
+    made: Run, empty: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (void,) = doubts(made.judgement, made.facts)  # the failed trial was made good
     assert void.startswith("void: client-bound")
     assert "incomplete" in doubts(empty.judgement, empty.facts)[0]
-    (first, *_) = made.judgement.findings
-    many = [
-        first.model_copy(update={"check": f"c{n}", "level": Level.DOUBTFUL})
-        for n in range(DOUBTS_MAX + 3)
-    ]
+    row = Telling((Level.DOUBTFUL,), rule="", evidence="seen", advice="do")
+    monkeypatch.setattr(findings, "FINDINGS", {f"c{n}": row for n in range(DOUBTS_MAX + 3)})
+    many = [Finding(check=f"c{n}", level=Level.DOUBTFUL) for n in range(DOUBTS_MAX + 3)]
     sentences = doubts(made.judgement.model_copy(update={"findings": tuple(many)}), made.facts)
     assert len(sentences) == DOUBTS_MAX + 1
     assert sentences[-1] == "and 3 more doubts; see the report"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN, stands_still
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, listed, say
+from dbdyno.language.words import listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.plan import Plan
@@ -47,12 +47,8 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "trial-failed",
         Level.VOID,
-        say(
-            "after {window_s:.1f} s of the window: {failure}",
-            window_s=measurement.window_s,
-            failure=measurement.failure,
-        ),
-        say("look at the server's log; a resumed run repeats the trial and keeps this attempt"),
+        window_s=measurement.window_s,
+        failure=measurement.failure,
     )
 
 
@@ -78,17 +74,10 @@ def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "server-restarted",
         Level.VOID if uptime_s < least_s else Level.DOUBTFUL,
-        say(
-            "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s "
-            "({least_s:.0f} to {most_s:.0f} s expected)",
-            uptime_s=uptime_s,
-            window_s=measurement.window_s,
-            least_s=least_s,
-            most_s=most_s,
-        ),
-        say("look for a crash or a restart in the server's log")
-        if uptime_s < least_s
-        else say("the counters were read late; is the machine overloaded?"),
+        uptime_s=uptime_s,
+        window_s=measurement.window_s,
+        least_s=least_s,
+        most_s=most_s,
     )
 
 
@@ -116,37 +105,18 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
     empty = [i for i in measured if i.events == 0 and is_long(i.end_s - i.start_s)]
     if not silent and not empty:
         return None
-    if silent:
-        seen = say(
-            "no statement was answered for up to {longest_s:.2f} s while events ran",
-            longest_s=max(i.silence_ns_max for i in silent) / 1e9,
-        )
-    else:
-        seen = say(
-            "no event in {empty} of {all} measured seconds",
-            empty=len(empty),
-            all=len(measurement.measured),
-        )
+    longest_s = max((i.silence_ns_max for i in silent), default=0) / 1e9
     return on_trial(
         measurement,
         "stall",
         Level.DOUBTFUL,
-        say(
-            "{seen}, at {rate:.1f} events/s on average; seconds since the load began: {seconds}",
-            seen=seen,
-            rate=rate_per_s,
-            seconds=_seconds(silent or empty),
-        ),
-        say(
-            "compare with the server's log (checkpoint, flush); a stall that belongs to the system "
-            "needs windows that hold several of them"
-        ),
+        case="silent" if silent else "empty",
+        longest_s=longest_s,
+        empty=len(empty),
+        seconds=len(measurement.measured),
+        rate_per_s=rate_per_s,
+        at_s=[round(i.start_s) for i in silent or empty],
     )
-
-
-def _seconds(intervals: list[Interval]) -> Said:
-    named = [f"{interval.start_s:.0f}" for interval in intervals[:10]]
-    return listed([*named, *("…" for _ in intervals[10:11])])
 
 
 def drift(measurement: Measurement, plan: Plan) -> Finding | None:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, count, listed, name, say
+from dbdyno.language.words import count, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.controls import WhyNone, why_none
 from dbdyno.plan.plan import BLOCKS_CONTROLLED, BLOCKS_FEW, BLOCKS_MIN, Plan, cells, system_pairs
@@ -46,22 +46,9 @@ def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
         loads = {measurement.trial.system: _load(measurement) for measurement in group}
         if len(set(loads.values())) == 1:
             continue
-        seen = listed(
-            (say("{system}: {load}", system=system, load=load) for system, load in loads.items()),
-            "; ",
-        )
         for measurement in group:
-            yield on_trial(
-                measurement,
-                "unequal-load",
-                Level.VOID,
-                say(
-                    "systems of block {block} got different requests: {seen}",
-                    block=measurement.trial.block + 1,
-                    seen=seen,
-                ),
-                say("run the block again with one plan and one version of dbdyno"),
-            )
+            block = measurement.trial.block + 1
+            yield on_trial(measurement, "unequal-load", Level.VOID, block=block, loads=loads)
 
 
 def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -94,15 +81,7 @@ def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 def imported_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: another tool measured it, so that nobody saw what a verdict rests on."""
     if plan.is_imported:
-        yield Finding(
-            check="imported-run",
-            level=Level.DOUBTFUL,
-            evidence=say(
-                "read from what another tool recorded: the order of runs, the servers' settings"
-                " and the machine were not seen, so there are numbers and ratios and no verdict"
-            ),
-            advice=say("measure the same with `dbdyno compare` for a verdict"),
-        )
+        yield Finding(check="imported-run", level=Level.DOUBTFUL)
 
 
 def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -122,21 +101,11 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     if not missing:
         return
     named = [
-        say("block {block}, {system}, {cell}", block=block + 1, system=label, cell=cell.title)
-        for block, label, cell in missing[:NAMED_MAX]
+        {"block": block + 1, "system": label, "cell": cell.title}
+        for block, label, cell in missing[: NAMED_MAX + 1]
     ]
-    more = (name("…") for _ in missing[NAMED_MAX : NAMED_MAX + 1])
-    yield Finding(
-        check="incomplete-run",
-        level=Level.DOUBTFUL,
-        evidence=say(
-            "{missing} of {planned} planned trials are missing: {named}",
-            missing=len(missing),
-            planned=len(planned),
-            named=listed([*named, *more], "; "),
-        ),
-        advice=say("resume the run; stopping where the numbers please makes intervals too narrow"),
-    )
+    values = {"missing": len(missing), "planned": len(planned), "trials": named}
+    yield Finding(check="incomplete-run", level=Level.DOUBTFUL, values=values)
 
 
 def stopped_early(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -254,15 +223,10 @@ _DECLINED: Final = {
 """What is said for each reason; with one system nothing is compared and nothing is said."""
 
 
-def _load(measurement: Measurement) -> Said:
+def _load(measurement: Measurement) -> tuple[int, str, bool]:
+    """Seed, distribution of rows, and whether statements are prepared."""
     engine = measurement.engine
-    prepared = engine.prepared_statements
-    return say(
-        "seed {seed}, {distribution}, {statements}",
-        seed=measurement.trial.seed,
-        distribution=engine.distribution,
-        statements=say("prepared statements") if prepared else say("plain statements"),
-    )
+    return measurement.trial.seed, engine.distribution, engine.prepared_statements
 
 
 BLOCKS_MIN_OF_ORDER: Final = 2
@@ -287,15 +251,7 @@ def sequential_design(measurements: Sequence[Measurement], plan: Plan) -> Iterat
         yield Finding(
             check="sequential-design",
             level=Level.DOUBTFUL,
-            evidence=say(
-                "{system} and {baseline} did not take turns: all trials of one came first",
-                system=system,
-                baseline=baseline,
-            ),
-            advice=say(
-                "whatever changed on the machine meanwhile looks like a difference of the systems; "
-                "measure them in blocks"
-            ),
+            values={"system": system, "baseline": baseline},
             system=system,
         )
 
@@ -321,13 +277,7 @@ def _started_again(measurements: Sequence[Measurement]) -> Iterator[Finding]:
                 yield Finding(
                     check="split-block",
                     level=Level.DOUBTFUL,
-                    evidence=say(
-                        "the server of {arm} was started again within block {block}: cells after"
-                        " that began cold there, and on a server at work elsewhere",
-                        arm=arm,
-                        block=block + 1,
-                    ),
-                    advice=say("measure again with one block more"),
+                    values={"case": "started-again", "arm": arm, "block": block + 1},
                 )
 
 
@@ -345,15 +295,12 @@ def _paused(measurements: Sequence[Measurement]) -> Iterator[Finding]:
             yield Finding(
                 check="split-block",
                 level=Level.DOUBTFUL,
-                evidence=say(
-                    "{hours:.1f} h lie between trials of block {block}; {usual:.0f} s are usual",
-                    hours=max(found) / 3600,
-                    block=block + 1,
-                    usual=usual_s,
-                ),
-                advice=say(
-                    "the machine may have been another by then; measure again with one block more"
-                ),
+                values={
+                    "case": "paused",
+                    "hours": max(found) / 3600,
+                    "block": block + 1,
+                    "usual_s": usual_s,
+                },
             )
 
 
@@ -369,18 +316,8 @@ def machine_drift(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
     change = math.expm1(fit.slope * float(np.ptp(places)))
     if abs(change) <= DRIFT_MIN or fit.chance >= DRIFT_P_MAX:
         return
-    yield Finding(
-        check="machine-drift",
-        level=Level.NOTE,
-        evidence=say(
-            "over the run the rates of all systems changed by {change:+.1%} together "
-            "(line through {count} trials, p = {chance:.4f})",
-            change=change,
-            count=len(points),
-            chance=fit.chance,
-        ),
-        advice=say("ratios within blocks do not carry it; absolute rates do"),
-    )
+    values = {"change": change, "trials": len(points), "chance": fit.chance}
+    yield Finding(check="machine-drift", level=Level.NOTE, values=values)
 
 
 def _off_their_means(measurements: Sequence[Measurement]) -> list[tuple[float, float]]:

@@ -20,7 +20,7 @@ from typing import Final
 from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability, is_postgres
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Text, clauses, count, say
+from dbdyno.language.words import Text, clauses, say
 from dbdyno.measurement.measurement import Measurement, events_between_readings
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
 from dbdyno.measurement.syncs import disk_flushes, innodb_log_syncs
@@ -50,16 +50,11 @@ def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "commits-unflushed",
         Level.VOID,
-        say(
-            "{events} commits of {connections} need {needed:.0f} flushes of the log at "
-            "least, the server made {flushes:.0f}: {share:.1%}",
-            events=round(commits),
-            connections=count(connections, "connection"),
-            needed=needed,
-            flushes=flushes,
-            share=flushes / needed,
-        ),
-        say("look for what swallows syncs (nosync, eatmydata, tmpfs): this system does less work"),
+        commits=round(commits),
+        connections=connections,
+        needed=needed,
+        flushes=flushes,
+        share=flushes / needed,
     )
 
 
@@ -81,15 +76,7 @@ def unseen_flushes(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
         yield Finding(
             check="unseen-flushes",
             level=Level.DOUBTFUL if some_are_seen else Level.NOTE,
-            evidence=say(
-                "of the syncs that {system} made or promised the machine's disks saw {share:.0%}",
-                system=system,
-                share=share,
-            ),
-            advice=say(
-                "put all systems on the same kind of disk; one without a cache that can lose "
-                "(write through) reports none, and memory is no disk (tmpfs)"
-            ),
+            values={"system": system, "share": share},
             system=system,
         )
 

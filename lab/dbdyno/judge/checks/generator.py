@@ -52,17 +52,9 @@ def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "client-bound",
         Level.VOID,
-        say(
-            "the busiest generator thread used {share:.0%} of a core (limit {limit:.0%}, threads "
-            "in all: {threads})",
-            share=share,
-            limit=GENERATOR_CPU_MAX,
-            threads=measurement.engine.threads,
-        ),
-        say(
-            "make the load with several generators (load.generators) or on cores of its own "
-            "(procedure.pin), or lower it"
-        ),
+        share=share,
+        limit=GENERATOR_CPU_MAX,
+        threads=measurement.engine.threads,
     )
 
 
@@ -80,14 +72,9 @@ def timer_late(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "timer-late",
         Level.DOUBTFUL,
-        say(
-            "the generator began events late though a connection was free: p99 {late_ms:.2f} ms "
-            "(limit {limit_ms:.2f} ms, median latency {median_ms:.2f} ms)",
-            late_ms=late_ns / 1e6,
-            limit_ms=limit_ns / 1e6,
-            median_ms=median_ns / 1e6,
-        ),
-        say("give the generator cores of its own (procedure.pin) or load from another host"),
+        late_ms=late_ns / 1e6,
+        limit_ms=limit_ns / 1e6,
+        median_ms=median_ns / 1e6,
     )
 
 
@@ -104,15 +91,10 @@ def near_ceiling(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "near-ceiling",
         Level.DOUBTFUL,
-        say(
-            "{rate:.0f} events/s are {share:.0%} of the {ceiling:.0f} that the same generator "
-            "reaches on a server that answers at once (limit {limit:.0%})",
-            rate=rate_per_s,
-            share=share,
-            ceiling=evidence.ceiling_per_s,
-            limit=CEILING_SHARE_MAX,
-        ),
-        say("give the generator more cores or another host; the server may be faster than this"),
+        rate_per_s=rate_per_s,
+        share=share,
+        ceiling_per_s=evidence.ceiling_per_s,
+        limit=CEILING_SHARE_MAX,
     )
 
 
@@ -181,12 +163,8 @@ def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Itera
             one,
             "certificate-failed",
             Level.VOID,
-            say(
-                "the generator's certificate of {made} did not pass: {faults}",
-                made=facts.made_at,
-                faults=listed(facts.faults(), "; "),
-            ),
-            say("quiet the machine, run `dbdyno certify` until it passes, then measure again"),
+            made_at=facts.made_at,
+            faults=list(facts.faults()),
         )
         everywhere = {"system": None, "cell": None, "trial": None}
         yield found.model_copy(update=everywhere) if of_all else found
@@ -257,16 +235,11 @@ def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "rate-not-sustained",
         Level.NOTE if plan.load.is_rung(rate_per_s) else Level.DOUBTFUL,
-        say(
-            "{rate:g} requests/s fell due and {taken:.1f} were answered: over the last half of the"
-            " window the backlog grew by {growth:.1f} a second (limit {limit:.1f}), to {left}",
-            rate=rate_per_s,
-            taken=measurement.events / measurement.window_s,
-            growth=seen.per_s,
-            limit=seen.limit_per_s,
-            left=measurement.measured[-1].backlog,
-        ),
-        say("compare latency at a lower rate; what is told here depends on the window's length"),
+        rate_per_s=rate_per_s,
+        answered_per_s=measurement.events / measurement.window_s,
+        growth_per_s=seen.per_s,
+        limit_per_s=seen.limit_per_s,
+        backlog=measurement.measured[-1].backlog,
     )
 
 
@@ -281,14 +254,8 @@ def few_requests(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "few-requests",
         Level.DOUBTFUL,
-        say(
-            "{count} requests, {label} needs {needed}: 100 beyond it",
-            count=measurement.events,
-            label=metric.label,
-            needed=metric.requests_needed(),
-        ),
-        say(
-            "use a window of {seconds} s or more at this rate, or a lower percentile",
-            seconds=math.ceil(seconds),
-        ),
+        requests=measurement.events,
+        percentile=metric.label,
+        needed=metric.requests_needed(),
+        window_s=math.ceil(seconds),
     )

@@ -53,27 +53,25 @@ def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterato
         yield from _findings("unequal-settings", system, differences)
 
 
+ENGINE: Final = ("", "")
+"""In place of a system and a setting: the engine."""
+
+
 def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: a system's version or the engine's was not the same in all trials."""
-    versions: dict[Said, set[str]] = {}
+    versions: dict[tuple[str, str], set[str]] = {}
     for measurement in measurements:
         if measurement.failure is None:
             trial, server = measurement.trial, measurement.server
-            arm = say("{system} ({setting})", system=trial.system, setting=trial.cell.setting)
+            arm = trial.system, trial.cell.setting
             versions.setdefault(arm, set()).add(server.version)
-            versions.setdefault(say("the engine"), set()).add(measurement.engine.version)
-    for what, found in versions.items():
+            versions.setdefault(ENGINE, set()).add(measurement.engine.version)
+    for (system, setting), found in versions.items():
         if len(found) > 1:
             yield Finding(
                 check="changed-versions",
                 level=Level.DOUBTFUL,
-                evidence=say(
-                    "{what} had {count} versions within the run: {versions}",
-                    what=what,
-                    count=len(found),
-                    versions=listed(sorted(found)),
-                ),
-                advice=say("begin a new run; a run that is resumed must find the same programs"),
+                values={"system": system, "setting": setting, "versions": sorted(found)},
             )
 
 

@@ -159,6 +159,63 @@ def _step_undone(values: Values) -> Said:
     return say("the trial began without what the plan asks for: {steps}", steps=listed(steps, "; "))
 
 
+def _stall(values: Values) -> Said:
+    if values["case"] == "silent":
+        seen = say(
+            "no statement was answered for up to {longest_s:.2f} s while events ran",
+            longest_s=values["longest_s"],
+        )
+    else:
+        seen = say(
+            "no event in {empty} of {all} measured seconds",
+            empty=values["empty"],
+            all=values["seconds"],
+        )
+    return say(
+        "{seen}, at {rate:.1f} events/s on average; seconds since the load began: {seconds}",
+        seen=seen,
+        rate=values["rate_per_s"],
+        seconds=list_of(values["at_s"], most=10),
+    )
+
+
+def _unequal_load(values: Values) -> Said:
+    seen = []
+    for system, (seed, distribution, is_prepared) in values["loads"].items():
+        load = say(
+            "seed {seed}, {distribution}, {statements}",
+            seed=seed,
+            distribution=distribution,
+            statements=say("prepared statements") if is_prepared else say("plain statements"),
+        )
+        seen.append(say("{system}: {load}", system=system, load=load))
+    return say(
+        "systems of block {block} got different requests: {seen}",
+        block=values["block"],
+        seen=listed(seen, "; "),
+    )
+
+
+def _incomplete_run(values: Values) -> Said:
+    named = [say("block {block}, {system}, {cell}", **trial) for trial in values["trials"]]
+    return say(
+        "{missing} of {planned} planned trials are missing: {named}",
+        missing=values["missing"],
+        planned=values["planned"],
+        named=list_of(named, "; ", most=5),
+    )
+
+
+def _changed_versions(values: Values) -> Said:
+    arm = say("{system} ({setting})", system=values["system"], setting=values["setting"])
+    return say(
+        "{what} had {count} versions within the run: {versions}",
+        what=arm if values["system"] else say("the engine"),
+        count=len(values["versions"]),
+        versions=list_of(values["versions"]),
+    )
+
+
 ROWS_LOST: Final = phrase("the system lost, kept or changed rows that it should not: report that")
 
 FINDINGS: Final[Mapping[str, Telling]] = {
@@ -229,6 +286,192 @@ FINDINGS: Final[Mapping[str, Telling]] = {
             limit=values["limit"],
         ),
         phrase("use more rows or fewer connections, unless contention is what is compared"),
+    ),
+    "client-bound": Telling(
+        (VOID,),
+        "a thread of the generator used over 70 % of a core",
+        phrase(
+            "the busiest generator thread used {share:.0%} of a core (limit {limit:.0%}, threads in"
+            " all: {threads})"
+        ),
+        phrase(
+            "make the load with several generators (load.generators) or on cores of its own"
+            " (procedure.pin), or lower it"
+        ),
+    ),
+    "near-ceiling": Telling(
+        (DOUBTFUL,),
+        "the trial's rate is over 50 % of the rate that the same generator reached in this run on a"
+        " server that answers at once",
+        phrase(
+            "{rate_per_s:.0f} events/s are {share:.0%} of the {ceiling_per_s:.0f} that the same"
+            " generator reaches on a server that answers at once (limit {limit:.0%})"
+        ),
+        phrase("give the generator more cores or another host; the server may be faster than this"),
+    ),
+    "timer-late": Telling(
+        (DOUBTFUL,),
+        "open loop: p99 of the generator's own lateness, where a connection was free, is over"
+        " 0.2 ms and over 5 % of the median latency",
+        phrase(
+            "the generator began events late though a connection was free: p99 {late_ms:.2f} ms"
+            " (limit {limit_ms:.2f} ms, median latency {median_ms:.2f} ms)"
+        ),
+        phrase("give the generator cores of its own (procedure.pin) or load from another host"),
+    ),
+    "certificate-failed": Telling(
+        (VOID,),
+        "[`dbdyno certify`](../how-to/certify.md) found on this machine that the generator's"
+        " numbers are wrong",
+        lambda values: say(
+            "the generator's certificate of {made} did not pass: {faults}",
+            made=values["made_at"],
+            faults=listed(values["faults"], "; "),
+        ),
+        phrase("quiet the machine, run `dbdyno certify` until it passes, then measure again"),
+    ),
+    "rate-not-sustained": Telling(
+        (DOUBTFUL, NOTE),
+        "at a rate: the backlog of requests not yet started grew over the last half of the window;"
+        " a note where the rate only helps to find a limit ([open loop](../how-to/open-loop.md))",
+        phrase(
+            "{rate_per_s:g} requests/s fell due and {answered_per_s:.1f} were answered: over the"
+            " last half of the window the backlog grew by {growth_per_s:.1f} a second (limit"
+            " {limit_per_s:.1f}), to {backlog}"
+        ),
+        phrase("compare latency at a lower rate; what is told here depends on the window's length"),
+    ),
+    "few-requests": Telling(
+        (DOUBTFUL,),
+        "at a rate: the percentile that is compared has fewer than 100 requests beyond it",
+        phrase("{requests} requests, {percentile} needs {needed}: 100 beyond it"),
+        phrase("use a window of {window_s} s or more at this rate, or a lower percentile"),
+    ),
+    "commits-unflushed": Telling(
+        (VOID,),
+        "the settings promise a flush before the answer, and the log was synced less than 0.9 times"
+        " for N commits of N connections, half a second of skewed reading allowed"
+        " ([why](../how-to/durability.md))",
+        lambda values: say(
+            "{events} commits of {connections} need {needed:.0f} flushes of the log at "
+            "least, the server made {flushes:.0f}: {share:.1%}",
+            events=values["commits"],
+            connections=count(values["connections"], "connection"),
+            needed=values["needed"],
+            flushes=values["flushes"],
+            share=values["share"],
+        ),
+        phrase(
+            "look for what swallows syncs (nosync, eatmydata, tmpfs): this system does less work"
+        ),
+    ),
+    "unseen-flushes": Telling(
+        (DOUBTFUL, NOTE),
+        "the machine's disks counted under 10 % of a system's syncs, and over 50 % of another's; a"
+        " note if they counted none",
+        phrase("of the syncs that {system} made or promised the machine's disks saw {share:.0%}"),
+        phrase(
+            "put all systems on the same kind of disk; one without a cache that can lose (write"
+            " through) reports none, and memory is no disk (tmpfs)"
+        ),
+    ),
+    "trial-failed": Telling(
+        (VOID,),
+        "the trial did not end as planned",
+        phrase("after {window_s:.1f} s of the window: {failure}"),
+        phrase("look at the server's log; a resumed run repeats the trial and keeps this attempt"),
+    ),
+    "server-restarted": Telling(
+        (VOID, DOUBTFUL),
+        "the server's uptime grew by less than the window (2 s allowed); doubtful: by 5 s more than"
+        " load and warm-up",
+        phrase(
+            "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s"
+            " ({least_s:.0f} to {most_s:.0f} s expected)"
+        ),
+        {
+            VOID: phrase("look for a crash or a restart in the server's log"),
+            DOUBTFUL: phrase("the counters were read late; is the machine overloaded?"),
+        },
+    ),
+    "stall": Telling(
+        (DOUBTFUL,),
+        "half a second in which events ran and no statement was answered, or, where no connection"
+        " rests between events, a second without an event where 10 were expected",
+        _stall,
+        phrase(
+            "compare with the server's log (checkpoint, flush); a stall that belongs to the system"
+            " needs windows that hold several of them"
+        ),
+    ),
+    "unequal-load": Telling(
+        (VOID,),
+        "systems of one block got different requests: seed, distribution, prepared statements or"
+        " not",
+        _unequal_load,
+        phrase("run the block again with one plan and one version of dbdyno"),
+    ),
+    "imported-run": Telling(
+        (DOUBTFUL,),
+        "another tool measured it (`dbdyno import`): order, settings and machine were not seen",
+        phrase(
+            "read from what another tool recorded: the order of runs, the servers' settings and the"
+            " machine were not seen, so there are numbers and ratios and no verdict"
+        ),
+        phrase("measure the same with `dbdyno compare` for a verdict"),
+    ),
+    "incomplete-run": Telling(
+        (DOUBTFUL,),
+        "planned trials are missing (in a run until decided: of blocks that were begun)",
+        _incomplete_run,
+        phrase("resume the run; stopping where the numbers please makes intervals too narrow"),
+    ),
+    "sequential-design": Telling(
+        (DOUBTFUL,),
+        "all trials of a system came before, or after, those of the baseline, over two blocks or"
+        " more",
+        phrase("{system} and {baseline} did not take turns: all trials of one came first"),
+        phrase(
+            "whatever changed on the machine meanwhile looks like a difference of the systems;"
+            " measure them in blocks"
+        ),
+    ),
+    "split-block": Telling(
+        (DOUBTFUL,),
+        "more than half an hour, and ten times as long as usual, passed between two trials of a"
+        " block; or one arm's server was started again between its cells and another's was not, as"
+        " after an interrupt or a failed trial",
+        {
+            "started-again": phrase(
+                "the server of {arm} was started again within block {block}: cells after that began"
+                " cold there, and on a server at work elsewhere"
+            ),
+            "paused": phrase(
+                "{hours:.1f} h lie between trials of block {block}; {usual_s:.0f} s are usual"
+            ),
+        },
+        {
+            "started-again": phrase("measure again with one block more"),
+            "paused": phrase(
+                "the machine may have been another by then; measure again with one block more"
+            ),
+        },
+    ),
+    "machine-drift": Telling(
+        (NOTE,),
+        "the rates of all systems together changed by over 2 % along the run, p < 0.01 (8 trials or"
+        " more)",
+        phrase(
+            "over the run the rates of all systems changed by {change:+.1%} together (line through"
+            " {trials} trials, p = {chance:.4f})"
+        ),
+        phrase("ratios within blocks do not carry it; absolute rates do"),
+    ),
+    "changed-versions": Telling(
+        (DOUBTFUL,),
+        "a system or the engine had two versions within the run",
+        _changed_versions,
+        phrase("begin a new run; a run that is resumed must find the same programs"),
     ),
     "little-law": Telling(
         (VOID,),

@@ -144,7 +144,7 @@ def plan_of(seed: int, blocks: int, window_s: float) -> Plan:
             SystemPlan(label=label, reference="mysql:8.0.33") for label in (FIRST, SECOND)
         ),
         workloads=(WorkloadPlan(name="oltp_point_select"),),
-        dataset=DatasetPlan(tables=1, rows=1000, loads=1),
+        dataset=DatasetPlan(tables=1, rows=1000),
         load=LoadPlan(threads=(CONNECTIONS,)),
         trial=TrialPlan(warmup_s=0.2, window_s=window_s),
         design=DesignPlan(blocks=blocks, controls=False, disturbance_max=1.0),

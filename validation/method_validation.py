@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, ledger, loads, runs, steadiness, stopping, timed, verdict
+from validation.claims import grid, ledger, runs, steadiness, stopping, timed, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
@@ -29,7 +29,6 @@ CLAIMS: Final = (
     *grid.CLAIMS,
     *runs.CLAIMS,
     *ledger.CLAIMS,
-    *loads.CLAIMS,
 )
 """Every claim, in the order of the table."""
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"

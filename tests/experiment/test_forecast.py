@@ -7,7 +7,6 @@ import pytest
 from dbdyno.errors import UsageError
 from dbdyno.experiment.forecast import (
     DATASET_S,
-    LOADS_SHARE,
     PURGE_S,
     ROWS_PER_S,
     SETTLE_S,
@@ -19,15 +18,11 @@ from dbdyno.experiment.forecast import (
     seconds_expected,
 )
 from dbdyno.experiment.order import seconds_of_turns, trials_of
-from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.timed import TRIAL_S
 from support import making
 
-ONE_LOAD = DatasetPlan(loads=1)
-PLAN = making.plan(  # 12 trials, 6 arms
-    threads=(1, 8), blocks=3, window_s=60, warmup_s=15, dataset=ONE_LOAD
-)
+PLAN = making.plan(threads=(1, 8), blocks=3, window_s=60, warmup_s=15)  # 12 trials, 6 arms
 TRIALS = trials_of(PLAN, "r")
 TURNS_S = seconds_of_turns(PLAN)
 
@@ -47,18 +42,13 @@ def test_machines_beside_each_other_take_the_time_of_their_rounds():
     assert seconds_expected(timed, 8) == loads_s + 600
 
 
-def test_further_loads_are_expected_and_take_their_share_of_the_time_at_most():
-    one_s, once_s = 2 * load_s(PLAN), seconds_expected(PLAN)
-    times = {"loads": 2}
-    assert seconds_expected(making.with_parts(PLAN, dataset=times)) == once_s + one_s
-    each = making.with_parts(PLAN, dataset={"loads": None})
-    assert seconds_expected(each) == pytest.approx(once_s + 2 * one_s)
-    assert Forecast(each).seconds_left(TRIALS[:4]) == Forecast(PLAN).seconds_left(TRIALS[:4])
-    large = making.with_parts(each, dataset={"rows": 100_000_000})
-    trials_s = once_s - one_s - TURNS_S
-    assert seconds_expected(large) == pytest.approx(
-        2 * load_s(large) + trials_s / (1 - LOADS_SHARE) + TURNS_S
-    )
+@pytest.mark.parametrize(("loads", "further"), [(2, 1), (3, 2), (9, 2)])
+def test_further_loads_that_a_plan_names_are_expected(loads, further):
+    more = making.with_parts(PLAN, dataset={"loads": loads})
+    whole_s = seconds_expected(PLAN) + further * 2 * load_s(PLAN)
+    assert seconds_expected(more) == pytest.approx(whole_s)
+    first = [trial for trial in TRIALS if trial.block == 0]
+    assert Forecast(more).seconds_left(first) == Forecast(PLAN).seconds_left(first)
 
 
 def test_a_forecast_learns_what_starts_cost_here():

@@ -26,7 +26,6 @@ from support import making
 from support.fakes import Progress, SideBySide, World
 
 A, B = making.A, making.B
-ONE_LOAD = DatasetPlan(loads=1)
 
 
 def small(**facts):
@@ -85,7 +84,7 @@ def test_a_trial_holds_what_engine_and_server_reported(store):
 
 def test_datasets_come_first_and_every_arm_begins_on_a_restored_one(store):
     world = World()
-    start(store, small(dataset=ONE_LOAD), world)
+    start(store, small(), world)
     datasets, arms = world.calls[:4], world.calls[4:-2]
     assert datasets == [("start", A), ("snapshot", A), ("start", B), ("snapshot", B)]
     assert [what for what, _ in arms] == ["restore", "start"] * 4
@@ -341,7 +340,7 @@ def test_controls_run_on_a_second_directory_of_the_baseline_one_of_them_slowed_d
     store, tmp_path
 ):
     log = tmp_path / "log"
-    plan = small(blocks=5, controls=True, window_s=12, dataset=ONE_LOAD)
+    plan = small(blocks=5, controls=True, window_s=12)
     world = World(log=log)
     stored = start(store, plan, world)
     measured = store.measurements(stored.run_id)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
-from validation.claims import loads, verdict
+from validation.claims import verdict
 from validation.claims.claim import Claim, Seen, share_of
 from validation.method_validation import CLAIMS
 from validation.noise import KINDS, levels, log_ratios, restarts, seconds
@@ -50,23 +50,6 @@ def test_the_page_has_a_row_for_each_claim_and_no_other() -> None:
     shown = [(row[0].removeprefix("| "), row[2]) for row in rows]
     assert shown == [(claim.words, claim.target) for claim in CLAIMS]
     assert all(row[4].startswith(("kept", "**missed**")) for row in rows)
-
-
-@pytest.mark.parametrize(("design", "wrong"), loads.SHARED.items())
-def test_blocks_that_share_loads_err_as_often_as_the_page_says(
-    design: tuple[int, int], wrong: float
-) -> None:
-    seen = loads.winner(*design, 1000)
-    assert abs(seen.value - wrong) <= SLACK * seen.error
-
-
-def test_the_page_shows_what_shared_loads_cost() -> None:
-    page = (ROOT / "docs" / "how-it-works" / "procedure.md").read_text()
-    for blocks in (6, 12):
-        shares = [share for (asked, _), share in loads.SHARED.items() if asked == blocks]
-        assert (
-            f"| {blocks} | {' | '.join(f'{share * 100:g} %' for share in shares)} | 5 % |" in page
-        )
 
 
 def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], ConfidenceInterval]:

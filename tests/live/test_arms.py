@@ -37,7 +37,7 @@ def plan() -> Plan:
     return Plan(
         systems=(system,),
         workloads=(WorkloadPlan(name=READ), WorkloadPlan(name=WRITE)),
-        dataset=DatasetPlan(tables=1, rows=2000, loads=1),
+        dataset=DatasetPlan(tables=1, rows=2000),
         load=LoadPlan(threads=(4,)),
         trial=TrialPlan(warmup_s=0, window_s=1),
         design=DesignPlan(blocks=3, disturbance_max=1.0),

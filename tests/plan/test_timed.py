@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import BLOCKS_TIMED, LOADS_SHARE, ChosenDesign, DesignPlan, Plan, TrialPlan
+from dbdyno.plan.plan import BLOCKS_TIMED, ChosenDesign, DesignPlan, Plan, TrialPlan
 from dbdyno.plan.timed import (
     FIRST_WINDOW_S,
     Costs,
@@ -125,42 +125,32 @@ def test_costs_are_read_from_when_trials_began(first_start_s: int) -> None:
     between blocks, a load or a pause, is none. What all of it took is no longer left."""
     plan = begun(plan_of(600))
     first = first_blocks(0, 10 + first_start_s, 94, 111)
-    found = chosen(plan, first, loads_s=0.0)
+    found = chosen(plan, first)
     assert found.block_s == pytest.approx(2 * (4 + found.window_s + 7), abs=0.1)
     spent_s = 111 + 10
     assert 600 - found.block_s < spent_s + (found.blocks - 2) * found.block_s <= 600
 
 
 def test_hours_between_two_trials_are_an_interruption_and_no_time_that_was_spent() -> None:
-    plan, at_once = begun(plan_of(600)), chosen(begun(plan_of(600)), first_blocks(0, 17, 34, 51), 0)
+    plan, at_once = begun(plan_of(600)), chosen(begun(plan_of(600)), first_blocks(0, 17, 34, 51))
     for at_s in ((0, 17, 18_034, 18_051), (0, 17, 34, 18_051), (0, 18_017, 18_034, 18_051)):
-        assert chosen(plan, first_blocks(*at_s), 0) == at_once
+        assert chosen(plan, first_blocks(*at_s)) == at_once
 
 
 def test_a_trial_that_never_began_says_nothing_of_what_a_start_takes() -> None:
     plan, first = begun(plan_of(600)), first_blocks(0, 17, 34, 51)
     never = measured("mysql:9.7.4", 0, 2, 27.0, 100)
     never = never.model_copy(update={"window_s": 0.0, "intervals": (), "failure": "no such key"})
-    assert chosen(plan, [*first, never], 0) == chosen(plan, first, 0)
+    assert chosen(plan, [*first, never]) == chosen(plan, first)
     last = measured("mysql:9.7.4", 1, 2, 61.0, 100)  # a minute of warm-up was planned for it
     none = {"warmup_s": 60.0, "window_s": 0.0, "intervals": (), "failure": "no such key"}
-    assert chosen(plan, [*first, last.model_copy(update=none)], 0) == chosen(plan, first, 0)
+    assert chosen(plan, [*first, last.model_copy(update=none)]) == chosen(plan, first)
 
 
 def test_blocks_that_ran_beside_each_other_show_what_a_start_takes() -> None:
     """Two machines, a block on each: the trials of one begin between those of the other."""
-    found = chosen(begun(plan_of(600)), first_blocks(0, 17, 0.5, 17.5), 0)
+    found = chosen(begun(plan_of(600)), first_blocks(0, 17, 0.5, 17.5))
     assert found.block_s == pytest.approx(2 * (4 + found.window_s + 7), abs=0.1)
-
-
-def test_time_for_loading_is_time_for_fewer_blocks() -> None:
-    plan, scatter = begun(plan_of(600)), Scatter(0.03, 0.1)
-    without, dear = (
-        narrowest(plan, scatter, Costs(4.0, 1.5, loads_s)) for loads_s in (0.0, 1000.0)
-    )
-    assert dear.blocks < without.blocks
-    measured_s = 2 * (dear.warmup_s + dear.window_s + 4.0)
-    assert dear.block_s == pytest.approx(measured_s / (1 - LOADS_SHARE))
 
 
 def test_machines_beside_each_other_run_as_many_times_the_blocks() -> None:
@@ -178,8 +168,8 @@ def test_machines_beside_each_other_run_as_many_times_the_blocks() -> None:
 def test_what_another_machine_takes_for_its_set_up_is_no_time_that_was_spent() -> None:
     plan, late = begun(plan_of(600)), first_blocks(0, 17, 87, 104)
     others = [making.changed(one, machine="b" * one.trial.block) for one in late]
-    assert chosen(plan, others, 0) == chosen(plan, first_blocks(0, 17, 27, 44), 0)
-    assert chosen(plan, others, 0).blocks > chosen(plan, late, 0).blocks
+    assert chosen(plan, others) == chosen(plan, first_blocks(0, 17, 27, 44))
+    assert chosen(plan, others).blocks > chosen(plan, late).blocks
 
 
 def test_what_was_chosen_was_not_asked_for() -> None:

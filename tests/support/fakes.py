@@ -150,11 +150,6 @@ class FakeInstance:
         self.note("restore")
         assert self.has_snapshot()
 
-    def discard(self):
-        self.note("discard")
-        self.close()
-        (self.folder / "snapshot").unlink(missing_ok=True)
-
     def close(self):
         self.note("close")
         if self.server is not None:

@@ -34,7 +34,7 @@ def written(
     plan = {
         "systems": own if server is None else endpoints(server, LABELS),
         "workloads": ["oltp_point_select"],
-        "dataset": {"tables": 1, "rows": 1000, "loads": 1},
+        "dataset": {"tables": 1, "rows": 1000},
         "load": {"threads": [4]},
         "trial": {"warmup": 0, "window": window},
         "design": {"controls": False, "disturbance_max": "100%", "blocks": blocks},
@@ -84,7 +84,7 @@ def replicated(reference: str, place: PlacePlan, blocks: int) -> Plan:
     return Plan(
         systems=(system,),
         workloads=(WorkloadPlan(name="oltp_write_only"),),
-        dataset=DatasetPlan(tables=1, rows=1000, loads=1),
+        dataset=DatasetPlan(tables=1, rows=1000),
         load=LoadPlan(threads=(4,)),
         trial=TrialPlan(warmup_s=0, window_s=2),
         design=DesignPlan(blocks=blocks, controls=False, disturbance_max=1.0),

@@ -81,7 +81,7 @@ class Makers:
         command: starts the engine's child; engine: begins a load.
         hosts: run the blocks in place of this machine.
         address: on which servers listen.
-        shares_loads: whether loads may be those of other workspaces on the disk of the cache.
+        shares_loads: whether loads are those of the cache, which workspaces on its disk share.
     """
 
     open_instance: OpenInstance = field(default_factory=lambda: open.instance)

@@ -12,7 +12,7 @@ from dbdyno.experiment.order import arms, seconds_of_turns, trials_of
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan.controls import control_cells
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
-from dbdyno.plan.plan import LOADS_SHARE, Plan
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.timed import TRIAL_S, begun
 
@@ -76,7 +76,7 @@ class Forecast:
         self.later_s = 0.0
         self.after_last_s = seconds_of_turns(plan)
         self.loads_s = (len(plan.systems) + bool(control_cells(plan))) * load_s(plan)
-        self._loads = 1 if plan.procedure.fresh_data == "once" else plan.dataset.loads
+        self._loads = plan.dataset.loads
 
     def chosen(self, plan: Plan) -> None:
         """The trials that are left have other times."""
@@ -110,15 +110,9 @@ class Forecast:
         each_s = self._before_s + self._trial_s
         after_s = self.after_last_s if self._has_baseline(trials) else 0.0
         trials_s = max(0.0, len(trials) * each_s + waiting * start_s - into_s)
-        return trials_s + self._of_loads(trials, trials_s) + after_s + self.later_s
-
-    def _of_loads(self, trials: Sequence[Trial], trials_s: float) -> float:
-        """What loading takes before the blocks after the first of these trials' own."""
-        blocks = sorted({trial.block for trial in trials})
-        if self._loads is not None:
-            return self.loads_s * sum(0 < block < self._loads for block in blocks[1:])
-        most_s = trials_s * LOADS_SHARE / (1 - LOADS_SHARE)
-        return min(self.loads_s * len(blocks[1:]), most_s)
+        later = sorted({trial.block for trial in trials})[1:]
+        loads_s = self.loads_s * sum(0 < block < self._loads for block in later)
+        return trials_s + loads_s + after_s + self.later_s
 
     def _has_baseline(self, trials: Sequence[Trial]) -> bool:
         return any(one.system == self._baseline and not one.control for one in trials)

@@ -14,7 +14,7 @@ from pathlib import Path
 from dbdyno.errors import CellError, Interrupted, LoadError
 from dbdyno.experiment.arm import run_arm
 from dbdyno.experiment.context import Makers, Progress, RunContext
-from dbdyno.experiment.data.loads import Loads, Pool, home_of
+from dbdyno.experiment.data.loads import Loads, SystemLoads, home_of
 from dbdyno.experiment.engine.spec import (
     dataset_hash,
     wants_dataset_bytes,
@@ -262,7 +262,7 @@ class Machine:
 @contextmanager
 def machine(context: RunContext, run_id: str) -> Iterator[Machine]:
     """This machine with the systems open that the context's trials need, and closed at the end."""
-    with _loads(context, run_id) as loads:
+    with _loads(context) as loads:
         yield Machine(context, run_id, loads)
 
 
@@ -284,7 +284,7 @@ def _choose(context: RunContext, run_id: str) -> None:
     if not _may_choose(plan):
         return
     first = [m for m in context.store.measurements(run_id) if m.trial.block < FIRST_BLOCKS]
-    design = chosen(plan, current(first), context.forecast.loads_s, context.makers.machines)
+    design = chosen(plan, current(first), context.makers.machines)
     context.store.choose(run_id, design)
     context.plan = with_chosen(plan, design)
     context.remaining = [t for t in trials_of(context.plan, run_id) if t.block >= FIRST_BLOCKS]
@@ -297,7 +297,7 @@ def _choose(context: RunContext, run_id: str) -> None:
 
 
 @contextmanager
-def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
+def _loads(context: RunContext) -> Iterator[Loads]:
     """The loads of all data directories that still have trials; closed whatever happens.
 
     The baseline's too where a setting is a share of its dataset, and all where a block with an
@@ -312,22 +312,19 @@ def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
         wanted |= {_directory(trial) for trial in trials_of(foreseen(plan), "")}
     systems = (*plan.systems, control_system(plan))
     with ExitStack() as stack:
-        pools = [
-            stack.enter_context(_pool(context, run_id, system))
+        held = [
+            stack.enter_context(_system_loads(context, system).held())
             for system in systems
             if system.label in wanted
         ]
-        yield Loads(context, pools)
+        yield Loads(context, held)
 
 
 def _directory(trial: Trial) -> str:
     return directory_of(trial.system, trial.control)
 
 
-@contextmanager
-def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool]:
-    """One system's loads; those that the run has chosen are its own until the end."""
-
+def _system_loads(context: RunContext, system: SystemPlan) -> SystemLoads:
     def open_in(place: Path) -> Instance:
         return context.makers.open_instance(spec, place, context.progress.stage)
 
@@ -343,12 +340,7 @@ def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool
         has_scripts=any(one.script is not None for one in context.plan.workloads),
         address=context.makers.address,
     )
-    pool = Pool(context, run_id, system, home_of(context, system), open_in)
-    pool.clear_left()
-    try:
-        yield pool
-    finally:
-        pool.close()
+    return SystemLoads(context, system, home_of(context, system), open_in)
 
 
 def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:

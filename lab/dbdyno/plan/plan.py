@@ -179,8 +179,6 @@ TRIALS_MAX = 100_000
 """The most trials of a run, those of its pilot too; with a second each it would take a day."""
 
 
-LOADS_SHARE: Final = 0.25
-"""Of a run's time that may go into further loads; what its first block takes is not counted."""
 ROW_BYTES: Final = 250
 """A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes."""
 
@@ -192,14 +190,14 @@ class DatasetPlan(FiniteNoun):
         layout: sysbench 1.0's tables, those of its legacy scripts, or the one table of 0.4.
         tables: how many there are, all alike.
         rows: in each table.
-        loads: how many of a system's loads the blocks rest on in turn; unless given, a block has
-            one of its own as far as time allows (docs/how-it-works/procedure.md).
+        loads: how many times each system's rows are loaded; the blocks rest on these in turn
+            (docs/how-it-works/procedure.md).
     """
 
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
     tables: Annotated[int, Field(ge=1, le=100_000)] = 4
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
-    loads: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] | None = None
+    loads: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 1
 
     @property
     def bytes_about(self) -> int:
@@ -441,7 +439,7 @@ class Plan(FiniteNoun):
 
     @model_validator(mode="after")
     def _loads_can_be_repeated(self) -> Plan:
-        if (self.dataset.loads or 1) > 1 and self.procedure.fresh_data == "once":
+        if self.dataset.loads > 1 and self.procedure.fresh_data == "once":
             raise ValueError(
                 "dataset: loads: data kept from trial to trial (procedure: fresh_data: once) are of"
                 " one load"

@@ -24,7 +24,6 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import (
     BLOCKS_MIN,
     BLOCKS_TIMED,
-    LOADS_SHARE,
     ChosenDesign,
     Plan,
     TrialPlan,
@@ -92,7 +91,7 @@ def with_chosen(plan: Plan, chosen: ChosenDesign | None) -> Plan:
 
 
 class Costs(NamedTuple):
-    """Seconds that a trial takes beyond its load, and one more load of all systems' rows.
+    """Seconds that a trial takes beyond its load.
 
     Attributes:
         start_s, trial_s: of a trial after a start of the server, and of one on a running server.
@@ -100,7 +99,6 @@ class Costs(NamedTuple):
 
     start_s: float
     trial_s: float
-    loads_s: float = 0.0
 
 
 class Scatter(NamedTuple):
@@ -119,15 +117,12 @@ class Scatter(NamedTuple):
         return self.start**2 + self.second**2 / window_s
 
 
-def chosen(
-    plan: Plan, first: Sequence[Measurement], loads_s: float, machines: int = 1
-) -> ChosenDesign:
+def chosen(plan: Plan, first: Sequence[Measurement], machines: int = 1) -> ChosenDesign:
     """The design with the narrowest interval in the plan's time.
 
     Args:
         plan: as `begun` gives it.
         first: all that the first blocks measured.
-        loads_s: what it takes to load the rows of all systems once more.
         machines: how many run blocks beside each other.
     """
     sound = [one for one in first if one.failure is None and one.events > 0]
@@ -136,7 +131,7 @@ def chosen(
         whole = [i for i in one.measured if i.end_s - i.start_s > 0.5]
         rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])
         arms.setdefault((one.trial.system, one.trial.cell.key), []).append(rates)
-    scatter, costs = scatter_of(list(arms.values())), _costs(plan, first, loads_s)
+    scatter, costs = scatter_of(list(arms.values())), _costs(plan, first)
     return narrowest(plan, scatter, costs, _spent_s(first, costs), machines)
 
 
@@ -235,7 +230,7 @@ def _spans(first: Iterable[Measurement]) -> list[_Span]:
     )
 
 
-def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
+def _costs(plan: Plan, first: Sequence[Measurement]) -> Costs:
     """What a start and a trial take here; gaps between blocks may hold a load or a pause.
 
     The shortest gap counts: the first restores wait for a disk that still works on what was
@@ -250,7 +245,7 @@ def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
         gaps[same and plan.procedure.restart == "block"].append(gap_s)
     start_s = min(gaps[False], default=START_S_USUAL)
     trial_s = min(gaps[True], default=min(start_s, TRIAL_S))
-    return Costs(start_s, trial_s, loads_s)
+    return Costs(start_s, trial_s)
 
 
 def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
@@ -261,7 +256,7 @@ def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
     trial is its set-up, which comes on top of the time.
     """
     spans = sorted(_spans(first), key=lambda one: one.begin_s)
-    usual_s = costs.start_s + costs.loads_s
+    usual_s = costs.start_s
     spent_s, until_s = 0.0, spans[0].begin_s if spans else 0.0
     set_up: set[str] = set()
     for one in spans:
@@ -275,15 +270,12 @@ def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
 
 
 def _block_s(plan: Plan, load_s: float, costs: Costs) -> float:
-    """What a block takes whose trials run for so long, with the loading before it."""
+    """Seconds of a block whose trials run for so long."""
     trials = _trials_a_block(plan)
     starts = trials
     if plan.procedure.restart == "block":
         starts = len(plan.systems) * len(setting_names(plan.settings))
-    block_s = trials * load_s + starts * costs.start_s + (trials - starts) * costs.trial_s
-    if plan.dataset.loads is not None or plan.procedure.fresh_data == "once":
-        return block_s
-    return block_s + min(costs.loads_s, block_s * LOADS_SHARE / (1 - LOADS_SHARE))
+    return trials * load_s + starts * costs.start_s + (trials - starts) * costs.trial_s
 
 
 def _trials_a_block(plan: Plan) -> int:

@@ -258,9 +258,6 @@ class Instance(Protocol):
     def close(self) -> None:
         """Stop the server if it runs and remove the working data; a snapshot stays."""
 
-    def discard(self) -> None:
-        """Stop it and remove all its data, the snapshot too; an endpoint's tables stay."""
-
 
 @dataclass(frozen=True)
 class Observer:

@@ -15,12 +15,13 @@ from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import dataset
 from dbdyno.experiment.data.dataset import (
-    DIGEST_FILE,
+    RECORD,
+    LoadRecord,
     digest_or_empty,
     ensure_dataset,
     folder_of,
-    read_digest,
-    write_digest,
+    read_record,
+    write_record,
 )
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.forecast import Forecast
@@ -259,13 +260,16 @@ def test_tables_are_those_of_the_layout():
     assert "FROM `sbtest`.`sbtest` WHERE" in server.asked[0]
 
 
-def test_it_is_kept_beside_the_snapshot(tmp_path):
+def test_it_is_kept_beside_the_snapshot_with_the_loads_name(tmp_path):
     folder = tmp_path / "instance"
-    assert read_digest(folder) == ""
-    write_digest(folder, "abc")
-    assert read_digest(folder) == "abc"
-    (folder / DIGEST_FILE).write_text("[1]")
-    assert read_digest(folder) == ""
+    assert read_record(folder) == LoadRecord()
+    write_record(folder, "abc")
+    first = read_record(folder)
+    assert first.rows == "abc"
+    write_record(folder, "abc")
+    assert read_record(folder).name != first.name
+    (folder / RECORD).write_text("[1]")
+    assert read_record(folder) == LoadRecord()
 
 
 def test_a_server_that_does_not_answer_leaves_it_open():

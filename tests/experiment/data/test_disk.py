@@ -78,23 +78,10 @@ def test_a_loaded_instance_needs_one_copy_of_what_it_has(free, tmp_path):
         disk.check_before(PLAN, [Instance(tmp_path)])
 
 
-def test_loads_are_kept_as_the_disk_has_room(free, tmp_path):
-    each = 2 * (disk.EMPTY_BYTES + ROWS)
-    free(100 * each)
-    assert disk.loads_kept(PLAN, tmp_path, 2) == disk.LOADS_KEPT
-    wanted = PLAN.model_copy(update={"dataset": DatasetPlan(rows=100_000, loads=10)})
-    assert disk.loads_kept(wanted, tmp_path, 2) == 10
-    free(8.1 * each)
-    assert disk.loads_kept(PLAN, tmp_path / "not" / "yet", 2) == 2
-    assert disk.loads_kept(wanted, tmp_path, 2) == 6
-    free(0)
-    assert disk.loads_kept(PLAN, tmp_path, 2) == 1
-
-
-def test_loads_of_other_plans_may_take_a_quarter_of_what_is_free_without_them(free, tmp_path):
+def test_unused_loads_may_take_a_quarter_of_what_is_free_without_them(free, tmp_path):
     free(600)
-    assert disk.kept_too_much(tmp_path, 200) == 0
-    assert disk.kept_too_much(tmp_path, 1000) == 600
+    assert disk.kept_most(tmp_path / "not" / "yet", 200) == 200
+    assert disk.kept_most(tmp_path, 1000) == 400
 
 
 def test_a_disk_that_is_nearly_full_is_reported_with_its_place(free, tmp_path):

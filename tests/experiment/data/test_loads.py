@@ -1,9 +1,8 @@
-"""Which load a block rests on, which loads stay, and how much of the time loading may take."""
+"""Which load a block rests on, who shares loads, and which ones are removed."""
 
 from __future__ import annotations
 
-from collections import namedtuple
-from contextlib import ExitStack
+import os
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -21,21 +20,6 @@ from support import making
 from support.fakes import FakeInstance, Progress, World
 
 A, B = making.A, making.B
-Usage = namedtuple("Usage", "total used free")
-
-
-@pytest.fixture
-def room(monkeypatch):
-    """Says for how many loads of two systems the disk has room; there is time for each block's."""
-    monkeypatch.setattr(loads, "LOADS_SHARE", 1.0)
-
-    def for_loads(count):
-        each = 2 * (disk.EMPTY_BYTES + making.plan().dataset.bytes_about)
-        free = int((count + 0.5) * each / disk.KEPT_SHARE)
-        monkeypatch.setattr(disk.shutil, "disk_usage", lambda place: Usage(0, 0, free))
-
-    for_loads(disk.LOADS_KEPT)
-    return for_loads
 
 
 def plan(blocks=3, **facts):
@@ -45,117 +29,69 @@ def plan(blocks=3, **facts):
 def rested_on(store, run, system=A):
     """The load of each of the run's blocks."""
     measured = store.measurements(run.run_id)
-    return {m.trial.block: m.load for m in measured if m.trial.system == system}
+    return [m.load for m in measured if m.trial.system == system]
 
 
-def test_each_block_rests_on_a_load_of_its_own_of_each_system(store, room):
+def test_all_blocks_and_later_runs_rest_on_one_load_of_each_system(store):
     world = World()
     run = start(store, plan(), world)
     of_a, of_b = rested_on(store, run), rested_on(store, run, B)
-    assert len({*of_a.values(), *of_b.values()}) == 6
-    assert world.calls.count(("snapshot", A)) == world.calls.count(("snapshot", B)) == 3
+    assert [len(set(of_a)), len(set(of_b)), len({*of_a, *of_b})] == [1, 1, 2]
+    assert world.calls.count(("snapshot", A)) == world.calls.count(("snapshot", B)) == 1
     assert len({m.dataset for m in store.measurements(run.run_id)}) == 1
+    later = World()
+    assert rested_on(store, start(store, plan(), later)) == of_a
+    assert ("snapshot", A) not in later.calls
 
 
-def test_a_later_run_rests_on_one_load_of_the_run_before_and_on_new_ones(store, room):
-    runs = [start(store, plan()) for _ in range(3)]
-    first, second, third = (list(rested_on(store, run).values()) for run in runs)
-    assert second[0] == first[0]
-    assert not {*second[1:]} & {*first}
-    assert third[0] in {*first, *second} - {first[0]}  # two runs rest on that
-    assert not {*third[1:]} & {*first, *second}
-
-
-def test_where_the_disk_has_room_for_one_load_each_replaces_the_one_before(store, room):
-    room(1)
-    world = World()
-    run = start(store, plan(), world)
-    assert len(set(rested_on(store, run).values())) == 3
-    assert world.calls.count(("discard", A)) == 2
-    assert {instance.folder.name for instance in world.instances} == {"1"}
-
-
-def test_loads_that_most_runs_rest_on_are_replaced_first(store, room):
-    room(2)
-    first = start(store, plan(blocks=2))
-    shared, other = rested_on(store, first).values()
-    second = start(store, plan(blocks=2))
-    assert rested_on(store, second)[0] == shared
-    assert list(rested_on(store, start(store, plan(blocks=1))).values()) == [other]
-
-
-def test_no_more_than_three_runs_rest_on_one_load(store, room):
-    runs = [start(store, plan(blocks=1)) for _ in range(5)]
-    names = [rested_on(store, run)[0] for run in runs]
-    assert names == [names[0]] * 3 + [names[3]] * 2
-    assert names[3] != names[0]
-
-
-def test_a_plan_says_on_how_many_loads_the_blocks_rest_by_turns(store, room):
+def test_a_plan_says_on_how_many_loads_the_blocks_rest_in_turn(store):
     run = start(store, plan(blocks=5, dataset=DatasetPlan(loads=2)))
-    one, two, *rest = rested_on(store, run).values()
+    one, two, *rest = rested_on(store, run)
     assert one != two
     assert rest == [one, two, one]
 
 
-def test_loading_takes_no_more_than_its_share_of_the_time(store, room, monkeypatch):
-    monkeypatch.setattr(loads, "LOADS_SHARE", 0.0)
-    run = start(store, plan())
-    assert len(set(rested_on(store, run).values())) == 1
-    monkeypatch.setattr(loads, "LOADS_SHARE", 1.0)
-    start(store, plan(blocks=4))
-    monkeypatch.setattr(loads, "LOADS_SHARE", 0.0)
-    world = World()
-    run = start(store, plan(blocks=6), world)
-    first = rested_on(store, run)
-    assert len({first[block] for block in range(4)}) == 4  # there is time for those that are there
-    assert [first[4], first[5]] == [first[0], first[1]]
-    assert ("snapshot", A) not in world.calls
-
-
-def test_a_resumed_run_goes_on_with_the_load_of_its_block(store, room):
-    asked = plan()
-    stored = created(store, asked)
-    with pytest.raises(Interrupted):
-        start(store, asked, World(), interrupt_in(3), stored)
-    start(store, asked, stored=stored)
-    measured = [m for m in store.measurements(stored.run_id) if m.trial.block == 1]
-    by_system = {(m.trial.system, m.load) for m in measured}
-    assert len(measured) == 3  # one of them was interrupted
-    assert len(by_system) == 2
-
-
-def test_a_run_that_is_resumed_between_two_blocks_has_as_many_loads_as_its_plan_names(store, room):
-    class Pressing(Progress):
-        def end(self, trial, measurement, seconds_left):
-            super().end(trial, measurement, seconds_left)
-            if trial.sequence == 1:  # the last of its block
-                raise KeyboardInterrupt
-
+@pytest.mark.parametrize("sequence", [1, 3])
+def test_a_resumed_run_goes_on_with_the_loads_of_its_blocks(store, sequence):
+    """Interrupted in the first block, where one of three loads is there, or in the second."""
     asked = plan(blocks=4, dataset=DatasetPlan(loads=3))
     stored = created(store, asked)
     with pytest.raises(Interrupted):
-        start(store, asked, World(), Pressing(), stored)
+        start(store, asked, World(), interrupt_in(sequence), stored)
     start(store, asked, stored=stored)
-    one, *others, again = rested_on(store, stored).values()
-    assert len({one, *others}) == 3
-    assert again == one
+    by_block = {(m.trial.block, m.trial.system): m.load for m in store.measurements(stored.run_id)}
+    of_a = [by_block[block, A] for block in range(4)]
+    assert len(set(of_a)) == 3
+    assert of_a[3] == of_a[0]
+    every = {(m.trial.block, m.trial.system, m.load) for m in store.measurements(stored.run_id)}
+    assert len(every) == 8
 
 
-def test_data_that_are_kept_from_trial_to_trial_are_of_one_load(store, room):
-    start(store, plan())
+def test_data_that_are_kept_from_trial_to_trial_are_of_one_load(store):
     world = World()
     run = start(store, plan(procedure={"fresh_data": "once"}), world)
-    assert len(set(rested_on(store, run).values())) == 1
+    assert len(set(rested_on(store, run))) == 1
     assert world.calls.count(("restore", A)) == 1
     asked = plan(procedure=ProcedurePlan(fresh_data="once"), dataset=DatasetPlan(loads=2))
     with pytest.raises(ValidationError, match="are of one load"):
         Plan.model_validate(asked.model_dump())
 
 
-def test_a_record_that_cannot_be_read_is_no_load(tmp_path):
-    (tmp_path / loads.RECORD).write_text("{")
-    assert loads.Load.recorded(tmp_path).name == ""
+def test_what_is_removed_by_half_counts_no_more(tmp_path, monkeypatch):
+    snapshot = tmp_path / "snapshot"
+    snapshot.mkdir()
+    (snapshot / "snapshot.json").touch()
+
+    def refuse(folder):
+        raise OSError("busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loads.shutil, "rmtree", refuse)
+        with pytest.raises(OSError, match="busy"):
+            loads.remove(tmp_path)
+    assert list(tmp_path.rglob("*")) == [snapshot]
+    loads.remove(tmp_path)
+    assert not tmp_path.exists()
 
 
 # Loads that workspaces share.
@@ -169,7 +105,7 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def workspaces(tmp_path, cache, room):
+def workspaces(tmp_path, cache):
     """The stores of two workspaces on the disk of the cache."""
     with Store.open(tmp_path / "one") as one, Store.open(tmp_path / "other") as other:
         yield one, other
@@ -204,35 +140,36 @@ def beside(store, asked):
     return Progress(begin), runs
 
 
-def test_a_run_begins_on_a_load_of_another_workspace_and_makes_its_own_after_it(workspaces):
+def test_a_run_in_another_workspace_rests_on_the_same_loads(workspaces):
     one, other = workspaces
     first = start(one, plan(), sharing())
     world = sharing()
     second = start(other, plan(), world)
-    (begun, *further) = rested_on(other, second).values()
-    assert begun == rested_on(one, first)[0]
-    assert not {*further} & names_of(one, first)
-    assert len({*further}) == 2
+    assert names_of(other, second) == names_of(one, first)
     assert world.calls[0][0] == "restore"
-    assert world.calls.count(("snapshot", A)) == 2
     assert not (other.path.parent / "systems").exists()
 
 
-def test_no_more_than_three_runs_of_all_workspaces_rest_on_one_load(workspaces):
-    stores = (*workspaces, *workspaces)
-    runs = [start(store, plan(blocks=1), sharing()) for store in stores]
-    first, *others, last = (rested_on(*one)[0] for one in zip(stores, runs, strict=True))
-    assert others == [first, first]
-    assert last != first
-
-
-def test_labs_that_work_at_once_share_no_load(workspaces):
+def test_labs_that_work_at_once_share_no_load_and_leave_theirs_to_later_ones(workspaces, cache):
     one, other = workspaces
     progress, runs = beside(other, plan(blocks=1))
-    first = start(one, plan(blocks=2, design=ANY), sharing(), progress)
-    of_both = names_of(one, first) | names_of(other, runs[0])
-    assert len(of_both) == 2 * 2 + 2
-    assert names_of(other, start(other, plan(blocks=1), sharing())) <= of_both
+    first = start(one, plan(blocks=1, design=ANY), sharing(), progress)
+    (second,) = runs
+    assert len(names_of(one, first) | names_of(other, second)) == 4
+    assert [load.name for load in loads_in(cache)] == ["1", "2"] * 2
+    assert names_of(other, start(other, plan(blocks=1), sharing())) == names_of(one, first)
+    two = start(other, plan(blocks=2, dataset=DatasetPlan(loads=2)), sharing())
+    assert names_of(other, two) == names_of(one, first) | names_of(other, second)
+
+
+def test_a_lab_takes_a_load_that_is_there_before_it_makes_one(workspaces, cache):
+    one, other = workspaces
+    progress, runs = beside(other, plan(blocks=1))
+    start(one, plan(blocks=1, design=ANY), sharing(), progress)
+    for load in loads_in(cache):
+        if load.name == "1":
+            loads.remove(load)
+    assert names_of(one, start(one, plan(), sharing())) == names_of(other, runs[0])
 
 
 def test_a_lab_waits_for_another_that_chooses_but_not_without_end(workspaces, cache, monkeypatch):
@@ -246,20 +183,40 @@ def test_a_lab_waits_for_another_that_chooses_but_not_without_end(workspaces, ca
     assert "waiting for another dbdyno that holds systems.lock" in progress.stages
 
 
-def test_loads_of_other_plans_make_room_unless_a_lab_uses_them(workspaces, cache, monkeypatch):
+def test_the_load_that_was_unused_longest_makes_room_and_that_is_told(
+    workspaces, cache, monkeypatch
+):
     one, other = workspaces
-    start(one, plan(blocks=1, dataset=DatasetPlan(tables=9)), sharing())
-    unused = loads_in(cache)
-    for load in unused:
-        (load / "ballast").write_bytes(b"x" * 10_000)
+    for tables, used_at in ((9, 200), (8, 100)):
+        before = loads_in(cache)
+        start(one, plan(blocks=1, dataset=DatasetPlan(tables=tables)), sharing())
+        for load in (made for made in loads_in(cache) if made not in before):
+            (load / "ballast").write_bytes(b"x" * 3_000_000)
+            os.utime(load, (used_at, used_at))
+    older = [load for load in loads_in(cache) if load.stat().st_mtime == 100]
+    newer = [load for load in loads_in(cache) if load.stat().st_mtime == 200]
+    monkeypatch.setattr(disk, "kept_most", lambda home, taken: 7_000_000)
+    progress = Progress()
+    start(one, plan(blocks=1, dataset=DatasetPlan(tables=9)), sharing(), progress)
+    assert len(loads_in(cache)) == 4, "nothing is loaded, so nothing is removed"
+    start(other, plan(blocks=1, dataset=DatasetPlan(tables=7)), sharing(), progress)
+    assert not {*older} & {*loads_in(cache)}
+    assert {*newer} <= {*loads_in(cache)}
+    assert {text for text in progress.stages if text.startswith("removed")} == {
+        f"removed the unused load {load.parent.name}/1, 3 MB:"
+        f" loads in {cache / 'systems'} may take 7 MB"
+        for load in older
+    }
+
+
+def test_loads_that_a_lab_uses_are_not_removed(workspaces, cache, monkeypatch):
+    one, other = workspaces
     monkeypatch.setattr(disk, "KEPT_SHARE", 0.0)
     progress, runs = beside(other, plan(blocks=1, dataset=DatasetPlan(tables=7)))
     used = start(one, plan(blocks=1, design=ANY), sharing(), progress)
     assert [m.failure for m in one.measurements(used.run_id)] == [None] * 2
     assert [m.failure for m in other.measurements(runs[0].run_id)] == [None] * 2
-    assert len(unused) == 2
     assert len(loads_in(cache)) == 4
-    assert not {*unused} & {*loads_in(cache)}
 
 
 def test_a_copy_that_is_not_whole_is_loaded_again_and_is_another_load(workspaces, cache):
@@ -292,44 +249,10 @@ def test_a_damaged_copy_ends_one_run_and_is_loaded_again_by_the_next(workspaces,
     assert len(names_of(one, first) & names_of(other, stored)) == 1  # of the system that was not
 
 
-def test_a_lab_that_dies_in_place_of_a_damaged_load_leaves_none_of_its_name(
-    workspaces, cache, monkeypatch
-):
-    one, other = workspaces
-    first = start(one, plan(blocks=1), sharing())
-    for load in loads_in(cache):
-        (load / "snapshot").unlink()
-
-    def die(folder):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loads.dataset, "read_digest", die)  # its copy is whole by then
-        with pytest.raises(Interrupted):
-            start(other, plan(blocks=1), sharing())
-    second = start(other, plan(blocks=1), sharing())
-    assert not names_of(one, first) & names_of(other, second)
-
-
-def test_a_load_that_becomes_free_meanwhile_is_not_taken_for_a_new_one(
-    workspaces, cache, monkeypatch
-):
-    one, other = workspaces
-    first, world = start(one, plan(blocks=1), sharing()), sharing()
-    with ExitStack() as held:
-        for load in loads_in(cache):
-            held.enter_context(locked(loads.lock_of(cache, *load.parts[-2:]), "another lab's"))
-        monkeypatch.setattr(loads, "_make_room", lambda home, own: held.close())
-        second = start(other, plan(blocks=1), world)
-    assert [instance.folder.name for instance in world.instances] == ["2", "1"]
-    assert rested_on(one, first) != rested_on(other, second)
-    assert rested_on(one, first, B) == rested_on(other, second, B)
-
-
 def test_what_a_lab_that_died_has_left_is_cleared_unless_another_holds_it(workspaces, cache):
     one, other = workspaces
-    start(one, plan(blocks=2), sharing())
-    held, left = (load / loads.OPEN for load in loads_in(cache) if load.name == "2")
+    start(one, plan(blocks=1), sharing())
+    held, left = (load / loads.OPEN for load in loads_in(cache))
     held.touch()
     left.touch()
     with locked(loads.lock_of(cache, *held.parts[-3:-1]), "x"):

@@ -92,33 +92,6 @@ def test_systems_whose_processes_were_not_seen_are_named() -> None:
     assert f"The processes of {making.B} were not seen" in sentences(run(plan, boxed))
 
 
-@pytest.mark.parametrize(
-    ("loads", "covered", "limit"),
-    [
-        (0, False, "All blocks rest on one load of each system's data"),
-        (1, False, "All blocks rest on one load of each system's data"),
-        (3, False, "6 blocks rest on 3 loads of each system's data, in turn"),
-        (6, True, ""),
-    ],
-)
-def test_it_is_said_on_how_many_loads_the_blocks_rest(
-    loads: int, covered: bool, limit: str
-) -> None:
-    plan = making.plan(blocks=6)
-    trials = [
-        one.model_copy(update={"load": str(one.trial.block % loads) if loads else ""})
-        for one in making.pairs((1.0,) * 6)
-    ]
-    made = run(plan, trials)
-    text = sentences(made)
-    assert [sentence for sentence in text.splitlines() if " of each system's data" in sentence] == [
-        sentence for sentence in text.splitlines() if limit and sentence.startswith(limit)
-    ]
-    assert limit in text
-    method = str(how_measured(plan, made.measurements).parts)
-    assert ("a load of its own of each system" in method) is covered
-
-
 def test_what_is_not_known_of_a_script_is_said_and_of_a_template_it_is_known() -> None:
     made = lua(read("events: {look: {statements: [SELECT 1]}}", "shop.yaml"), "shop.yaml")
     workloads = (

@@ -54,17 +54,6 @@ def test_a_copy_that_fails_half_way_never_counts(files, monkeypatch):
     assert not files.has_snapshot()
 
 
-def test_what_is_discarded_is_gone_and_counts_no_more_even_by_half(files, tmp_path, monkeypatch):
-    files.snapshot()
-    with monkeypatch.context() as patch:
-        patch.setattr(module.shutil, "rmtree", lambda folder, ignore_errors: None)
-        files.discard()
-    assert files.kept.is_dir()
-    assert not files.has_snapshot()
-    files.discard()
-    assert not files.folder.exists()
-
-
 @pytest.mark.parametrize("damaged", ["data/rows", "files.json"])
 def test_a_snapshot_that_is_damaged_is_an_error_and_never_used_nor_tried_again(files, damaged):
     files.snapshot()

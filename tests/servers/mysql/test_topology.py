@@ -52,9 +52,6 @@ class FakeInstance:
     def data_bytes(self):
         return 4711
 
-    def discard(self):
-        World.calls.append(("discard", self.spec.label))
-
     def close(self):
         World.calls.append(("close", self.spec.label))
         if self.server is not None and self.server.alive():
@@ -109,12 +106,11 @@ def made(folder, kind="semisync", replicas=2, reference="mysql:8.0.33", elsewher
     return topology.TopologyInstance(spec, ways, folder, lambda text: None, elsewhere)
 
 
-def test_a_system_that_is_discarded_ends_its_servers_and_takes_the_one_snapshot(world):
+def test_a_system_that_is_closed_ends_all_its_servers(world):
     instance = made(world)
     instance.snapshot()
     instance.start()
-    instance.discard()
-    assert World.calls[-1] == ("discard", "both")
+    instance.close()
     assert {label for what, label in World.calls if what == "close"} == {
         "both",
         "both replica 1",

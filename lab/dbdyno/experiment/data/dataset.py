@@ -8,9 +8,10 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dbdyno import _engine
 from dbdyno.errors import DbdynoError, LoadError, ServerError
@@ -99,7 +100,7 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
         with server.loading() if isinstance(server, Loading) else nullcontext():
             _load(context, server)
         context.progress.stage(f"{label}: taking a digest of the rows")
-        write_digest(instance.folder, digest_or_empty(context.plan, server))
+        write_record(instance.folder, digest_or_empty(context.plan, server))
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
             raise _server_died(label, server, error) from error
@@ -223,7 +224,7 @@ def _server_died(label: str, server: Server, error: DbdynoError) -> ServerError:
 # needs no order of reading, and every product can compute it. It is taken once, before the
 # snapshot; copies of the snapshot are compared file by file, which leaves the server's caches cold.
 
-DIGEST_FILE: Final = "dataset.json"
+RECORD: Final = "dataset.json"
 PIECE_ROWS: Final = 500_000
 DIGEST_LENGTH: Final = 16
 """Characters of the digest that are kept: enough to compare, no protection against forgery."""
@@ -294,18 +295,32 @@ def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
     return rows, total
 
 
-def write_digest(folder: Path, digest: str) -> None:
-    """Writes the digest beside the snapshot that is taken next."""
+class LoadRecord(NamedTuple):
+    """Record of a load, kept beside its snapshot; empty where nothing is known.
+
+    Attributes:
+        rows: digest of its rows; empty for an endpoint's own tables.
+        name: time at which it was made.
+    """
+
+    rows: str = ""
+    name: str = ""
+
+
+def write_record(folder: Path, digest: str) -> None:
+    """Writes the record of a load that is made now, before its snapshot is taken."""
+    record = LoadRecord(digest, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / DIGEST_FILE).write_text(json.dumps({"rows": digest}))
+    (folder / RECORD).write_text(json.dumps(record._asdict()))
 
 
-def read_digest(folder: Path) -> str:
-    """The stored digest; empty without one, as for an endpoint's own tables."""
+def read_record(folder: Path) -> LoadRecord:
+    """The stored record; an empty one without a readable file."""
     try:
-        return str(json.loads((folder / DIGEST_FILE).read_text())["rows"])
+        stored = json.loads((folder / RECORD).read_text())
+        return LoadRecord(str(stored["rows"]), str(stored["name"]))
     except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        return LoadRecord()
 
 
 def digest_or_empty(plan: Plan, server: Server) -> str:

@@ -31,40 +31,24 @@ def bytes_expected(plan: Plan) -> int:
     """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
 
     The controls have one of their own, a replica has all that its primary has, and the servers of
-    an endpoint have their own disks, as replicas on other machines do. Loads beyond the first are
-    counted where the plan names a number; others are kept only where much is free.
+    an endpoint have their own disks, as replicas on other machines do.
     """
     systems = [*plan.systems, *([control_system(plan)] if control_cells(plan) else [])]
     own = [system for system in systems if not system.is_endpoint]
     are_apart = bool(plan.fleet.place.replicas)
     servers = sum(1 + (0 if are_apart else system.topology.replicas) for system in own)
-    further = len(own) * ((plan.dataset.loads or 1) - 1)
+    further = len(own) * (plan.dataset.loads - 1)
     at_work = servers * (2 * EMPTY_BYTES + (2 + GROWTH) * plan.dataset.bytes_about)
     return int(at_work + further * (EMPTY_BYTES + plan.dataset.bytes_about))
 
 
-LOADS_KEPT: Final = 4
-"""The most loads of one system that are kept, unless the plan wants more."""
 KEPT_SHARE: Final = 0.25
-"""Of the free room that all loads of a plan may take. Those of other plans may take as much of the
-room that would be free without them."""
-WANTED_SHARE: Final = 0.75
-"""The same where the plan says how many it wants."""
+"""Of the disk's free space and what loads that no lab uses take of it: so much they may take."""
 
 
-def loads_kept(plan: Plan, folder: Path, systems: int) -> int:
-    """How many loads of each system are kept, one at least."""
-    wanted = plan.dataset.loads
-    share = KEPT_SHARE if wanted is None else WANTED_SHARE
-    free = shutil.disk_usage(_there(folder)).free
-    most = max(LOADS_KEPT, wanted or 0)
-    each = EMPTY_BYTES + plan.dataset.bytes_about
-    return min(most, max(1, int(share * free / (systems * each))))
-
-
-def kept_too_much(folder: Path, taken: int) -> float:
-    """Bytes that must go of what other plans' loads on that disk take; 0 or less if none."""
-    return taken - KEPT_SHARE * (shutil.disk_usage(_there(folder)).free + taken)
+def kept_most(folder: Path, taken: int) -> int:
+    """Bytes that unused loads on the folder's disk may take, which take so many now."""
+    return int(KEPT_SHARE * (shutil.disk_usage(_there(folder)).free + taken))
 
 
 def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
@@ -86,8 +70,8 @@ def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
         if free < wanted[disk]:
             raise LoadError(
                 "the disk is too small for this plan",
-                wanted=f"{_megabytes(wanted[disk])} free at {place}",
-                found=f"{_megabytes(free)} free",
+                wanted=f"{megabytes(wanted[disk])} free at {place}",
+                found=f"{megabytes(free)} free",
                 hint="free space where the workspace is (dbdyno runs clean), ask for fewer rows or"
                 " systems, or name a workspace on another disk with --workspace",
             )
@@ -101,8 +85,8 @@ def check_during(folders: Sequence[Path]) -> None:
         if free < FLOOR_BYTES:
             raise LoadError(
                 "the disk is nearly full",
-                wanted=f"{_megabytes(FLOOR_BYTES)} free at {place}",
-                found=f"{_megabytes(free)} free",
+                wanted=f"{megabytes(FLOOR_BYTES)} free at {place}",
+                found=f"{megabytes(free)} free",
                 hint="free space where the workspace is, then resume the run; finished trials are"
                 " stored",
             )
@@ -119,5 +103,6 @@ def _there(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.exists())
 
 
-def _megabytes(count: int) -> str:
+def megabytes(count: int) -> str:
+    """A number of bytes, for people."""
     return f"{count / 1e6:.0f} MB"

@@ -16,7 +16,7 @@ from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.certificate import PRODUCTS, CertificateFacts
-from dbdyno.measurement.measurement import Measurement, loads_of
+from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
 from dbdyno.plan.plan import BLOCKS_FEW, Plan, comparisons
@@ -148,7 +148,6 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
             "waves may be missed.",
             window=seconds(plan.trial.window_s),
         )
-    yield from _of_loads(measurements)
     if started:
         yield say(
             "{starts} of {systems} say little about rare bad starts: even if none was seen, a "
@@ -156,24 +155,6 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
             starts=count(blocks, "start"),
             systems=listed(started) if others else say("each system"),
             share=_rule_of_three(blocks),
-        )
-
-
-def _of_loads(measurements: Sequence[Measurement]) -> Iterator[Text]:
-    """Blocks that share a load cannot show what it does."""
-    blocks = len({m.trial.block for m in measurements if m.failure is None})
-    loads = loads_of(measurements)
-    if loads == 1 and blocks > 1:
-        yield say(
-            "All blocks rest on one load of each system's data. What another load of the same "
-            "rows would change is in no interval."
-        )
-    elif loads < blocks:
-        yield say(
-            "{blocks} rest on {loads} of each system's data, in turn. Intervals allow for a part "
-            "only of what a load changes.",
-            blocks=count(blocks, "block"),
-            loads=count(loads, "load"),
         )
 
 

@@ -11,7 +11,7 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement import replication
-from dbdyno.measurement.measurement import EngineFacts, Measurement, loads_of
+from dbdyno.measurement.measurement import EngineFacts, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
@@ -124,7 +124,6 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
         ),
         *_placements(measurements),
         *certified(measurements),
-        *_loaded_anew(measurements),
     ]
 
 
@@ -144,19 +143,6 @@ def _placements(measurements: Sequence[Measurement]) -> list[Text]:
         return []
     return [
         say("Threads of the load generator ran as: {placements}.", placements=listed(ways, "; "))
-    ]
-
-
-def _loaded_anew(measurements: Sequence[Measurement]) -> list[Text]:
-    """Blocks that share loads are among the limitations."""
-    blocks = len({m.trial.block for m in measurements if m.failure is None})
-    if blocks < 2 or loads_of(measurements) < blocks:
-        return []
-    return [
-        say(
-            "Each block rests on a load of its own of each system's rows, so intervals allow for "
-            "what a load changes."
-        )
     ]
 
 

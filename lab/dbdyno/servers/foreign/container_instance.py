@@ -138,12 +138,6 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         sizes = self._program.call(*self._alone(self.size, *volume), seconds_max=COPY_S_MAX)
         return 1024 * sum(int(line.split()[0]) for line in sizes.splitlines())
 
-    def discard(self) -> None:
-        """Remove container and volumes, the snapshot too."""
-        self.close()
-        (self.folder / MARKER).unlink(missing_ok=True)
-        self._program.says("volume", "rm", "--force", self._copy)
-
     def _copy_aside(self) -> None:
         (self.folder / MARKER).unlink(missing_ok=True)
         self._copy_volume(self._data, self._copy)

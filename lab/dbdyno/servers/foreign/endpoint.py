@@ -263,10 +263,6 @@ class EndpointInstance:
         """Log out; the servers and the rows stay."""
         self._server.stop()
 
-    def discard(self) -> None:
-        """Log out; the tables stay."""
-        self.close()
-
     def _has_rows(self) -> bool:
         self._was_loaded = self._was_loaded or self._dataset.is_loaded()
         return self._was_loaded

@@ -133,11 +133,6 @@ class InstanceFiles:
             if self.work.exists():
                 shutil.rmtree(self.work)
 
-    def discard(self) -> None:
-        """Remove the snapshot with all else in the folder."""
-        (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
-        remove_tree(self.folder)
-
     @contextmanager
     def os_errors(self, what: str) -> Iterator[None]:
         """Turns an OSError into a ServerError: the files could not be `what`."""

@@ -67,6 +67,7 @@ def kept(
                 report(f"{entry.reference}: initialising a data directory")
                 remove_tree(place)
                 _make(making, user, place)
+                provision.clear_left(place)  # tries once more: loads of later runs do not come here
     except (OSError, StoreError) as error:
         raise ProvisionError(
             f"a data directory of {entry.reference} cannot be kept in the cache {root}",

@@ -476,11 +476,6 @@ class StartedInstance(OwnInstance[Started]):
             self._server = on_a_port(site, partial(self._start_on, site))
         return self._server
 
-    def discard(self) -> None:
-        """End the server if it runs, and remove its folder, the snapshot too."""
-        self.close()
-        self._files.discard()
-
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this very server and format exists."""
         return self._files.has_snapshot()

@@ -182,11 +182,6 @@ class TopologyInstance:
                 stack.callback(member.close)
         self._clear_replicas()
 
-    def discard(self) -> None:
-        """End what runs, and remove all, the snapshot too."""
-        self.close()
-        self._primary.discard()
-
     def _open(self) -> None:
         """Makes the replicas' places, which begin as copies of the snapshot, and the network."""
         for number in range(len(self._replicas) + 1, self.spec.topology.replicas + 1):

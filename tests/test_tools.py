@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -132,18 +133,23 @@ def test_what_is_installed_is_what_the_project_asks_for_with_digests() -> None:
 
 
 def test_every_stage_of_the_tests_runs_whatever_failed_before(
-    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     outputs = {
         "cargo": ("test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured", 101),
         "quick": ("FAILED tests/x.py::test_y - assert\n1 failed, 7 passed, 2 skipped in 3.1s", 1),
-        "live": ("\x1b[32m5 passed\x1b[0m, 9 deselected in 60.2s (0:01:00)", 0),
+        "live": (
+            "31.25s call     tests/live/test_z.py::test_slow\n"
+            "\x1b[32m5 passed\x1b[0m, 9 deselected in 60.2s (0:01:00)",
+            0,
+        ),
     }
     commands = {
         name: [sys.executable, "-c", f"print({text!r}); raise SystemExit({status})"]
         for name, (text, status) in outputs.items()
     }
     monkeypatch.setattr(stages, "STAGES", commands)
+    monkeypatch.setattr(stages, "TIMES", tmp_path / "target" / "times.json")
     assert stages.main(list(outputs)) == 101
     told = capfdbinary.readouterr().out.decode()
     assert all(text in told for text, _ in outputs.values())
@@ -156,6 +162,10 @@ def test_every_stage_of_the_tests_runs_whatever_failed_before(
     verdicts = ["FAILED (exit status 101)", "FAILED (exit status 1)", "ok"]
     assert [row[1] for row in rows[-3:]] == verdicts
     assert "  quick: FAILED tests/x.py::test_y - assert" in told
+    times = json.loads((tmp_path / "target" / "times.json").read_text())
+    assert list(times) == ["cargo", "quick", "live"]
+    assert times["live"]["slowest"] == [[31.25, "tests/live/test_z.py::test_slow"]]
+    assert "  live: 31.2 s tests/live/test_z.py::test_slow" in told
 
 
 def test_live_tests_are_where_their_stages_look() -> None:

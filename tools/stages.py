@@ -1,13 +1,15 @@
-"""Runs the tests in stages, each whatever became of the one before, and ends with one summary.
+"""Run the tests in stages, each whatever became of the one before, and end with one summary.
 
 usage: python tools/stages.py STAGE...        the stages are named in STAGES
 
-The exit status is the worst of the stages' own. Ctrl-C ends the stage that runs, and the rest is
+Times of the stages and of their slowest tests are printed and written to target/test-times.json.
+The exit status is the worst of the stages' own. Ctrl-C ends the running stage, and the rest is
 reported as not run.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
 BESIDE = [*PYTEST, "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
@@ -29,11 +32,12 @@ STAGES = {
         *("--", "--test-threads=8"),  # many wait for a clock: more threads than cores
     ],
     # Many wait for a child.
-    "quick": [*BESIDE, "-m", "not live", "--ignore=tests/live"],
+    "quick": [*BESIDE, "-m", "not live and not nightly", "--ignore=tests/live"],
     # They wait for servers most of the time.
-    "live": [*BESIDE, "-m", "live and not alone", *LIVE],
+    "live": [*BESIDE, "-m", "live and not alone and not nightly", *LIVE],
     # One after the other, as they measure.
-    "alone": [*PYTEST, "-m", "alone", *LIVE],
+    "alone": [*PYTEST, "-m", "alone and not nightly", *LIVE],
+    "nightly": [*PYTEST, "-m", "nightly"],
 }
 # Rewritten tests are kept as bytecode: compiling them takes each worker half of its start.
 ENVIRONMENT = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -43,6 +47,11 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 TOTALS = re.compile(r"^(test result: .*|=* ?\d+ (passed|failed|skipped|error|deselected).* in .*)$")
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|ignored|errors?)\b")
 FAILURE = re.compile(r"^(?:FAILED|ERROR) .*|^---- .* stdout ----$")
+SLOW = re.compile(r"^(\d+\.\d+)s (?:setup|call|teardown) +(\S.*)$")
+"""A line of pytest's slowest durations."""
+TIMES = Path("target/test-times.json")
+SLOWEST_MAX = 5
+"""Slowest tests that the summary names for each stage; the file has all that pytest printed."""
 
 
 @dataclass
@@ -53,6 +62,7 @@ class Outcome:
     seconds: float = 0
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    slowest: list[tuple[float, str]] = field(default_factory=list)
 
     def read(self, line: str) -> None:
         """Adds what a line of the tool's output tells."""
@@ -62,6 +72,8 @@ class Outcome:
                 self.counts[SAYS.get(word, word)] += int(number)
         elif FAILURE.match(line):
             self.failures.append(line)
+        elif slow := SLOW.match(line):
+            self.slowest.append((float(slow[1]), slow[2]))
 
 
 def run(command: list[str], outcome: Outcome) -> None:
@@ -87,7 +99,7 @@ def run(command: list[str], outcome: Outcome) -> None:
 
 
 def summary(outcomes: dict[str, Outcome]) -> str:
-    """A line for each stage, under those the names of all failed tests."""
+    """A line for each stage, then its slowest tests, then the names of all failed tests."""
     lines = []
     for name, outcome in outcomes.items():
         if outcome.status is None:
@@ -98,8 +110,24 @@ def summary(outcomes: dict[str, Outcome]) -> str:
         )
         verdict = "ok" if outcome.status == 0 else f"FAILED (exit status {outcome.status})"
         lines.append(f"{name:<8}{told}{outcome.seconds:>7.0f} s  {verdict}")
+    slowest = [
+        f"  {name}: {seconds:.1f} s {test}"
+        for name, outcome in outcomes.items()
+        for seconds, test in outcome.slowest[:SLOWEST_MAX]
+    ]
     failures = [f"  {name}: {line}" for name in outcomes for line in outcomes[name].failures]
-    return "\n".join(["", *lines, *failures, ""])
+    return "\n".join(["", *lines, *slowest, *failures, ""])
+
+
+def write_times(outcomes: dict[str, Outcome]) -> None:
+    """Write each stage's seconds and slowest tests to `TIMES`."""
+    times = {
+        name: {"seconds": round(outcome.seconds, 1), "slowest": outcome.slowest}
+        for name, outcome in outcomes.items()
+        if outcome.status is not None
+    }
+    TIMES.parent.mkdir(exist_ok=True)
+    TIMES.write_text(json.dumps(times, indent=1) + "\n")
 
 
 def main(names: list[str]) -> int:
@@ -117,6 +145,7 @@ def main(names: list[str]) -> int:
             run(STAGES[name], outcomes[name])
     except KeyboardInterrupt:
         interrupted = True
+    write_times(outcomes)
     sys.stdout.write(summary(outcomes))
     worst = max(outcome.status or 0 for outcome in outcomes.values())
     return 130 if interrupted else worst

@@ -10,7 +10,7 @@ import pytest
 from dbdyno.experiment import certify
 from dbdyno.judge.uses.power import difference_seen_in_time
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 TRIES = 2
 """What disturbs one minute may be over in the next."""
 STEAL_MAX = 0.01

@@ -124,7 +124,32 @@ def test_postgresql_counts_by_its_views() -> None:
     assert value("read_kb", seen) == pytest.approx(0.08192)
     assert value("log_kb", seen) == 3.0
     assert value("syncs", seen) == 0.5
-    assert value("written_kb", seen) is None
+    assert value("written_kb", seen) == 3.0  # the log alone
+
+
+@pytest.mark.parametrize(
+    ("counters", "kb"),
+    [
+        ({"io.client backend.relation.normal.writes": 1000.0}, 3.8192),
+        ({"io.client backend.relation.bulkwrite.extends": 1000.0}, 3.8192),
+        (
+            {  # 18 merges writes, and counts their bytes and the log's
+                "io.checkpointer.relation.normal.writes": 10.0,
+                "io.checkpointer.relation.normal.write_bytes": 8_192_000.0,
+                "io.walwriter.wal.normal.writes": 900.0,
+                "io.walwriter.wal.normal.write_bytes": 90_000_000.0,
+            },
+            3.8192,
+        ),
+        ({"bgwriter.buffers_clean": 1000.0}, None),  # 15 counts no blocks of all processes
+    ],
+)
+def test_postgresql_wrote_its_blocks_and_its_log(
+    counters: dict[str, float], kb: float | None
+) -> None:
+    gone = dict.fromkeys(making.measurement().server.status, math.nan)
+    seen = making.measurement(status={**gone, "wal.wal_bytes": 3e7, **counters})
+    assert value("written_kb", seen) == (kb and pytest.approx(kb))
 
 
 def read_late(first_s: tuple[float, float], seconds: float) -> Measurement:

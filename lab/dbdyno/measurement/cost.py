@@ -25,6 +25,8 @@ from dbdyno.measurement.syncs import disk_flushes, postgres_syncs
 
 Total = Callable[[Measurement], float | None]
 PAGE_KB_POSTGRES: Final = 8.192
+BLOCKS: Final = {"writes": "write", "extends": "extend"}
+"""Counters of `pg_stat_io`; from PostgreSQL 18 on it counts the bytes of each as well."""
 EVENTS_UNSURE_MAX: Final = 0.1
 """Share of the events that may have been before or behind a reading; a cost is half of it off."""
 
@@ -149,6 +151,23 @@ def _innodb_written_kb(measurement: Measurement) -> float | None:
     return (written + (status.get("Innodb_os_log_written", 0.0) if apart else 0.0)) / 1e3
 
 
+def _postgres_written_kb(measurement: Measurement) -> float | None:
+    """Blocks of tables, indexes and temporary files, and the log; from PostgreSQL 16 on."""
+    status = measurement.server.status
+    kept = [key.rpartition(".") for key in status if key.startswith("io.")]
+    if not kept or (log := status.get("wal.wal_bytes")) is None:
+        return None
+    places = {(row, what) for row, _, how in kept if (what := BLOCKS.get(how))}
+    blocks = sum(
+        status.get(
+            f"{row}.{what}_bytes", status.get(f"{row}.{what}s", 0.0) * PAGE_KB_POSTGRES * 1e3
+        )
+        for row, what in places
+        if ".wal." not in row
+    )
+    return (blocks + log) / 1e3
+
+
 def _cpu_us(measurement: Measurement) -> float | None:
     return measurement.server.cpu_s * 1e6 if measurement.server.cpu_s > 0 else None
 
@@ -231,6 +250,11 @@ COSTS: Final[tuple[Cost, ...]] = (
                 _innodb_written_kb,
                 while_counted,
             ),
+            CountedBy(
+                say("{counter} with the log", counter="pg_stat_io"),
+                _postgres_written_kb,
+                while_counted,
+            ),
         ),
     ),
     Cost(
@@ -249,7 +273,7 @@ COSTS: Final[tuple[Cost, ...]] = (
     ),
     Cost(
         "storage_written_kb",
-        say("sent to storage"),
+        say("process writes (page cache)"),
         name("KB"),
         2,
         (CountedBy(PROCESS, _process("written_bytes", 1e-3), _beside_process),),

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import Text, name, say
-from dbdyno.measurement.cost import COSTS, Cost, per_event, sources_of
+from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
@@ -31,10 +31,13 @@ ROWS_OPEN_MAX: Final = 24
 SHORT: Final[Mapping[str, Text]] = {
     "server_cpu_us": say("CPU, µs"),
     "storage_read_kb": say("read, KB"),
-    "storage_written_kb": say("written, KB"),
+    "written_kb": say("written, KB"),
     "syncs": say("syncs"),
 }
 """The costs of the grid, by their names in `COSTS`, and their headings."""
+
+
+COST: Final[Mapping[str, Cost]] = {cost.name: cost for cost in COSTS}
 
 
 class _Row(NamedTuple):
@@ -144,7 +147,7 @@ def _rows(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> list
         if cell not in seen or plan.load.is_rung(cell.rate_per_s):
             continue
         trials = [sound(attempts, cell, system) for system in systems]
-        took = (_per_event(cost, trials) for cost in COSTS if cost.name in SHORT)
+        took = (_per_event(COST[key], trials) for key in SHORT)
         rows += [
             _Row(cell, system, verdicts.get((cell, system)), costs)
             for system, costs in zip(systems, zip(*took, strict=True), strict=True)
@@ -153,10 +156,11 @@ def _rows(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> list
 
 
 def _per_event(cost: Cost, groups: Sequence[Sequence[Measurement]]) -> list[Text]:
-    """The cost on each system, by a counter that all of them have if there is one."""
+    """The cost on each system by a counter that all of them have; without it, of none."""
+    source = source_of(cost, [measurement for group in groups for measurement in group])
     return [
         number(per_event(source, group), cost.decimals) if source and group else NONE
-        for source, group in zip(sources_of(cost, groups), groups, strict=True)
+        for group in groups
     ]
 
 

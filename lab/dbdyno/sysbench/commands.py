@@ -1,8 +1,8 @@
 """The commands run, prepare, prewarm and cleanup: drive the engine and print sysbench's lines.
 
-A run that fails prints no report, as in sysbench: scripts take a report for a run that went well.
-How far it came goes to stderr, and the formats for machines hold what was measured until then.
-One difference from sysbench is on purpose: a prepare that fails exits 1 with several threads too.
+A failed run prints no report, as in sysbench: scripts take a report for success. Its progress goes
+to stderr, and the formats for machines hold the intervals until then. One difference from sysbench
+is on purpose: a failed prepare exits 1 with several threads too.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ _LIMITS = {"time": "Time limit", "events": "Event limit"}
 
 
 class ReportHooks(NamedTuple):
-    """Where a script may want to report by itself.
+    """Hooks by which a script reports by itself.
 
     Attributes:
         report: calls a hook by its name with figures of one report; false if the script has none.
-        end_intervals: to be called when there is no other interval to report.
+        end_intervals: called after the last interval.
     """
 
     report: Callable[[str, dict[str, float]], bool]
     end_intervals: Callable[[], None]
 
     def intermediate(self, interval: IntervalSummary) -> bool:
-        """Tells the script of an interval; false if that is nothing to it."""
+        """Report an interval to the script; False if it has no hook for intervals."""
         figures = {
             "threads_running": interval.connections,
             "time_interval": interval.seconds,
@@ -98,12 +98,12 @@ class ReportHooks(NamedTuple):
     def cumulative(
         self, totals: Totals, general: General, time_s: float, connections: int = 0
     ) -> bool:
-        """Tells the script of the run so far; false if that is nothing to it.
+        """Report the run so far to the script; False if it has no hook for totals.
 
         Args:
             totals: since the last checkpoint.
             time_s: since the beginning.
-            connections: that still run; sysbench ends them all before its last report.
+            connections: still running; sysbench ends them all before its last report.
         """
         percentiles = general.output.percentiles
         figures = {
@@ -164,7 +164,7 @@ def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = Non
 
 
 def _opened(general: General) -> TextIO:
-    """Where JSON, CSV or hlog goes; opened before the run, so that a bad path fails at once."""
+    """The file for JSON, CSV or hlog, opened before the run so that a bad path fails at once."""
     path = general.output.file
     if not path:
         return sys.stdout
@@ -221,7 +221,7 @@ def _write_results(run: SysbenchRun, request: Request, seed: int, stream: TextIO
 def _print_end(
     record: Mapping[str, Any], request: Request, reporter: Reporter, output: ConsoleOutput
 ) -> None:
-    """The report and all that follows it, or why there is none."""
+    """Print the report and its additions, or the reason for a missing one."""
     general, intervals = request.general, without_warmup(record["intervals"])
     totals = Totals.of(intervals)
     if note := stall(intervals, general.warmup_s):
@@ -264,7 +264,7 @@ def _print_end(
 def _print_more(
     record: Mapping[str, Any], totals: Totals, general: General, output: ConsoleOutput
 ) -> None:
-    """The blocks that sysbench does not have, each behind an option of ours."""
+    """Print the blocks of dbdyno's own options."""
     pace = general.pace
     unserved = record.get("unserved", 0)
     if pace.rate_per_s and is_behind(totals, unserved, general.threads):
@@ -282,15 +282,15 @@ _COMPLETE = 0.99
 
 
 class Reporter:
-    """Prints that the load has begun, then interval lines and checkpoint reports as they end.
+    """Print the start of the load, then interval lines and checkpoint reports as they end.
 
     Args:
-        rows: takes each interval in full; needs a run whose live intervals have records.
-        hooks: of the script that is run; None for a test that is built in.
+        rows: takes each interval in full; needs a run with records of live intervals.
+        hooks: of the script; None for a built-in test.
 
     Attributes:
-        begun_at: when the load began, s since 1970; None before.
-        checkpoint_s: the last checkpoint that was reported, s of the measured time; 0 for none.
+        begun_at: start of the load, s since 1970; None before.
+        checkpoint_s: the last reported checkpoint, s of the measured time; 0 before the first.
     """
 
     def __init__(
@@ -313,11 +313,11 @@ class Reporter:
         self.checkpoint_s = 0
 
     def is_sql(self) -> bool:
-        """Whether events have statements; a script may never ask for a database."""
+        """True if events have statements; a script may never ask for a database."""
         return self.hooks is None or _engine.Script.uses_database()
 
     def on_start(self) -> None:
-        """Prints once that all connections are open."""
+        """Print the start line once all connections are open."""
         if self.begun_at is not None:
             return
         self.begun_at = time.time()
@@ -326,7 +326,7 @@ class Reporter:
             self._output.notice(f"Warming up for {self._general.warmup_s} seconds...\n")
 
     def on_interval(self, live: _engine.Json) -> None:
-        """Takes an interval: an empty one when the load begins, then each as it ends."""
+        """Take an interval: an empty interval when the load begins, then each as it ends."""
         self.on_start()
         if live["phase"] != "measured" or live["seconds"] < self._options.step_s() * _COMPLETE:
             return
@@ -436,14 +436,14 @@ def cleanup(request: Request, output: ConsoleOutput) -> int:
 
 
 def _finish(work: Callable[[_engine.Stop], _engine.Json], request: Request, function: str) -> int:
-    """Does the work and returns its exit status; Refusal that names `function` if it failed."""
+    """Do the work and return its exit status; on failure a Refusal naming `function`."""
     outcome = stoppable(work, _engine.Stop())
     result(outcome, request, function)
     return status(outcome)
 
 
 def check_driver(request: Request, command: str) -> None:
-    """Refuses a database driver that there is not, in the words of the tests that ask for it."""
+    """Refuse an unknown database driver in the words of sysbench's tests."""
     try:
         request.driver()
     except Refusal as refusal:

@@ -1,7 +1,7 @@
 """Lines on stdout and stderr behind sysbench's ``--verbosity``, and the progress bar of a load.
 
-Lines are written whole and at once, so that a pipe sees them coming. Only the standard library is
-imported: the persona starts in the time that a shell script expects of sysbench.
+Lines are written whole and at once, for readers of a pipe. Only the standard library is imported:
+the persona starts as fast as a shell script expects of sysbench.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ConsoleOutput:
         self._write(NOTICE, text + "\n")
 
     def line(self, text: str) -> None:
-        """One line of the same level, without a blank line."""
+        """Print a line of the same level, without a blank line."""
         self._write(NOTICE, text + "\n")
 
     def info(self, text: str) -> None:
@@ -48,11 +48,11 @@ class ConsoleOutput:
         self._write(DEBUG, f"DEBUG: {text}\n")
 
     def fatal(self, text: str) -> None:
-        """A line that sysbench prints with its FATAL prefix although a report follows."""
+        """Print a line with sysbench's FATAL prefix; a report follows all the same."""
         self._write(0, f"FATAL: {text}\n", anyway=True)
 
     def note(self, text: str) -> None:
-        """What sysbench does not say: on stderr, where no parser of its output looks."""
+        """Print a note of dbdyno's own on stderr, out of the way of parsers."""
         sys.stderr.write(f"note: {text}\n")
         sys.stderr.flush()
 
@@ -61,7 +61,7 @@ class ConsoleOutput:
         self._write(-1, text + "\n")
 
     def _write(self, level: int, text: str, *, anyway: bool = False) -> None:
-        """Prints a text that is not above the verbosity; on stderr, if stdout is not for texts."""
+        """Print a text up to the verbosity; on stderr if stdout carries a format for machines."""
         if level <= self._verbosity and (self._is_text or anyway):
             stream = sys.stdout if self._is_text else sys.stderr
             stream.write(text)
@@ -77,7 +77,7 @@ _STAGES = {"create": "creating tables", "insert": "loading", "index": "building 
 class ProgressBar:
     """Progress of a load on one line of stderr, redrawn in place and erased when the context ends.
 
-    Only a terminal sees it; logs and pipes get nothing.
+    It is shown on a terminal, never in logs and pipes.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ProgressBar:
         self.erase()
 
     def erase(self) -> None:
-        """Clears the line, so that others can be printed."""
+        """Clear the line for other output."""
         if self._is_shown and self._drawn_s > float("-inf"):
             self._drawn_s = float("-inf")
             self._stream.write(_ERASE)

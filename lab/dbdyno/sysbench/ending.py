@@ -1,4 +1,4 @@
-"""How a command ends: by its result, by a failure in sysbench's FATAL lines, or by a signal."""
+"""The end of a command: its result, a failure in sysbench's FATAL lines, or a signal."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class SysbenchRun(NamedTuple):
     """A run as the formats for machines describe it.
 
     Attributes:
-        record: the engine's; empty when the load could not begin.
-        failure: why it could not begin, or ended early; None for a run without failure.
-        begun_at: when the load began, s since 1970; None if it never did.
+        record: the engine's; empty if the load could not begin.
+        failure: reason for a missing start or an early end; None after a good run.
+        begun_at: start of the load, s since 1970; None if it never began.
     """
 
     record: Mapping[str, Any]
@@ -39,11 +39,11 @@ class NotBegunError(Refusal):
 
 
 class StillAtWorkError(Refusal):
-    """A signal came, and what it ended goes on: nothing that it uses can be asked for any more."""
+    """A signal came, and the stopped work goes on: its resources are still in use."""
 
 
 def result(outcome: CommandOutcome, request: Request, function: str) -> Json:
-    """The engine's answer; an error that the user can act on becomes a Refusal."""
+    """The engine's answer; an error with a remedy for the user becomes a Refusal."""
     error = outcome.error
     if isinstance(error, RuntimeError | ValueError):
         where = request.address().described
@@ -103,14 +103,14 @@ def start_failure_lines(
     compat: str = "1.0",
     driver: str = MYSQL,
 ) -> list[str]:
-    """Why a run, load or clean-up could not be begun or finished.
+    """Lines on a run, load or clean-up that could not begin or end.
 
     Args:
         failure: {"code", "sqlstate", "message", "server_message", "statement", "stage"}.
         where: the server's address as in messages.
-        function: what sysbench says failed, `THREAD_INIT`, `COMMAND` or `CLEANUP`.
-        compat: the version of sysbench whose words are used, "1.0" or "1.1".
-        driver: the one whose client library's words are used.
+        function: the failed function in sysbench's words, `THREAD_INIT`, `COMMAND` or `CLEANUP`.
+        compat: version of sysbench for the words, "1.0" or "1.1".
+        driver: database driver; its client library gives the words.
     """
     message, stage = _message(failure), failure.get("stage")
     if stage in ("spec", "limits"):
@@ -139,7 +139,7 @@ def start_failure_lines(
 
 
 def not_ready(compat: str) -> str:
-    """The last line about a run whose connections were not made."""
+    """The last line about a run without connections."""
     return f"{_THREADS[compat]} initialization failed!"
 
 
@@ -163,7 +163,7 @@ def _failed_query(call: str, failure: Mapping[str, Any]) -> list[str]:
 def run_failure_lines(
     failure: Mapping[str, Any], *, prepared: bool, driver: str = MYSQL
 ) -> list[str]:
-    """Why a run that had begun ended early; a script's own lines stand above."""
+    """Lines on a run that ended early; a script's own lines stand above."""
     if failure.get("stage") == "script":
         return [_message(failure)]
     if driver == PGSQL:
@@ -179,7 +179,7 @@ def _returned(call: str, failure: Mapping[str, Any]) -> str:
 
 
 def _shown(failure: Mapping[str, Any]) -> str:
-    """The statement that failed, not all of a long one."""
+    """The failed statement, shortened."""
     statement = str(failure.get("statement") or "")
     if len(statement) <= _STATEMENT_SHOWN:
         return statement
@@ -194,7 +194,7 @@ def _sql_error(failure: Mapping[str, Any]) -> str:
 
 
 def _hints(failure: Mapping[str, Any]) -> list[str]:
-    """What the engine's message says after the server's: what to try, how far a load came."""
+    """The engine's hints behind the server's message: a remedy, the progress of a load."""
     theirs = failure.get("server_message")
     hint = str(failure["message"]).rpartition(theirs)[2].lstrip("; ") if theirs else ""
     return [f"hint: {hint}"] if hint else []
@@ -222,9 +222,9 @@ _POLL_S = 0.2
 
 
 class CommandOutcome(NamedTuple):
-    """What the work returned or raised, and the signal that ended it.
+    """The work's result or error, and the signal that ended it.
 
-    Work that did not stop in time has neither result nor error.
+    Work still going on after the time limit has neither.
     """
 
     result: Json | None
@@ -233,10 +233,10 @@ class CommandOutcome(NamedTuple):
 
 
 class _StopOnSignal:
-    """Sets a flag when a signal comes, within a `with`.
+    """Set a flag on a signal, within a `with`.
 
     Attributes:
-        signal_number: the signal that came; None until there is one.
+        signal_number: the received signal; None before.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -267,10 +267,10 @@ def stoppable(
     stop: Stop,
     end_s_max: Callable[[], float] = lambda: END_S_MAX,
 ) -> CommandOutcome:
-    """Does the work in a second thread; a signal sets `stop`, and the work's end is waited for.
+    """Do the work in a second thread; on a signal set `stop` and wait for the end.
 
     Args:
-        end_s_max: seconds of that wait; called when the signal has come.
+        end_s_max: longest wait in seconds; called after the signal.
     """
     results: list[Json | None] = []
     errors: list[BaseException] = []

@@ -39,7 +39,7 @@ _ENDLESS = "Both event and time limits are disabled, running an endless test"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Does what sysbench does with these arguments (without the program's name).
+    """Run sysbench's command line (without the program's name).
 
     Returns:
         0 done; 1 refused or failed; 128 + n when signal n ended the run, after its report.
@@ -114,7 +114,7 @@ def _execute(command: str, request: Request, output: ConsoleOutput) -> int:
 def _general(
     values: Values, warnings: Sequence[str], command: str | None
 ) -> tuple[General, ConsoleOutput]:
-    """The general options, and what sysbench warns of before its banner at any verbosity."""
+    """The general options, and sysbench's warnings before its banner at any verbosity."""
     general = General.of(values)
     is_text = general.output.is_text() or command != "run"
     stream = sys.stdout if is_text else sys.stderr
@@ -126,7 +126,7 @@ def _general(
 
 
 def _test(line: CommandLine, release: str) -> str | ScriptFile:
-    """The test's own name, or the script that it names; Refusal when there is neither."""
+    """The test's own name, or its script; Refusal if there is neither."""
     typed = line.test
     if typed in (None, "-", "cpu"):
         return _script(typed) or ""

@@ -68,7 +68,7 @@ def document(request: Request, seed: int, run: SysbenchRun) -> str:
 
 
 def _options(request: Request) -> dict[str, Any]:
-    """Every option as it holds for this run, but those that carry a password."""
+    """Every option in effect for this run, without passwords."""
     tables = (
         (request.values, GLOBAL_TABLE.values()),
         (request.own, request.own.options()),
@@ -139,7 +139,7 @@ def _statements(totals: Totals, percentiles: Sequence[Percentile]) -> dict[str, 
 
 
 def _latency(histogram: Histogram, percentiles: Sequence[Percentile]) -> dict[str, Any]:
-    """What a histogram alone knows, to three significant digits."""
+    """A histogram's own figures, to three significant digits."""
     least_ns, greatest_ns = histogram.min(), histogram.max()
     return {
         "min": least_ns / _NS_PER_MS,
@@ -185,7 +185,7 @@ def head(percentiles: Sequence[Percentile]) -> str:
 
 
 def row(totals: Totals, interval: IntervalSummary) -> str:
-    """One interval."""
+    """The row of an interval."""
     rates = (
         *(totals.events, totals.queries, totals.reads, totals.writes, totals.others),
         *(sum(totals.errors.values()), totals.reconnects, totals.restarts, totals.arrivals),
@@ -214,9 +214,9 @@ def log(intervals: Sequence[Mapping[str, Any]], begun_at: float, begin_s: float)
     """The log of recorded intervals.
 
     Args:
-        intervals: as a record has them, without those of a warm-up.
-        begun_at: when the load began, s since 1970.
-        begin_s: how long after that the measured time began, which is second 0 of the log.
+        intervals: of a record, without the warm-up.
+        begun_at: start of the load, s since 1970.
+        begin_s: start of the measured time after it, second 0 of the log.
     """
     start_s = begun_at + begin_s
     log = IntervalLog(

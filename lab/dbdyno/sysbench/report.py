@@ -23,7 +23,7 @@ _LATENCY_WIDTH = 53
 
 
 def header(general: General) -> str:
-    """What is run, as sysbench prints it; ends before "Initializing worker threads..."."""
+    """The head of a run in sysbench's words; ends before "Initializing worker threads..."."""
     seed = "current time" if general.seed is None else f"seed ({general.seed})."
     output = general.output
     lines = ["Running the test with following options:", f"Number of threads: {general.threads}"]
@@ -58,12 +58,12 @@ def _pace(general: General) -> list[str]:
 
 
 class Ending(NamedTuple):
-    """What a report says besides counts and latencies.
+    """Figures of a report besides counts and latencies.
 
     Attributes:
-        time_s: seconds since the measuring began, which checkpoints do not set back.
-        fairness: of the connections; None where it is not known.
-        unfinished: events given up by a forced shutdown; None when there was none.
+        time_s: seconds since the measuring began; checkpoints do not set it back.
+        fairness: of the connections; None if unknown.
+        unfinished: events given up by a forced shutdown; None without a forced shutdown.
     """
 
     time_s: float
@@ -72,10 +72,10 @@ class Ending(NamedTuple):
 
 
 def report(totals: Totals, general: General, ending: Ending, *, is_sql: bool = True) -> str:
-    """A final report, or one in the middle, from the statements to the fairness.
+    """A final or intermediate report, from the statements to the fairness.
 
     Args:
-        is_sql: whether events have statements, which are then told first.
+        is_sql: events have statements, printed first.
     """
     lines = _statistics(totals) if is_sql else []
     if ending.unfinished is not None:
@@ -172,16 +172,16 @@ _STALL_NS = 1_000_000_000
 
 
 def is_behind(totals: Totals, unserved: int, connections: int) -> bool:
-    """Whether the server did not keep up with the rate.
+    """True if the server did not keep up with the rate.
 
-    A few events always wait for a free connection, and some do so when the time is over. More than
-    one for each connection and 1 % of all are a queue that grew.
+    A few events always wait for a free connection, also at the end. A queue has grown if more
+    events wait than connections plus 1 % of all events.
     """
     return unserved > max(connections, _BEHIND * totals.arrivals)
 
 
 def backlog(totals: Totals, record: Mapping[str, Any], rate_per_s: float) -> str:
-    """How far the server fell behind a rate that was too high."""
+    """The server's backlog at too high a rate."""
     unserved = record.get("unserved", 0)
     late_s = unserved / rate_per_s
     rows = (
@@ -203,7 +203,7 @@ def backlog(totals: Totals, record: Mapping[str, Any], rate_per_s: float) -> str
 
 
 def timer_lag(histogram: Histogram) -> str:
-    """How late the generator itself sent events that were due."""
+    """The generator's own lateness with due events."""
     return (
         f"Timer lag of the generator: 99 % of events sent within "
         f"{histogram.quantile(0.99) / _NS_PER_MS:.3f} ms of their moment, all within "
@@ -224,7 +224,7 @@ def stall(intervals: Sequence[Mapping[str, Any]], begin_s: float) -> str | None:
 
 
 def detail(totals: Totals, record: Mapping[str, Any], percentiles: Sequence[Percentile]) -> str:
-    """What ``--detail`` adds: statements by kind, errors by code, what the generator cost."""
+    """The addition by ``--detail``: statements by kind, errors by code, the generator's cost."""
     return "\n".join(
         [
             *_statements(totals, percentiles),
@@ -283,7 +283,7 @@ def _generator(totals: Totals, record: Mapping[str, Any]) -> list[str]:
 
 
 def _placements(record: Mapping[str, Any]) -> list[str]:
-    """How the engine's threads were placed, each way once."""
+    """The placements of the engine's threads, each once."""
     told = (_placement(**one) for one in record.get("placements", ()))
     return list(dict.fromkeys(told))
 
@@ -293,7 +293,7 @@ def _placement(policy: str, refused: str) -> str:
 
 
 def facts(record: Mapping[str, Any]) -> list[str]:
-    """What ``--debug`` says of the engine: it keeps no statistics of single connections."""
+    """The engine's figures for ``--debug``: it keeps no statistics of single connections."""
     measured = record.get("measured", {})
     return [
         f"Engine {record.get('engine_version')}, {record.get('reactor')}, {record.get('threads')}"
@@ -308,7 +308,7 @@ def facts(record: Mapping[str, Any]) -> list[str]:
 
 
 class IntervalSummary(NamedTuple):
-    """What an interval line says.
+    """The figures of an interval line.
 
     Attributes:
         at_s: the interval's end, seconds of the measured time.
@@ -366,10 +366,10 @@ def interval_line(
     interval_s: float,
     joined: Sequence[Percentile] = (),
 ) -> str:
-    """One line of rates. Each percentile has sysbench's words, so a search finds any of them.
+    """A line of rates. Each percentile has sysbench's words, for searches.
 
     Args:
-        joined: the percentiles in the order in which they stand together instead, as in a fork.
+        joined: percentiles printed together instead, in this order, as in a fork.
     """
 
     def rate(count: int) -> str:
@@ -412,7 +412,7 @@ def _latencies(
 
 
 def queue_line(interval: IntervalSummary, interval_s: float, *, is_sql: bool = True) -> str:
-    """Events that wait and events that run, at the interval's end; only where there is a rate."""
+    """Waiting and running events at the interval's end; only at a rate."""
     comma = "," if is_sql else ""
     return (
         f"{time_label(interval.at_s, interval_s)} "
@@ -421,7 +421,7 @@ def queue_line(interval: IntervalSummary, interval_s: float, *, is_sql: bool = T
 
 
 def time_label(at_s: float, interval_s: float) -> str:
-    """``[ 3s ]``, with the decimals that multiples of the interval need."""
+    """``[ 3s ]``, with the decimals of multiples of the interval."""
     return f"[ {at_s:.{decimals(interval_s)}f}s ]"
 
 
@@ -436,7 +436,7 @@ _BAR = 40
 
 
 def histogram(latency: Histogram) -> str:
-    """The block that stands before the last report; ends with sysbench's line of one blank."""
+    """The histogram before the last report; ends with sysbench's line of a single blank."""
     rows: dict[int, int] = {}
     for middle_ns, count in latency.recorded():
         row = _row(middle_ns / _NS_PER_MS)

@@ -24,7 +24,7 @@ _NS_PER_MS = 1e6
 class Histograms(Mapping[str, Histogram]):
     """Histograms by name, each merged over all intervals.
 
-    They are decoded when they are asked for: a report needs one of a dozen.
+    They are decoded on demand: a report needs a twelfth of them.
     """
 
     def __init__(self, intervals: Sequence[Mapping[str, Any]]) -> None:
@@ -50,9 +50,9 @@ class Histograms(Mapping[str, Histogram]):
 
 
 class Totals(NamedTuple):
-    """Intervals merged; those of the warm-up are left out.
+    """Merged intervals, without the warm-up.
 
-    Counts have the names that they have in the engine's record.
+    Counts have their names of the engine's record.
 
     Attributes:
         seconds: from the first interval's beginning to the last one's end.
@@ -116,7 +116,7 @@ class Totals(NamedTuple):
         return min(max(latency_ns, self.latency_ns_min), self.latency_ns_max) / _NS_PER_MS
 
     def statements(self) -> dict[str, Histogram]:
-        """Latency of each kind of statement that occurred."""
+        """Latency of each kind of statement in the run."""
         return {
             name: histogram
             for name, histogram in self.histograms.items()
@@ -132,7 +132,7 @@ def mean_ns(histogram: Histogram) -> float:
 
 
 def without_warmup(intervals: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The intervals whose events count: of the measured time, and of what outlasted it."""
+    """The counted intervals: of the measured time, and of events beyond its end."""
     return [interval for interval in intervals if interval["phase"] != "warmup"]
 
 

@@ -1,4 +1,4 @@
-"""What the persona needs of Python's library, without what takes long to import.
+"""Parts of Python's library for the persona, without slow imports.
 
 `typing` would be a sixth of a start's CPU, and compiles the annotation of each field; `signal`
 imports `enum` to name its numbers. A type checker reads both as they are.
@@ -17,7 +17,7 @@ else:
     import _signal as signal
 
     class NamedTuple(tuple):
-        """A tuple whose items have the names that its class annotates, some with a default."""
+        """A tuple with named items, some with a default, as its class annotates them."""
 
         def __init_subclass__(cls) -> None:
             own = vars(cls)

@@ -33,14 +33,14 @@ TEST_IS_DEPRECATED = (
 
 
 class CommandLine:
-    """What was typed: the two words, and the options by name (the last of each).
+    """The typed line: the two words, and the options by name (the last of each).
 
     Attributes:
-        arguments: all of it, as typed.
-        spelled: the options as they were typed, for messages.
-        places: file and line of those options that came from a file.
-        names_test: whether the test was named by ``--test``.
-        notes: for stderr: where the line is read differently than by sysbench.
+        arguments: the whole line as typed.
+        spelled: the options as typed, for messages.
+        places: file and line of options from a file.
+        names_test: the test was named by ``--test``.
+        notes: for stderr: differences from sysbench's reading of the line.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class CommandLine:
             raise argument_error(f"Unrecognized command line argument: {word}")
 
     def add_option(self, name: str, value: str | None, spelling: str, place: str | None) -> None:
-        """The last of several wins; ``test`` also takes the place of a word that came first."""
+        """Add an option; the last of several wins, and ``test`` replaces an earlier word."""
         self.typed[name], self.spelled[name] = value, spelling
         self.places.pop(name, None)
         if place is not None:
@@ -170,7 +170,7 @@ def _accepted(
 
 
 def _suggestion(name: str, table: Mapping[str, Option]) -> list[str]:
-    """The option that a mistyped one is close to; of a known one the value is wrong."""
+    """The option nearest to a mistyped name; of a known option the value is wrong."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
 
     if name in table:
@@ -206,7 +206,7 @@ def read_config_file(path: str | None) -> list[Setting]:
     """The settings of a file, in order. Lines without ``=`` and comments are left out.
 
     Raises:
-        Refusal: there is no such file, or a quotation has no end.
+        Refusal: the file is missing, or a quotation has no end.
     """
     if not path:
         raise argument_error("invalid option: --config-file", "  hint: it takes a file's name")
@@ -249,7 +249,7 @@ def _parts(value: str, place: str) -> tuple[str, ...]:
 
 
 class Alias(NamedTuple):
-    """A deprecated name, the current one, and the greatest value that is ignored."""
+    """A deprecated name, its current name, and the greatest ignored value."""
 
     name: str
     current: str
@@ -278,10 +278,10 @@ def with_current_names(
 ) -> tuple[dict[str, str | None], list[str]]:
     """The options under their current names too, and sysbench's warnings about deprecated ones.
 
-    Scripts read those under their old names: ``num_threads``.
+    Scripts read the old names: ``num_threads``.
 
     Raises:
-        Refusal: a deprecated option is no integer.
+        Refusal: a deprecated option is not an integer.
     """
     renamed = dict(typed)
     values = Values(GLOBAL_TABLE, {name: raw for name, raw in typed.items() if raw is not None})
@@ -324,10 +324,10 @@ PREWARM = {V1_0: "prewarm", V1_1: "warmup"}
 
 
 def compat_version(typed: Mapping[str, str | None]) -> str:
-    """The version that ``--compat`` names.
+    """The version given by ``--compat``.
 
     Raises:
-        Refusal: it names none.
+        Refusal: an unknown version.
     """
     name = typed.get("compat", V1_0)
     if name not in RELEASES:
@@ -337,7 +337,7 @@ def compat_version(typed: Mapping[str, str | None]) -> str:
 
 
 def with_defaults_of(options: Mapping[str, Option], version: str) -> dict[str, Option]:
-    """The options with the version's defaults, including options that it refuses."""
+    """The options with the version's defaults, also of refused options."""
     if version == V1_0:
         return dict(options)
     changed = {name: options[name]._replace(default=it) for name, it in _DEFAULTS_OF_1_1.items()}
@@ -345,10 +345,10 @@ def with_defaults_of(options: Mapping[str, Option], version: str) -> dict[str, O
 
 
 def refuse_removed(spelled: Mapping[str, str], version: str) -> None:
-    """Refuses options that the version does not have, in its words.
+    """Refuse options unknown to the version, in its words.
 
     Raises:
-        Refusal: such an option was typed.
+        Refusal: an unknown option was typed.
     """
     for name, spelling in spelled.items():
         if version == V1_1 and name in REMOVED:
@@ -361,7 +361,7 @@ def check_distribution(values: Values, version: str) -> str | None:
     """A note where the draws differ from the version's own.
 
     Raises:
-        Refusal: the version has no such distribution.
+        Refusal: a distribution unknown to the version.
     """
     name = values.text("rand-type")
     if version == V1_1 and name == "special":
@@ -388,7 +388,7 @@ _SHAPES = {
 
 
 def version(release: str) -> str:
-    """What ``--version`` prints, as sysbench does: its name and number, which scripts compare."""
+    """The text of ``--version`` as sysbench prints it, for scripts that compare it."""
     return f"sysbench {RELEASES[release]}\n"
 
 
@@ -398,7 +398,7 @@ def banner(release: str) -> str:
 
 
 def general_help() -> str:
-    """What ``--help`` shows."""
+    """The text of ``--help``."""
     sql_tests = "".join(f"  {name}\n" for name in _engine.workloads())
     return "\n".join(
         [
@@ -419,12 +419,12 @@ def general_help() -> str:
 
 
 def workload_help(test: str, typed: str) -> str:
-    """What ``<testname> help`` shows: the options of a test under the name as it was typed."""
+    """The text of ``<testname> help``: the options of a test under its typed name."""
     return options_help(typed.rpartition("/")[2], of_test(test))
 
 
 def options_help(name: str, options: Sequence[Option]) -> str:
-    """What a test's ``help`` shows, with these options."""
+    """The text of a test's ``help`` with these options."""
     return _section(f"{name} options", options) + "\n"
 
 

@@ -37,15 +37,15 @@ class Percentile(NamedTuple):
 
 
 class OutputOptions(NamedTuple):
-    """What is written, and in which format.
+    """The written output and its format.
 
     Attributes:
-        percentiles: ascending, without repeats; empty when they are disabled.
-        joined: those of an interval line in the order typed; empty where each has its own words.
-        report_interval_s: seconds between interval lines; 0 for none.
+        percentiles: ascending, without repeats; empty if disabled.
+        joined: percentiles of an interval line in the order typed; empty if each has its words.
+        report_interval_s: seconds between interval lines; 0 for no lines.
         checkpoints_s: moments of reports in the middle, ascending, seconds of the measured time.
         format: one of `FORMATS`.
-        file: where a format other than text goes; empty for stdout, in place of the text.
+        file: path for a format other than text; empty for stdout, in place of the text.
     """
 
     percentiles: tuple[Percentile, ...]
@@ -62,7 +62,7 @@ class OutputOptions(NamedTuple):
         """Reads and checks them.
 
         Raises:
-            Refusal: a value is none of its kind or out of its range, or two contradict each other.
+            Refusal: a value has a wrong type or is out of range, or two contradict each other.
         """
         chosen, file = values.text("output"), values.text("output-file")
         if chosen not in FORMATS:
@@ -96,7 +96,7 @@ class OutputOptions(NamedTuple):
         return options
 
     def is_text(self) -> bool:
-        """Whether sysbench's text goes to stdout."""
+        """True if sysbench's text goes to stdout."""
         return self.format == TEXT or bool(self.file)
 
     def interval_s(self) -> float:
@@ -113,7 +113,7 @@ class OutputOptions(NamedTuple):
         return int(step_s) if step_s.is_integer() else step_s
 
     def needs_records(self) -> bool:
-        """Whether whole records of intervals are needed while the run goes on."""
+        """True if the run needs whole records of live intervals."""
         return bool(self.checkpoints_s) or self.format == "csv"
 
     def spec(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class OutputOptions(NamedTuple):
 
 
 def is_text_asked(argv: Sequence[str]) -> bool:
-    """Whether stdout belongs to sysbench's text; asked before the options are checked."""
+    """True if stdout belongs to sysbench's text; asked before the options are checked."""
     last: dict[str, str] = {}
     for argument in argv:
         name, _, value = argument.partition("=")
@@ -137,12 +137,12 @@ def is_text_asked(argv: Sequence[str]) -> bool:
 
 
 def decimals(seconds: float) -> int:
-    """How many decimals a time needs when times are multiples of `seconds`."""
+    """Decimals of times that are multiples of `seconds`."""
     return len(f"{seconds:.6f}".rstrip("0").partition(".")[2])
 
 
 def _percentiles(values: Values) -> tuple[Percentile, ...]:
-    """In the order typed; none for 0."""
+    """Percentiles in the order typed; empty for 0."""
     numbers = []
     items = values.items("percentile")
     for item in items:
@@ -160,7 +160,7 @@ def _percentiles(values: Values) -> tuple[Percentile, ...]:
 
 
 def _percent(text: str) -> float | None:
-    """A negative number is -1; None for text that is no number."""
+    """The percentage; -1 for a negative number, None if not a number."""
     if _is_count(text):
         return float(text)
     import re  # noqa: PLC0415 - start-up time, as most are whole numbers

@@ -30,9 +30,9 @@ _WITHOUT_VALUE: Final[Mapping[str, str | None]] = {"-": None, '""': ""}
 
 
 def _options(rows: str) -> tuple[Option, ...]:
-    """Options from rows of name, type, default and description, which may go on below, indented.
+    """Options from rows of name, type, default and description, continued in indented lines.
 
-    A default of ``-`` is none at all, and ``""`` is the empty text.
+    A default of ``-`` means no default, and ``""`` is the empty text.
     """
     options = []
     for row in rows.strip().replace("\n    ", " ").splitlines():
@@ -265,12 +265,12 @@ SYSBENCH_TESTS = (
 
 
 def unsupported(what: str, missing: str) -> Refusal:
-    """The message about something that sysbench can do and this version of dbdyno cannot."""
+    """The message about a feature of sysbench missing in this version of dbdyno."""
     return argument_error(f"{what}: this version of dbdyno does not do this yet: {missing}")
 
 
 def check_is_supported(name: str, ours: Sequence[str]) -> None:
-    """Refuses a test that is not one of `ours`, as unsupported where sysbench has it.
+    """Refuse a test outside `ours`, as unsupported if sysbench has it.
 
     Raises:
         Refusal: `name` is not a workload of this version.

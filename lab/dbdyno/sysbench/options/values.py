@@ -30,7 +30,7 @@ _NUMBER = (
 
 
 class Option(NamedTuple):
-    """One option: its name as the help shows it, its type, default as typed, and description."""
+    """An option: its name in the help, its type, default as typed, and description."""
 
     name: str
     kind: Kind
@@ -44,14 +44,14 @@ def canonical(name: str) -> str:
 
 
 def boolean(raw: str | None) -> bool | None:
-    """On or off; None when it is neither."""
+    """True for on, False for off, else None."""
     if raw in _TRUE:
         return True
     return False if raw in _FALSE else None
 
 
 def integer(raw: str | None) -> int | None:
-    """`strtol` over the whole text within 32 bits; empty is 0; None when it is no integer."""
+    """`strtol` over the whole text within 32 bits; empty is 0; None if not an integer."""
     if not raw:
         return 0
     text = raw.lstrip(_BLANKS)
@@ -63,7 +63,7 @@ def integer(raw: str | None) -> int | None:
 
 
 def size(raw: str | None) -> int:
-    """Digits and one of K, M, G, T (1024-based, the rest is ignored); anything else is 0."""
+    """Digits with K, M, G or T (1024-based, the rest is ignored); anything else is 0."""
     text = raw or ""
     unit = text.lstrip(_DIGITS)
     digits = text.removesuffix(unit)
@@ -89,12 +89,12 @@ def number(raw: str | None) -> float:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it is digits with one point at most."""
+    """True for digits with at most a single point."""
     return text.isascii() and text.replace(".", "", 1).isdigit()
 
 
 def is_whole_number_text(raw: str) -> bool:
-    """Whether `strtod` takes all of the text; if not, sysbench drops the rest without a word."""
+    """True if `strtod` takes all of the text; sysbench drops the rest without a word."""
     if _is_plain(raw):
         return True
     import re  # noqa: PLC0415 - as in `number`
@@ -108,7 +108,7 @@ def items(raw: str | None) -> tuple[str, ...]:
 
 
 class Values:
-    """What was typed for each option of a table, over the table's defaults."""
+    """The typed values of a table's options, over the table's defaults."""
 
     def __init__(self, table: Mapping[str, Option], typed: Mapping[str, str | None]) -> None:
         self._table = table
@@ -119,7 +119,7 @@ class Values:
         return list(self._table.values())
 
     def was_typed(self, name: str) -> bool:
-        """Whether the command line has the option."""
+        """True if the command line has the option."""
         return canonical(name) in self._typed
 
     def raw(self, name: str) -> str | None:
@@ -162,10 +162,10 @@ class Values:
 
 
 def whole(values: Values, name: str) -> int:
-    """A DOUBLE option that must be a whole number; sysbench silently reads 1M as 1.
+    """A DOUBLE option with a whole number; sysbench silently reads 1M as 1.
 
     Raises:
-        Refusal: the text is no whole number.
+        Refusal: not a whole number.
     """
     raw, found = values.raw(name) or "", values.number(name)
     if not (is_whole_number_text(raw) and found.is_integer()):
@@ -180,9 +180,9 @@ class Refusal(Exception):  # noqa: N818 - it carries lines for the user, not a p
     """Ends the command early, with lines in sysbench's words.
 
     Args:
-        lines: printed as they are, one after the other.
+        lines: printed as they are, in order.
         to_stderr: sysbench writes argument errors to stderr, everything else to stdout.
-        exit_status: 1, but for a run that a signal ended.
+        exit_status: 1, unless a signal ended the run.
     """
 
     def __init__(self, *lines: str, to_stderr: bool = False, exit_status: int = 1) -> None:

@@ -18,15 +18,14 @@ from support.source import LAB, ROOT, named
 # below it. ARCHITECTURE.md shows the same table.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "fleet serve api export experiment intake audit report store servers judge sysbench "
+    "cli": "fleet serve api export experiment audit report store servers judge sysbench "
     "plan measurement stats language files errors _engine",
     "serve": "store report judge plan measurement language files errors",
     "api": "export report store judge plan measurement language errors",
     "export": "report measurement files errors",
     "fleet": "experiment servers store plan measurement files errors _engine",
     "experiment": "servers store plan measurement stats interpreter files errors _engine",
-    "intake": "audit plan measurement errors _engine",
-    "audit": "judge plan measurement language errors",
+    "audit": "judge plan measurement language errors _engine",
     "report": "judge plan measurement stats language interpreter files errors _engine",
     "store": "plan measurement files errors _engine",
     "servers": "plan measurement interpreter files errors",

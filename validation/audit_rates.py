@@ -19,16 +19,18 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from validation.truth import PROGRAMS, Question, report_of
 
 from dbdyno import _engine
 from dbdyno.audit.audit import audit
 from dbdyno.audit.ledger import Severity
-from dbdyno.audit.publication import AuditedClaim, Printed, Publication, PublishedTable, pairs
+from dbdyno.audit.read import read
 from dbdyno.audit.rules.cells import GRID_LEAST_MS, GRID_STEP
-from dbdyno.intake.read import read
+from dbdyno.audit.tables import Printed, Publication, PublishedTable, pairs
+from dbdyno.measurement.metric import PRIMARY
+from dbdyno.plan.publication import Claim
 
 LADDERS: Final = ((8, 16, 32, 64, 128), (1, 4, 16, 64, 256), (50, 100, 200, 400), (16, 64, 256))
 WORKLOADS: Final = {"oltp_read_write": 20, "oltp_read_only": 16, "oltp_point_select": 1}
@@ -53,36 +55,52 @@ def honest(dice: random.Random) -> Publication:
         environment={"memory_gb": "128", "network_ms": str(NETWORK_MS)},
         tables=tuple(tables),
     )
-    return made.model_copy(update={"claims": tuple(_sentences(made, dice))})
+    return made.model_copy(update={"claims": tuple(_claims(made, dice))})
 
 
-def _sentences(publication: Publication, dice: random.Random) -> Iterator[AuditedClaim]:
-    """What a careful author would write of two systems, in English and in Chinese."""
+def _claims(publication: Publication, dice: random.Random) -> Iterator[Claim]:
+    """True claims of two systems, as a careful author would write them down."""
     first, second = dice.sample(list(publication.systems), 2)
-    cells = publication.cells()
-    cell, other = dice.choice(pairs(cells, first, second))
-    own, its = cell.values["tps"].value, other.values["tps"].value
-    more, change = own > its, abs(own / its - 1)
-    where = f"{cell.threads} threads and a buffer pool of {cell.at['buffer_pool_gb']}G"
-    word, chinese = ("faster", "高") if more else ("slower", "低")
-    if change > 0.005:
-        yield AuditedClaim(text=f"At {where} {first} is {change:.1%} {word} than {second}.")
-        yield AuditedClaim(
-            text=f"{cell.at['buffer_pool_gb']}G、{cell.threads} 并发时，{first} 的吞吐比 {second}"
-            f" 更{chinese}，幅度为 {change:.1%}。"
+    beside = pairs(publication.cells(), first, second)
+    cell, other = dice.choice(beside)
+    for metric, name in (("tps", PRIMARY.name), ("latency_ms_avg", "latency_ms_avg")):
+        low, high = _rounded(cell.values[metric].value / other.values[metric].value, 3)
+        yield Claim(
+            text=f"{first} against {second} in one cell",
+            of=first,
+            than=second,
+            threads=(cell.threads,),
+            at=cell.at,
+            metric=name,
+            ratio_min=low,
+            ratio_max=high,
         )
-    whole, rest = (sum(_rates(publication, label)) for label in (first, second))
-    yield AuditedClaim(text=f"Over all, {first} reaches {whole / rest:.1%} of {second}.")
-    best = max(
-        a.values["tps"].value / b.values["tps"].value for a, b in pairs(cells, first, second)
+    ratios = [a.values["tps"].value / b.values["tps"].value for a, b in beside]
+    whole = sum(_rates(publication, first)) / sum(_rates(publication, second))
+    yield _claim(first, second, whole, holds="average")
+    yield _claim(first, second, max(ratios), holds="some")
+    yield Claim(
+        text=f"{first} is never farther from {second}",
+        of=first,
+        than=second,
+        ratio_min=_rounded(min(ratios), 3)[0],
+        ratio_max=_rounded(max(ratios), 3)[1],
     )
-    if best > 1.005:
-        yield AuditedClaim(text=f"{first} is up to {best - 1:.1%} faster than {second}.")
-    mean, its_mean = (one.values["latency_ms_avg"].value for one in (cell, other))
-    if mean != its_mean:
-        word = "lower" if mean < its_mean else "higher"
-        yield AuditedClaim(text=f"At {where} the latency of {first} is {word} than {second}'s.")
-    yield AuditedClaim(text=f"{first} reaches {own:.0f} TPS.")
+
+
+def _claim(
+    of: str, than: str, ratio: float, holds: Literal["each", "some", "average"] = "each"
+) -> Claim:
+    """A ratio as an author prints it, with three decimals."""
+    low, high = _rounded(ratio, 3)
+    text = f"{of} reaches {ratio:.1%} of {than}"
+    return Claim(text=text, of=of, than=than, holds=holds, ratio_min=low, ratio_max=high)
+
+
+def _rounded(ratio: float, decimals: int) -> tuple[float, float]:
+    """The least and the most that is printed so."""
+    half = 0.5 * 10**-decimals
+    return round(ratio, decimals) - half, round(ratio, decimals) + half
 
 
 def _table(
@@ -209,11 +227,7 @@ def _selected_mean(publication: Publication, dice: random.Random) -> Publication
     one, other = (_rates(publication, label) for label in (first, second))
     ratios = [a / b for a, b in zip(one, other, strict=True)]
     best = max(ratios)
-    claim = AuditedClaim(
-        text=f"{first} reaches so much of {second} on average",
-        values={"all": Printed(text=f"{best:.4f}")},
-        systems=(first, second),
-    )
+    claim = _claim(first, second, best, holds="average")
     return publication.model_copy(update={"claims": (claim,)})
 
 
@@ -224,11 +238,7 @@ def _cherry_picked(publication: Publication, dice: random.Random) -> Publication
     picked = labels[2] if len(labels) > 2 else labels[1]
     own, other = (sum(_rates(publication, label)) for label in (subject, picked))
     factor = 1.0 if len(labels) > 2 else 1.07
-    claim = AuditedClaim(
-        text=f"{subject} is so many times {named}",
-        values={"all": Printed(text=f"{factor * own / other:.4f}")},
-        systems=(subject, named),
-    )
+    claim = _claim(subject, named, factor * own / other, holds="average")
     return publication.model_copy(update={"claims": (claim,)})
 
 
@@ -246,7 +256,7 @@ def _absolute_word(publication: Publication, dice: random.Random) -> Publication
         last,
         **{m: (_times(last.values[m][0], 1.5), *last.values[m][1:]) for m in ("tps", "qps")},
     )
-    claim = AuditedClaim(text=f"{first} is always faster than {second}")
+    claim = Claim(text="always faster", of=first, than=second, ratio_min=1)
     return publication.model_copy(update={"tables": tuple(tables), "claims": (claim,)})
 
 
@@ -258,12 +268,12 @@ def _slower(table: PublishedTable, publication: Publication, than: str) -> Publi
 
 
 def _wrong_share(publication: Publication, dice: random.Random) -> Publication:
-    """A sentence whose percentage is ten points off what any cells give."""
+    """A percentage ten points off what any cells give."""
     first, second = list(publication.systems)[:2]
     ratio = sum(_rates(publication, first)) / sum(_rates(publication, second))
     beside = zip(_rates(publication, first), _rates(publication, second), strict=True)
     most = max(a / b for a, b in beside)
-    claim = AuditedClaim(text=f"{first} is {max(most, ratio, 1) - 0.9:.0%} faster than {second}.")
+    claim = _claim(first, second, max(most, ratio, 1) + 0.1, holds="average")
     return publication.model_copy(update={"claims": (claim,)})
 
 
@@ -276,8 +286,14 @@ def _wrong_order(publication: Publication, dice: random.Random) -> Publication:
     )
     slower = first if cell.values["tps"].value < other.values["tps"].value else second
     faster = second if slower == first else first
-    where = f"{cell.threads} threads and a buffer pool of {cell.at['buffer_pool_gb']}G"
-    claim = AuditedClaim(text=f"With {where} {slower} outperforms {faster}.")
+    claim = Claim(
+        text=f"{slower} outperforms {faster}",
+        of=slower,
+        than=faster,
+        threads=(cell.threads,),
+        at=cell.at,
+        ratio_min=1,
+    )
     return publication.model_copy(update={"claims": (claim,)})
 
 
@@ -310,7 +326,7 @@ FAULTS: Final[Mapping[str, Callable[[Publication, random.Random], Publication]]]
 
 
 def accused(publication: Publication) -> bool:
-    """Whether an audit says that something cannot be true, or that a sentence says too much."""
+    """Whether an audit says that something cannot be true, or that a claim says too much."""
     ledger = audit(publication)
     return any(ledger.count(one) for one in (Severity.CONTRADICTION, Severity.OVER_CLAIM))
 

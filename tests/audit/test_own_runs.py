@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.audit.audit import audit, of_run
-from dbdyno.audit.publication import Publication
+from dbdyno.audit.tables import Publication
 from dbdyno.judge.estimate import SystemValue
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Cell

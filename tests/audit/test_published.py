@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from dbdyno.audit.publication import publication_of
+from dbdyno.audit.tables import publication_of
 from dbdyno.cli.audit import AuditResult
 from dbdyno.language.catalogues import Language
 from dbdyno.report.formats.stdout import Output, render

@@ -130,6 +130,8 @@ def test_claims_are_about_cells_of_the_whole_plan_and_a_scale_may_leave_them_out
             "{text: t, of: b, than_threads: 99, ratio_min: 2}",
             "claims[0]: the plan has no 99 threads",
         ),
+        ("{text: t, of: b, than: a, ratio_min: 2, holds: average}", "are for dbdyno audit"),
+        ("{text: t, of: b, than: a, ratio_min: 2, at: {pool: 1G}}", "are for dbdyno audit"),
     ],
 )
 def test_a_claim_that_cannot_be_judged_is_a_mistake_with_its_line(

@@ -14,7 +14,8 @@ from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Step
-from dbdyno.plan.plan import NetworkPlan, Plan, ProcedurePlan, PublishedPlan
+from dbdyno.plan.plan import NetworkPlan, Plan, ProcedurePlan
+from dbdyno.plan.publication import PublishedPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import TopologyPlan
 from support import making

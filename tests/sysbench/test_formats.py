@@ -11,9 +11,9 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from tests.sysbench.test_commands import FAILURE
 
+from dbdyno.audit.columns import Mapping
+from dbdyno.audit.imported import imported
 from dbdyno.errors import UsageError
-from dbdyno.intake.columns import Mapping
-from dbdyno.intake.imported import imported
 from dbdyno.sysbench.formats import log
 from support.sysbench import MS, encoded, interval, recorded
 

@@ -7,8 +7,8 @@ from itertools import combinations
 from typing import Final
 
 from dbdyno.audit.ledger import AuditLedger, ledger_of
-from dbdyno.audit.publication import LATENCY, MEAN, QPS, TPS, Printed, Publication, PublishedTable
 from dbdyno.audit.rules import cells, claims, copies, design
+from dbdyno.audit.tables import LATENCY, MEAN, QPS, TPS, Printed, Publication, PublishedTable
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan.plan import Plan
@@ -19,7 +19,7 @@ METRICS: Final = {"transactions_per_s": TPS, "queries_per_s": QPS}
 
 
 def audit(publication: Publication) -> AuditLedger:
-    """Holds the publication's numbers, sentences and set-up against each other."""
+    """Holds the publication's numbers, claims and set-up against each other."""
     every = publication.cells()
     entries = (
         *cells.check(publication, every),

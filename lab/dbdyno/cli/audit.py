@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple, Self
 from dbdyno import api
 from dbdyno.audit.audit import audit, between, of_run
 from dbdyno.audit.ledger import AuditLedger, LedgerEntry, Severity
-from dbdyno.audit.publication import Publication, PublishedTable
+from dbdyno.audit.read import read
+from dbdyno.audit.tables import Publication, PublishedTable
 from dbdyno.cli import options
 from dbdyno.cli.gate import write
 from dbdyno.errors import UsageError
-from dbdyno.intake.read import read
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Text, capital, count, listed, name, say
 from dbdyno.report.formats import html
@@ -52,7 +52,7 @@ def command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Hold a published comparison against itself. Its numbers, its sentences, its set-up."""
+    """Hold a published comparison against itself. Its numbers, its claims, its set-up."""
     if bool(files) == (own_run is not None):
         raise UsageError(
             "what is to be audited?",

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno import api
+from dbdyno.audit.columns import Mapping
+from dbdyno.audit.imported import imported
+from dbdyno.audit.read import mapping_of
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import described
 from dbdyno.cli.progress import note
 from dbdyno.errors import DbdynoError, StoreError, UsageError
-from dbdyno.intake.columns import Mapping
-from dbdyno.intake.imported import imported
-from dbdyno.intake.read import mapping_of
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count

@@ -16,11 +16,12 @@ from pydantic import Field, model_validator
 
 from dbdyno import _engine
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.metric import BY_NAME, NOPM, PRIMARY, TABLE, Metric
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
-from dbdyno.plan.settings import SettingsPlan, SettingValue, axes, setting_names
+from dbdyno.plan.publication import PublishedPlan
+from dbdyno.plan.settings import SettingsPlan, axes, setting_names
 from dbdyno.plan.spelling import (
     LISTED,
     MILLISECONDS,
@@ -71,93 +72,6 @@ class NetworkPlan(FiniteNoun):
 
     client_ms: Annotated[float, Field(ge=0, le=10_000), MILLISECONDS] = 0
     replica_ms: Annotated[float, Field(ge=0, le=10_000), MILLISECONDS] = 0
-
-
-class PublishedFacts(FiniteNoun):
-    """What a publication says of its method, in a plan's own words: a report compares both.
-
-    Attributes:
-        systems: product and version of each, such as ``MySQL 8.0.30``.
-        workloads: by the names that a plan has for them.
-        threads: connections at each level.
-        tables, rows: of the data; rows in each table.
-        distribution: which rows are touched.
-        window_s: what is measured of each cell.
-        buffer_pool, durability: values of the axes.
-        settings: configuration keys of all systems.
-    """
-
-    systems: tuple[str, ...] = ()
-    workloads: tuple[str, ...] = ()
-    threads: tuple[int, ...] = ()
-    tables: int | None = None
-    rows: int | None = None
-    distribution: str = ""
-    window_s: Annotated[float | None, SECONDS] = None
-    buffer_pool: tuple[str, ...] = ()
-    durability: tuple[str, ...] = ()
-    settings: dict[str, SettingValue] = {}
-
-
-RATE_VARIATION: Final = "rate_variation"
-"""Of a claim: standard deviation of the rates of a window's seconds, as a share of their mean."""
-
-
-class PublishedClaim(FiniteNoun):
-    """A sentence of a publication as a ratio, which each of its cells can support or contradict.
-
-    Attributes:
-        text: the sentence, in the plan's own words.
-        of, than: labels of two systems; of one alone where it is compared with itself.
-        than_threads: connections at which `than` is taken, where the sentence goes along the load.
-        workloads, threads: its cells; all of the plan's unless given.
-        metric: a metric of reports, or `rate_variation` for how unevenly the seconds went.
-        ratio_min, ratio_max: between them `of` / `than` lies if the sentence is true.
-    """
-
-    text: Annotated[str, Field(min_length=1)]
-    of: str
-    than: str = ""
-    than_threads: Annotated[int | None, Field(ge=1)] = None
-    workloads: tuple[str, ...] = ()
-    threads: tuple[int, ...] = ()
-    metric: str = PRIMARY.name
-    ratio_min: Annotated[float, Field(ge=0)] = 0
-    ratio_max: Annotated[float | None, Field(gt=0)] = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> PublishedClaim:
-        if self.metric not in CLAIMED:
-            raise ValueError(f"no metric {self.metric!r}; there are {', '.join(CLAIMED)}")
-        if (self.than or self.of) == self.of and self.than_threads is None:
-            raise ValueError("give the other system as than, or its load as than_threads")
-        if self.ratio_min == 0 and self.ratio_max is None:
-            raise ValueError("give ratio_min, ratio_max or both")
-        if self.ratio_max is not None and self.ratio_max <= self.ratio_min:
-            raise ValueError("ratio_max must be above ratio_min")
-        return self
-
-
-CLAIMED: Final = (*(metric.name for metric in (*TABLE, NOPM)), RATE_VARIATION)
-"""What claims can be about."""
-
-
-class PublishedPlan(FiniteNoun):
-    """The published experiment that a plan follows, so that a report can say what differs.
-
-    Attributes:
-        source: who published it, when, under which title.
-        facts: what can be compared with the plan.
-        claims: what it says of its results; a run tells in which cells that holds.
-        setup: what else it used, by topic: machine, procedure, repeats…
-        differences: what this plan does otherwise for a reason, beyond what the facts show.
-    """
-
-    source: Annotated[str, Field(min_length=1)]
-    facts: PublishedFacts = PublishedFacts()
-    claims: tuple[PublishedClaim, ...] = ()
-    setup: dict[str, str] = {}
-    differences: tuple[str, ...] = ()
 
 
 _FILLS_ITS_OWN = (
@@ -475,6 +389,11 @@ class Plan(FiniteNoun):
         labels = {one.label for one in self.systems}
         known = {one.label for one in self.workloads}
         for at, claim in enumerate(self.published.claims if self.published else ()):
+            if claim.at or claim.holds != "each":
+                raise ValueError(
+                    f"published.claims[{at}]: at and holds are for dbdyno audit; a run is held"
+                    " against a claim in each of its cells"
+                )
             unknown = sorted({claim.of, claim.than or claim.of} - labels)
             unknown += sorted(set(claim.workloads) - known)
             levels = {*claim.threads, *filter(None, [claim.than_threads])}

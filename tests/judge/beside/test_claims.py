@@ -7,17 +7,18 @@ import pytest
 from dbdyno.judge.beside.claims import ClaimedCell, ClaimWord
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import RATE_VARIATION, Plan, PublishedClaim, PublishedPlan
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.publication import RATE_VARIATION, Claim, PublishedPlan
 from support import making
 from support.making import A, B
 
 EVEN = (1.0, 1.01, 0.99, 1.005, 0.995)
 """What a block does to the second system."""
 WIDE = (1.0, 1.5, 0.7, 1.3, 0.8)
-THIRD = PublishedClaim(text="a third better", of=A, than=B, ratio_min=1.25, ratio_max=1.42)
+THIRD = Claim(text="a third better", of=A, than=B, ratio_min=1.25, ratio_max=1.42)
 
 
-def plan(*claims: PublishedClaim, threads: tuple[int, ...] = (8,), **facts: object) -> Plan:
+def plan(*claims: Claim, threads: tuple[int, ...] = (8,), **facts: object) -> Plan:
     published = PublishedPlan(source="somebody", claims=claims)
     return making.plan(threads=threads, published=published, **facts)
 
@@ -72,7 +73,7 @@ def test_each_cell_speaks_for_itself_and_they_hold_together() -> None:
 
 
 def test_a_claim_along_the_load_compares_a_system_with_itself() -> None:
-    drops = PublishedClaim(text="drops at 64", of=B, threads=(64,), than_threads=8, ratio_max=0.98)
+    drops = Claim(text="drops at 64", of=B, threads=(64,), than_threads=8, ratio_max=0.98)
     made = [
         *making.pairs(tuple(1.2 * one for one in EVEN), threads=8),
         *making.pairs(tuple(0.8 * one for one in EVEN[::-1]), threads=64),
@@ -83,7 +84,7 @@ def test_a_claim_along_the_load_compares_a_system_with_itself() -> None:
 
 
 def test_how_unevenly_the_seconds_went_is_compared_too() -> None:
-    jitters = PublishedClaim(text="jitters", of=B, than=A, metric=RATE_VARIATION, ratio_min=1.5)
+    jitters = Claim(text="jitters", of=B, than=A, metric=RATE_VARIATION, ratio_min=1.5)
     shape = (1, -1, 1, -1, 1, -1, 1, -1, 1, -1)
     made = [
         making.measurement(

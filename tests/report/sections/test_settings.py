@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbdyno.judge.judgement import judge
-from dbdyno.plan.plan import (
-    NetworkPlan,
-    ProcedurePlan,
-    PublishedClaim,
-    PublishedFacts,
-    PublishedPlan,
-)
+from dbdyno.plan.plan import NetworkPlan, ProcedurePlan
+from dbdyno.plan.publication import Claim, PublishedFacts, PublishedPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Table
@@ -116,11 +111,11 @@ def test_an_interrupted_run_has_the_blocks_that_it_measured() -> None:
 
 
 def test_each_claim_says_in_which_cells_it_holds(made: Run) -> None:
-    better = PublishedClaim(
+    better = Claim(
         text="a third better", of=A, than=B, threads=(8,), ratio_min=1.25, ratio_max=1.42
     )
-    drops = PublishedClaim(text="drops", of=B, threads=(8,), than_threads=1, ratio_max=0.98)
-    absent = PublishedClaim(text="jitters", of=B, than_threads=99, ratio_min=1.1)
+    drops = Claim(text="drops", of=B, threads=(8,), than_threads=1, ratio_max=0.98)
+    absent = Claim(text="jitters", of=B, than_threads=99, ratio_min=1.1)
     followed = FOLLOWED.model_copy(update={"claims": (better, drops, absent)})
     plan = made.plan.model_copy(update={"published": followed})
     claims = judge(made.measurements, plan).claims

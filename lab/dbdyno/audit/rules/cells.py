@@ -23,7 +23,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
-from dbdyno.audit.publication import (
+from dbdyno.audit.tables import (
     MEAN,
     QPS,
     TPS,

@@ -18,7 +18,7 @@ from itertools import combinations
 from typing import Final
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
-from dbdyno.audit.publication import (
+from dbdyno.audit.tables import (
     MEAN,
     QPS,
     TPS,

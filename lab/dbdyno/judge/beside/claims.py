@@ -1,6 +1,6 @@
 """What a publication says of its results, held against this run, cell by cell.
 
-A claim is a range of ratios (`plan.plan.PublishedClaim`). A cell supports it if the whole interval
+A claim is a range of ratios (`plan.publication.Claim`). A cell supports it if the whole interval
 of its ratio lies within that range, and contradicts it if the whole interval lies outside. All else
 leaves it open: an interval that touches the range proves nothing. The intervals of one claim hold
 together at 95 % over its cells, as those of verdicts do (docs/how-it-works/verdicts.md); several
@@ -23,7 +23,8 @@ from dbdyno.language.words import say
 from dbdyno.measurement.measurement import RATES, Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Better, Merge, Metric
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import RATE_VARIATION, Plan, PublishedClaim
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.publication import RATE_VARIATION, Claim
 from dbdyno.plan.systems import MeasuredArm
 
 VARIATION: Final = Metric(
@@ -63,7 +64,7 @@ class ClaimedCell(Noun):
 class JudgedClaim(Noun):
     """A claim with all of its cells that this run has; none where it leaves them out."""
 
-    claim: PublishedClaim
+    claim: Claim
     cells: tuple[ClaimedCell, ...]
 
     def count(self, word: ClaimWord) -> int:
@@ -80,7 +81,7 @@ def judged_claims(
 
 
 def _judged(
-    claim: PublishedClaim,
+    claim: Claim,
     pairs: Pairs,
     cells: Sequence[Cell],
     findings: Sequence[Finding],
@@ -99,7 +100,7 @@ def _judged(
 
 
 def _arms(
-    claim: PublishedClaim, cell: Cell, cells: Sequence[Cell], plan: Plan
+    claim: Claim, cell: Cell, cells: Sequence[Cell], plan: Plan
 ) -> tuple[MeasuredArm, MeasuredArm] | None:
     """What is compared in that cell; None if the claim is not about it or the run has no such."""
     than = claim.than or claim.of
@@ -117,7 +118,7 @@ def _arms(
 
 
 def _compared(
-    claim: PublishedClaim, pairs: Pairs, of: MeasuredArm, than: MeasuredArm, plan: Plan
+    claim: Claim, pairs: Pairs, of: MeasuredArm, than: MeasuredArm, plan: Plan
 ) -> tuple[Estimate, Unsettled | None]:
     """The ratio within blocks, and what warm-ups may have left in it."""
     cell, above, below = of.cell, of.system, f"{than.system} at {than.cell.threads}"
@@ -148,7 +149,7 @@ def _variation(one: Sound) -> float | None:
 
 
 def _claimed(
-    claim: PublishedClaim,
+    claim: Claim,
     estimate: Estimate,
     held: Adjusted | None,
     unsettled: Unsettled | None,
@@ -167,13 +168,13 @@ def _claimed(
     )
 
 
-def _word(claim: PublishedClaim, low: float | None, high: float | None) -> ClaimWord:
+def _word(claim: Claim, low: float | None, high: float | None) -> ClaimWord:
     if low is None or high is None:
         return ClaimWord.OPEN
-    most = math.inf if claim.ratio_max is None else claim.ratio_max
-    if claim.ratio_min <= low and high <= most:
+    if claim.ratio_min <= low and high <= claim.ratio_bound:
         return ClaimWord.SUPPORTED
-    return ClaimWord.CONTRADICTED if high < claim.ratio_min or low > most else ClaimWord.OPEN
+    outside = high < claim.ratio_min or low > claim.ratio_bound
+    return ClaimWord.CONTRADICTED if outside else ClaimWord.OPEN
 
 
 def _doubts(findings: Sequence[Finding], arms: tuple[MeasuredArm, MeasuredArm]) -> tuple[str, ...]:

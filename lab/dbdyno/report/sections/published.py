@@ -17,7 +17,8 @@ from dbdyno.language.words import Text, clauses, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import RATE_VARIATION, Plan, PublishedClaim, PublishedFacts
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.publication import RATE_VARIATION, Claim, PublishedFacts
 from dbdyno.plan.settings import SettingValue, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.numbers import NONE, change, interval, seconds
@@ -129,7 +130,7 @@ def _summed(judged: JudgedClaim) -> Text:
     )
 
 
-def _sides(claim: PublishedClaim) -> Text:
+def _sides(claim: Claim) -> Text:
     metric = VARIATION if claim.metric == RATE_VARIATION else BY_NAME[claim.metric]
     than = claim.than or claim.of
     if claim.than_threads:
@@ -148,7 +149,7 @@ def _sides(claim: PublishedClaim) -> Text:
     )
 
 
-def _range(claim: PublishedClaim) -> Text:
+def _range(claim: Claim) -> Text:
     if claim.ratio_max is None:
         return say("{least} or more", least=change(claim.ratio_min))
     if not claim.ratio_min:

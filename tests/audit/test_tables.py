@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.audit.audit import audit
+from dbdyno.audit.columns import Mapping, TableColumn, column_of, is_heading, number_of, published
+from dbdyno.audit.grids import grids_in
+from dbdyno.audit.imported import imported
 from dbdyno.audit.ledger import Severity
-from dbdyno.audit.publication import Publication
+from dbdyno.audit.read import read
+from dbdyno.audit.tables import Publication
 from dbdyno.errors import UsageError
-from dbdyno.intake.columns import Mapping, TableColumn, column_of, is_heading, number_of, published
-from dbdyno.intake.grids import grids_in
-from dbdyno.intake.imported import imported
-from dbdyno.intake.read import read
 
 
 def tables(text, mapping=None):

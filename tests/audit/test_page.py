@@ -1,5 +1,5 @@
-"""A whole page as blogs publish it: tables of several forms, and sentences that are held against
-them."""
+"""A whole page as blogs publish it: tables of several forms, facts of the set-up, and claims beside
+it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.audit.audit import audit
+from dbdyno.audit.read import facts_in, read
 from dbdyno.errors import UsageError
-from dbdyno.intake.prose import facts_in, sentences
-from dbdyno.intake.read import read
 from support.published_logs import PAGE
 
 
@@ -33,17 +32,7 @@ def test_a_page_of_markdown_is_held_against_itself(tmp_path: Path) -> None:
         ("Postern", "oltp_point_select", (16,)),
         ("Mistral", "oltp_point_select", (16,)),
     ]
-    found = entries(tmp_path / "page.md")
-    assert ("contradiction", "words", "Postern is always faster than Mistral.") in found
-    assert ("confirmed", "headline", "At 64 threads Postern is 50 % faster than Mistral.") in found
-    assert ("confirmed", "figures", "Postern reaches 1,500 TPS.") in found
-    assert ("confirmed", "words", "Mistral's p95 latency is lower than Postern's.") in found
-    conditional = "With a small data set Mistral is faster than Postern."
-    assert [(weight, rule) for weight, rule, place in found if place == conditional] == [
-        ("note", "claims")
-    ]
-    assert ("note", "unread", "") in found  # the machine's table
-    assert not [place for _, _, place in found if "listing" in place]
+    assert ("note", "unread", "") in entries(tmp_path / "page.md")  # the machine's table
 
 
 def test_a_page_of_html_says_the_same(tmp_path: Path) -> None:
@@ -53,22 +42,42 @@ def test_a_page_of_html_says_the_same(tmp_path: Path) -> None:
         "<table><tr><th>threads<th>A TPS<th>B TPS<tr><td>8<td>100.5<td>90.1"
         "<tr><td>16<td>200.5<td>210.9</table><script>A is faster than B</script></body></html>"
     )
-    found = entries(written(tmp_path, "page.html", page))
-    assert ("contradiction", "words", "B is always slower than A.") in found
-    assert len([place for _, rule, place in found if rule == "words"]) == 1
+    (publication,) = read([written(tmp_path, "page.html", page)])
+    assert [(one.system, one.threads) for one in publication.tables] == [
+        ("A", (8, 16)),
+        ("B", (8, 16)),
+    ]
 
 
-def test_what_a_page_discloses_is_not_called_missing(tmp_path: Path) -> None:
-    told = (
-        "Each cell was measured with 5 runs each of 60 seconds after a warm-up, in random order;"
-        " ± is the standard deviation. The client had a machine of its own: its CPU was idle."
-        " Versions 8.0.30 and 8.4.1, sync_binlog=1.\n\n"
-    )
-    table = "| threads | A TPS | B TPS |\n| --- | --- | --- |\n| 8 | 100.5 | 90.1 |\n"
-    rules = [rule for _, rule, _ in entries(written(tmp_path, "page.md", told + table))]
-    assert "missing" not in rules
-    (tmp_path / "page.md").write_text(table)
-    assert ("unsafe design", "missing", "") in entries(tmp_path / "page.md")
+CLAIMS = """
+disclosed: {repeats: five of each cell}
+claims:
+  - {text: Postern is always faster than Mistral, of: Postern, than: Mistral, ratio_min: 1}
+  - text: at 64 threads Postern is 50 % faster
+    of: Postern
+    than: Mistral
+    threads: [64]
+    ratio_min: 1.495
+    ratio_max: 1.505
+"""
+
+
+def test_claims_are_given_beside_a_page(tmp_path: Path) -> None:
+    page = written(tmp_path, "page.md", PAGE)
+    alone = audit(*read([page])).entries
+    told = [one.arithmetic for one in alone if one.sentence == "sentences of pages are not read"]
+    assert len(told) == 1
+    assert "`dbdyno audit PAGE CLAIMS.yaml`" in told[0]
+    assert not [one for one in alone if one.rule in ("missing", "headline")]
+    claims = written(tmp_path, "claims.yaml", CLAIMS)
+    (both,) = read([page, claims])
+    assert (both.title, len(both.tables)) == ("page.md", 4)
+    beside = {(one.severity.value, one.rule): one.place for one in audit(both).entries}
+    assert "always" in beside["contradiction", "headline"]
+    assert "50 %" in beside["confirmed", "headline"]
+    assert ("note", "missing") in beside, "of what the YAML leaves out"
+    with pytest.raises(UsageError, match="there are claims and no tables"):
+        read([claims])
 
 
 SET_UP = """
@@ -119,15 +128,3 @@ def test_a_page_without_results_is_refused(tmp_path: Path) -> None:
     ) as refused:
         read([page])
     assert "line 1: Component, Machine" in str(refused.value)
-
-
-def test_sentences_have_the_line_of_their_paragraph() -> None:
-    found = sentences("# Title\n\nOne is\nhere. Two! 三是这样。四\n\n- five\n")
-    assert [(one.text, one.line) for one in found] == [
-        ("Title", 1),
-        ("One is here.", 3),
-        ("Two!", 3),
-        ("三是这样。", 3),
-        ("四", 3),
-        ("five", 6),
-    ]

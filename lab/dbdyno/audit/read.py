@@ -6,15 +6,14 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from dbdyno.audit.publication import Printed, Publication, PublishedTable, publication_of, read_as
+from dbdyno.audit.columns import Mapping, is_heading, published
+from dbdyno.audit.grids import grids_in
+from dbdyno.audit.other_logs import LoggedRow, rows_in
+from dbdyno.audit.sysbench_log import LoggedRun, runs_in
+from dbdyno.audit.tables import Printed, Publication, PublishedTable, publication_of, read_as
 from dbdyno.errors import UsageError
-from dbdyno.intake.columns import Mapping, is_heading, published
-from dbdyno.intake.grids import grids_in
-from dbdyno.intake.other_logs import LoggedRow, rows_in
-from dbdyno.intake.prose import claims_in, disclosed_in, facts_in, sentences
-from dbdyno.intake.sysbench_log import LoggedRun, runs_in
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 SIZE_MAX: Final = 64 * 1024**2
@@ -27,6 +26,43 @@ OWN: Final = re.compile(
     r'\s*\{[\s\S]{0,9999}"dbdyno|#\[dbdyno: |time_s,interval_s,threads,|run_id,'
 )
 """Beginnings of dbdyno's own files: JSON, an interval log, `--output=csv`, an exported table."""
+SIZE: Final = r"(?<![\d.])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?P<unit>[GT])i?B?(?![A-Za-z])"
+ROWS: Final = (
+    r"(?<![\d,.])(?P<value>\d[\d,]{0,14}(?:\.\d{1,6})?)\s*"
+    r"(?P<unit>万|亿|million|M(?![A-Za-z])|k(?![A-Za-z]))?"
+)
+EACH: Final = r"(?:(?:each|every|per|one) table|每张?(?:数据)?表|单表|一张表)"
+FACTS: Final[dict[str, tuple[str, ...]]] = {
+    "tables": (r"--(?:oltp[-_])?tables(?:[-_]count)?[= ](?P<value>\d{1,9})(?!\d)",),
+    "rows_per_table": (
+        r"--(?:oltp[-_])?table[-_]size[= ](?P<value>\d{1,12})(?!\d)",
+        rf"{EACH}[^\d.。;；]{{0,20}}{ROWS}\s*(?:rows|records|行|条)",
+        rf"{ROWS}\s*(?:rows|records|行|条)\s*(?:per|in each|in every|a) table",
+    ),
+    "gb_per_table": (
+        rf"{EACH}[^。;；\n]{{0,30}}?(?<![\d.]){SIZE}",
+        rf"{SIZE} (?:per|for each|a) table",
+    ),
+    "memory_gb": (
+        rf"(?:\b(?:memory|RAM)\b|内存)[^\d.。;；]{{0,12}}{SIZE}",
+        rf"{SIZE}\s*(?:of\s+)?(?:(?:DDR\d\s+)?\b(?:memory|RAM)\b|内存)",
+    ),
+    "round_trip_ms": (
+        r"(?:\bping\b|\bRTT\b|round[ -]trip|network(?:'s)? (?:mean |average )?(?:latency|delay)"
+        r"|网络(?:平均)?(?:延迟|时延|延时))[^\d.。;；]{0,20}(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?:ms|毫秒)",
+        r"(?<![\d.])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?:ms|毫秒) "
+        r"(?:\w+ )?(?:network|LAN) (?:latency|delay)",
+    ),
+}
+"""Patterns of each fact; where one finds it the later ones are not tried."""
+OF_DATASET: Final = frozenset(("tables", "rows_per_table", "gb_per_table"))
+FACTORS: Final = {"万": 1e4, "亿": 1e8, "million": 1e6, "m": 1e6, "k": 1e3, "g": 1.0, "t": 1024.0}
+SETTING: Final = re.compile(
+    r"\b(innodb_buffer_pool_size|sync_binlog|innodb_flush_log_at_trx_commit|shared_buffers"
+    r"|synchronous_commit)\b\s*(?:=|:|：|为|is|of)\s*['\"]?(\w+)",
+    re.IGNORECASE,
+)
+TOOL: Final = re.compile(r"\bsysbench\s*(?:version\s*)?v?([01]\.\d+(?:\.\d+)?)", re.IGNORECASE)
 RATE_LIMITED: Final = re.compile(r"Target transaction rate: [1-9]\d*|rate limit schedule lag")
 """What sysbench and pgbench print of an open loop: its latencies have the wait for a connection."""
 
@@ -34,32 +70,40 @@ RATE_LIMITED: Final = re.compile(r"Target transaction rate: [1-9]\d*|rate limit 
 def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publication, ...]:
     """What the files say: one publication as a rule.
 
-    Each YAML file is one. Logs, and pages whose tables have one system, are parts of one. Pages
-    that compare systems are parts of one too, unless they compare others, or print other numbers
-    for the same cells.
+    Each YAML file is one; a single YAML file belongs to the pages beside it. Logs, and pages whose
+    tables have one system, are parts of one. Pages that compare systems are parts of one too,
+    unless they compare others, or print other numbers for the same cells.
 
     Args:
         paths: publications as YAML; pages with tables; logs of sysbench, one system a file.
         mapping: a YAML file that says what columns mean.
 
     Raises:
-        UsageError: a file that cannot be read, or holds nothing; with its line.
+        UsageError: a file that cannot be read, or holds nothing; with its line. Claims without
+            tables.
     """
     said = mapping_of(mapping) if mapping else Mapping()
     whole = [
         publication_of(text_of(path), str(path)) for path in paths if path.suffix in YAML_SUFFIXES
     ]
     pages = [_page(path, said) for path in paths if path.suffix not in YAML_SUFFIXES]
-    if len(whole) == 1:
-        return (_joined([whole[0], *pages]),)
-    groups: list[list[Publication]] = []
+    groups: list[list[Publication]] = [[one] for one in whole]
     for page in pages:
-        fitting = (group for group in groups if _is_part_of(page, _joined(group)))
-        if group := next(fitting, None):
+        fitting = (group for group in groups[len(whole) :] if _is_part_of(page, _joined(group)))
+        if len(whole) == 1:
+            groups[0].append(page)
+        elif group := next(fitting, None):
             group.append(page)
         else:
             groups.append([page])
-    return (*whole, *map(_joined, groups))
+    found = tuple(map(_joined, groups))
+    if empty := [one.title for one in found if not one.tables]:
+        raise UsageError(
+            f"there are claims and no tables: {', '.join(empty)}",
+            wanted="tables in the YAML, or one YAML file beside the pages or logs that have them",
+            hint="docs/how-to/audit.md shows both",
+        )
+    return found
 
 
 def _is_part_of(page: Publication, known: Publication) -> bool:
@@ -101,7 +145,7 @@ def mapping_of(path: Path) -> Mapping:
 
 
 def _page(path: Path, mapping: Mapping) -> Publication:
-    """What one file says: a log's runs, or a page's tables with the sentences around them."""
+    """A log's runs, or a page's tables with the facts of its set-up; its sentences are not read."""
     text = foreign_text_of(path)
     if runs := [run for run in runs_in(text, str(path)) if run.has_report]:
         return _of_log(path, text, [_of_runs(runs, path, mapping)])
@@ -121,19 +165,51 @@ def _page(path: Path, mapping: Mapping) -> Publication:
             found="; ".join(unread) or None,
             hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
         )
-    facts = facts_in(text)
-    page = Publication(
+    return Publication(
         title=path.name,
         workload=mapping.workload,
         tables=tuple(tables),
         changes=tuple(changes),
         unread=tuple(unread),
-        disclosed=disclosed_in(text),
-        **facts._asdict(),
+        has_prose=True,
+        **facts_in(text)._asdict(),
     )
-    labels = [table.system for table in tables]
-    claims = tuple(claims_in(sentences(text), labels, page.cells()))
-    return page.model_copy(update={"claims": claims})
+
+
+class Facts(NamedTuple):
+    """A page's set-up, as the fields of `Publication`."""
+
+    dataset: dict[str, float]
+    environment: dict[str, str]
+    settings: dict[str, str]
+    tool: str
+
+
+def facts_in(text: str) -> Facts:
+    """The facts of which a page gives one value; those of which it gives several are left out."""
+    lines = (" ".join(line.split()) for line in re.sub(r"<[^>]{0,500}>", " ", text).splitlines())
+    bare = "\n".join(filter(None, lines))  # long white space would take patterns long
+    found: dict[str, float] = {}
+    for name, patterns in FACTS.items():
+        matches = ([*re.finditer(one, bare, re.IGNORECASE)] for one in patterns)
+        values = set(map(_value, next(filter(None, matches), [])))
+        if len(values) == 1:
+            found[name] = values.pop()
+    settings: dict[str, set[str]] = {}
+    for match in SETTING.finditer(bare):
+        settings.setdefault(match[1].lower(), set()).add(match[2])
+    tools = {match[1] for match in TOOL.finditer(bare)}
+    return Facts(
+        dataset={name: value for name, value in found.items() if name in OF_DATASET},
+        environment={n: f"{value:g}" for n, value in found.items() if n not in OF_DATASET},
+        settings={name: values.pop() for name, values in settings.items() if len(values) == 1},
+        tool=f"sysbench {tools.pop()}" if len(tools) == 1 else "",
+    )
+
+
+def _value(match: re.Match[str]) -> float:
+    unit = match.groupdict().get("unit") or ""
+    return float(match["value"].replace(",", "")) * FACTORS.get(unit.lower(), 1.0)
 
 
 def _of_log(path: Path, text: str, tables: Iterable[PublishedTable]) -> Publication:

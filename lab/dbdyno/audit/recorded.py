@@ -12,12 +12,12 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from dbdyno._engine import Histogram
-from dbdyno.audit.publication import PublishedTable, publication_of
-from dbdyno.intake import columns
-from dbdyno.intake.grids import grids_in
-from dbdyno.intake.other_logs import LoggedRow, rows_in
-from dbdyno.intake.read import YAML_SUFFIXES
-from dbdyno.intake.sysbench_log import LoggedRun, runs_in
+from dbdyno.audit import columns
+from dbdyno.audit.grids import grids_in
+from dbdyno.audit.other_logs import LoggedRow, rows_in
+from dbdyno.audit.read import YAML_SUFFIXES
+from dbdyno.audit.sysbench_log import LoggedRun, runs_in
+from dbdyno.audit.tables import PublishedTable, publication_of
 from dbdyno.measurement.measurement import EVENT
 from dbdyno.measurement.parts import Interval, Phase
 

@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
+from dbdyno.audit.columns import Mapping
+from dbdyno.audit.read import foreign_text_of
+from dbdyno.audit.recorded import Recorded, recorded_in
 from dbdyno.errors import UsageError
-from dbdyno.intake.columns import Mapping
-from dbdyno.intake.read import foreign_text_of
-from dbdyno.intake.recorded import Recorded, recorded_in
 from dbdyno.measurement.measurement import Cell, EngineFacts, Measurement, ServerFacts, Trial
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.audit.sysbench_log import runs_in
 from dbdyno.errors import UsageError
-from dbdyno.intake.sysbench_log import runs_in
 from support.published_logs import FORK, V04, V05, V1
 
 

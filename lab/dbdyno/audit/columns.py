@@ -19,10 +19,9 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
-from dbdyno.audit.publication import Printed, PublishedChange, PublishedTable
-from dbdyno.audit.sentences import LATENCY_WORD, LEVEL_UNIT, RESOURCE, WORKLOADS
+from dbdyno.audit.grids import Grid
+from dbdyno.audit.tables import Printed, PublishedChange, PublishedTable
 from dbdyno.errors import UsageError
-from dbdyno.intake.grids import Grid
 from dbdyno.measurement.parts import FiniteNoun
 
 THREADS: Final = "threads"
@@ -72,7 +71,29 @@ OTHERS: Final[tuple[tuple[str, str], ...]] = (
     (r"读请求(?:数|/秒)?|reads?(?:/s| requests)?", "reads"),
     (r"写请求(?:数|/秒)?|writes?(?:/s| requests)?", "writes"),
 )
-LATENCY: Final = re.compile(LATENCY_WORD, re.IGNORECASE)
+LATENCY: Final = re.compile(
+    r"(?:latenc(?:y|ies)|response times?|(?<![a-z])(?:lat|rt)(?![a-z])|延迟|时延|响应时间|耗时)",
+    re.IGNORECASE,
+)
+RESOURCE: Final = re.compile(
+    r"(?<![a-z])(?:cpu|memory|ram|disks?|storage|space|i/?o|iops|bandwidth|costs?|prices?|cheaper"
+    r"|energy|errors?|deadlocks?|lag|compress\w*)(?![a-z])"
+    r"|内存|磁盘|空间|带宽|资源|成本|价格|能耗|错误|死锁|压缩",
+    re.IGNORECASE,
+)
+"""In a heading: an average of it is no latency."""
+LEVEL_UNIT: Final = r"(?:threads?|connections?|clients?|users|concurren\w*|个?并发|个?线程|个?连接)"
+WORKLOADS: Final = {
+    "update_non_index": r"(?:update[ _-])?non[ _-]?index(?:ed)?|非索引更新",
+    "update_index": r"update[ _-]index|索引更新",
+    "point_select": r"point[ _-]selects?|点查",
+    "read_write": r"read[ _/-](?:and )?write|读写|混合",
+    "read_only": r"read[ _-]only|只读",
+    "write_only": r"write[ _-]only|只写|纯写",
+    "insert": r"\binserts?\b|插入",
+    "select": r"(?<!point[ _-])\bselects?\b|纯读|读(?:性能|测试|场景)",
+    "update": r"(?<![ _-])\bupdates?\b(?![ _-](?:non|index))|(?<!索引)更新",
+}
 UNIT: Final = re.compile(
     r"[(（\[]\s*(ms|msec|毫秒|s|sec|seconds|秒|us|µs|μs|微秒|/s|次/秒|k|千|万)\s*[)）\]]",
     re.IGNORECASE,

@@ -2,7 +2,7 @@
 
 Numbers keep the text in which they were printed, as their last digit says how much they may have
 been rounded. A publication is written down as YAML (docs/how-to/audit.md), or read from its own
-pages by `intake`.
+pages and logs (`audit.read`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from dbdyno.errors import UsageError
 from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.document import parse, place
+from dbdyno.plan.publication import Claim
 
 TPS: Final = "tps"
 QPS: Final = "qps"
@@ -122,20 +123,6 @@ class PublishedChange(FiniteNoun):
     place: str = ""
 
 
-class AuditedClaim(FiniteNoun):
-    """A sentence of the publication, with the numbers that it rests on.
-
-    Attributes:
-        values: numbers that it names, each with what it is said to be about ("48", "avg").
-        systems: the system that is spoken of, then the one that it is held against; unless given,
-            those that the sentence names.
-    """
-
-    text: str
-    values: dict[str, Number] = {}
-    systems: tuple[str, str] | None = None
-
-
 class PublishedCell(FiniteNoun):
     """One load level of one table: all metrics that were printed for it.
 
@@ -185,6 +172,7 @@ class Publication(FiniteNoun):
         changes: columns of its tables that compare two others.
         disclosed: what it tells of its method, by the names of `design.DISCLOSURES`.
         unread: tables of its pages that hold no results.
+        has_prose: its pages have sentences, which are not read, and no YAML says what they say.
     """
 
     title: str = ""
@@ -196,10 +184,11 @@ class Publication(FiniteNoun):
     environment: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     disclosed: dict[str, str] = {}
-    claims: tuple[AuditedClaim, ...] = ()
+    claims: tuple[Claim, ...] = ()
     unread: tuple[str, ...] = ()
     changes: tuple[PublishedChange, ...] = ()
-    tables: Annotated[tuple[PublishedTable, ...], Field(min_length=1)]
+    tables: tuple[PublishedTable, ...] = ()
+    has_prose: bool = False
 
     def cells(self) -> list[PublishedCell]:
         """Every cell; tables of one system and place that have other metrics are one.

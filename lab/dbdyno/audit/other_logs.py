@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from dbdyno.audit.sysbench_log import NUMBER, WHOLE
 from dbdyno.errors import UsageError
-from dbdyno.intake.sysbench_log import NUMBER, WHOLE
 
 BEGINS: Final = re.compile(r"^\s*transaction type: (?P<workload>.+)$")
 PGBENCH: Final = {

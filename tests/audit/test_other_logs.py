@@ -8,9 +8,9 @@ import pytest
 
 from dbdyno.audit.audit import audit
 from dbdyno.audit.ledger import Severity
+from dbdyno.audit.other_logs import LoggedRow, rows_in
+from dbdyno.audit.read import read
 from dbdyno.errors import UsageError
-from dbdyno.intake.other_logs import LoggedRow, rows_in
-from dbdyno.intake.read import read
 from support.published_logs import HAMMERDB, OLDER, PGBENCH, V1
 
 

@@ -1,1 +1,0 @@
-"""What other tools and pages wrote down, read as it was printed: logs, tables."""

@@ -151,6 +151,33 @@ def prewarm(spec: Json, on_progress: Callable[[Json], None] | None, stop: Stop) 
 def cleanup(spec: Json, stop: Stop) -> Json:
     """Drops the tables of a dataset spec; ended within 1.5 s of `stop`, as `prepare` is."""
 
+class SessionError(Exception):
+    """No answer: the arguments are what was found, what to try, and the kind of trouble.
+
+    What to try may be None; the kind is absent, late, refused or odd.
+    """
+
+@final
+class Session:
+    """An administrator's session with one server, asked by one thread at a time.
+
+    Ctrl-C is heard while it waits. Its methods raise `SessionError`.
+    """
+
+    def __new__(cls, spec: Json) -> Session:
+        """A session that is not connected yet.
+
+        The spec has the fields of a run's for the server and its user, and `login_s`.
+        """
+    def log_in(self) -> None:
+        """Connects and logs in."""
+    def ask(self, sql: str, limit_s: float) -> list[list[str | None]]:
+        """All rows of the answer, which must come within so many seconds."""
+    def give_up(self) -> None:
+        """Lets whoever waits for this session wait no longer; it is of no further use."""
+    def close(self) -> None:
+        """Logs out, if it is logged in."""
+
 @final
 class Script:
     """A Lua script in sysbench's language that is loaded; its events are run by `run`.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pymysql
 import pytest
 
 from dbdyno.errors import ServerError
@@ -118,7 +117,7 @@ def test_a_wrong_password_is_a_refused_login_and_is_not_told(
         measured(plan(somebodys), tmp_path)
     assert "password in CLOUD" in str(caught.value)
     assert "wrong-0815" not in str(caught.value)
-    assert isinstance(caught.value.__cause__.__cause__, pymysql.err.OperationalError)  # type: ignore[union-attr]
+    assert "error 1045" in (caught.value.found or "")
 
 
 @pytest.fixture(scope="module")
@@ -155,5 +154,5 @@ def test_a_server_of_another_authority_is_not_logged_in_to(
 ) -> None:
     monkeypatch.setenv("CLOUD", encrypted.credentials.password)
     strange = Authority(tmp_path, "strange").ca
-    with pytest.raises(ServerError, match="CERTIFICATE_VERIFY_FAILED"):
+    with pytest.raises(ServerError, match="UnknownIssuer"):
         measured(over_tls(encrypted, f"?ssl-mode=VERIFY_CA&ssl-ca={strange}"), tmp_path)

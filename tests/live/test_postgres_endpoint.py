@@ -114,7 +114,7 @@ def test_tables_of_somebody_else_stay_as_they_are(
     [
         ("", "", "wrong-0815", "password in CLOUD"),
         ("", "nowhere", "", 'database "nowhere" does not exist'),
-        ("?sslmode=verify-ca&sslrootcert={strange}", "", "", "certificate verify failed"),
+        ("?sslmode=verify-ca&sslrootcert={strange}", "", "", "UnknownIssuer"),
     ],
 )
 def test_a_login_that_cannot_be_says_why(

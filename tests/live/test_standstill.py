@@ -22,7 +22,7 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.report.tell.verdicts import sentence
 from dbdyno.servers.base import Server
-from dbdyno.servers.mysql import client
+from dbdyno.servers.client import Client
 from support import making
 from support.real_server import started
 
@@ -111,7 +111,7 @@ def test_what_stands_still_in_every_block_is_worse_and_says_what_waited(
 def test_a_server_that_freezes_within_the_window_keeps_what_it_completed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "ANSWER_S_MAX", 1)
+    monkeypatch.setattr(Client, "answer_s_max", 1)
     # In the middle of a second: a busy machine may tell of the one before late, and answer little.
     freezing = threading.Timer(0.5, os.kill, (server.pid, signal.SIGSTOP))
 

@@ -1,5 +1,6 @@
 """Whatever stands at an endpoint: no password in the clear, an error in words, and an end."""
 
+import ssl
 import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -7,57 +8,146 @@ from contextlib import closing
 
 import pytest
 
+from dbdyno import _engine
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.experiment.engine import spec
+from dbdyno.servers import client
+from dbdyno.servers.base import Credentials, Encryption, Endpoint
+from dbdyno.servers.client import Client
 from dbdyno.servers.foreign.endpoint import EndpointServer
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointServer
-from dbdyno.servers.mysql import client as mysql
-from dbdyno.servers.postgres import client as postgres
+from dbdyno.servers.postgres import client as postgres_client
 from dbdyno.servers.postgres.client import PostgresClient
-from support.rogue_server import MODES, PLENTY, rogue
+from support.certificates import Authority
+from support.rogue_server import (
+    MODES,
+    PLENTY,
+    postgres_asks_for,
+    postgres_in_tls,
+    postgres_message,
+    postgres_with_rounds,
+    rogue,
+    switching_to_a_cold_cache,
+    with_a_cold_cache,
+    with_a_cold_cache_in_tls,
+)
 
 SECRET = "correct horse battery staple"
+WHO = Credentials("load", SECRET)
 PATIENCE_S = 1
-ASKED_FOR = [mode for mode in MODES if "password" in mode or "dialog" in mode]
+ASKED_FOR = [
+    mode for mode in MODES if mode.startswith("asks") and ("password" in mode or "dialog" in mode)
+]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(mysql, "CONNECT_S_MAX", PATIENCE_S)
-    monkeypatch.setattr(mysql, "ANSWER_S_MAX", PATIENCE_S)
-    monkeypatch.setattr(mysql, "ANSWER_BYTES_MAX", 20_000_000)
+    monkeypatch.setattr(client, "CONNECT_S_MAX", PATIENCE_S)
+    monkeypatch.setattr(Client, "answer_s_max", PATIENCE_S)
 
 
+def refused_by_the_lab(server):
+    try:
+        with pytest.raises(ServerError) as caught:
+            server.login()
+    finally:
+        server.stop()
+    assert SECRET not in str(caught.value)
+    return caught.value
+
+
+def refused_by_the_load(server):
+    with pytest.raises(RuntimeError) as caught:
+        _engine.cleanup({**spec._login(server), "tables": 1}, _engine.Stop())
+    assert SECRET not in str(caught.value)
+    return caught.value.args[0]["message"]
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_rogue_server_gets_no_password_and_makes_an_error_in_words(mode):
     began = time.monotonic()
     with rogue(MODES[mode]) as (port, heard):
-        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", SECRET)
-        server = EndpointServer("theirs", place, who, "sbtest")
-        try:
-            with pytest.raises(ServerError) as caught:
-                server.login()
-        finally:
-            server.stop()
+        place = Endpoint("127.0.0.1", port, None, is_foreign=True)
+        error = refused_by_the_lab(EndpointServer("theirs", place, WHO, "sbtest"))
     assert SECRET.encode() not in heard
-    assert SECRET not in str(caught.value)
-    assert "theirs" in caught.value.message
+    assert "theirs" in error.message
     assert time.monotonic() - began < 30
     if mode in ASKED_FOR:
-        assert "which dbdyno does not send" in str(caught.value)
+        assert "the account needs the authentication plugin" in str(error)
 
 
-def postgres_asks_for(kind, more=b""):
-    def talk(caller):
-        caller.heard += caller.line.recv(4096)
-        payload = struct.pack(">I", kind) + more
-        caller.raw(b"R" + struct.pack(">I", 4 + len(payload)) + payload)
-
-    return talk
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("theirs"), "theirs")
 
 
-def postgres_message(kind, payload=b""):
-    return kind + struct.pack(">I", 4 + len(payload)) + payload
+@pytest.fixture(scope="module")
+def context(authority):
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.load_cert_chain(*authority.issue("server", "127.0.0.1"))
+    return made
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Loopback is trusted; the rogue is to be met as one on another machine is."""
+
+    def trust(endpoint):
+        assert endpoint.is_foreign
+        return "nobody"
+
+    monkeypatch.setattr(client, "trust", trust)
+
+
+def met(talk, encryption=None, server=EndpointServer):
+    """Errors of both planes, and what the server was told."""
+    with rogue(talk) as (port, heard):
+        place = Endpoint("127.0.0.1", port, None, encryption=encryption, is_foreign=True)
+        theirs = server("theirs", place, WHO, "sbtest")
+        errors = [str(refused_by_the_lab(theirs)), refused_by_the_load(theirs)]
+    return errors, bytes(heard)
+
+
+COLD = [with_a_cold_cache, switching_to_a_cold_cache]
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("talk", COLD)
+def test_no_key_of_a_server_that_is_not_verified_seals_the_password(talk):
+    errors, heard = met(talk)
+    assert SECRET.encode() not in heard
+    assert b"\1\0\0\3\2" not in heard  # its key is not even asked for
+    for error in errors:
+        assert "not verified and asks for the whole password" in error
+        assert "VERIFY_CA" in error
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_tls_with_any_certificate_carries_no_whole_password(context):
+    errors, heard = met(with_a_cold_cache_in_tls(context), Encryption("required"))
+    assert SECRET.encode() not in heard
+    for error in errors:
+        assert "not verified and asks for the whole password" in error
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_verified_server_gets_the_password_that_it_needs(context, authority):
+    encryption = Encryption("verify_ca", authority.ca)
+    _, heard = met(with_a_cold_cache_in_tls(context), encryption)
+    assert heard.count(SECRET.encode()) >= 2
+
+
+@pytest.mark.parametrize("talk", COLD)
+def test_a_server_on_this_machine_gets_the_password_that_it_needs(talk):
+    _, heard = met(talk)
+    assert heard.count(SECRET.encode()) >= 2
+
+
+def test_over_tls_sysbench_trusts_any_server_as_its_client_library_does(context, monkeypatch):
+    monkeypatch.setattr(client, "trust", lambda endpoint: "encrypted")
+    _, heard = met(with_a_cold_cache_in_tls(context), Encryption("required"))
+    assert heard.count(SECRET.encode()) >= 2
 
 
 def postgres_rows_without_end(caller):
@@ -75,49 +165,65 @@ def postgres_rows_without_end(caller):
 def test_an_answer_of_a_postgres_that_has_no_end_is_given_up():
     with rogue(postgres_rows_without_end) as (port, _):
         place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
-        client = PostgresClient("theirs", place, who, "sbtest")
-        with closing(client), pytest.raises(ServerError, match="did not answer") as caught:
-            client.ask("SELECT 1")
-    assert "its answer is longer than" in str(caught.value)
+        made = PostgresClient("theirs", place, who, "sbtest")
+        with closing(made), pytest.raises(ServerError, match="did not answer") as caught:
+            made.ask("SELECT 1")
+    assert "rows without an end" in str(caught.value)
+
+
+def parameters_without_end(caller):
+    caller.line.recv(4096)
+    caller.raw(postgres_message(b"R", bytes(4)))
+    for _ in range(PLENTY):
+        caller.raw(postgres_message(b"S", b"name\0" + b"x" * 9_000 + b"\0"))
 
 
 POSTGRES_MODES = {
     "clear password": postgres_asks_for(3),
-    "md5": postgres_asks_for(5, b"salt"),
     "nothing": postgres_asks_for(0),
     "garbage": lambda caller: caller.raw(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9),
     "silence": lambda caller: None,
+    "parameters without end": parameters_without_end,
 }
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("mode", POSTGRES_MODES)
-def test_a_rogue_postgres_gets_no_password_either(mode, monkeypatch):
-    monkeypatch.setattr(postgres, "CONNECT_S_MAX", 2)  # libpq's least
+def test_a_rogue_postgres_gets_no_password_in_the_clear(mode):
     with rogue(POSTGRES_MODES[mode]) as (port, heard):
-        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", SECRET)
-        client = PostgresClient("theirs", place, who, "sbtest")
-        with closing(client), pytest.raises(ServerError) as caught:
-            client.ask("SELECT 1")
+        place = Endpoint("127.0.0.1", port, None, is_foreign=True)
+        error = refused_by_the_lab(PostgresEndpointServer("theirs", place, WHO, "sbtest"))
     assert SECRET.encode() not in heard
-    assert b"md5" not in heard
-    assert SECRET not in str(caught.value)
-
-
-@pytest.mark.parametrize("mode", POSTGRES_MODES)
-def test_a_rogue_postgres_endpoint_gets_no_password_in_the_clear(mode, monkeypatch):
-    monkeypatch.setattr(postgres, "CONNECT_S_MAX", 2)
-    with rogue(POSTGRES_MODES[mode]) as (port, heard):
-        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", SECRET)
-        server = PostgresEndpointServer("theirs", place, who, "sbtest")
-        try:
-            with pytest.raises(ServerError) as caught:
-                server.login()
-        finally:
-            server.stop()
-    assert SECRET.encode() not in heard
-    assert SECRET not in str(caught.value)
     if mode == "clear password":
-        assert "server requested a cleartext password" in str(caught.value)
+        assert "a server that asks for the password in the clear" in str(error)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_over_tls_a_postgres_gets_the_password_in_the_clear_only_if_verified(context, authority):
+    talk = postgres_in_tls(context, postgres_asks_for(3))
+    errors, heard = met(talk, Encryption("required"), PostgresEndpointServer)
+    assert SECRET.encode() not in heard
+    for error in errors:
+        assert "a server that asks for the password in the clear" in error
+    with rogue(talk) as (port, heard):
+        encryption = Encryption("verify_ca", authority.ca)
+        place = Endpoint("127.0.0.1", port, None, encryption=encryption, is_foreign=True)
+        server = PostgresEndpointServer("theirs", place, WHO, "sbtest")
+        with ThreadPoolExecutor(1) as pool:
+            asking = pool.submit(refused_by_the_lab, server)
+            while SECRET.encode() not in heard and not asking.done():
+                time.sleep(0.01)
+            server.stop()
+    assert SECRET.encode() in heard
+
+
+def test_a_postgres_that_asks_for_endless_work_is_refused_at_once():
+    began = time.monotonic()
+    errors, heard = met(postgres_with_rounds(2**31 - 1), server=PostgresEndpointServer)
+    assert time.monotonic() - began < client.CONNECT_S_MAX
+    assert SECRET.encode() not in heard
+    for error in errors:
+        assert "number of rounds" in error
 
 
 def silent_once_logged_in(caller):
@@ -126,23 +232,23 @@ def silent_once_logged_in(caller):
 
 
 def test_a_postgres_that_stops_answering_is_given_up(monkeypatch):
-    monkeypatch.setattr(postgres, "BEYOND_S", 0.2)
+    monkeypatch.setattr(postgres_client, "BEYOND_S", 0.2)
     with rogue(silent_once_logged_in) as (port, _):
         place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
-        client = PostgresClient("theirs", place, who, "sbtest", answer_s_max=0.2)
-        with closing(client), pytest.raises(ServerError, match="did not answer"):
-            client.ask("SELECT 1")
+        made = PostgresClient("theirs", place, who, "sbtest", answer_s_max=0.2)
+        with closing(made), pytest.raises(ServerError, match="did not answer"):
+            made.ask("SELECT 1")
 
 
 def test_closing_does_not_wait_for_a_postgres_that_is_silent():
-    with rogue(silent_once_logged_in) as (port, _), ThreadPoolExecutor(1) as pool:
+    with rogue(silent_once_logged_in) as (port, heard), ThreadPoolExecutor(1) as pool:
         place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
-        client = PostgresClient("theirs", place, who, "sbtest")
-        asking = pool.submit(client.ask, "SELECT 1")
-        while client._connection is None and not asking.done():
+        made = PostgresClient("theirs", place, who, "sbtest")
+        asking = pool.submit(made.ask, "SELECT 1")
+        while not heard and not asking.done():
             time.sleep(0.01)
         began = time.monotonic()
-        client.close()
+        made.close()
         with pytest.raises(ServerError, match="did not answer"):
             asking.result()
         assert time.monotonic() - began < 10

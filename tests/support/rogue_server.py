@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 Talk = Callable[["Caller"], None]
 CAPABILITIES = 0x000FFFFF & ~0x0800  # all of 5.7's, without TLS
@@ -87,8 +91,12 @@ def rogue(talk: Talk) -> Iterator[tuple[int, bytearray]]:
         thread.join(30)
 
 
-def greeting(plugin: bytes = b"mysql_native_password", version: bytes = b"8.0.15") -> bytes:
-    low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
+def greeting(
+    plugin: bytes = b"mysql_native_password",
+    version: bytes = b"8.0.15",
+    capabilities: int = CAPABILITIES,
+) -> bytes:
+    low, high = capabilities & 0xFFFF, capabilities >> 16
     middle = struct.pack("<HBHHB", low, 45, 2, high, 21) + bytes(10)
     return (
         b"\x0a"
@@ -141,12 +149,94 @@ def answers(*packets: bytes) -> Talk:
     return talk
 
 
-def column(name: bytes, kind: int = 253) -> bytes:
+def column(name: bytes) -> bytes:
     words = b"".join(bytes([len(word)]) + word for word in (b"def", b"", b"", b"", name, name))
-    return words + b"\x0c" + struct.pack("<HIBHBH", 45, 400, kind, 0, 0, 0)
+    return words + b"\x0c" + struct.pack("<HIBHBH", 45, 400, 253, 0, 0, 0)
 
 
 END = b"\xfe\0\0\2\0"
+REFUSAL = b"\xff\x15\x04#28000no"
+SALT = b"saltsalt" + b"s" * 12
+
+
+def asks_for_all(caller: Caller) -> None:
+    """The whole password, as a server with a cold cache does; sealed with a key of its own."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    caller.send(b"\x01\x04")
+    if caller.take() != b"\x02":
+        caller.send(REFUSAL)
+        return
+    caller.send(b"\x01" + key.public_key().public_bytes(serialization.Encoding.PEM, form))
+    way = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
+    mixed = key.decrypt(caller.take(), way)
+    caller.heard += bytes(a ^ SALT[n % len(SALT)] for n, a in enumerate(mixed))
+    caller.send(REFUSAL)
+
+
+def with_a_cold_cache(caller: Caller) -> None:
+    caller.send(greeting(b"caching_sha2_password"))
+    caller.take()
+    asks_for_all(caller)
+
+
+def switching_to_a_cold_cache(caller: Caller) -> None:
+    switch_to(b"caching_sha2_password", SALT + b"\0")(caller)
+    caller.take()
+    asks_for_all(caller)
+
+
+def with_a_cold_cache_in_tls(context: ssl.SSLContext) -> Talk:
+    """The same, inside TLS with whatever certificate the context has."""
+
+    def talk(caller: Caller) -> None:
+        caller.send(greeting(b"caching_sha2_password", capabilities=CAPABILITIES | 0x0800))
+        caller.take()
+        with context.wrap_socket(caller.line, server_side=True) as line:
+            caller.line = line
+            caller.take()
+            asks_for_all(caller)
+
+    return talk
+
+
+def postgres_message(kind: bytes, payload: bytes = b"") -> bytes:
+    return kind + struct.pack(">I", 4 + len(payload)) + payload
+
+
+def postgres_asks_for(kind: int, more: bytes = b"") -> Talk:
+    def talk(caller: Caller) -> None:
+        caller.heard += caller.line.recv(4096)
+        caller.raw(postgres_message(b"R", struct.pack(">I", kind) + more))
+
+    return talk
+
+
+def postgres_in_tls(context: ssl.SSLContext, talk: Talk) -> Talk:
+    """As another, inside TLS, and hears what follows."""
+
+    def inside(caller: Caller) -> None:
+        caller.line.recv(8)
+        caller.raw(b"S")
+        with context.wrap_socket(caller.line, server_side=True) as line:
+            caller.line = line
+            talk(caller)
+            caller.hear()
+
+    return inside
+
+
+def postgres_with_rounds(rounds: int) -> Talk:
+    """SCRAM, whose proof takes so many rounds of a hash."""
+
+    def talk(caller: Caller) -> None:
+        postgres_asks_for(10, b"SCRAM-SHA-256\0\0")(caller)
+        first = caller.line.recv(4096)
+        nonce = first[first.index(b"r=") + 2 :]
+        words = b"r=" + nonce + b"more,s=c2FsdHNhbHQ=,i=" + str(rounds).encode()
+        caller.raw(postgres_message(b"R", struct.pack(">I", 11) + words))
+
+    return talk
 
 
 def rows_without_end(caller: Caller) -> None:
@@ -184,6 +274,11 @@ MODES: dict[str, Talk] = {
     "asks for a clear password": switch_to(b"mysql_clear_password"),
     "asks by dialog": switch_to(b"dialog", b"\x04Password: "),
     "asks for an old password": switch_to(b"mysql_old_password", b"saltsalt\0"),
+    "asks for a sha256 password": switch_to(b"sha256_password", SALT + b"\0"),
+    "greets for a sha256 password": lambda c: (
+        c.send(greeting(b"sha256_password")),
+        asks_for_all(c),
+    )[0],
     "asks for a plugin nobody knows": switch_to(b"no_such_plugin"),
     "asks for a plugin that is no text": switch_to(b"\xff\xfe\x80"),
     "greets for a clear password": lambda c: (
@@ -207,7 +302,6 @@ MODES: dict[str, Talk] = {
     "answers with half a column": answers(b"\x01", b"\x03de", END),
     "answers with no columns' end": answers(b"\x02", column(b"a"), b"\x02"),
     "answers with half a row": answers(b"\x01", column(b"v"), END, b"\xfd\xff"),
-    "answers with a number that is none": answers(b"\x01", column(b"v", 3), END, b"\x02xy", END),
     "asks for a file": answers(b"\xfb/etc/passwd"),
     "answers without end": rows_without_end,
     "answers one packet without end": packets_without_end,

@@ -38,8 +38,5 @@ class FakeClient:
         self.asked.append((self.database, sql))
         return dict(self.answers).get(sql, [])
 
-    def sealed(self, who):
-        return "SCRAM-SHA-256$x"
-
     def close(self):
         self.closed = True

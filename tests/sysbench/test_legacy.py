@@ -11,7 +11,7 @@ from dbdyno.sysbench.options.values import Refusal
 
 MYSQL = "--mysql-host=db --mysql-user=root --mysql-db=sbtest "
 LOGIN = {"endpoint": {"host": "db", "port": 3306}, "user": "root", "password": ""}
-LOGIN = {**LOGIN, "database": "sbtest"}
+LOGIN = {**LOGIN, "database": "sbtest", "trust": "encrypted"}
 TIDB = (
     "--test=./tests/db/oltp.lua --mysql-host=db --mysql-user=root --mysql-db=sbtest"
     " --oltp-tables-count=16 --oltp-table-size=1000000 --num-threads=500 --max-requests=0"

@@ -28,6 +28,7 @@ def test_the_defaults_are_those_of_sysbench(sysbench, engine):
         "user": "sbtest",
         "password": "",
         "database": "sbtest",
+        "trust": "encrypted",
         "connections": 1,
         "window_s": 10,
         "events": 0,
@@ -130,7 +131,7 @@ def test_random_selects_have_options_of_their_own(sysbench, engine):
 
 def test_bulk_insert_has_a_table_for_each_connection(sysbench, engine):
     login = {"endpoint": {"host": "db", "port": 3306}, "user": "sbtest", "password": ""}
-    cleanup = {**login, "database": "sbtest", "tables": 3}
+    cleanup = {**login, "database": "sbtest", "trust": "encrypted", "tables": 3}
     line = "bulk_insert --mysql-host=db --threads=3 --tables=9 --table-size=7 "
     assert spec_of(sysbench, engine, line + "cleanup") == cleanup
     assert spec_of(sysbench, engine, line + "prepare") == {
@@ -154,6 +155,7 @@ def test_a_prepare_has_the_tables_options(sysbench, engine):
         "user": "sbtest",
         "password": "",
         "database": "sbtest",
+        "trust": "encrypted",
         "tables": 3,
         "table_size": 7,
         "distribution": SPECIAL,

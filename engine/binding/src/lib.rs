@@ -4,6 +4,7 @@ mod load;
 mod reference;
 mod responder;
 mod script;
+mod session;
 mod value;
 
 use pyo3::prelude::*;
@@ -22,6 +23,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<responder::Responder>()?;
     module.add_class::<reference::Reference>()?;
     module.add_class::<script::Script>()?;
+    module.add_class::<session::Session>()?;
+    module.add("SessionError", module.py().get_type::<session::SessionError>())?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::legacy_workloads, module)?)?;

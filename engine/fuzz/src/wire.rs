@@ -3,6 +3,7 @@
 //!
 //! The tests of the wire crate run these functions too, on the corpus and on random bytes.
 
+use dbdyno_wire::WholePassword;
 use dbdyno_wire::mysql::auth::Plugin;
 use dbdyno_wire::mysql::command::Command;
 use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};
@@ -54,8 +55,8 @@ pub fn handshake(bytes: &[u8]) {
     let fields = fields(bytes);
     let Some((greeting, payloads)) = fields.split_first() else { return };
     let Ok(greeting) = login::greeting(greeting) else { return };
-    for private in [false, true] {
-        let credentials = Credentials { user: "u", password: "p", database: "d", private };
+    for whole in [WholePassword::Withheld, WholePassword::Sealed, WholePassword::Clear] {
+        let credentials = Credentials { user: "u", password: "p", database: "d", whole };
         let (mut login, ..) = Login::begin(credentials, &greeting, u32::MAX, &mut 1);
         for payload in payloads {
             let _ = login.take(payload);
@@ -113,7 +114,8 @@ pub fn postgres(bytes: &[u8]) {
     let is_cut_behind = matches!(found, Err(postgres::scanner::ScanError::Trailing { .. }));
     assert!(whole.is_err() == found.is_err() || is_cut_behind);
 
-    let mut login = postgres::login::Login::new("joe", "secret", Binding::None, false);
+    let mut login =
+        postgres::login::Login::new("joe", "secret", Binding::None, WholePassword::Sealed);
     let mut scram = Scram::new("secret", Binding::NotOffered);
     let mut rest = bytes;
     while let Some((&[kind, a, b, c, d], behind)) = rest.split_first_chunk::<5>() {

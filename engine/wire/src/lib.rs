@@ -7,6 +7,17 @@ pub mod kept;
 pub mod mysql;
 pub mod postgres;
 
+/// How a server may have the password itself, of which it has no hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WholePassword {
+    /// Not at all: nobody has proven that this is the server.
+    Withheld,
+    /// Encrypted with the key that it sends: the server is trusted, the connection can be read.
+    Sealed,
+    /// As it is: the server is trusted, and nobody else reads the connection.
+    Clear,
+}
+
 /// A value bound to a placeholder of a prepared statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Parameter<'a> {

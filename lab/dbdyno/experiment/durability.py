@@ -30,7 +30,7 @@ from dbdyno.measurement.parts import Kill, KilledServer
 from dbdyno.measurement.syncs import log_syncs
 from dbdyno.servers import open
 from dbdyno.servers.base import PGSQL, Endpoint, Server, ServerSpec
-from dbdyno.servers.mysql.client import Client
+from dbdyno.servers.mysql.client import MysqlClient
 from dbdyno.servers.postgres.client import PostgresClient
 from dbdyno.servers.reference import EndpointReference, ImageReference, parse
 
@@ -54,7 +54,7 @@ def sessions(server: Server, count: int) -> list[Session]:
         line = Endpoint(server.endpoint.host, server.endpoint.port, None)  # as a load comes in
         login = (server.label, line, server.credentials, server.database)
         return [PostgresClient(*login) for _ in range(count)]
-    return [Client(server.label, server.endpoint, server.credentials) for _ in range(count)]
+    return [MysqlClient(server.label, server.endpoint, server.credentials) for _ in range(count)]
 
 
 TABLE: Final = "dbdyno_commits"

@@ -16,7 +16,8 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.measurement.parts import Step
 from dbdyno.servers.base import PGSQL, Server
-from dbdyno.servers.postgres.client import ANSWER_S_MAX, limited_to
+from dbdyno.servers.client import ANSWER_S_MAX
+from dbdyno.servers.postgres.client import limited_to
 
 PURGE: Final = "purge binary logs"
 SETTLE: Final = "settle"

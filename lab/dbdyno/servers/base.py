@@ -28,8 +28,6 @@ MYSQL, PGSQL = "mysql", "pgsql"
 
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
-ANSWER_BYTES_MAX: Final = 8 << 20
-"""Of an answer to the lab itself: a server that says more is none, or means harm."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,8 @@ class Endpoint:
         others: further servers that take connections in turn with this one.
         namespace: the network namespace from which it is reached; None for the lab's own.
         encryption: TLS, which only others' servers have; None for none.
+        is_foreign: it is somebody else's, and gets the password itself only if it is verified or
+            on this machine.
     """
 
     host: str
@@ -63,6 +63,7 @@ class Endpoint:
     others: tuple[Endpoint, ...] = ()
     namespace: Path | None = None
     encryption: Encryption | None = None
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,8 @@ class EndpointReference:
     def endpoint(self) -> Endpoint:
         """The first address, the others behind it."""
         first, *others = (
-            Endpoint(host, port, None, encryption=self.encryption) for host, port in self.addresses
+            Endpoint(host, port, None, encryption=self.encryption, is_foreign=True)
+            for host, port in self.addresses
         )
         return replace(first, others=tuple(others))
 

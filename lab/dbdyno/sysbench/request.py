@@ -13,6 +13,7 @@ from dbdyno.sysbench.options.table import of_test
 from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
 from dbdyno.sysbench.target import (
     PGSQL,
+    TRUST,
     Address,
     address,
     driver,
@@ -406,6 +407,7 @@ class Request(NamedTuple):
                 "password": self._password("pgsql-password", POSTGRES_PASSWORD_VARIABLE),
                 "database": self.values.text("pgsql-db"),
                 **postgres_transport(self.values),
+                "trust": TRUST,
             }
         return {
             "endpoint": self.address().endpoint,
@@ -413,6 +415,7 @@ class Request(NamedTuple):
             "password": self._password("mysql-password", PASSWORD_VARIABLE),
             "database": self.values.text("mysql-db"),
             **transport(self.values).fields,
+            "trust": TRUST,
         }
 
     def _seeding(self) -> dict[str, Any]:

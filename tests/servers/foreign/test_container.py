@@ -169,7 +169,7 @@ def begun(program, tmp_path):
 def test_a_container_that_ends_while_it_starts_is_an_error_with_the_end_of_its_log(
     program, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(module, "Client", lambda *_: FakeClient(ready=False))
+    monkeypatch.setattr(module, "MysqlClient", lambda *_: FakeClient(ready=False))
     name = begun(program, tmp_path)
     server = ContainerServer("boxed", program, name, Endpoint("127.0.0.1", 1, None), WHO)
     assert server.alive()
@@ -196,7 +196,7 @@ def test_a_process_of_that_number_that_is_not_the_containers_is_nobody(program, 
 
 
 def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "Client", lambda *_: FakeClient(ready=False))
+    monkeypatch.setattr(module, "MysqlClient", lambda *_: FakeClient(ready=False))
     monkeypatch.setattr(module, "START_S_MAX", 0.1)
     name = begun(program, tmp_path)
     server = ContainerServer("boxed", program, name, Endpoint("127.0.0.1", 1, None), WHO)

@@ -39,7 +39,7 @@ def docker(monkeypatch, tmp_path):
     monkeypatch.setattr(Client, "orders", [])
     monkeypatch.setattr(Client, "refuse", "")
     for module in (container, container_instance, endpoint):
-        monkeypatch.setattr(module, "Client", Client)
+        monkeypatch.setattr(module, "MysqlClient", Client)
     monkeypatch.setattr(readback, "check", lambda label, asked, shown: None)
     return Docker(monkeypatch, tmp_path)
 

@@ -32,7 +32,7 @@ def clients(monkeypatch):
         )
         for number, host in enumerate("ab", 5)
     }
-    monkeypatch.setattr(module, "Client", lambda label, place, who: made[place.host])
+    monkeypatch.setattr(module, "MysqlClient", lambda label, place, who: made[place.host])
     return made
 
 
@@ -148,7 +148,9 @@ def test_rows_that_grew_are_not_loaded_again_in_the_same_run(instance):
 
 def test_a_refused_login_says_where_the_password_comes_from(instance, monkeypatch):
     def refused(self):
-        raise ServerError("refused", found="OperationalError: (1045, 'Access denied')")
+        raise ServerError(
+            "refused", found="the server refuses the session with error 1045 (28000): Access denied"
+        )
 
     monkeypatch.setattr(module.EndpointServer, "login", refused)
     with pytest.raises(ServerError) as caught:

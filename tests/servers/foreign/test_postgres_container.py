@@ -9,6 +9,7 @@ from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.foreign import postgres_container
+from dbdyno.servers.postgres import server as postgres_server
 from dbdyno.servers.postgres.settings import COMMON, QUESTION
 from support.docker_on_path import DIGEST, Docker
 
@@ -35,9 +36,6 @@ class Client:
         Client.orders.append((self.who.user, self.database, sql))
         return Client.answers.get(sql, [])
 
-    def sealed(self, who):
-        return "SCRAM-SHA-256$x"
-
     def close(self):
         return None
 
@@ -48,6 +46,7 @@ def docker(monkeypatch, tmp_path):
     monkeypatch.setattr(Client, "orders", [])
     monkeypatch.setattr(Client, "answers", {VERSION: [(SAYS.split(" ", 2)[2],)], QUESTION: shown})
     monkeypatch.setattr(postgres_container, "PostgresClient", Client)
+    monkeypatch.setattr(postgres_server, "sealed", lambda password: "SCRAM-SHA-256$x")
     made = Docker(monkeypatch, tmp_path, SAYS)
     (made.folder / "pulled").write_text('{"/var/lib/postgresql": {}}')
     return made

@@ -25,7 +25,7 @@ def made(monkeypatch, tmp_path):
 
         def make(answers=(), asked=(), entry=NEW):
             client = FakeClient(dict(answers))
-            monkeypatch.setattr(module, "Client", lambda label, endpoint, who: client)
+            monkeypatch.setattr(module, "MysqlClient", lambda label, endpoint, who: client)
             site = Site("fast", entry, Path("/home-of-mysql"), work, None, dict(asked))
             endpoint = Endpoint("127.0.0.1", 3999, work / "my.sock")
             return MysqlServer(site, start("exec sleep 60"), endpoint, ROOT, LOAD), work

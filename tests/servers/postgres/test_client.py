@@ -3,194 +3,32 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from types import SimpleNamespace
+import re
 
-import psycopg
 import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.postgres import client as status
 from dbdyno.servers.postgres import settings
-from dbdyno.servers.postgres.client import PostgresClient
+from dbdyno.servers.postgres.client import PostgresClient, sealed
 from support.scripted_server import FakeClient
 
-ENDPOINT = Endpoint("127.0.0.1", 5999, Path("/nowhere/.s.PGSQL.5999"))
-SECRET = "secret-4711"
 
-
-class Answer:
-    """Two rows as libpq gives them."""
-
-    nfields, ntuples = 2, 2
-    cells = ((b"1", None), (b"two", b"\xff"))
-
-    def get_value(self, row, column):
-        return self.cells[row][column]
-
-
-class Cursor:
-    def __init__(self, connection):
-        self.connection, self.pgresult = connection, Answer()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    def execute(self, sql):
-        self.connection.asked.append(sql.decode())
-        if self.connection.error:
-            self.connection.broken = self.connection.breaks
-            raise self.connection.error
-
-    def nextset(self):
-        return None
-
-
-class Connection:
-    def __init__(self, error=None, breaks=False, refusal=None):
-        self.error, self.breaks, self.refusal = error, breaks, refusal
-        self.broken = self.closed = False
-        self.asked, self.orders = [], []
-        self.pgconn = SimpleNamespace(
-            encrypt_password=lambda password, user: b"SCRAM-SHA-256$4096:" + user
-        )
-
-    def execute(self, sql):
-        self.orders.append(sql.decode())
-        if self.refusal:
-            raise self.refusal
-
-    def cursor(self):
-        return Cursor(self)
-
-    def close(self):
-        self.closed = True
-
-
-@pytest.fixture
-def client(monkeypatch):
-    """A client whose logins give these connections or errors, one after the other."""
-
-    def make(*outcomes, endpoint=ENDPOINT):
-        left = list(outcomes)
-
-        def connect(**arguments):
-            made.logins.append(arguments)
-            outcome = left.pop(0)
-            if isinstance(outcome, Exception):
-                raise outcome
-            return outcome
-
-        monkeypatch.setattr(status._Session, "connect", connect)
-        made = PostgresClient("pg", endpoint, Credentials("dbdyno", SECRET), "sbtest")
-        made.logins = []
-        return made
-
-    return make
-
-
-def test_every_value_is_text(client):
-    assert client(Connection()).ask("SELECT 1") == [("1", ""), ("two", "\ufffd")]
-
-
-def test_it_logs_in_through_the_socket_when_there_is_one(client):
-    made = client(Connection())
-    made.ask("SELECT 1")
-    assert made.logins[0]["host"] == "/nowhere"
-    over_tcp = client(Connection(), endpoint=Endpoint("127.0.0.1", 5999, None))
-    over_tcp.ask("SELECT 1")
-    assert over_tcp.logins[0]["host"] == "127.0.0.1"
-
-
-def test_its_limit_is_the_sessions_and_no_default_that_settings_are_read_from(client):
-    connection = Connection()
-    made = client(connection)
-    made.ask("SELECT 1")
-    made.ask("SELECT 2")
-    assert connection.orders == ["SET statement_timeout = 60000"]
-    assert "options" not in made.logins[0]
+def test_its_limit_is_the_sessions_and_no_default_that_settings_are_read_from():
+    place, who = Endpoint("127.0.0.1", 5999, None), Credentials("dbdyno", "")
+    made = PostgresClient("pg", place, who, "sbtest", answer_s_max=7)
+    assert made._orders == ("SET statement_timeout = 7000",)
+    assert made.answer_s_max > 7
     for sql in (settings.QUESTION, settings.SETTINGS):
         assert sql.startswith("SET LOCAL statement_timeout TO DEFAULT; S")
 
 
-def test_a_session_that_takes_no_limit_is_not_kept(client):
-    refused = Connection(refusal=psycopg.errors.SyntaxError('near "SET"'))
-    with pytest.raises(ServerError, match="did not answer"):
-        client(refused).ask("SELECT 1")
-    assert refused.closed
-    assert refused.asked == []
-    with pytest.raises(ServerError, match="refused the session's limit"):
-        client(Connection(refusal=psycopg.errors.SyntaxError('near "SET"'))).try_login()
-
-
-def test_a_lost_connection_is_made_anew_once(client):
-    lost = Connection(psycopg.OperationalError("server closed the connection"), breaks=True)
-    assert client(lost, Connection()).ask("SELECT 1")[0] == ("1", "")
-    assert lost.closed
-
-
-def test_what_the_server_refuses_is_not_asked_twice(client):
-    refused = Connection(psycopg.errors.UndefinedTable('relation "x" does not exist'))
-    with pytest.raises(ServerError, match="did not answer 'SELECT FROM x'") as caught:
-        client(refused).ask("SELECT FROM x")
-    assert caught.value.found == 'relation "x" does not exist'
-    late = Connection(psycopg.errors.QueryCanceled("canceling statement due to statement timeout"))
-    with pytest.raises(ServerError, match="did not answer"):
-        client(late).ask("VACUUM")
-    assert late.asked == ["VACUUM"]
-
-
-def test_a_statement_with_a_secret_is_shown_by_another_name(client):
-    refused = Connection(psycopg.errors.InsufficientPrivilege("permission denied"))
-    with pytest.raises(ServerError) as caught:
-        client(refused).ask(f"ALTER ROLE x PASSWORD '{SECRET}'", shown_as="the order")
-    assert "did not answer the order" in str(caught.value)
-    assert SECRET not in str(caught.value)
-
-
-def test_a_server_that_is_gone_is_an_error_without_the_password(client):
-    gone = psycopg.OperationalError("connection refused")
-    with pytest.raises(ServerError, match="did not answer 'SELECT 1'") as caught:
-        client(gone, gone).ask("SELECT 1")
-    assert SECRET not in str(caught.value)
-
-
-def test_a_server_that_is_coming_up_is_asked_again(client):
-    coming = (
-        psycopg.OperationalError("connection refused"),
-        psycopg.OperationalError("FATAL:  the database system is starting up"),
-    )
-    made = client(*coming, Connection())
-    assert [made.try_login() for _ in range(3)] == [False, False, True]
-
-
-def test_a_refused_login_is_final(client):
-    refused = psycopg.OperationalError("FATAL:  no pg_hba.conf entry for host")
-    with pytest.raises(ServerError, match="refused the login"):
-        client(refused).try_login()
-
-
-def test_a_password_is_sealed_before_it_travels(client):
-    sealed = client(Connection()).sealed(Credentials("dbdyno", SECRET))
-    assert sealed == "SCRAM-SHA-256$4096:dbdyno"
-
-
-def test_closing_logs_out(client):
-    connection = Connection()
-    made = client(connection)
-    made.ask("SELECT 1")
-    made.close()
-    assert connection.closed
-
-
-def test_nobody_listening_is_not_ready(tmp_path):
-    endpoint = Endpoint("127.0.0.1", 1, tmp_path / ".s.PGSQL.1")
-    who = Credentials("dbdyno", SECRET)
-    assert PostgresClient("pg", endpoint, who, "sbtest").try_login() is False
+def test_a_password_is_sealed_with_a_salt_of_its_own():
+    first, second = sealed("secret-4711"), sealed("secret-4711")
+    for kept in (first, second):
+        assert re.fullmatch(r"SCRAM-SHA-256\$4096:[\w+/]{22}==\$[\w+/]{43}=:[\w+/]{43}=", kept)
+    assert first != second
 
 
 def test_only_views_that_the_server_has_are_asked_for():

@@ -36,6 +36,7 @@ def made(monkeypatch, tmp_path):
                 return made
 
             monkeypatch.setattr(module, "PostgresClient", client)
+            monkeypatch.setattr(module, "sealed", lambda password: "SCRAM-SHA-256$x")
             site = Site("pg", ENTRY, Path("/home-of-postgres"), work, None, dict(asked))
             endpoint = Endpoint("127.0.0.1", 3999, work / ".s.PGSQL.3999")
             started = start(script)

@@ -1,10 +1,13 @@
 //! Where a server listens, who logs in, and how sessions travel.
 
 use std::fmt;
+use std::net::IpAddr;
 
+use dbdyno_wire::WholePassword;
 use serde::Deserialize;
 
 use crate::error::Failure;
+use crate::session::stream::Stream;
 use crate::session::tls::{Tls, TlsSpec};
 
 /// Where a server listens.
@@ -36,6 +39,50 @@ impl Endpoint {
         match self {
             Self::Tcp { host, .. } => host,
             Self::Unix { .. } => "localhost",
+        }
+    }
+
+    /// Whether nobody on another machine can answer in the server's place.
+    fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp { host, .. } => host.parse().map_or_else(
+                |_| host.eq_ignore_ascii_case("localhost"),
+                |address: IpAddr| address.to_canonical().is_loopback(),
+            ),
+            Self::Unix { .. } => true,
+        }
+    }
+}
+
+/// How far a server is trusted whose certificate is not verified: it may have the password itself, where it
+/// has no hash of it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// It gets nothing, wherever it is.
+    Nobody,
+    /// On this machine it is trusted, elsewhere it gets nothing.
+    #[default]
+    Local,
+    /// The same, but TLS with any certificate is enough, as for MySQL's own clients.
+    Encrypted,
+    /// Whoever wrote the spec has started it.
+    Ours,
+}
+
+impl Trust {
+    /// What a server may have that is reached over TLS without verification, or without TLS.
+    pub(super) fn whole_password(self, endpoint: &Endpoint, is_encrypted: bool) -> WholePassword {
+        let is_trusted = match self {
+            Self::Nobody => false,
+            Self::Local => endpoint.is_local(),
+            Self::Encrypted => is_encrypted || endpoint.is_local(),
+            Self::Ours => true,
+        };
+        match (is_trusted, is_encrypted) {
+            (false, _) => WholePassword::Withheld,
+            (true, false) => WholePassword::Sealed,
+            (true, true) => WholePassword::Clear,
         }
     }
 }
@@ -70,11 +117,12 @@ impl fmt::Debug for Login {
     }
 }
 
-/// TLS and compression of sessions; the default is neither.
+/// TLS and compression of sessions, and whom they trust; the default is neither, and servers on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
     pub(super) tls: Option<Tls>,
     pub(super) compression: bool,
+    trust: Trust,
 }
 
 impl Transport {
@@ -82,9 +130,19 @@ impl Transport {
     ///
     /// # Errors
     /// One that cannot be used, at stage `connect`.
-    pub fn new(tls: &TlsSpec, compression: bool) -> Result<Self, Failure> {
+    pub fn new(tls: &TlsSpec, compression: bool, trust: Trust) -> Result<Self, Failure> {
         let tls = tls.made().map_err(|error| Failure::new("connect", error.to_string()))?;
-        Ok(Self { tls, compression })
+        Ok(Self { tls, compression, trust })
+    }
+
+    /// How the server at `endpoint` may have the password itself, over a connection such as `stream`.
+    pub(super) fn whole_password(&self, endpoint: &Endpoint, stream: &Stream) -> WholePassword {
+        let is_encrypted = stream.link.is_encrypted();
+        let is_verified = self.tls.as_ref().is_some_and(|tls| tls.mode.is_verified());
+        if stream.socket.socket.is_private() || (is_encrypted && is_verified) {
+            return WholePassword::Clear;
+        }
+        self.trust.whole_password(endpoint, is_encrypted)
     }
 }
 
@@ -98,6 +156,38 @@ mod tests {
         assert_eq!(tcp("127.0.0.1"), "127.0.0.1:3306");
         assert_eq!(tcp("::1"), "[::1]:3306");
         assert_eq!(Endpoint::Unix { path: "/run/my.sock".into() }.to_string(), "/run/my.sock");
+    }
+
+    #[test]
+    fn only_addresses_of_this_machine_are_local() {
+        let is_local = |host: &str| Endpoint::Tcp { host: host.into(), port: 3306 }.is_local();
+        for host in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "localhost", "LOCALHOST"]
+        {
+            assert!(is_local(host), "{host}");
+        }
+        for host in
+            ["10.0.0.1", "0.0.0.0", "::", "127.0.0.1.example.com", "localhost.example.com", ""]
+        {
+            assert!(!is_local(host), "{host}");
+        }
+        assert!(Endpoint::Unix { path: "/run/my.sock".into() }.is_local());
+    }
+
+    #[test]
+    fn a_server_elsewhere_gets_the_whole_password_only_from_those_who_trust_it() {
+        use WholePassword::{Clear, Sealed, Withheld};
+        let at = |host: &str| Endpoint::Tcp { host: host.into(), port: 3306 };
+        let (here, there) = (at("127.0.0.1"), at("10.0.0.1"));
+        for (trust, of_here, of_there) in [
+            (Trust::Nobody, [Withheld, Withheld], [Withheld, Withheld]),
+            (Trust::Local, [Sealed, Clear], [Withheld, Withheld]),
+            (Trust::Encrypted, [Sealed, Clear], [Withheld, Clear]),
+            (Trust::Ours, [Sealed, Clear], [Sealed, Clear]),
+        ] {
+            let given = |to: &Endpoint| [false, true].map(|tls| trust.whole_password(to, tls));
+            assert_eq!((given(&here), given(&there)), (of_here, of_there), "{trust:?}");
+        }
+        assert_eq!(Transport::default().trust, Trust::Local);
     }
 
     #[test]

@@ -43,13 +43,13 @@ pub(super) fn enter(
         user: &login.user,
         password: &login.password,
         database: &login.database,
-        private: stream.is_private(),
+        whole: transport.whole_password(endpoint, stream),
     };
     if let Some(tls) = tls_for(stream, &greeting, transport)? {
         wanted |= SSL;
         stream.write_all(&login::tls_request(credentials, &greeting, wanted, &mut sequence))?;
         stream.link.encrypt(tls.handshake(endpoint.host(), &mut stream.socket)?);
-        credentials.private = true;
+        credentials.whole = transport.whole_password(endpoint, stream);
     }
     let (exchange, agreed, packet) = Exchange::begin(credentials, &greeting, wanted, &mut sequence);
     stream.write_all(&packet)?;
@@ -73,7 +73,7 @@ fn tls_for<'a>(
     let Some(tls) = &transport.tls else { return Ok(None) };
     let is_preferred = tls.mode == TlsMode::Preferred;
     match greeting.capabilities & SSL != 0 {
-        true if is_preferred && stream.is_private() => Ok(None),
+        true if is_preferred && stream.socket.socket.is_private() => Ok(None),
         true => Ok(Some(tls)),
         false if is_preferred => Ok(None),
         false => Err(TlsProblem::NotOffered.into()),

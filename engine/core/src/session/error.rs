@@ -10,7 +10,7 @@ use dbdyno_wire::postgres;
 
 use super::timeouts::WaitEnd;
 use super::{Endpoint, Login};
-use crate::error::Failure;
+use crate::error::{ErrorCode, Failure};
 use crate::session::link::LinkError;
 use crate::session::tls::TlsProblem;
 
@@ -24,6 +24,19 @@ pub struct SessionError {
     endpoint: String,
     wanted: String,
     problem: Box<Problem>,
+}
+
+/// The kinds of trouble after which an administrator acts differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// There is no server, or no longer this connection: another try may find one.
+    Absent,
+    /// No answer in time.
+    Late,
+    /// The server refuses, in its words, and the session goes on.
+    Refused,
+    /// An answer that is none, one without an end, or another server than was wanted.
+    Odd,
 }
 
 /// What was found instead of what was wanted.
@@ -97,12 +110,17 @@ impl Problem {
                 "an account with mysql_native_password or caching_sha2_password, or check the \
                  user's name: MySQL hides by this which users exist",
             ),
+            Self::Login(LoginError::Withheld) => Some(
+                "TLS that verifies the server (ssl-mode VERIFY_CA, with the certificate of its authority), its \
+                 Unix socket, or log in once as this user with the server's own client: from then until it \
+                 restarts it needs the password's hash alone",
+            ),
             Self::Login(LoginError::Key) => {
                 Some("TLS, the server's Unix socket, or renew its RSA key pair")
             }
-            Self::PostgresLogin(postgres::login::LoginError::InTheClear) => {
-                Some("TLS, the server's Unix socket, or scram-sha-256 in pg_hba.conf")
-            }
+            Self::PostgresLogin(postgres::login::LoginError::InTheClear) => Some(
+                "TLS that verifies the server, its Unix socket, or scram-sha-256 in pg_hba.conf",
+            ),
             Self::PostgresLogin(postgres::login::LoginError::Unknown(_)) => {
                 Some("scram-sha-256 for this user in pg_hba.conf")
             }
@@ -175,6 +193,33 @@ impl SessionError {
         Self { endpoint: endpoint.to_string(), wanted, problem: Box::new(problem) }
     }
 
+    /// The kind of trouble.
+    #[must_use]
+    pub fn trouble(&self) -> Trouble {
+        match &*self.problem {
+            Problem::Unreachable(error) | Problem::Broken(error) => trouble_of(error),
+            Problem::Tls(TlsProblem::Cut(error)) => trouble_of(error),
+            problem => match (problem.server_error(), problem.postgres_error()) {
+                (Some(error), _) if is_leaving(error) => Trouble::Absent,
+                (_, Some(error)) if ErrorCode::State(error.sqlstate).is_loss() => Trouble::Absent,
+                (None, None) => Trouble::Odd,
+                _ => Trouble::Refused,
+            },
+        }
+    }
+
+    /// What was found, without the place and what was wanted.
+    #[must_use]
+    pub fn found(&self) -> String {
+        self.problem.to_string()
+    }
+
+    /// What to try.
+    #[must_use]
+    pub fn advice(&self) -> Option<&'static str> {
+        self.problem.advice()
+    }
+
     /// The number of the server's error, when the server sent one.
     #[must_use]
     pub fn server_code(&self) -> Option<u16> {
@@ -209,6 +254,20 @@ impl SessionError {
             ..Failure::new(stage, self.to_string())
         }
     }
+}
+
+fn trouble_of(error: &io::Error) -> Trouble {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<WaitEnd>()) {
+        Some(_) => Trouble::Late,
+        None if error.kind() == io::ErrorKind::InvalidData => Trouble::Odd,
+        None => Trouble::Absent,
+    }
+}
+
+/// A server that shuts down, or ends this connection: 1053 in its last words, 1927 MariaDB that was told to, 4031
+/// MySQL that was asked nothing for long.
+const fn is_leaving(error: &ServerError) -> bool {
+    matches!(error.code, 1053 | 1927 | 4031)
 }
 
 fn hint(problem: &Problem) -> String {

@@ -29,9 +29,9 @@ use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 
-pub use self::endpoint::{Endpoint, Login, Transport};
+pub use self::endpoint::{Endpoint, Login, Transport, Trust};
 use self::error::Problem;
-pub use self::error::SessionError;
+pub use self::error::{SessionError, Trouble};
 pub use self::load::FILE_NAME;
 pub use self::postgres::PostgresSession;
 use self::socket::Socket;
@@ -45,8 +45,8 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_LENGTH: usize = 16 * 1024;
 /// How long a server may say nothing while it works on a statement, when nothing else is asked for.
 pub const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// Bytes that are kept of an answer at most; expected are some hundred.
-const ROWS_LENGTH_MAX: usize = 1 << 20;
+/// Bytes that are kept of an answer at most: all settings and counters of a server are some 100 KB.
+const ROWS_LENGTH_MAX: usize = 8 << 20;
 /// The same of a login, which thousands of connections do: the server's version is kept with each.
 const LOGIN_LENGTH_MAX: usize = 16 << 10;
 /// Columns of a result; MySQL's own limit is 4096.

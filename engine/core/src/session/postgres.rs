@@ -174,8 +174,8 @@ impl PostgresSession {
 
     fn enter(&mut self, login: &Login, transport: &Transport) -> Result<(), Problem> {
         let binding = self.encrypt(transport)?;
-        let is_private = self.stream.is_private();
-        let mut exchange = Exchange::new(&login.user, &login.password, binding, is_private);
+        let whole = transport.whole_password(&self.endpoint, &self.stream);
+        let mut exchange = Exchange::new(&login.user, &login.password, binding, whole);
         self.stream.write_all(&exchange.start(&login.database))?;
         let mut left = LOGIN_LENGTH_MAX;
         loop {
@@ -196,7 +196,7 @@ impl PostgresSession {
     fn encrypt(&mut self, transport: &Transport) -> Result<Binding, Problem> {
         let Some(tls) = &transport.tls else { return Ok(Binding::None) };
         let is_preferred = tls.mode == TlsMode::Preferred;
-        if is_preferred && self.stream.is_private() {
+        if is_preferred && self.stream.socket.socket.is_private() {
             return Ok(Binding::None);
         }
         let mut question = Vec::new();

@@ -35,11 +35,6 @@ impl Stream {
         self.socket.write_all(self.link.request(packets))
     }
 
-    /// Whether nobody can eavesdrop: a Unix socket, or TLS.
-    pub(crate) fn is_private(&self) -> bool {
-        self.socket.socket.is_private() || self.link.is_encrypted()
-    }
-
     fn read_on(&mut self) -> io::Result<usize> {
         self.ready.clear();
         self.taken = 0;

@@ -62,6 +62,9 @@ macro_rules! server_spec {
             /// Whether sessions use the compressed protocol.
             #[serde(default)]
             pub compression: bool,
+            /// How far the server is trusted without verification.
+            #[serde(default)]
+            pub trust: $crate::session::Trust,
             $($own)*
         }
 
@@ -83,7 +86,7 @@ macro_rules! server_spec {
             pub fn transport(
                 &self,
             ) -> Result<$crate::session::Transport, $crate::error::Failure> {
-                $crate::session::Transport::new(&self.tls, self.compression)
+                $crate::session::Transport::new(&self.tls, self.compression, self.trust)
             }
         }
     };

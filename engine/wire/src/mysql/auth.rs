@@ -2,11 +2,8 @@
 //!
 //! Both mix a hash of the password with the server's nonce, so the password itself does not travel.
 //! When the server has no hash in its cache, `caching_sha2_password` wants the password once: in clear
-//! over a Unix socket or inside TLS, otherwise encrypted with the server's RSA key.
-//!
-//! A known limit: the key is taken from the connection, as all clients do that are given none. Who can
-//! change bytes between client and server can put a key of their own in its place and read the password.
-//! Over a network that is not trusted use TLS that verifies the server.
+//! over a Unix socket or inside TLS, otherwise encrypted with the RSA key that it sends. Whoever answers in
+//! the server's place has a key, too, and may speak TLS: [`crate::WholePassword`] says to whom it goes.
 
 use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey, rand_core::OsRng};

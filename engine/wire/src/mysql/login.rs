@@ -9,6 +9,7 @@ use super::handshake::{
 };
 use super::response::{EOF, ERR, OK, ServerError};
 use super::{Malformed, capability};
+use crate::WholePassword;
 use std::fmt;
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
@@ -22,8 +23,8 @@ pub struct Credentials<'a> {
     pub password: &'a str,
     /// The database to begin in; empty for none.
     pub database: &'a str,
-    /// Whether nobody can listen: a Unix socket, or TLS. Only then a password may travel in clear.
-    pub private: bool,
+    /// How the server may have the password itself.
+    pub whole: WholePassword,
 }
 
 /// What to do after a payload was taken.
@@ -66,6 +67,9 @@ pub enum LoginError {
     /// The server's public key cannot encrypt the password.
     #[error("the server's public key cannot encrypt the password")]
     Key,
+    /// The server asks for the password itself, and nothing shows that it is the server.
+    #[error("a server that is not verified and asks for the whole password")]
+    Withheld,
     /// The server keeps asking, and neither accepts nor refuses.
     #[error("a login that does not come to an end")]
     Endless,
@@ -174,22 +178,23 @@ impl<'a> Login<'a> {
     }
 
     fn take_more(&self, data: &[u8]) -> Result<Step, LoginError> {
-        let password = self.credentials.password.as_bytes();
-        match (self.plugin, data) {
-            (Plugin::CachingSha2, [auth::CACHING_SHA2_FOUND]) => Ok(Step::Wait),
-            (Plugin::CachingSha2, [auth::CACHING_SHA2_FULL]) if self.credentials.private => {
-                Ok(Step::Send(password.iter().copied().chain([0]).collect()))
+        let Credentials { password, whole, .. } = self.credentials;
+        if self.plugin == Plugin::NativePassword {
+            let part = "place: mysql_native_password has none";
+            return Err(Malformed { message: "more authentication data", part }.into());
+        }
+        match (data, whole) {
+            ([auth::CACHING_SHA2_FOUND], _) => Ok(Step::Wait),
+            (_, WholePassword::Withheld) => Err(LoginError::Withheld),
+            ([auth::CACHING_SHA2_FULL], WholePassword::Clear) => {
+                Ok(Step::Send(password.bytes().chain([0]).collect()))
             }
-            (Plugin::CachingSha2, [auth::CACHING_SHA2_FULL]) => {
+            ([auth::CACHING_SHA2_FULL], WholePassword::Sealed) => {
                 Ok(Step::Send(vec![auth::CACHING_SHA2_KEY_REQUEST]))
             }
-            (Plugin::CachingSha2, pem) => auth::encrypt_password(password, &self.nonce, pem)
+            (pem, _) => auth::encrypt_password(password.as_bytes(), &self.nonce, pem)
                 .map(Step::Send)
                 .map_err(|_| LoginError::Key),
-            (Plugin::NativePassword, _) => {
-                let part = "place: mysql_native_password has none";
-                Err(Malformed { message: "more authentication data", part }.into())
-            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::message::{self, ServerError};
 use super::scram::{Binding, SCRAM, SCRAM_PLUS, Scram, ScramError, md5_password};
+use crate::WholePassword;
 
 /// Why a session was not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +13,7 @@ pub enum LoginError {
     /// The server asks for a way of proving the password that is not known here.
     #[error("an authentication that is not known here: {0}")]
     Unknown(String),
-    /// The server asks for the password itself over a connection that others can read.
+    /// The server asks for the password itself: others can read it, or nothing shows that it is the server.
     #[error("a server that asks for the password in the clear")]
     InTheClear,
     /// The exchange of proofs failed.
@@ -39,7 +40,7 @@ pub struct Login {
     user: String,
     password: String,
     binding: Binding,
-    is_private: bool,
+    whole: WholePassword,
     scram: Option<Scram>,
     /// Whether the server has shown that it lets us in.
     is_accepted: bool,
@@ -50,14 +51,15 @@ pub struct Login {
 }
 
 impl Login {
-    /// A login over a connection that is `is_private` (TLS, a Unix socket), bound as `binding` says.
+    /// A login that is bound as `binding` says; PostgreSQL takes the password itself in clear only, where
+    /// `whole` allows that.
     #[must_use]
-    pub fn new(user: &str, password: &str, binding: Binding, is_private: bool) -> Self {
+    pub fn new(user: &str, password: &str, binding: Binding, whole: WholePassword) -> Self {
         Self {
             user: user.to_owned(),
             password: password.to_owned(),
             binding,
-            is_private,
+            whole,
             scram: None,
             is_accepted: false,
             server_version: String::new(),
@@ -124,7 +126,7 @@ impl Login {
                 }
                 return Ok(Step::Wait);
             }
-            3 if !self.is_private => return Err(LoginError::InTheClear),
+            3 if self.whole != WholePassword::Clear => return Err(LoginError::InTheClear),
             3 => message::password(&mut out, self.password.as_bytes()),
             5 => {
                 let salt = rest.try_into().map_err(|_| LoginError::Message(b'R'))?;
@@ -180,7 +182,8 @@ mod tests {
     use super::*;
 
     fn login(is_private: bool) -> Login {
-        Login::new("joe", "secret", Binding::None, is_private)
+        let whole = if is_private { WholePassword::Clear } else { WholePassword::Sealed };
+        Login::new("joe", "secret", Binding::None, whole)
     }
 
     fn asks(number: u32, rest: &[u8]) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! Opening a session, turn by turn, against greetings and wishes written by the other end.
 
+use dbdyno_wire::WholePassword;
 use dbdyno_wire::mysql::auth::Plugin;
 use dbdyno_wire::mysql::capability;
 use dbdyno_wire::mysql::handshake::{
@@ -7,6 +8,9 @@ use dbdyno_wire::mysql::handshake::{
 };
 use dbdyno_wire::mysql::login::{self, Credentials, Login, LoginError, Step};
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
+use rsa::RsaPrivateKey;
+use rsa::pkcs8::{EncodePublicKey, LineEnding};
+use rsa::rand_core::OsRng;
 
 const NONCE: &[u8; NONCE_LENGTH] = b"abcdefghijklmnopqrst";
 const OTHER: &[u8; NONCE_LENGTH] = b"01234567890123456789";
@@ -29,16 +33,16 @@ fn payload(write: impl FnOnce(&mut Vec<u8>, &mut u8)) -> Vec<u8> {
     out.split_off(HEADER_LENGTH)
 }
 
-fn credentials(private: bool) -> Credentials<'static> {
-    Credentials { user: "bench", password: "secret", database: "sbtest", private }
+fn credentials(whole: WholePassword) -> Credentials<'static> {
+    Credentials { user: "bench", password: "secret", database: "sbtest", whole }
 }
 
-fn begun(plugin: Plugin, private: bool) -> (Login<'static>, u32, Vec<u8>) {
+fn begun(plugin: Plugin, whole: WholePassword) -> (Login<'static>, u32, Vec<u8>) {
     let greeting = greeting(plugin, capability::SERVER);
     let bytes = payload(|out, sequence| greeting.write(out, sequence));
     assert_eq!(login::greeting(&bytes), Ok(greeting.clone()));
     let mut sequence = 1;
-    let (login, agreed, packet) = Login::begin(credentials(private), &greeting, 0, &mut sequence);
+    let (login, agreed, packet) = Login::begin(credentials(whole), &greeting, 0, &mut sequence);
     assert_eq!((packet[3], sequence), (1, 2), "the answer is packet number 1");
     (login, agreed, packet)
 }
@@ -55,7 +59,7 @@ fn more(data: &[u8]) -> Vec<u8> {
 #[test]
 fn the_answer_names_the_user_and_proves_the_password() {
     for plugin in [Plugin::NativePassword, Plugin::CachingSha2] {
-        let (mut login, agreed, packet) = begun(plugin, false);
+        let (mut login, agreed, packet) = begun(plugin, WholePassword::Withheld);
         let response = HandshakeResponse::parse(&packet[HEADER_LENGTH..]).expect("an answer");
         assert_eq!(response.user, b"bench");
         assert_eq!(response.database, b"sbtest");
@@ -71,7 +75,8 @@ fn the_answer_names_the_user_and_proves_the_password() {
 fn only_what_the_server_offers_is_agreed() {
     let offered = capability::REQUIRED | capability::TRANSACTIONS | capability::SSL;
     let greeting = greeting(Plugin::NativePassword, offered);
-    let agreed = |wanted| Login::begin(credentials(false), &greeting, wanted, &mut 1).1;
+    let agreed =
+        |wanted| Login::begin(credentials(WholePassword::Withheld), &greeting, wanted, &mut 1).1;
     assert_eq!(agreed(capability::COMPRESS), capability::REQUIRED | capability::TRANSACTIONS);
     assert_eq!(agreed(capability::SSL), offered);
 }
@@ -82,9 +87,11 @@ fn the_wish_for_tls_is_the_head_of_the_answer_that_follows_inside() {
     let greeting = greeting(Plugin::CachingSha2, offered);
     let wanted = capability::SSL | capability::COMPRESS;
     let mut sequence = 1;
-    let wish = login::tls_request(credentials(true), &greeting, wanted, &mut sequence);
+    let wish =
+        login::tls_request(credentials(WholePassword::Clear), &greeting, wanted, &mut sequence);
     assert_eq!((wish[..4].to_vec(), sequence), (vec![32, 0, 0, 1], 2));
-    let (_, agreed, packet) = Login::begin(credentials(true), &greeting, wanted, &mut sequence);
+    let (_, agreed, packet) =
+        Login::begin(credentials(WholePassword::Clear), &greeting, wanted, &mut sequence);
     assert_eq!((agreed & wanted, packet[3]), (wanted, 2));
     assert_eq!(wish[HEADER_LENGTH..], packet[HEADER_LENGTH..][..32]);
     assert!(packet.len() > wish.len(), "it names the user as well");
@@ -92,14 +99,14 @@ fn the_wish_for_tls_is_the_head_of_the_answer_that_follows_inside() {
 
 #[test]
 fn a_switch_is_answered_with_the_new_nonce() {
-    let (mut login, ..) = begun(Plugin::CachingSha2, false);
+    let (mut login, ..) = begun(Plugin::CachingSha2, WholePassword::Withheld);
     let answer = Plugin::NativePassword.answer(b"secret", OTHER);
     assert_eq!(login.take(&switch("mysql_native_password")), Ok(Step::Send(answer)));
 }
 
 #[test]
 fn an_unknown_plugin_is_named() {
-    let (mut login, ..) = begun(Plugin::NativePassword, false);
+    let (mut login, ..) = begun(Plugin::NativePassword, WholePassword::Withheld);
     let error = login.take(&switch("client_ed25519")).expect_err("an unknown plugin");
     assert!(error.to_string().contains("\"client_ed25519\""));
     assert_eq!(login.take(&[0xfe]), Err(LoginError::UnknownPlugin("mysql_old_password".into())));
@@ -107,17 +114,30 @@ fn an_unknown_plugin_is_named() {
 
 #[test]
 fn a_cached_password_only_needs_patience() {
-    let (mut login, ..) = begun(Plugin::CachingSha2, false);
+    let (mut login, ..) = begun(Plugin::CachingSha2, WholePassword::Withheld);
     assert_eq!(login.take(&more(&[3])), Ok(Step::Wait));
 }
 
 #[test]
-fn a_cold_cache_gets_the_password_in_clear_only_over_a_private_way() {
-    let (mut login, ..) = begun(Plugin::CachingSha2, true);
+fn a_cold_cache_gets_the_whole_password_as_far_as_the_server_is_trusted() {
+    let (mut login, ..) = begun(Plugin::CachingSha2, WholePassword::Clear);
     assert_eq!(login.take(&more(&[4])), Ok(Step::Send(b"secret\0".to_vec())));
-    let (mut login, ..) = begun(Plugin::CachingSha2, false);
+    let (mut login, ..) = begun(Plugin::CachingSha2, WholePassword::Sealed);
     assert_eq!(login.take(&more(&[4])), Ok(Step::Send(vec![2])));
     assert_eq!(login.take(&more(b"no key")), Err(LoginError::Key));
+}
+
+#[test]
+fn a_server_that_is_not_verified_gets_no_whole_password_even_unasked() {
+    let key = RsaPrivateKey::new_with_exp(&mut OsRng, 1024, &65_537_u32.into()).expect("a key");
+    let pem = key.to_public_key().to_public_key_pem(LineEnding::LF).expect("its PEM");
+    for data in [&[4][..], pem.as_bytes(), b"", b"no key"] {
+        for greets_for in [Plugin::CachingSha2, Plugin::NativePassword] {
+            let (mut login, ..) = begun(greets_for, WholePassword::Withheld);
+            let _ = login.take(&switch("caching_sha2_password"));
+            assert_eq!(login.take(&more(data)), Err(LoginError::Withheld));
+        }
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import MYSQL, PGSQL, Endpoint, Server
+from dbdyno.servers.client import transport
 from dbdyno.servers.reference import is_endpoint
 
 DRAIN_S: Final = 30.0
@@ -219,9 +220,8 @@ def dataset_hash(plan: Plan) -> str:
 
 def _login(server: Server) -> dict[str, Any]:
     places = [_place(place) for place in (server.endpoint, *server.endpoint.others)]
-    tls = server.endpoint.encryption
     return {
-        **({"tls": {"mode": tls.mode, "ca": str(tls.ca) if tls.ca else None}} if tls else {}),
+        **transport(server.endpoint),
         **({"driver": PGSQL} if server.driver == PGSQL else {}),
         "endpoint": places if len(places) > 1 else places[0],
         "user": server.credentials.user,

@@ -23,7 +23,7 @@ from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
 from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer, EndpointSession
-from dbdyno.servers.mysql.client import Client
+from dbdyno.servers.mysql.client import MysqlClient
 from dbdyno.servers.programs import identify
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.given import FolderSource
@@ -255,7 +255,7 @@ class ContainerServer(EndpointServer):
                 time.sleep(0.1)
 
     def _session(self, who: Credentials) -> EndpointSession:
-        return Client(self.label, self.endpoint, who)
+        return MysqlClient(self.label, self.endpoint, who)
 
     def _is_here(self, pid: str) -> bool:
         """Whether it is a process of the container: its control group has the container's id.

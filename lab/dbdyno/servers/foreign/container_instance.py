@@ -29,7 +29,7 @@ from dbdyno.servers.foreign.container import (
 )
 from dbdyno.servers.local.server import OwnInstance, ProductSettings, asked_with
 from dbdyno.servers.mysql import readback, settings
-from dbdyno.servers.mysql.client import Client
+from dbdyno.servers.mysql.client import MysqlClient
 from dbdyno.servers.mysql.server import accounts_sql
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.process import LOOPBACK
@@ -228,7 +228,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         if self._has_data:
             return
         server.wait_ready(admin)
-        with closing(Client(self.spec.label, server.endpoint, admin)) as client:
+        with closing(MysqlClient(self.spec.label, server.endpoint, admin)) as client:
             for statement in accounts_sql(self._entry, admin, load).splitlines():
                 try:
                     client.ask(statement.rstrip(";"))

@@ -25,14 +25,14 @@ from dbdyno.servers.base import (
     row_of,
     rows_of,
 )
-from dbdyno.servers.mysql.client import Client, numbers
+from dbdyno.servers.mysql.client import MysqlClient, numbers
 from dbdyno.servers.reference import PROTOCOLS, EndpointReference, credentials
 
 NOT_OURS: Final = 0
 """The pid of a server that dbdyno did not start; no process has it."""
 LEAST: Final = frozenset({"Uptime", "Uptime_since_flush_status"})
 """Counters of which the smallest of all servers counts: one that was restarted shows."""
-REFUSED: Final = ("1045", "password authentication failed", "no password supplied")
+REFUSED: Final = ("error 1045", "password authentication failed")
 """By which of a server's words it is known that it did not let the user in."""
 MARK: Final = "dbdyno_dataset"
 LOADING: Final = "loading"
@@ -76,7 +76,7 @@ class EndpointServer:
         self._clients = [self._client(_named(label, place), place) for place in _places(endpoint)]
 
     def _client(self, label: str, place: Endpoint) -> EndpointSession:
-        return Client(label, place, self.credentials)
+        return MysqlClient(label, place, self.credentials)
 
     def _numbers(self, client: EndpointSession) -> dict[str, float]:
         return numbers(rows_of(client, "SHOW GLOBAL STATUS", 2))

@@ -6,8 +6,6 @@ database and cannot make another.
 
 from __future__ import annotations
 
-from typing import Final
-
 from dbdyno.servers.base import PGSQL, Credentials, Endpoint, count_of, rows_of
 from dbdyno.servers.foreign.endpoint import (
     EndpointDataset,
@@ -19,9 +17,6 @@ from dbdyno.servers.postgres.client import WHICH_VIEWS, PostgresClient, answered
 from dbdyno.servers.postgres.settings import SETTINGS
 from dbdyno.servers.reference import EndpointReference
 
-PROOFS: Final = "scram-sha-256,md5,none"
-"""Its owner may keep passwords as MD5, or trust whoever comes from here."""
-
 
 class PostgresEndpointServer(EndpointServer):
     """Ready for logins when its instance's `start` hands it out."""
@@ -31,7 +26,7 @@ class PostgresEndpointServer(EndpointServer):
     settings_sql = SETTINGS
 
     def _client(self, label: str, place: Endpoint) -> EndpointSession:
-        return PostgresClient(label, place, self.credentials, self.database, proofs=PROOFS)
+        return PostgresClient(label, place, self.credentials, self.database)
 
     def _numbers(self, client: EndpointSession) -> dict[str, float]:
         views = [row[0] for row in rows_of(client, WHICH_VIEWS, 1)]

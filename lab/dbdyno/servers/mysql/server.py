@@ -35,7 +35,7 @@ from dbdyno.servers.local.server import (
     printed_log,
 )
 from dbdyno.servers.mysql import readback, settings
-from dbdyno.servers.mysql.client import Client, numbers, observer_of
+from dbdyno.servers.mysql.client import MysqlClient, numbers, observer_of
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
@@ -61,7 +61,7 @@ class MysqlServer(StartedServer):
         load: Credentials,
     ) -> None:
         super().__init__(site, running, endpoint, load)
-        self._client = Client(site.label, endpoint, root)
+        self._client = MysqlClient(site.label, endpoint, root)
 
     def version(self) -> str:
         """What the server says of itself; ServerError if it is gone."""
@@ -110,7 +110,7 @@ class MysqlServer(StartedServer):
         self._check_version(self.version(), "-")
         self._wait_for_redo_capacity()
         readback.prove(self, self._site.asked)
-        with closing(Client(self.label, self.endpoint, self.credentials)) as load:
+        with closing(MysqlClient(self.label, self.endpoint, self.credentials)) as load:
             load.ask("SELECT 1")  # also warms the server's password cache for plain logins
 
     def _wait_for_redo_capacity(self) -> None:

@@ -1,110 +1,23 @@
-"""dbdyno's own connection to a PostgreSQL: one login, kept open, every answer as text.
-
-Never used for load. What a question costs a server is part of what is measured, so one session
-serves all questions. Each has a time limit, which is the server's own; one that has stopped is
-given up a little later, and so is one whose answer has no end. A server gets no password but as
-SCRAM's proof, whatever it asks for.
-"""
+"""dbdyno's own connection to a PostgreSQL, and its statistics as numbers."""
 
 from __future__ import annotations
 
-import fcntl
+import base64
+import hashlib
+import hmac
 import json
 import math
-import sys
-import termios
-import threading
-import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from typing import Final, TypeVar
+import os
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
-import psycopg
-from psycopg import waiting
-from psycopg.waiting import Ready, Wait
+from dbdyno.servers.base import PGSQL, Answering, Credentials, Endpoint, odd_answer, rows_of
+from dbdyno.servers.client import ANSWER_S_MAX, Client
 
-from dbdyno.errors import ServerError
-from dbdyno.servers.base import (
-    ANSWER_BYTES_MAX,
-    Answering,
-    Credentials,
-    Endpoint,
-    odd_answer,
-    rows_of,
-)
-
-CONNECT_S_MAX: Final = 10
-ANSWER_S_MAX: Final = 60.0
-COMING_OR_GOING: Final = "the database system is"  # starting up, shutting down, in recovery mode
-REFUSED: Final = ("FATAL", "SSL", "authentication method requirement", "no password supplied")
-"""By which of libpq's words it is known that there is a server, and no login."""
-LIBPQ_MODES: Final = {
-    "required": "require",
-    "verify_ca": "verify-ca",
-    "verify_identity": "verify-full",
-}
-LOOK_S: Final = 0.1
 BEYOND_S: Final = 5.0
-"""A server that does not keep the limit itself gets so much more."""
-Answer = TypeVar("Answer")
-LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
-
-
-class _GivenUpError(psycopg.OperationalError):
-    """No answer in time, or one without an end."""
-
-
-class _Session(psycopg.Connection):
-    """A connection that is given up when an answer does not come, for which libpq waits for ever.
-
-    Ctrl-C ends it at once: asking the server to stop its work may take as long as the work.
-    """
-
-    answer_s_max = ANSWER_S_MAX
-    is_given_up = False
-    """Set by whoever does not want the answer any more."""
-
-    def wait(
-        self,
-        gen: Generator[Wait, Ready | int, Answer],
-        interval: float = LOOK_S,
-        timeout: float | None = None,
-    ) -> Answer:
-        """As psycopg's; OperationalError when the time is over."""
-        seconds = self.answer_s_max + BEYOND_S if timeout is None else timeout
-        try:
-            line = self.pgconn.socket
-            limited = _limited(gen, line, seconds, lambda: self.is_given_up)
-            return waiting.wait(limited, line, interval=interval)
-        except KeyboardInterrupt:
-            self.pgconn.finish()
-            raise
-
-
-def _limited(
-    work: Generator[Wait, Ready | int, Answer],
-    line: int,
-    seconds: float,
-    is_given_up: Callable[[], bool],
-) -> Generator[Wait, Ready | int, Answer]:
-    """The same work, until it takes too long or too much comes.
-
-    libpq has no limit of its own. What lies at the socket before each of its reads is added up.
-    """
-    ends, came = time.monotonic() + seconds, 0
-    try:
-        wanted = next(work)
-        while True:
-            ready = yield wanted
-            if time.monotonic() > ends or is_given_up():
-                raise _GivenUpError(f"no answer within {seconds:.0f} s")
-            lying = fcntl.ioctl(line, termios.FIONREAD, bytes(4))
-            came += int.from_bytes(lying, sys.byteorder)
-            if came > ANSWER_BYTES_MAX:
-                raise _GivenUpError(f"its answer is longer than {ANSWER_BYTES_MAX} bytes")
-            wanted = work.send(ready)
-    except StopIteration as done:
-        answer: Answer = done.value
-        return answer
+"""A server that does not keep a question's limit itself gets so much more."""
+ROUNDS: Final = 4096
+"""Of SCRAM's hash, as PostgreSQL's own clients have it."""
 
 
 def limited_to(seconds: float) -> str:
@@ -115,14 +28,28 @@ def limited_to(seconds: float) -> str:
     return f"SET statement_timeout = {round(seconds * 1000)}"
 
 
-class PostgresClient:
-    """Logs in when first needed; safe to ask from several threads.
+def sealed(password: str) -> str:
+    """A password as PostgreSQL keeps it (RFC 5803), so that it is never sent or logged.
+
+    Args:
+        password: in ASCII, which needs no preparation.
+    """
+    salt = os.urandom(16)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, ROUNDS)
+    client_key, server_key = (
+        hmac.digest(salted, f"{whose} Key".encode(), "sha256") for whose in ("Client", "Server")
+    )
+    parts = (salt, hashlib.sha256(client_key).digest(), server_key)
+    spelled, stored_key, checked = (base64.b64encode(part).decode() for part in parts)
+    return f"SCRAM-SHA-256${ROUNDS}:{spelled}${stored_key}:{checked}"
+
+
+class PostgresClient(Client):
+    """A session in which the server itself ends a question that takes too long.
 
     Args:
         database: the session's own, in which names without a schema are looked up.
         answer_s_max: how long the server works on one question before it gives up.
-        proofs: how a login may be proven, as libpq's require_auth has it; never by the password
-            itself. Empty for what a server of the lab's own wants.
     """
 
     def __init__(
@@ -132,141 +59,10 @@ class PostgresClient:
         who: Credentials,
         database: str,
         answer_s_max: float = ANSWER_S_MAX,
-        proofs: str = "",
     ) -> None:
-        self.label = label
-        self._proofs = proofs
-        self._endpoint = endpoint
-        self._who = who
-        self._database = database
-        self._answer_s_max = answer_s_max
-        self._connection: _Session | None = None
-        self._lock = threading.Lock()
-
-    def try_login(self) -> bool:
-        """Whether a login works now; ServerError if the server refuses us for good."""
-        with self._lock:
-            try:
-                self._connected()
-            except psycopg.OperationalError as error:
-                said = str(error)
-                is_refused = any(word in said for word in REFUSED)
-                if not is_refused or COMING_OR_GOING in said:
-                    return False
-                raise self._failed("refused the login", error) from error
-            except psycopg.Error as error:
-                raise self._failed("refused the session's limit", error) from error
-        return True
-
-    def ask(self, sql: str, shown_as: str = "") -> list[tuple[str, ...]]:
-        """The answer to the last statement of `sql`, every value as the server writes it.
-
-        NULL is an empty text. After a lost connection it reconnects and asks once more.
-
-        Args:
-            shown_as: what an error calls the statement, if it holds a secret.
-
-        Raises:
-            ServerError: the server does not answer, or refuses.
-        """
-        unanswered = f"did not answer {shown_as or repr(sql)}"
-        with self._lock:
-            try:
-                return self._ask(sql)
-            except psycopg.Error as error:
-                is_given_up = isinstance(error, _GivenUpError)
-                is_lost = isinstance(error, LOST) and not self._still_connected()
-                if is_given_up or is_lost:
-                    self._drop()
-                if is_given_up or not is_lost:
-                    raise self._failed(unanswered, error) from error
-            try:
-                return self._ask(sql)
-            except psycopg.Error as error:
-                self._drop()
-                raise self._failed(unanswered, error) from error
-
-    def sealed(self, who: Credentials) -> str:
-        """The user's password as the server keeps it (SCRAM), so that it is never sent or logged.
-
-        Raises:
-            ServerError: there is no connection, or the server wants another kind of password.
-        """
-        with self._lock:
-            try:
-                connection = self._connected().pgconn
-                kept = connection.encrypt_password(who.password.encode(), who.user.encode())
-            except psycopg.Error as error:
-                raise self._failed("did not take a password", error) from error
-        return kept.decode()
-
-    def close(self) -> None:
-        """Log out; asking again logs in again. A question that still waits is given up."""
-        while not self._lock.acquire(timeout=LOOK_S):
-            if (session := self._connection) is not None:
-                session.is_given_up = True
-        try:
-            self._drop()
-        finally:
-            self._lock.release()
-
-    def _ask(self, sql: str) -> list[tuple[str, ...]]:
-        with self._connected().cursor() as cursor:
-            cursor.execute(sql.encode())
-            while cursor.nextset():
-                continue
-            answer = cursor.pgresult
-            if answer is None:
-                return []
-            columns = range(answer.nfields)
-            return [
-                tuple(_text(answer.get_value(row, column)) for column in columns)
-                for row in range(answer.ntuples)
-            ]
-
-    def _connected(self) -> _Session:
-        if self._connection is None:
-            socket, tls = self._endpoint.socket, self._endpoint.encryption
-            session = _Session.connect(
-                host=self._endpoint.host if socket is None else str(socket.parent),
-                port=self._endpoint.port,
-                user=self._who.user,
-                password=self._who.password or None,
-                dbname=self._database,
-                autocommit=True,
-                client_encoding="utf8",
-                connect_timeout=CONNECT_S_MAX,
-                gssencmode="disable",
-                require_auth=self._proofs or ("scram-sha-256" if self._who.password else "none"),
-                sslmode=LIBPQ_MODES[tls.mode] if tls else "disable",
-                sslrootcert=str(tls.ca) if tls and tls.ca else None,
-                application_name="dbdyno",
-            )
-            session.answer_s_max = self._answer_s_max
-            self._connection = session
-            try:
-                session.execute(limited_to(self._answer_s_max).encode())
-            except psycopg.Error:
-                self._drop()
-                raise
-        return self._connection
-
-    def _still_connected(self) -> bool:
-        return self._connection is not None and not self._connection.broken
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _failed(self, what: str, error: psycopg.Error) -> ServerError:
-        return ServerError(
-            f"{self.label}: the server {what}", found=" ".join(str(error).split()) or repr(error)
-        )
-
-
-def _text(value: bytes | None) -> str:
-    return "" if value is None else value.decode("utf-8", "replace")
+        orders = (limited_to(answer_s_max),)
+        super().__init__(label, PGSQL, endpoint, who, database, orders)
+        self.answer_s_max = answer_s_max + BEYOND_S
 
 
 # Statistics views as one flat list of numbers, as MySQL's status is. The views change with each

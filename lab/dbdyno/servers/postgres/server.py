@@ -42,6 +42,7 @@ from dbdyno.servers.postgres.client import (
     PostgresClient,
     answered,
     question,
+    sealed,
     without_idle_io,
 )
 from dbdyno.servers.postgres.settings import QUESTION, SETTINGS, check
@@ -237,10 +238,9 @@ def admit(client: PostgresClient, who: Credentials, rights: str = "LOGIN") -> No
     Raises:
         ServerError: the server refuses.
     """
-    kept = client.sealed(who)
     if not client.ask(f"SELECT FROM pg_roles WHERE rolname = '{who.user}'"):
         client.ask(f'CREATE ROLE "{who.user}"')
-    sql = f"ALTER ROLE \"{who.user}\" {rights} PASSWORD '{kept}'"
+    sql = f"ALTER ROLE \"{who.user}\" {rights} PASSWORD '{sealed(who.password)}'"
     client.ask(sql, shown_as=f"the order that gives {who.user} its password")
 
 

@@ -29,6 +29,13 @@ pub enum TlsMode {
     VerifyIdentity,
 }
 
+impl TlsMode {
+    /// Whether the server's certificate shows that it is the server.
+    pub(in crate::session) const fn is_verified(self) -> bool {
+        matches!(self, Self::VerifyCa | Self::VerifyIdentity)
+    }
+}
+
 /// TLS as a spec asks for it. With the mode `disabled` the rest is not looked at.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -55,7 +62,7 @@ impl TlsSpec {
         if self.mode == TlsMode::Disabled {
             return mistakes;
         }
-        if matches!(self.mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity) && self.ca.is_none() {
+        if self.mode.is_verified() && self.ca.is_none() {
             mistakes
                 .push("tls.ca must name a file of certificates to verify the server's".to_owned());
         }

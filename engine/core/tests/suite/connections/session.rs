@@ -243,7 +243,7 @@ fn lengths_that_a_server_claims_are_not_believed() {
         reference(Script { malformed: Some(Malformed::HugeLength), ..Script::default() });
     let mut session = self::session(&reference);
     let text = session.query("SELECT 1").expect_err("nonsense").to_string();
-    assert!(text.contains("a message longer than 1048576 bytes"), "{text}");
+    assert!(text.contains("a message longer than 8388608 bytes"), "{text}");
 }
 
 #[test]

@@ -31,8 +31,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.built import ROOT
-from benchmarks.programs import Cell, dbdyno, queries_in, run_program, running_server
+from benchmarks.programs import ROOT, Cell, dbdyno, queries_in, run_program, running_server
 
 from dbdyno.servers.base import Server
 

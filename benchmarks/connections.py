@@ -25,8 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.built import example, null_responder
-from benchmarks.programs import run_engine
+from benchmarks.programs import example, null_responder, run_engine
 
 MEMORY_BYTES_MAX = 1 << 30
 RISE_MAX = 1.3

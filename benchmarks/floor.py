@@ -26,8 +26,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.built import example
-from benchmarks.programs import dbdyno, login, queries_in, run_engine, run_program, running_server
+from benchmarks.programs import (
+    dbdyno,
+    example,
+    login,
+    queries_in,
+    run_engine,
+    run_program,
+    running_server,
+)
 
 from dbdyno.servers.base import Server
 

@@ -28,8 +28,14 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-from benchmarks.built import null_responder
-from benchmarks.programs import dbdyno, finished, queries_in, run_program, running_server
+from benchmarks.programs import (
+    dbdyno,
+    finished,
+    null_responder,
+    queries_in,
+    run_program,
+    running_server,
+)
 
 from dbdyno.servers.base import Server
 

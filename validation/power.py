@@ -1,15 +1,12 @@
 """Does a comparison decide in the time it has, and is it right? Real servers, truths known.
 
-    .venv/bin/python -m validation.power widths --runs 6           # about 45 minutes
     .venv/bin/python -m validation.power ties --runs 40 --time 2m     # about two hours
     .venv/bin/python -m validation.power planted --runs 10 --time 10m
     .venv/bin/python -m validation.power demo --runs 10 --time 5m \
         --workload oltp_read_only,oltp_write_only --threads 8           # about one hour
 
-`widths` measures one system against itself, by turns in three blocks of 4 s of warm-up and 10 s of
-window, and with a time as long as those took; it compares the half widths of the intervals. `ties`
-counts wrong words between equal systems. `planted` slows the second system down by 5 % (its server
-is stopped for that share of the time) and counts how often that is found. `demo` counts how
+`ties` counts wrong words between equal systems. `planted` slows the second system down by 5 % (its
+server is stopped for that share of the time) and counts how often that is found. `demo` counts how
 often the comparison of `make demo` decides both cells. With `--keep FILE` each of them goes on
 where it was ended.
 """
@@ -18,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import math
 import os
 import random
 import signal
@@ -30,7 +26,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 from validation.outcomes import Outcome, Outcomes
@@ -39,7 +34,7 @@ from dbdyno import api
 from dbdyno.cli import flow
 from dbdyno.experiment import trial as trials
 from dbdyno.experiment.engine import spec
-from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.judge.verdict import Word
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.spelling import duration_s
@@ -57,8 +52,6 @@ DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
 DEMO: Final = ("mysql:5.7.22", "mysql:8.0.15")
 ASKED: Final = ("what", "time", "system", "workload", "threads", "rows", "settings")
 """Options that runs must share to be counted together."""
-BLOCKS: Final = {"blocks": 3, "controls": False}
-TRIAL: Final = {"warmup_s": 4, "window_s": 10}
 
 
 def main() -> int:
@@ -69,21 +62,20 @@ def main() -> int:
         # Each run has rows of its own; the cache keeps a quarter of the disk's room of them.
         with tempfile.TemporaryDirectory(prefix="dbdyno-power-") as folder:
             workspace = Path(options.workspace or folder)
-            if options.what == "widths":
-                outcomes.add(_in_turn(options, seed, workspace))
-                said = _line_of_widths(outcomes.ended[-1])
-            else:
-                with _slower("second") if options.what == "planted" else nullcontext():
-                    outcomes.add(_in_time(options, seed, workspace, options.time))
-                said = _line_of_words(outcomes.ended[-1])
-            print(f"{seed}: {said}", flush=True)
-    print(_widths(outcomes.ended) if options.what == "widths" else _words(options, outcomes.ended))
+            with _slower("second") if options.what == "planted" else nullcontext():
+                outcome = _outcome(_measured(_plan(options, seed), workspace))
+            outcomes.add(outcome)
+            words = ", ".join(outcome["words"])
+            print(
+                f"{seed}: {words}; {outcome['blocks']} blocks in {outcome['seconds']} s", flush=True
+            )
+    print(_words(options, outcomes.ended))
     return 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", choices=("widths", "ties", "planted", "demo"))
+    parser.add_argument("what", choices=("ties", "planted", "demo"))
     parser.add_argument("--runs", type=int, default=6, help="with those that were kept")
     parser.add_argument("--time", type=duration_s, default=120.0, help="of each run, such as 2m")
     parser.add_argument("--system", default="mysql:8.0.15")
@@ -96,51 +88,15 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _in_turn(options: argparse.Namespace, seed: int, workspace: Path) -> Outcome:
-    """Three blocks, then a time as long as those took."""
-    given = _outcome(_measured(_plan(options, seed, design=BLOCKS, trial=TRIAL), workspace))
-    return {"blocks": given, "time": _in_time(options, seed, workspace, given["seconds"])}
-
-
-def _in_time(options: argparse.Namespace, seed: int, workspace: Path, time_s: float) -> Outcome:
-    return _outcome(_measured(_plan(options, seed, design={"time_s": time_s}), workspace))
-
-
 def _outcome(run: api.Run) -> Outcome:
     """What a run found, and what it took."""
     return {
-        "words": [verdict.word.value for verdict in _verdicts(run)],
-        "intervals": [(verdict.low, verdict.high) for verdict in _verdicts(run)],
+        "words": [verdict.word.value for verdict in run.judgement.verdicts],
+        "intervals": [(verdict.low, verdict.high) for verdict in run.judgement.verdicts],
         "blocks": max(m.trial.block for m in run.trials) + 1,
         "repeated": sum(m.trial.repeat > 0 for m in run.trials),
         "seconds": round(_seconds(run)),
     }
-
-
-def _line_of_widths(outcome: Outcome) -> str:
-    cells = "; ".join(f"±{wide:.1%} and ±{narrow:.1%}" for wide, narrow in _halves(outcome))
-    given, timed = outcome["blocks"], outcome["time"]
-    return f"{given['seconds']} s and {timed['seconds']} s, {timed['blocks']} blocks: {cells}"
-
-
-def _line_of_words(outcome: Outcome) -> str:
-    return f"{', '.join(outcome['words'])}; {outcome['blocks']} blocks in {outcome['seconds']} s"
-
-
-def _widths(outcomes: Sequence[Outcome]) -> str:
-    shares = [narrow / wide for one in outcomes for wide, narrow in _halves(one)]
-    return f"half width with a time over that of three blocks: {median(shares):.2f} in the median"
-
-
-def _halves(outcome: Outcome) -> list[tuple[float, float]]:
-    """Of each cell the half width of three blocks, and that with a time."""
-
-    def half(interval: Sequence[float | None]) -> float:
-        low, high = interval
-        return math.inf if low is None or high is None else math.log(high / low) / 2
-
-    both = (outcome["blocks"]["intervals"], outcome["time"]["intervals"])
-    return [(half(wide), half(narrow)) for wide, narrow in zip(*both, strict=True)]
 
 
 def _words(options: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
@@ -155,7 +111,7 @@ def _words(options: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def _plan(options: argparse.Namespace, seed: int, **parts: dict[str, Any]) -> Plan:
+def _plan(options: argparse.Namespace, seed: int) -> Plan:
     settings = dict(one.split("=", 1) for one in options.settings)
     references = DEMO if options.what == "demo" else (options.system, options.system)
     systems = [
@@ -168,8 +124,8 @@ def _plan(options: argparse.Namespace, seed: int, **parts: dict[str, Any]) -> Pl
             "workloads": options.workload.split(","),
             "dataset": {"tables": 4, "rows": options.rows},
             "load": {"threads": options.threads.split(",")},
+            "design": {"time_s": options.time},
             "seed": seed,
-            **parts,
         }
     )
 
@@ -178,10 +134,6 @@ def _measured(plan: Plan, workspace: Path) -> api.Run:
     with redirect_stdout(io.StringIO()):
         run_id = flow.begin(plan, workspace, "validation.power", flow.ReportOptions(Output.PLAIN))
     return api.load(run_id, workspace)
-
-
-def _verdicts(run: api.Run) -> tuple[Verdict, ...]:
-    return run.judgement.verdicts
 
 
 def _seconds(run: api.Run) -> float:

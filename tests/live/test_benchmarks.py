@@ -98,29 +98,6 @@ def test_prepare_compares_three_ways_to_load_on_one_server(tmp_path: Path) -> No
         assert all(stages[name] > 0 for name in ("create", "insert", "index"))
 
 
-def test_a_plan_is_weighed_beside_a_script(tmp_path: Path) -> None:
-    if shutil.which("sysbench") is None:
-        pytest.skip("sysbench is not installed; `make test` as root installs it")
-    told = tmp_path / "matrix.json"
-    asked, plan = (ROOT / "plans" / "mysql57-vs-80.yaml").read_text(), tmp_path / "plan.yaml"
-    own = {
-        "innodb_log_file_size: 48M": f"innodb_log_file_size: {REDO_BYTES}",
-        "drop_caches: true": "drop_caches: false",  # they are those of tests beside it, too
-    }
-    for published, changed in own.items():
-        assert published in asked
-        asked = asked.replace(published, changed)
-    plan.write_text(asked)
-    size = ["--plan", str(plan), "--scale", "tiny", "--script-cells", "1", "--target", "1000"]
-    ended = bench("matrix", *size, "--json", str(told))
-    assert "Besides a window of 1 s" in ended.stdout
-    measured = read(told)
-    kinds = {step["what"] for step in measured["steps"]}
-    assert kinds == {"start", "cleanup", "prepare", "purge", "run", "stop"}
-    assert sum(step["what"] == "run" for step in measured["steps"]) == 4
-    assert measured["plan_wall_s"] > 4
-
-
 def test_a_given_time_is_tried_on_equal_systems() -> None:
     size = ["--runs", "1", "--time", "10s", "--threads", "2", "--rows", "1000"]
     size += ["--system", "mysql:5.7.22", "--set", f"innodb_log_file_size={REDO_BYTES}"]

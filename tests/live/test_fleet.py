@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from pathlib import Path
 from subprocess import Popen, run
 from types import ModuleType
@@ -23,15 +22,10 @@ from dbdyno.experiment.context import Makers
 from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import Engine, EngineProcess
 from dbdyno.judge.judgement import judge
-from dbdyno.measurement import replication
 from dbdyno.measurement.disturbance import current
-from dbdyno.measurement.measurement import Measurement, Trial
+from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Phase
-from dbdyno.plan.fleet import PlacePlan
-from dbdyno.plan.systems import TopologyPlan
-from dbdyno.servers import open
-from dbdyno.servers.base import Server, ServerSpec
-from dbdyno.servers.process import LOOPBACK
+from dbdyno.servers.base import Server
 from dbdyno.servers.programs.places import cache_folder
 from dbdyno.store.store import Store
 from support import fleet_plans, making, ray_cluster, real_server
@@ -177,56 +171,39 @@ def load_at_once(answering: _engine.Reference, window_s: float = 60.0) -> dict[s
 
 
 def test_a_lost_generator_voids_the_trial_and_the_next_has_another(
-    nodes: Nodes, remote: ModuleType
-) -> None:
-    generators, answering = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
-    try:
-        for what in (CHILD, "ray::Generator"):
-            with generators.engine("run", load_at_once(answering)) as engine:
-                begun(engine)
-                nodes.processes(what)[0].kill()
-                with pytest.raises(LostError, match="a machine of the fleet was lost"):
-                    listen(engine)
-            until(lambda: not nodes.processes(CHILD), "no child is left", GONE_S)
-        with generators.engine("run", load_at_once(answering, 0.5)) as engine:
-            assert engine.answer()["generators"] == 2
-    finally:
-        generators.close()
-
-
-def test_a_message_is_not_waited_for_beyond_a_moment_that_has_passed(remote: ModuleType) -> None:
-    """As where the counters were to be read while a second was still being told."""
-    generators, answering = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
-    try:
-        with generators.engine("run", load_at_once(answering, 0.5)) as engine:
-            assert engine.message(-0.1) is None
-            assert engine.answer()["generators"] == 2
-    finally:
-        generators.close()
-
-
-def test_a_generator_that_says_nothing_is_lost(
     nodes: Nodes, remote: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def asked(self: Any, answer: Any, timeout_s: float = 3.0) -> Any:
         return remote.cluster.answer(answer, self.name, timeout_s)
 
-    monkeypatch.setattr(remote.Remote, "_asked", asked)
     generators, answering = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
     try:
-        with generators.engine("run", load_at_once(answering)) as engine:
-            begun(engine)
-            stopped = nodes.processes("ray::Generator")[0]
-            stopped.suspend()
-            with pytest.raises(LostError, match="was lost") as error:
-                listen(engine)
-            stopped.kill()
+        for what, wrong in (
+            (CHILD, "kill"),
+            ("ray::Generator", "kill"),
+            ("ray::Generator", "suspend"),
+        ):
+            if wrong == "suspend":
+                monkeypatch.setattr(remote.Remote, "_asked", asked)
+            with generators.engine("run", load_at_once(answering)) as engine:
+                begun(engine)
+                victim = nodes.processes(what)[0]
+                getattr(victim, wrong)()
+                with pytest.raises(LostError, match="a machine of the fleet was lost") as error:
+                    listen(engine)
+                with suppress(psutil.NoSuchProcess):
+                    victim.kill()
+            until(lambda: not nodes.processes(CHILD), "no child is left", GONE_S)
         assert "did not answer for 3 s" in (error.value.found or "")
+        monkeypatch.undo()
+        with generators.engine("run", load_at_once(answering, 0.5)) as engine:
+            assert engine.message(-0.1) is None, "a moment that has passed is not waited for"
+            assert engine.answer()["generators"] == 2
     finally:
         generators.close()
 
 
-def test_more_generators_than_nodes_are_refused_in_words(
+def test_nodes_that_are_too_few_or_unlike_are_refused_before_anything_begins(
     remote: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote, "PLACE_S", 0.5)
@@ -236,28 +213,32 @@ def test_more_generators_than_nodes_are_refused_in_words(
     assert "wanted: 3 nodes with the label dbdyno=load" in str(error.value)
     assert "127.0.0.2 (db), 127.0.0.2 (load), 127.0.0.2 (load)" in str(error.value)
     too_many.close()
+    here, there = {"path:/opt/mysql": "a" * 64}, {"path:/opt/mysql": "b" * 64}
+    remote.cluster.check_programs("machine 1", here, here)
+    with pytest.raises(LoadError, match="machine 2 has other programs") as error:
+        remote.cluster.check_programs("machine 2", here, there)
+    assert error.value.wanted == f"path:/opt/mysql with SHA-256 {'a' * 16}"
+    assert error.value.found == "b" * 16
+    other = remote.cluster.installed()._replace(engine="of another build")
+    monkeypatch.setattr(remote.cluster, "installed", lambda: other)
+    generators = remote.Generators(2, "load")
+    with pytest.raises(LoadError, match="generator 1 of 2 has another installation") as error:
+        generators.there()
+    assert error.value.wanted == "engine of another build"
+    generators.close()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "load_s", "words"),
-    [
+def test_clocks_that_disagree_void_the_trial(remote: ModuleType) -> None:
+    for before, after, load_s, words in (
         ((0, 0.3), (4.9, 0.3), 10, None),
         ((0, 0.3), (9.0, 0.3), 10, "the clock of generator 1 of 1 changed by 9.0 ms"),
         ((0, 0.3), (9.0, 0.3), 100, None),
         ((0, 0.3), (11.0, 0.3), 100, "changed by 11.0 ms during the trial (limit 10.0 ms)"),
         ((0, 25.0), (0, 0.3), 10, "its clock is known to ±25.0 ms only"),
-    ],
-)
-def test_clocks_that_disagree_void_the_trial(
-    remote: ModuleType,
-    before: tuple[float, float],
-    after: tuple[float, float],
-    load_s: float,
-    words: str | None,
-) -> None:
-    first, last = (remote.Clock(*(round(ms * 1e6) for ms in one)) for one in (before, after))
-    found = remote.fault_of([first]) or remote.change_of([first], [last], load_s)
-    assert (words in found.value["message"]) if words else found is None
+    ):
+        first, last = (remote.Clock(*(round(ms * 1e6) for ms in one)) for one in (before, after))
+        found = remote.fault_of([first]) or remote.change_of([first], [last], load_s)
+        assert (words in found.value["message"]) if words else found is None
 
 
 def test_the_published_experiment_on_three_endpoints_has_a_generator_for_each(
@@ -283,188 +264,6 @@ def test_the_published_experiment_on_three_endpoints_has_a_generator_for_each(
     logs = [path for path in nodes.session.rglob("*") if path.is_file()]
     assert len(logs) > 10
     assert not any(secret in path.read_bytes() for path in logs)
-
-
-def test_a_replica_on_another_node_has_the_rows_and_its_loss_voids_the_trial(
-    nodes: Nodes, remote: ModuleType, workspace: Path
-) -> None:
-    from dbdyno.fleet import replicas
-    from dbdyno.fleet.hosts import makers_of
-
-    plan = fleet_plans.replicated("mariadb:11.4.5", PlacePlan(replicas="load"), blocks=2)
-    progress, makers = Progress(), makers_of(None, "load")
-    assert set(replicas.environment(plan, [])) == {"replica 1"}
-    made: list[Any] = []
-    secrets: list[bytes] = []
-
-    def opened(*asked: Any) -> Any:
-        made.append(makers.open_instance(*asked))
-        return made[-1]
-
-    def look(trial: Trial, interval: Any) -> None:
-        if trial.block == 0 and not secrets:
-            server = made[-1]._server
-            (replica,) = server.replicas
-            server.ask("CREATE TABLE sbtest.proof (id INT PRIMARY KEY)")
-            server.ask("INSERT INTO sbtest.proof VALUES (4711)")
-            assert server.catch_up(30) < 30
-            assert replica.ask("SELECT id FROM sbtest.proof") == [("4711",)]
-            assert server.endpoint.host == replica.endpoint.host == ray_cluster.ADDRESS
-            (actor,) = nodes.processes("ray::Replica")
-            assert {one.name() for one in actor.children()} & {"mariadbd", "mysqld"}
-            assert replica.pid == 0
-            secrets.extend(one.credentials.password.encode() for one in (server, replica))
-        elif trial.block == 1 and trial.repeat == 0:
-            for actor in nodes.processes("ray::Replica"):
-                actor.kill()
-
-    progress.at_interval = look
-    with Store.open(workspace) as store:
-        asked = store.create_run(plan, "dbdyno run", {}, 2)
-        around = replace(makers, open_instance=opened)
-        runner.run(plan, store, asked, workspace, progress, around)
-        first, lost, again = store.measurements(asked.run_id)
-    assert (first.failure, again.failure, again.trial.repeat) == (None, None, 1)
-    assert "a machine of the fleet was lost: both replica 1 on 127.0.0.2" in (lost.failure or "")
-    assert lost.lost
-    seen = first.server.replication
-    assert seen[replication.COMMITS_ACKNOWLEDGED] > 0
-    assert seen[replication.REPLICAS_APART_CPU_S] > 0
-    assert replication.REPLICAS_CPU_S not in seen
-    carried = [line for line in progress.stages if "carrying its primary's data" in line]
-    assert len(carried) == 1, "it stays on that node"
-    no_replica_is_left(nodes)
-    logs = [path.read_bytes() for path in nodes.session.rglob("*") if path.is_file()]
-    assert len(secrets) == 2
-    assert not any(secret in log for secret in secrets for log in logs)
-
-
-def no_replica_is_left(nodes: Nodes) -> None:
-    until(lambda: not nodes.processes("ray::Replica"), "no actor is left", GONE_S)
-    until(lambda: not processes_of(cache_folder() / "replicas"), "no server is left", GONE_S)
-
-
-@pytest.mark.parametrize(
-    ("reference", "kind", "table"),
-    [("postgres:18.6", "semisync", "proof"), ("mysql:9.7.4", "group", "sbtest.proof")],
-)
-def test_every_kind_of_replication_reaches_another_node(
-    reference: str,
-    kind: Any,
-    table: str,
-    nodes: Nodes,
-    remote: ModuleType,
-    workspace: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from dbdyno.fleet.replicas import Replicas
-
-    # Members of a group want addresses that an interface has: the loopback interface has this one.
-    there = [one._replace(address=LOOPBACK) for one in remote.cluster.with_role("load")]
-    monkeypatch.setattr(remote.cluster, "with_role", lambda role: there)
-    topology = TopologyPlan(replicas=1, replication=kind)
-    spec = ServerSpec("both", reference, real_server.small_redo(reference), topology)
-    made: Any = open.instance(spec, workspace, lambda text: None, Replicas("load").member)
-    try:
-        made.snapshot()
-        server = made.start()
-        server.ask(f"CREATE TABLE {table} (id INT PRIMARY KEY)")
-        server.ask(f"INSERT INTO {table} VALUES (4711)")
-        assert server.catch_up(30) < 30
-        (replica,) = server.replicas
-        assert replica.ask(f"SELECT id FROM {table}") == [("4711",)]
-        seen = server.replication()
-        assert seen[replication.REPLICAS_RUNNING] == 1
-        assert seen[replication.TRANSACTIONS_BEHIND] == 0
-        assert seen[replication.REPLICAS_APART_CPU_S] > 0
-        assert seen.get(replication.SEMISYNC_ON) == (1 if kind == "semisync" else None)
-    finally:
-        made.close()
-    no_replica_is_left(nodes)
-
-
-def test_a_primary_is_placed_by_its_label_and_its_standby_by_another(
-    nodes: Nodes, remote: ModuleType, workspace: Path
-) -> None:
-    from dbdyno.fleet.hosts import Hosts
-
-    place = PlacePlan(primary="db", replicas="load")
-    plan, hosts = fleet_plans.replicated("postgres:18.6", place, blocks=1), Hosts("db", 1)
-    try:
-        with Store.open(workspace) as store:
-            asked = store.create_run(plan, "dbdyno run", {}, 1)
-            runner.run(plan, store, asked, workspace, Progress(), Makers(hosts=hosts))
-            (only,) = store.measurements(asked.run_id)
-        assert [*hosts.environment()] == [f"machine {only.machine}"]
-    finally:
-        hosts.close()
-    assert only.failure is None
-    seen = only.server.replication
-    assert seen[replication.SEMISYNC_ON] == seen[replication.REPLICAS_RUNNING] == 1
-    assert seen[replication.REPLICAS_APART_CPU_S] > 0
-    no_replica_is_left(nodes)
-
-
-def test_a_replica_that_stops_while_data_are_carried_is_lost(
-    nodes: Nodes, remote: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dbdyno.fleet import replicas
-
-    monkeypatch.setattr(replicas, "ALIVE_EVERY_S", 0.1)
-    monkeypatch.setattr(replicas, "SILENT_S", 2.0)
-    line = replicas.Line(remote.cluster.with_role("load")[0], "replica 1")
-    (actor,) = nodes.processes("ray::Replica")
-    actor.suspend()
-    try:
-        with pytest.raises(LostError) as error:
-            line.ask("take", "", 0, "replica 1")
-    finally:
-        actor.kill()
-        line.end()
-    assert error.value.found == "replica 1 on 127.0.0.2 gave no sign of life for 2 s"
-
-
-def test_replicas_are_dealt_out_to_other_nodes_than_their_primarys(
-    remote: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dbdyno.fleet.replicas import Replicas
-
-    dealt, one, other = Replicas("db"), Path("one"), Path("other")
-    own, *others = [remote.Node(name, "10.0.0.1", "db", 1.0) for name in (dealt._near, *"xyz")]
-    there = [own]
-    monkeypatch.setattr(remote.cluster, "with_role", lambda role: there)
-    spec = ServerSpec("both replica 1", "mysql:8.0.33")
-    assert dealt.member(spec, 1, one, print) is None
-    there += others
-    assert dealt.member(spec, 1, one, print) is not None
-    names = [dealt._node(copy, n).node_id for copy in (one, other) for n in (1, 2, 3, 4)]
-    assert names == [*"xyzx"] * 2
-    there.remove(others[0])
-    assert [dealt._node(one, n).node_id for n in (1, 4)] == ["y", "z"]
-    there.clear()
-    with pytest.raises(LoadError, match="no node is left for a replica"):
-        dealt._node(one, 1)
-
-
-def test_another_installation_on_a_node_is_refused_before_anything_begins(
-    remote: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = remote.cluster.installed()._replace(engine="of another build")
-    monkeypatch.setattr(remote.cluster, "installed", lambda: other)
-    generators = remote.Generators(2, "load")
-    with pytest.raises(LoadError, match="generator 1 of 2 has another installation") as error:
-        generators.there()
-    assert error.value.wanted == "engine of another build"
-    generators.close()
-
-
-def test_other_programs_in_a_folder_of_the_same_name_are_refused(remote: ModuleType) -> None:
-    here, there = {"path:/opt/mysql": "a" * 64}, {"path:/opt/mysql": "b" * 64}
-    remote.cluster.check_programs("machine 1", here, here)
-    with pytest.raises(LoadError, match="machine 2 has other programs") as error:
-        remote.cluster.check_programs("machine 2", here, there)
-    assert error.value.wanted == f"path:/opt/mysql with SHA-256 {'a' * 16}"
-    assert error.value.found == "b" * 16
 
 
 # Whole runs, each with another process or node killed.
@@ -590,10 +389,8 @@ def test_a_node_that_is_lost_ends_the_run_which_goes_on_with_another(
     assert {"generator 1", "generator 2"} <= stored_run.environment.keys()
 
 
-def test_the_check_shows_every_node_and_the_ways_between_them(nodes: Nodes) -> None:
+def test_the_check_shows_every_node(nodes: Nodes) -> None:
     command = [DBDYNO, "fleet", "check", nodes.address, "--output", "json"]
     seen = json.loads(run(command, capture_output=True, text=True, check=True).stdout)
     assert [one["label"] for one in seen["nodes"]] == ["db", "load", "load"]
     assert all("generator" in one["runs"] and one["within_ms"] < 20 for one in seen["nodes"])
-    assert len(seen["ways"]) == 6
-    assert all(way["megabytes_per_s"] > 1 and way["round_trip_ms"] > 0 for way in seen["ways"])

@@ -35,18 +35,6 @@ def test_a_fleet_is_a_part_of_the_question():
             {"fleet": {"generators": 2}, "load": {"threads": [8], "generators": 3}},
             "leave the latter",
         ),
-        (
-            {"fleet": {"place": {"replicas": "far"}}, "network": {"replica_ms": 1}},
-            "where the replicas have machines of their own",
-        ),
-        (
-            {"fleet": {"place": {"primary": "db", "replicas": "db"}, "spread": "blocks"}},
-            "would share the replicas' machines",
-        ),
-        (
-            {"fleet": {"generators": 2, "place": {"replicas": "far", "generators": "far"}}},
-            "give each a label of its own",
-        ),
         ({"fleet": {"place": {"primary": "a b"}}}, "should match pattern"),
         ({"fleet": {"spread": "trials"}}, "'blocks'"),
     ],
@@ -67,13 +55,6 @@ def test_a_label_that_is_none_is_told_in_a_plan_file():
     assert [str(mistake) for mistake in caught.value.mistakes] == [
         "line 3: fleet.place.primary: must be up to 63 letters, digits and . _ -, found 'a b'"
     ]
-
-
-def test_replicas_apart_take_a_cluster_wherever_their_primary_is():
-    assert not plan(fleet={"place": {"generators": "load"}}).fleet.is_wanted
-    apart = plan(fleet={"place": {"replicas": "far"}}).fleet
-    assert (apart.is_wanted, apart.has_hosts) == (True, False)
-    assert plan(fleet={"place": {"primary": "db", "replicas": "db"}}).fleet.has_hosts
 
 
 def test_generators_of_the_command_line():
@@ -99,11 +80,6 @@ def test_plan_show_tells_machines_and_node_hours():
     assert "one machine labelled db runs the servers" in shown
     assert "node hours" in shown
     assert "node hours" not in described(plan())
-    behind = {"label": "a", "reference": "mysql:8.0.33", "topology": {"replicas": 2}}
-    apart = {"place": {"primary": "db", "replicas": "far"}}
-    assert "machines labelled far for the replicas" in described(
-        plan(systems=[behind, "mysql:5.7.22"], fleet=apart)
-    )
     spread = {"spread": "blocks"}
     assert "in an m-th of the time" in described(plan(fleet=spread))
     timed = described(plan(fleet=spread, design={"time_s": 600}))

@@ -1,4 +1,4 @@
-"""Plans of fleets: whole runs on small data, the published experiment, replicas on other nodes."""
+"""Plans of fleets: whole runs on small data, and the published experiment."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.plan.file import read
-from dbdyno.plan.fleet import FleetPlan, PlacePlan
-from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
-from dbdyno.plan.systems import SystemPlan, TopologyPlan
-from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Server
-from support.real_server import SMALL_REDO, small_redo
+from support.real_server import SMALL_REDO
 from support.source import ROOT
 
 SECRET = "FLEET_SECRET"
@@ -74,19 +72,3 @@ def published(server: Server) -> Plan:
         "fleet": FleetPlan(generators=3),
     }
     return plan.model_copy(update=parts)
-
-
-def replicated(reference: str, place: PlacePlan, blocks: int) -> Plan:
-    """A primary whose commits wait for a replica on another node, for blocks of one load."""
-    topology = TopologyPlan(replicas=1, replication="semisync", timeout_s=2)
-    settings = small_redo(reference)
-    system = SystemPlan(label="both", reference=reference, settings=settings, topology=topology)
-    return Plan(
-        systems=(system,),
-        workloads=(WorkloadPlan(name="oltp_write_only"),),
-        dataset=DatasetPlan(tables=1, rows=1000),
-        load=LoadPlan(threads=(4,)),
-        trial=TrialPlan(warmup_s=0, window_s=2),
-        design=DesignPlan(blocks=blocks, controls=False, disturbance_max=1.0),
-        fleet=FleetPlan(place=place),
-    )

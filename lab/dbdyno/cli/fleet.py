@@ -13,11 +13,10 @@ from dbdyno.cli import options
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, name, say
 from dbdyno.report.formats.stdout import Output, Result, render
-from dbdyno.report.numbers import number
 from dbdyno.report.parts import Table, numeric, table
 
 if TYPE_CHECKING:
-    from dbdyno.fleet.check import Seen, Way
+    from dbdyno.fleet.cluster import Seen
 
 app = typer.Typer(help="Clusters on which runs have many machines.", no_args_is_help=True)
 Address = Annotated[
@@ -36,28 +35,27 @@ def check(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Look at every node. What it can run, its clock, and the way to each other one."""
-    from dbdyno.fleet import check, cluster  # noqa: PLC0415 - Ray takes seconds to import
+    """Look at every node. What it can run, and its clock."""
+    from dbdyno.fleet import cluster  # noqa: PLC0415 - Ray takes seconds to import
 
     with cluster.connected(address):
-        seen, ways = check.look()
-    sys.stdout.write(render(Looked(tuple(seen), tuple(ways)), output, lang))
+        seen = cluster.look()
+    sys.stdout.write(render(Looked(tuple(seen)), output, lang))
 
 
 @dataclass(frozen=True)
 class Looked(Result):
-    """The nodes and the ways between them."""
+    """The nodes of a cluster."""
 
     nodes: tuple[Seen, ...]
-    ways: tuple[Way, ...]
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
-        """Both tables, then what the numbers are."""
+        """The table, then what the numbers are."""
         yield from self.markdown()
         yield say("Clocks count from each machine's own start; ± is what a run can rely on.")
 
     def markdown(self) -> Iterator[Table]:
-        """A line for each node, then one for each pair."""
+        """A line for each node."""
         yield table(
             say("Nodes"),
             list(enumerate(self.nodes, 1)),
@@ -67,14 +65,6 @@ class Looked(Result):
             (numeric(say("CPUs")), lambda row: f"{row[1].node.cpus:g}"),
             (numeric(say("Clock ms")), lambda row: _clock(row[1])),
             (say("Can run"), lambda row: row[1].runs),
-        )
-        yield table(
-            say("Between them"),
-            self.ways,
-            (say("From"), lambda way: str(way.start)),
-            (say("To"), lambda way: str(way.end)),
-            (numeric(say("Round trip ms")), lambda way: number(way.round_trip_ms, 2)),
-            (numeric(say("MB/s")), lambda way: number(way.megabytes_per_s, 0)),
         )
 
     def document(self) -> dict[str, Any]:
@@ -92,7 +82,6 @@ class Looked(Result):
                 }
                 for one in self.nodes
             ],
-            "ways": [way._asdict() for way in self.ways],
         }
 
 

@@ -223,8 +223,6 @@ def _fleet(plan: Plan) -> list[str]:
         each = "each of all machines" if fleet.spread else "one machine"
         does = "runs whole blocks" if fleet.spread else "runs the servers"
         rows += [f"{each}{where} {does}"]
-    if place.replicas:
-        rows += [f"machines labelled {place.replicas} for the replicas"]
     return _row("fleet", *rows)
 
 
@@ -237,8 +235,6 @@ def _node_hours(plan: Plan, seconds: float) -> list[str]:
     if not fleet.is_wanted:
         return []
     machines = fleet.generators + 1
-    if fleet.place.replicas:
-        machines += max(system.topology.replicas for system in plan.systems)
     words = f"about {machines * seconds / 3600:.1f} node hours"
     if fleet.spread and plan.design.time_s is not None:
         words += " for each machine; m machines run m times the blocks in the same time"

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stdout, suppress
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -24,10 +23,12 @@ from ray.exceptions import GetTimeoutError, RayError
 
 import dbdyno
 from dbdyno import _engine
-from dbdyno.errors import LoadError, LostError, StoreError
+from dbdyno.errors import DbdynoError, LoadError, LostError, StoreError
+from dbdyno.experiment import certify
 from dbdyno.experiment.watch import environment
 from dbdyno.files import locked, restrict_umask
 from dbdyno.plan.fleet import LABEL
+from dbdyno.servers import process
 from dbdyno.servers.programs.places import make_cache_folder
 
 PLACE_S: Final = 20.0
@@ -224,20 +225,17 @@ def on(node: Node) -> Any:  # noqa: ANN401 - Ray's own type differs from version
     return NodeAffinitySchedulingStrategy(node_id=node.node_id, soft=False)
 
 
-def slot(held: ExitStack, kind: str, first: Callable[[Path], bool] = lambda folder: False) -> Path:
+def slot(held: ExitStack, kind: str) -> Path:
     """A folder of this machine's cache that no other process of the fleet uses until `held` closes.
 
     Args:
         kind: what they are for, the name of the folder that they are in.
-        first: those that suit best.
 
     Raises:
         LoadError: all are taken.
     """
     restrict_umask()  # Ray's process has that of its cluster
-    best = filter(first, sorted(make_cache_folder(kind).iterdir()))
-    others = (make_cache_folder(kind, str(number)) for number in range(1, SLOTS + 1))
-    for folder in chain(best, others):
+    for folder in (make_cache_folder(kind, str(number)) for number in range(1, SLOTS + 1)):
         with suppress(StoreError):
             held.enter_context(locked(folder / "slot.lock", f"{kind} {folder.name}"))
             return folder
@@ -295,3 +293,76 @@ def reason(error: BaseException) -> str:
     """Ray's words on one line, without its traces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]
+
+
+# What `dbdyno fleet check` looks at: every node, what it can run, its clock.
+
+ASK_S: Final = 10.0
+
+
+class Seen(NamedTuple):
+    """A node as it was found.
+
+    Attributes:
+        clock_ms, within_ms: how far its monotonic clock is ahead of this machine's, and how far
+            from the truth that may be; clocks count from a machine's own start.
+        runs: what it can do, or why it cannot.
+    """
+
+    node: Node
+    clock_ms: float | None
+    within_ms: float | None
+    machine: str
+    runs: str
+
+
+class NodeProbe:
+    """The actor on a node that is looked at."""
+
+    def facts(self) -> tuple[Installed, str, str]:
+        """What is installed, on which machine, and what that can do."""
+        installed, about = node_facts()
+        return installed, in_short(about), _can_do()
+
+    def clock_ns(self) -> int:
+        """This node's monotonic clock."""
+        return time.monotonic_ns()
+
+
+def _can_do() -> str:
+    """What a node can do, in words."""
+    known = certify.known()
+    state = "certified" if known.digest and not known.failed else "no certificate: dbdyno certify"
+    if known.failed:
+        state = "certificate failed: dbdyno certify"
+    try:
+        process.server_user()
+    except DbdynoError as error:
+        return f"generator ({state}); no servers: {error.message}"
+    caches = "" if os.geteuid() == 0 else ", without dropping caches (not root)"
+    return f"generator ({state}), servers{caches}"
+
+
+def look() -> list[Seen]:
+    """All nodes of the cluster."""
+    there = nodes()
+    make: Any = ray.remote(NodeProbe)
+    probes = [make.options(num_cpus=0, scheduling_strategy=on(node)).remote() for node in there]
+    seen = [_seen(node, probe) for node, probe in zip(there, probes, strict=True)]
+    for probe in probes:
+        with suppress(RayError):
+            ray.kill(probe)
+    return seen
+
+
+def _seen(node: Node, probe: Any) -> Seen:  # noqa: ANN401 - Ray's proxy
+    try:
+        installed, machine, runs = ray.get(probe.facts.remote(), timeout=PATIENCE_S)
+        clock = read_clock(lambda: ray.get(probe.clock_ns.remote(), timeout=ASK_S))
+    except RayError as error:
+        return Seen(node, None, None, "", f"nothing: {reason(error)}")
+    try:
+        check_equal("this node", installed)
+    except DbdynoError as error:
+        runs = f"nothing: another installation ({error.found}; here {error.wanted})"
+    return Seen(node, clock.ahead_ns / 1e6, clock.within_ns / 1e6, machine, runs)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import ray
 
 from dbdyno.experiment.context import Makers
-from dbdyno.fleet import cluster, replicas
+from dbdyno.fleet import cluster
 from dbdyno.fleet.hosts import Hosts, generators_of, makers_of
 from dbdyno.plan.plan import Plan
 
@@ -41,15 +41,11 @@ def machines(plan: Plan, address: str) -> Iterator[Fleet]:
             references = [system.reference for system in plan.systems]
             hosts = Hosts(wanted.place.primary, count, references=references)
             stack.callback(hosts.close)
-            about = hosts.environment() | replicas.environment(plan, hosts.nodes())
-            yield Fleet(replace(Makers(), hosts=hosts), about)
+            yield Fleet(replace(Makers(), hosts=hosts), hosts.environment())
             return
-        near = _of_servers(plan)
-        about = replicas.environment(plan, near)
-        generators = generators_of(plan, near, stack)
-        if generators is not None:
-            about |= generators.environment()
-        yield Fleet(makers_of(generators, wanted.place.replicas), about)
+        generators = generators_of(plan, _of_servers(plan), stack)
+        about = {} if generators is None else generators.environment()
+        yield Fleet(makers_of(generators), about)
 
 
 def _of_servers(plan: Plan) -> list[cluster.Node]:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -32,7 +31,6 @@ from dbdyno.experiment.runner import Machine, machine
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import PATIENCE_S, SILENT_S, Installed, Node
 from dbdyno.fleet.generators import Generators
-from dbdyno.fleet.replicas import Replicas
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.pilot import NO_BLOCK, foreseen
@@ -139,45 +137,35 @@ class Host:
         return self._machine
 
     def _makers(self, plan: Plan) -> Makers:
-        generators = generators_of(plan, self._away, self._stack)
-        return makers_of(generators, plan.fleet.place.replicas)
+        return makers_of(generators_of(plan, self._away, self._stack))
 
 
 def generators_of(plan: Plan, away: Sequence[Node], held: ExitStack) -> Generators | None:
     """The generators that the plan wants apart, if any; they end with `held`.
 
     Args:
-        away: nodes of servers, from which they are kept, as from those of replicas.
+        away: nodes of servers, from which they are kept.
     """
-    wanted, place = plan.fleet, plan.fleet.place
+    wanted = plan.fleet
     if not wanted.generators:
         return None
-    of_replicas = cluster.with_role(place.replicas) if place.replicas else []
-    generators = Generators(wanted.generators, place.generators, [*away, *of_replicas])
+    generators = Generators(wanted.generators, wanted.place.generators, away)
     held.callback(generators.close)
     return generators
 
 
-def makers_of(generators: Generators | None, replicas: str = "") -> Makers:
-    """The makers of a lab whose generators, or servers' replicas, have machines of their own.
+def makers_of(generators: Generators | None) -> Makers:
+    """The makers of a lab whose generators, if any, have machines of their own.
 
     Servers listen on this node's address then, by which those machines know it.
-
-    Args:
-        replicas: label of the nodes of replicas; empty for their primary's.
     """
     makers = Makers()
-    if generators is None and not replicas:
-        return makers
-    address: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
-    makers = replace(makers, address=address)
-    if replicas:
-        far = Replicas(replicas).member
-        makers = replace(makers, open_instance=partial(open.instance, elsewhere=far))
     if generators is None:
         return makers
+    address: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
     return replace(
         makers,
+        address=address,
         engine=generators.engine,
         ceiling=generators.ceiling,
         certificate=generators.certificate,

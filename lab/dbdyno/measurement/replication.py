@@ -16,10 +16,7 @@ REPLICAS_RUNNING: Final = "replicas_running"
 TRANSACTIONS_BEHIND: Final = "transactions_behind"
 """Transactions of the primary that the slowest replica has not applied."""
 REPLICAS_CPU_S: Final = "replicas_cpu_s"
-"""CPU seconds of the processes of all replicas on their primary's machine."""
-REPLICAS_APART_CPU_S: Final = "replicas_apart_cpu_s"
-"""The same of those on other machines, whose CPU is no part of the primary's host."""
-CPU_S: Final = (REPLICAS_CPU_S, REPLICAS_APART_CPU_S)
+"""CPU seconds of the processes of all replicas."""
 SEMISYNC_ON: Final = "semisync_on"
 """1 while commits wait for a replica, 0 once the primary has given up waiting."""
 SEMISYNC_REPLICAS: Final = "semisync_replicas"
@@ -39,7 +36,6 @@ EDGES: Final[Mapping[str, Literal["growth", "least", "most", "end"]]] = {
     REPLICAS_RUNNING: "least",
     TRANSACTIONS_BEHIND: "end",
     REPLICAS_CPU_S: "growth",
-    REPLICAS_APART_CPU_S: "growth",
     SEMISYNC_ON: "least",
     SEMISYNC_REPLICAS: "least",
     COMMITS_ACKNOWLEDGED: "growth",

@@ -28,13 +28,10 @@ class PlacePlan(FiniteNoun):
 
     Attributes:
         primary: the servers; unless given they run where dbdyno was started.
-        replicas: of the servers, each on another machine than its primary as far as there are
-            enough; unless given on their primary's.
         generators: those of `FleetPlan.generators`.
     """
 
     primary: Role = ""
-    replicas: Role = ""
     generators: Role = ""
 
 
@@ -54,14 +51,12 @@ class FleetPlan(FiniteNoun):
     place: PlacePlan = PlacePlan()
 
     def check(self, load: LoadPlan, has_delays: bool, scripts: Collection[str]) -> None:
-        """ValueError if the rest of the plan cannot have generators or replicas apart.
+        """ValueError if the rest of the plan cannot have generators apart.
 
         Args:
             has_delays: the network between load and server is one of the lab's making.
             scripts: labels of workloads that are scripts.
         """
-        if self.place.replicas:
-            self._check_replicas(has_delays)
         if not self.generators:
             return
         if load.generators not in {1, self.generators}:
@@ -85,23 +80,6 @@ class FleetPlan(FiniteNoun):
                 f" level of {load.connections_min}"
             )
 
-    def _check_replicas(self, has_delays: bool) -> None:
-        if has_delays:
-            raise ValueError(
-                "fleet: place: replicas: delays of the network (network) are made on one machine;"
-                " leave them out where the replicas have machines of their own"
-            )
-        if self.spread:
-            raise ValueError(
-                "fleet: place: replicas: blocks that run at once (spread) would share the replicas'"
-                " machines; leave out one of the two"
-            )
-        if self.generators and self.place.generators == self.place.replicas:
-            raise ValueError(
-                "fleet: place: replicas and generators would share machines; give each a label of"
-                " its own"
-            )
-
     @property
     def has_hosts(self) -> bool:
         """Whether servers run on other machines than the one where dbdyno was started."""
@@ -110,4 +88,4 @@ class FleetPlan(FiniteNoun):
     @property
     def is_wanted(self) -> bool:
         """Whether it takes a cluster."""
-        return bool(self.generators or self.place.replicas) or self.has_hosts
+        return bool(self.generators) or self.has_hosts

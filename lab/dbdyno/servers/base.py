@@ -196,20 +196,12 @@ class Loading(Protocol):
 
 
 @runtime_checkable
-class Apart(Protocol):
-    """What a server on another machine has besides; its `pid`, of no process here, is 0."""
-
-    def cpu_s(self) -> float:
-        """CPU seconds until now of its processes there."""
-
-
-@runtime_checkable
 class Replicated(Protocol):
     """What a server with replicas has besides."""
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes of the primary and of those replicas that are on its machine."""
+        """The processes of the primary and of its replicas."""
 
     def replication(self) -> dict[str, float]:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""

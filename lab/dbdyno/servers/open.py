@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dbdyno.errors import UsageError
 from dbdyno.servers.base import PGSQL, Instance, ServerSpec
@@ -19,8 +19,8 @@ from dbdyno.servers.foreign.endpoint import EndpointInstance
 from dbdyno.servers.foreign.postgres_container import PostgresContainerInstance
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
 from dbdyno.servers.local import network
-from dbdyno.servers.local.server import ProductSettings, StartedInstance
-from dbdyno.servers.local.topology import Elsewhere, Replication, TopologyInstance
+from dbdyno.servers.local.server import ProductSettings
+from dbdyno.servers.local.topology import Replication, TopologyInstance
 from dbdyno.servers.mysql import settings as mysql_settings
 from dbdyno.servers.mysql import topology
 from dbdyno.servers.mysql.instance import MysqlInstance
@@ -165,19 +165,11 @@ def digest_here(reference: str) -> str:
     return given.look(asked.folder).identity if isinstance(asked, FolderReference) else ""
 
 
-def instance(
-    spec: ServerSpec,
-    folder: Path,
-    report: Callable[[str], None],
-    elsewhere: Elsewhere | None = None,
-) -> Instance:
+def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
     """A place for the server of `spec`, its data directory laid out, ready to be started.
 
     If the servers' user cannot enter `folder` (root's home, say), the instance works in the cache
     instead; its `folder` says where. Start it from the main thread (see `process`).
-
-    Args:
-        elsewhere: places its replicas on other machines.
 
     Raises:
         UnknownSystemError, UsageError: the reference or a setting cannot be.
@@ -205,7 +197,7 @@ def instance(
             _check(spec, entry)
     if _is_linked(spec):
         replication = _replication(spec, entry, home, report)
-        return TopologyInstance(spec, replication, folder, report, elsewhere)
+        return TopologyInstance(spec, replication, folder, report)
     kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
     return kind(spec, entry, home, folder, report)
 
@@ -224,23 +216,6 @@ def _contained(
     is_postgres = image.entry.product == POSTGRES
     in_container = PostgresContainerInstance if is_postgres else ContainerInstance
     return in_container(spec, program, image, folder, report)
-
-
-def member(
-    spec: ServerSpec, folder: Path, copy: Path, report: Callable[[str], None]
-) -> StartedInstance[Any]:
-    """A replica whose primary is on another machine, from which `copy` was carried here.
-
-    Args:
-        spec: what the primary is, without replicas or delays.
-
-    Raises:
-        UnknownSystemError, UsageError, ProvisionError, ServerError: as `instance`.
-    """
-    asked = parse(spec.reference)
-    assert not isinstance(asked, EndpointReference | ImageReference), "they have no replicas"
-    entry, home = obtain(asked, report)
-    return _replication(spec, entry, home, report).member(spec, folder, copy)
 
 
 def obtain(asked: Programs, report: Callable[[str], None]) -> tuple[CatalogEntry, Path]:

@@ -53,12 +53,10 @@ class Place:
     Attributes:
         address: the one it listens on.
         namespace: the network namespace that has the address; None for the lab's own.
-        talk_port: free there for what servers say to each other; 0 where the lab finds one itself.
     """
 
     address: str = LOOPBACK
     namespace: Path | None = None
-    talk_port: int = 0
 
 
 HERE: Final = Place()

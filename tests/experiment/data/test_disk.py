@@ -7,7 +7,6 @@ import pytest
 
 from dbdyno.errors import LoadError
 from dbdyno.experiment.data import disk
-from dbdyno.plan.fleet import FleetPlan, PlacePlan
 from dbdyno.plan.plan import ROW_BYTES, DatasetPlan, DesignPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
@@ -53,8 +52,6 @@ def test_replicas_need_as_much_as_their_primary_and_endpoints_nothing_here():
     elsewhere = SystemPlan(label="e", reference="mysql://me@127.0.0.1/db")
     plan = PLAN.model_copy(update={"systems": (replicated, elsewhere)})
     assert disk.bytes_expected(plan) == pytest.approx(3 * one, abs=3)
-    apart = plan.model_copy(update={"fleet": FleetPlan(place=PlacePlan(replicas="far"))})
-    assert disk.bytes_expected(apart) == pytest.approx(one, abs=3)
 
 
 def test_instances_on_one_disk_share_its_room(free, tmp_path):

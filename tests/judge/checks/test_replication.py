@@ -130,5 +130,3 @@ def test_the_replicas_own_work_is_not_another_processs():
     assert other_processes(trial({}, **busy), plan()) is not None
     spent = {replication.REPLICAS_CPU_S: 10.0}
     assert other_processes(trial(spent, **busy), plan()) is None
-    elsewhere = {replication.REPLICAS_APART_CPU_S: 10.0}
-    assert other_processes(trial(elsewhere, **busy), plan()) is not None

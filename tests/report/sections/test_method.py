@@ -217,13 +217,6 @@ def test_commits_are_counted_by_system_and_cell() -> None:
     assert table in method.how_measured(making.plan(), trials).parts
 
 
-def test_the_cpu_of_replicas_is_that_of_all_machines() -> None:
-    trial = measured(making.A, 0, **{replication.REPLICAS_APART_CPU_S: 1.0})
-    table = method.replicas_table(making.plan(), [trial])
-    assert table is not None
-    assert table.rows[0][-1] == "300.0"
-
-
 def test_what_was_not_counted_is_a_dash_and_nothing_is_no_table() -> None:
     made = making.measurement(making.A)
     server = made.server.model_copy(update={"replication": {replication.REPLICAS_RUNNING: 1.0}})

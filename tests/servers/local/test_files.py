@@ -149,57 +149,6 @@ def test_only_the_owner_can_enter_the_copy(source, tmp_path):
     assert (tmp_path / "target" / "redo").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.fixture
-def snapshot(source, tmp_path):
-    """A complete snapshot of the source."""
-    kept = files.InstanceFiles("a", tmp_path / "instance", None, {"programs": "x"})
-    kept.folder.mkdir()
-    kept.lay(source)
-    kept.snapshot()
-    return kept.folder / files.SNAPSHOT
-
-
-def carry(snapshot, target):
-    for pieces in files.pieces_of(snapshot):
-        files.put(target, pieces)
-
-
-def test_a_snapshot_is_carried_with_its_holes_and_counts_once_it_is_sealed(
-    source, snapshot, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(files, "PIECE_BYTES", 70_000)
-    taken = [sum(len(one.data) for one in pieces) for pieces in files.pieces_of(snapshot)]
-    assert max(taken) < 2 * 70_000
-    assert sum(taken) < 4_000_000, "of 11 MB; no hole is carried"
-    target = tmp_path / "there" / files.SNAPSHOT
-    carry(snapshot, target)
-    assert files.key_of(target) == ""
-    files.seal("a", target, *files.seals_of(snapshot))
-    assert files.key_of(target) == files.key_of(snapshot) != ""
-    for path in source.rglob("*"):
-        twin = target / "data" / path.relative_to(source)
-        assert twin.is_dir() if path.is_dir() else twin.read_bytes() == path.read_bytes()
-    assert (target / "data" / "sparse").stat().st_blocks * 512 < 1_000_000
-    assert (target / "data" / "reserved").stat().st_blocks * 512 >= 2_000_000
-    there = files.InstanceFiles("a", target.parent, None, {"programs": "x"})
-    there.restore()
-    assert (there.data / "redo").read_bytes() == bytes(1_000_000)
-    assert not files.InstanceFiles("a", target.parent, None, {"programs": "y"}).has_snapshot()
-
-
-def test_a_byte_that_is_another_on_the_way_makes_no_snapshot(snapshot, tmp_path):
-    target = tmp_path / "there"
-    carry(snapshot, target)
-    with (target / "data" / "mysql" / "user.ibd").open("r+b") as changed:
-        first = changed.read(1)[0]
-        changed.seek(0)
-        changed.write(bytes([first ^ 1]))
-    with pytest.raises(ServerError, match="not those of the snapshot") as caught:
-        files.seal("a", target, *files.seals_of(snapshot))
-    assert caught.value.found == "mysql/user.ibd"
-    assert files.key_of(target) == ""
-
-
 def test_a_short_disk_is_found_before_copying(source, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(100, 99, 4096))
     with pytest.raises(ServerError, match="too full") as caught:

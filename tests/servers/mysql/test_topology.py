@@ -98,12 +98,12 @@ def world(monkeypatch, tmp_path):
     return tmp_path / "system"
 
 
-def made(folder, kind="semisync", replicas=2, reference="mysql:8.0.33", elsewhere=None, **more):
+def made(folder, kind="semisync", replicas=2, reference="mysql:8.0.33", **more):
     plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind})
     spec = ServerSpec("both", reference, more.pop("settings", {}), plan, **more)
     entry = find(reference)
     ways = of_mysql.MysqlReplication(spec, entry, folder.parent, lambda text: None)
-    return topology.TopologyInstance(spec, ways, folder, lambda text: None, elsewhere)
+    return topology.TopologyInstance(spec, ways, folder, lambda text: None)
 
 
 def test_a_system_that_is_closed_ends_all_its_servers(world):
@@ -151,31 +151,6 @@ def test_with_a_snapshot_all_begin_as_copies_of_it(world):
         "both replica 2",
     ]
     assert instance.data_bytes() == 4711
-
-
-def test_a_replica_elsewhere_is_started_where_it_is_and_closed_with_the_rest(world):
-    class Far(FakeInstance):
-        def place(self):
-            return Place("10.0.0.3", talk_port=4711)
-
-    asked = []
-
-    def elsewhere(spec, number, copy, report):
-        asked.append((spec.label, number, copy))
-        return Far(spec, None, None, world.parent / "far", report) if number == 2 else None
-
-    instance = made(world, "group", elsewhere=elsewhere)
-    instance.snapshot()
-    server = instance.start()
-    assert asked == [(f"both replica {n}", n, world / "snapshot") for n in (1, 2)]
-    assert [place for _, place in World.starts] == [HERE, HERE, Place("10.0.0.3", talk_port=4711)]
-    keys = [keys for keys, _ in World.starts]
-    assert keys[2]["group_replication_local_address"] == "10.0.0.3:4711"
-    assert keys[0]["group_replication_ip_allowlist"] == "127.0.0.1,10.0.0.3"
-    instance.restore()
-    assert ("restore", "both replica 2") in World.calls
-    instance.close()
-    assert not server.alive()
 
 
 def test_a_member_that_does_not_start_leaves_none_running(world):

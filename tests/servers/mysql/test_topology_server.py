@@ -97,31 +97,8 @@ def test_an_odd_answer_is_an_error_in_words(odd):
         made(**odd).replication()
 
 
-class FarMember(FakeMember):
-    """On another machine, where it has used 40 s of CPU; the number of its process is no matter."""
-
-    def __init__(self, *about):
-        super().__init__(*about)
-        self.pid = 0
-
-    def cpu_s(self):
-        return 40.0
-
-
-def test_the_cpu_of_replicas_on_other_machines_is_asked_there_and_kept_apart():
-    server = made()
-    (near,) = server.replicas
-    far = FarMember("far", near.answers)
-    both = TopologyServer(server._primary, [near, far], server._replication, None)
-    seen = both.replication()
-    assert (seen[replication.REPLICAS_CPU_S], seen[replication.REPLICAS_APART_CPU_S]) == (0, 40)
-    assert both.pids == (server._primary.pid, near.pid)
-    alone = TopologyServer(server._primary, [far], server._replication, None)
-    assert replication.REPLICAS_CPU_S not in alone.replication()
-
-
 def test_every_name_of_the_state_has_a_way_over_the_window():
-    assert {*made().replication(), replication.REPLICAS_APART_CPU_S} == set(replication.EDGES)
+    assert set(made().replication()) == set(replication.EDGES)
 
 
 def test_catching_up_asks_again_until_all_is_applied():

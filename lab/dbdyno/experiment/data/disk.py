@@ -31,12 +31,11 @@ def bytes_expected(plan: Plan) -> int:
     """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
 
     The controls have one of their own, a replica has all that its primary has, and the servers of
-    an endpoint have their own disks, as replicas on other machines do.
+    an endpoint have their own disks.
     """
     systems = [*plan.systems, *([control_system(plan)] if control_cells(plan) else [])]
     own = [system for system in systems if not system.is_endpoint]
-    are_apart = bool(plan.fleet.place.replicas)
-    servers = sum(1 + (0 if are_apart else system.topology.replicas) for system in own)
+    servers = sum(1 + system.topology.replicas for system in own)
     further = len(own) * (plan.dataset.loads - 1)
     at_work = servers * (2 * EMPTY_BYTES + (2 + GROWTH) * plan.dataset.bytes_about)
     return int(at_work + further * (EMPTY_BYTES + plan.dataset.bytes_about))

@@ -574,7 +574,7 @@ def _replicas_row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
     def total(*names: str) -> float | None:
         return sum(seen) if (seen := [o[n] for o in every for n in names if n in o]) else None
 
-    events, cpu_s = sum(m.events for m in trials), total(*replication.CPU_S)
+    events, cpu_s = sum(m.events for m in trials), total(replication.REPLICAS_CPU_S)
     return (
         number(total(replication.COMMITS_ACKNOWLEDGED), 0),
         number(total(replication.COMMITS_NOT_ACKNOWLEDGED), 0),

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -20,11 +19,11 @@ import stat
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.files import open_file, opened_folder, remove_tree
@@ -247,7 +246,7 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
         ServerError: the disk is too small, the source holds more than files and folders, or the
             copy failed; a half-made target is removed.
     """
-    check_room(occupied_bytes(source), str(source), target.parent)
+    _check_room(occupied_bytes(source), str(source), target.parent)
     try:
         with (
             _flushed(target.parent),
@@ -266,7 +265,7 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
         raise
 
 
-def check_room(taken: int, source: str, target: Path) -> None:
+def _check_room(taken: int, source: str, target: Path) -> None:
     """There is room for a copy of that size below `target`; ServerError says needed and free."""
     needed = taken + RESERVE_BYTES
     free = shutil.disk_usage(target).free
@@ -454,94 +453,3 @@ def _checksum(handle: int) -> list[int]:
         while chunk := file.read(CHECKSUM_CHUNK_BYTES):
             length, check = length + len(chunk), zlib.crc32(chunk, check)
     return [length, check]
-
-
-# A snapshot is carried to another machine in pieces. It counts there once its marker is written,
-# last of all: its files have the checksums of those that were sent, and are flushed.
-
-
-PIECE_BYTES: Final = 8 << 20
-
-
-class Piece(NamedTuple):
-    """A folder of a snapshot's data, a file, or bytes of a file that came before.
-
-    Attributes:
-        size: of a file; None for a folder, and for bytes.
-        is_full: whether the whole file takes space, as a redo log full of zeros does.
-        start: of the bytes.
-    """
-
-    path: str
-    size: int | None = None
-    is_full: bool = False
-    start: int = 0
-    data: bytes = b""
-
-
-def key_of(copy: Path) -> str:
-    """By which a complete snapshot is known again; empty if there is none."""
-    try:
-        parts = [(copy / name).read_bytes() for name in (MARKER, CHECKSUMS)]
-    except OSError:
-        return ""
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
-def seals_of(copy: Path) -> tuple[bytes, bytes]:
-    """What `seal` takes of a snapshot: its checksums and its marker."""
-    return (copy / CHECKSUMS).read_bytes(), (copy / MARKER).read_bytes()
-
-
-def pieces_of(copy: Path) -> Iterator[list[Piece]]:
-    """A snapshot's data without the holes of its files, several pieces at a time."""
-    batch: list[Piece] = []
-    taken = 0
-    for piece in _pieces(copy / DATA):
-        batch.append(piece)
-        taken += len(piece.data)
-        if taken >= PIECE_BYTES:
-            yield batch
-            batch, taken = [], 0
-    yield batch
-
-
-def _pieces(folder: Path) -> Iterator[Piece]:
-    for path in sorted(folder.rglob("*")):
-        name, facts = str(path.relative_to(folder)), path.lstat()
-        if stat.S_ISDIR(facts.st_mode):
-            yield Piece(name)
-            continue
-        size = facts.st_size
-        yield Piece(name, size, is_full=0 < size <= facts.st_blocks * 512)
-        with path.open("rb") as file:
-            for begin, end in _occupied(file.fileno(), size):
-                for start in range(begin, end, PIECE_BYTES):
-                    count = min(PIECE_BYTES, end - start)
-                    yield Piece(name, start=start, data=os.pread(file.fileno(), count, start))
-
-
-def put(copy: Path, pieces: Iterable[Piece]) -> None:
-    """Adds pieces to a snapshot that is carried here, its first ones first; OSError if it fails."""
-    (copy / DATA).mkdir(mode=0o700, parents=True, exist_ok=True)
-    for piece in pieces:
-        path = copy / DATA / piece.path
-        if piece.data:
-            with path.open("r+b") as file:
-                file.seek(piece.start)
-                file.write(piece.data)
-        elif piece.size is None:
-            path.mkdir(mode=0o700)
-        else:
-            with path.open("xb") as file:
-                os.truncate(file.fileno(), piece.size)
-                if piece.is_full:
-                    os.posix_fallocate(file.fileno(), 0, piece.size)
-
-
-def seal(label: str, copy: Path, checksums: bytes, marker: bytes) -> None:
-    """Have a snapshot that was carried here count; ServerError if it is not what was sent."""
-    (copy / CHECKSUMS).write_bytes(checksums)
-    with _flushed(copy):
-        check_checksums(label, copy / DATA, copy / CHECKSUMS)
-    (copy / MARKER).write_bytes(marker)

@@ -3,7 +3,7 @@
 All begin with one set of files. The primary is loaded alone; its stopped data is the snapshot of
 the whole, from which each start's primary and replicas are copied. So no replica has to be filled
 through replication, and each holds the very bytes of its primary. How servers are joined and asked
-is the product's: `Replication`. A replica may be on another machine: `Elsewhere`.
+is the product's: `Replication`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dbdyno.measurement import replication
 from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
-from dbdyno.servers.base import STOP_S, Apart, Observer, Server, ServerSpec, observe
+from dbdyno.servers.base import STOP_S, Observer, Server, ServerSpec, observe
 from dbdyno.servers.local.files import SNAPSHOT
 from dbdyno.servers.local.network import Network, wanted
 from dbdyno.servers.local.server import StartedInstance
@@ -34,27 +34,6 @@ JOIN_S_MAX: Final = 60.0
 LOOK_S: Final = 0.05
 
 Keys = Mapping[str, SettingValue]
-
-
-class Member(Protocol):
-    """What is asked of a replica's files, wherever they are; as of a `StartedInstance`."""
-
-    def place(self) -> Place:
-        """Where its server will listen."""
-
-    def start(self, settings: Keys | None = None, place: Place | None = None) -> Server:
-        """Start it on the snapshot, or on what it has."""
-
-    def restore(self) -> None:
-        """Its data become the snapshot again."""
-
-    def close(self) -> None:
-        """End what runs, remove working data."""
-
-
-Elsewhere = Callable[[ServerSpec, int, Path, Callable[[str], None]], Member | None]
-"""A replica on another machine, by what it is, its number from 1, its primary's snapshot, and who
-hears of steps that take time; None for one on its primary's."""
 
 
 class Replication(Protocol):
@@ -112,16 +91,14 @@ class TopologyInstance:
         replication: Replication,
         folder: Path,
         report: Callable[[str], None],
-        elsewhere: Elsewhere | None = None,
     ) -> None:
-        self.spec = spec
-        self._replication, self._elsewhere = replication, elsewhere
+        self.spec, self._replication = spec, replication
         self._alone = replace(spec, topology=TopologyPlan(), network=NetworkPlan())
         self._primary = replication.member(self._alone, folder, None)
         self.driver = self._primary.driver
         self.folder = self._primary.folder
         self._clear_replicas()  # a lab that died may have left its own
-        self._replicas: list[Member] = []
+        self._replicas: list[StartedInstance[Any]] = []
         self._server: TopologyServer | None = None
         self._network: Network | None = None
         self._report = report
@@ -138,7 +115,7 @@ class TopologyInstance:
             loaded: Server = self._primary.start({**asked, **self._replication.loading_keys(asked)})
             return loaded
         self._open()
-        members: list[Member] = [self._primary, *self._replicas]
+        members = [self._primary, *self._replicas]
         client, places = self._places(members)
         keys_of_all = self._replication.member_keys(asked, places)
         with ExitStack() as started:
@@ -187,13 +164,14 @@ class TopologyInstance:
         for number in range(len(self._replicas) + 1, self.spec.topology.replicas + 1):
             spec = replace(self._alone, label=f"{self.spec.label} replica {number}")
             folder, copy = self.folder / REPLICA.format(number), self.folder / SNAPSHOT
-            far = self._elsewhere(spec, number, copy, self._report) if self._elsewhere else None
-            self._replicas.append(far or self._replication.member(spec, folder, copy))
+            self._replicas.append(self._replication.member(spec, folder, copy))
         if self._network is None and wanted(self.spec.network):
             members = 1 + len(self._replicas)
             self._network = Network(self.spec.network, members, self.folder)
 
-    def _places(self, members: Sequence[Member]) -> tuple[Path | None, tuple[Place, ...]]:
+    def _places(
+        self, members: Sequence[StartedInstance[Any]]
+    ) -> tuple[Path | None, tuple[Place, ...]]:
         if self._network is None:
             return None, tuple(member.place() for member in members)
         return self._network.client.namespace, self._network.members
@@ -223,7 +201,7 @@ class TopologyServer:
         self.credentials = primary.credentials
         self.database = primary.database
         self.replicas = tuple(replicas)
-        self.pids = tuple(server.pid for server in (primary, *replicas) if server.pid)
+        self.pids = tuple(server.pid for server in (primary, *replicas))
         self._primary = primary
         self._replication = replication
 
@@ -278,11 +256,9 @@ class TopologyServer:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""
         if not self.replicas:
             return {}
-        here = [cpu_s(one.pid) for one in self.replicas if not isinstance(one, Apart)]
-        apart = [one.cpu_s() for one in self.replicas if isinstance(one, Apart)]
-        used = {replication.REPLICAS_CPU_S: here, replication.REPLICAS_APART_CPU_S: apart}
+        used_s = sum(_cpu_s(replica.pid) for replica in self.replicas)
         state = self._replication.state(self._primary, self.replicas)
-        return {**state, **{name: sum(each) for name, each in used.items() if each}}
+        return {**state, replication.REPLICAS_CPU_S: used_s}
 
     def catch_up(self, cap_s: float) -> float:
         """Wait until the replicas have applied all that the primary committed until now.
@@ -302,7 +278,7 @@ class TopologyServer:
         return (self._primary, *self.replicas)
 
 
-def cpu_s(pid: int) -> float:
+def _cpu_s(pid: int) -> float:
     """CPU seconds until now of a server's process and those it forked; 0 of one that is gone."""
     total = 0.0
     with suppress(psutil.Error):

@@ -188,8 +188,7 @@ def _words(spec: ServerSpec, entry: CatalogEntry) -> ReplicationDialect:
 
 
 def _group_port(place: Place) -> int:
-    here = process.free_port() if place.namespace is None else GROUP_PORT
-    return place.talk_port or here
+    return process.free_port() if place.namespace is None else GROUP_PORT
 
 
 def _check_plugins(entry: CatalogEntry, home: Path, files: tuple[str, ...]) -> None:

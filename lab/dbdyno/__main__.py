@@ -32,7 +32,7 @@ PERSONAS: Final = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line (without the program's name) and returns the exit status.
 
-    0 done, 1 failed or interrupted, 2 usage, 3 a gate did not hold.
+    0 done, 1 failed or interrupted, 2 usage, 3 a gate did not hold, 4 for what is void.
     """
     is_program = argv is None
     if argv is None:

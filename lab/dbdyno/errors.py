@@ -13,6 +13,7 @@
     │   └── BundleError                        a file is damaged, altered, or no bundle
     ├── Interrupted                   exit 1   the user stopped it; what was measured is kept
     └── GateError                     exit 3   the condition of a gate does not hold
+        └── VoidError                 exit 4   what was measured cannot be used to decide it
 
 A message says what was wanted, what was found and what to try; the three parts are kept apart so
 that a person, a log and a test read the same words.
@@ -141,3 +142,9 @@ class GateError(DbdynoError):
     """A condition that the caller asked to be checked does not hold."""
 
     exit_status = 3
+
+
+class VoidError(GateError):
+    """The condition cannot be checked: what was measured is void."""
+
+    exit_status = 4

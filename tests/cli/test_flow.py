@@ -50,6 +50,8 @@ def made_bench(
     error: BaseException | None = None,
     failing: int | None = None,
     impossible: bool = False,
+    is_void: bool = False,
+    spread: tuple[float, ...] = (0.7,),
 ) -> Bench:
     """A bench whose trials are made.
 
@@ -57,6 +59,8 @@ def made_bench(
         stop_after, error: it ends with `error` after so many trials.
         failing: number of a trial that is stored as failed.
         impossible: whether that one cannot be run.
+        is_void: whether the generator was at its limit in all of them.
+        spread: the second system's share of the first one's throughput, block by block.
     """
 
     def run(
@@ -84,7 +88,9 @@ def made_bench(
             made = making.measurement(
                 trial.system,
                 threads=trial.cell.threads,
-                tps=(1000.0 if trial.system == making.A else 700.0) + trial.block,
+                tps=1000.0 * (1.0 if trial.system == making.A else spread[block % len(spread)])
+                + trial.block,
+                cpu_share_max=0.99 if is_void else 0.2,
             )
             failure = "the server died in the window" if number == failing else None
             kept = {"trial": trial, "failure": failure, "impossible": bool(failure) and impossible}
@@ -409,7 +415,9 @@ def test_a_cell_that_cannot_be_run_leaves_the_run_complete_and_is_retried_on_dem
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(runner, "run", made_bench(failing=2, impossible=True))
-    begin(workspace)
+    with pytest.raises(LoadError, match="every cell is void") as caught:
+        begin(workspace)
+    assert "--retry" in str(caught.value.hint)
     assert "cell-cannot-run" in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
     with pytest.raises(UsageError, match="nothing to resume"):
@@ -542,3 +550,45 @@ def test_a_log_is_not_written_through_a_link(
     monkeypatch.setattr(runner, "run", made_bench())
     flow.resume("latest", workspace, PLAIN)
     assert (tmp_path / "precious").read_text() == "kept"
+
+
+BUSY = "found: client-bound in 6 of 6 trials, such as: the busiest generator thread used 99 %"
+
+
+@pytest.mark.parametrize(
+    ("bench", "status", "with_exit_code", "said"),
+    [
+        (made_bench(), 0, 0, ""),
+        (made_bench(is_void=True), 1, 4, BUSY),
+        (made_bench(spread=(0.8, 1.0, 1.2)), 0, 3, "undecided verdicts: 1 of 1"),
+    ],
+)
+def test_a_run_without_a_verdict_is_no_success(
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    bench: Bench,
+    status: int,
+    with_exit_code: int,
+    said: str,
+) -> None:
+    monkeypatch.setattr(runner, "run", bench)
+    typed = ["compare", making.A, making.B, "--blocks", "3", "--threads", "8"]
+    typed += ["--workspace", str(workspace)]
+    assert __main__.main(typed) == status
+    assert __main__.main([*typed, "--exit-code"]) == with_exit_code
+    seen = capsys.readouterr()
+    assert said in seen.err
+    assert "decided after" not in seen.err
+
+
+def test_a_run_until_decided_that_is_void_does_not_say_decided(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(is_void=True))
+    with pytest.raises(LoadError, match="every cell is void") as caught:
+        flow.begin(until_decided(4), workspace, "dbdyno compare a b", PLAIN)
+    with Store.open(workspace) as store:
+        assert store.blocks_begun(runs(workspace)[0].run_id) == 3
+    assert "client-bound in 6 of 6 trials" in str(caught.value.found)
+    assert str(caught.value.hint).endswith("; then measure in a new run")

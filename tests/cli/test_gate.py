@@ -13,6 +13,7 @@ from tests.judge.test_rate_limit import run as trials_of
 from dbdyno import __main__
 from dbdyno.cli.gate import share
 from dbdyno.errors import UsageError
+from dbdyno.measurement.measurement import Measurement
 from support import making
 from support.stored_run import store_made, store_trials
 
@@ -111,3 +112,78 @@ def test_words_can_be_chinese_and_json_stays_english(
     assert "| ✗ 偏慢 | oltp_read_write，8 线程 |" in said
     assert gate(workspace, *typed, "--output", "json") == 3
     assert json.loads(capsys.readouterr().out)["text"].startswith("gate does not hold")
+
+
+def trials(ratios: tuple[float, ...], void: tuple[int, ...], threads: int = 8) -> list[Measurement]:
+    """Pairs of one cell; those of some blocks have a generator at its limit."""
+    pairs = making.pairs(ratios, threads=threads)
+    busy = {"cpu_share_max": 0.99}
+    return [
+        making.changed(m, engine=m.engine.model_copy(update=busy)) if m.trial.block in void else m
+        for m in pairs
+    ]
+
+
+EVEN, WIDE = (0.95, 0.951, 0.949), (0.9, 1.0, 1.1)
+ALL, NONE = (0, 1, 2), ()
+
+
+@pytest.mark.parametrize(
+    ("ratios", "void", "strict", "status"),
+    [
+        (EVEN, ALL, (), 4),
+        (EVEN, ALL, ("--strict",), 4),
+        (EVEN, NONE, (), 3),
+        (WIDE, NONE, (), 3),
+        ((1.0, 1.0, 1.0), NONE, (), 0),
+    ],
+)
+def test_a_gate_tells_void_apart_from_slower_and_undecided(
+    tmp_path: Path,
+    ratios: tuple[float, ...],
+    void: tuple[int, ...],
+    strict: tuple[str, ...],
+    status: int,
+) -> None:
+    store_trials(tmp_path, making.plan(blocks=3), trials(ratios, void))
+    assert gate(tmp_path, "--fail-if-slower", "3%", *strict) == status
+
+
+@pytest.mark.parametrize(
+    ("cells", "status", "said"),
+    [
+        ([trials(EVEN, NONE)], 0, ""),
+        ([trials(EVEN, ALL)], 4, "every cell is void: nothing can be said of any system"),
+        ([trials(WIDE, NONE)], 3, "undecided verdicts: 1 of 1"),
+        ([trials(EVEN, NONE), trials(EVEN, ALL, 1)], 4, "void verdicts: 1 of 2"),
+        ([trials(EVEN, NONE), trials(WIDE, NONE, 1)], 3, "undecided verdicts: 1 of 2"),
+    ],
+)
+def test_a_report_ends_with_a_status_of_its_verdicts_if_asked(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    cells: list[list[Measurement]],
+    status: int,
+    said: str,
+) -> None:
+    threads = tuple(cell[0].trial.cell.threads for cell in cells)
+    store_trials(
+        tmp_path, making.plan(blocks=3, threads=threads), [m for cell in cells for m in cell]
+    )
+    report = ["report", "latest", "--workspace", str(tmp_path)]
+    assert __main__.main(report) == 0
+    assert __main__.main([*report, "--exit-code"]) == status
+    assert said in capsys.readouterr().err
+
+
+def test_a_void_verdict_names_the_reason_of_most_trials_and_the_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_trials(tmp_path, making.plan(blocks=3), trials(EVEN, ALL))
+    assert __main__.main(["report", "latest", "--exit-code", "--workspace", str(tmp_path)]) == 4
+    *_, found, hint = capsys.readouterr().err.splitlines()
+    assert found.startswith(
+        "  found: client-bound in 6 of 6 trials, such as: the busiest generator"
+    )
+    assert hint.startswith("  hint: ")
+    assert hint.endswith("; then measure in a new run")

@@ -399,7 +399,7 @@ def test_no_block_is_begun_once_it_is_enough(store):
     assert [m.trial for m in store.measurements(stored.run_id)] == trials_of(plan, stored.run_id)[
         :6
     ]
-    assert "decided after 3 of at most 5 blocks" in progress.stages
+    assert "ended after 3 of at most 5 blocks: more would change no verdict" in progress.stages
     assert store.run(stored.run_id).finished_at is not None
     assert store.blocks_begun(stored.run_id) == 3
 

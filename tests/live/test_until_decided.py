@@ -36,7 +36,7 @@ def test_a_run_ends_after_the_first_block_that_decides_and_a_resumed_one_adds_no
     assert 3 <= blocks <= 4
     assert not any(first[:-1])
     assert first[-1] or blocks == 4  # on a machine as noisy as that
-    assert ("decided after 3 of at most 4 blocks" in ended.stderr) is (blocks == 3)
+    assert ("ended after 3 of at most 4 blocks" in ended.stderr) is (blocks == 3)
     told = json.loads(ended.stdout)
     assert (told["run"]["complete"], told["run"]["trials_planned"]) == (True, 2 * blocks)
     # Which word is no matter here: of twins, one interval in twenty misses the truth.

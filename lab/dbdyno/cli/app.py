@@ -100,6 +100,7 @@ def compare(
     generators: options.Generators = None,
     resume: options.ResumeRun = None,
     retry: options.Retry = False,
+    exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
@@ -107,7 +108,9 @@ def compare(
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        flow.resume(resume, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
+        flow.resume(
+            resume, workspace, ReportOptions(output, lang, exit_code), retry=retry, fleet=fleet
+        )
         return
     _refuse_without_resume(retry, "--resume RUN")
     typed = {  # by name, so that an option stands in the signature and in KEYS only
@@ -117,7 +120,7 @@ def compare(
         "generators": generators or ("1" if fleet else None),
     }
     plan = read(typed, check)
-    flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang), fleet)
+    flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang, exit_code), fleet)
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -158,6 +161,7 @@ def run(
     retry: options.Retry = False,
     fleet: options.Fleet = "",
     generators: options.Generators = None,
+    exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
@@ -167,9 +171,11 @@ def run(
         _refuse_without_resume(retry, "--resume")
     asked = with_generators(read_file(plan, scale, budget), generators, fleet)
     if resume:
-        flow.resume_plan(asked, workspace, ReportOptions(output, lang), retry=retry, fleet=fleet)
+        flow.resume_plan(
+            asked, workspace, ReportOptions(output, lang, exit_code), retry=retry, fleet=fleet
+        )
     else:
-        options_of_report = ReportOptions(output, lang)
+        options_of_report = ReportOptions(output, lang, exit_code)
         flow.begin(asked, workspace, _command_line(), options_of_report, fleet, fit=True)
 
 
@@ -190,12 +196,13 @@ def more(
 @app.command()
 def report(
     run_id: options.RunOrBundle,
+    exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
     """Judge a stored run or a bundle again. Its report is written again."""
-    flow.report(run_id, workspace, ReportOptions(output, lang))
+    flow.report(run_id, workspace, ReportOptions(output, lang, exit_code))
 
 
 def serve(

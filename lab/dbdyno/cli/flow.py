@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 from rich.console import Console
 
 from dbdyno import api
+from dbdyno.cli.gate import check_verdicts
 from dbdyno.cli.options import next_command
 from dbdyno.cli.plan import in_budget
 from dbdyno.cli.progress import note, noted, watched
@@ -24,7 +25,7 @@ from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, Usage
 from dbdyno.experiment import certify, forecast, order, runner
 from dbdyno.experiment.context import Makers
 from dbdyno.experiment.watch import environment
-from dbdyno.judge.judgement import Judgement, enough
+from dbdyno.judge.judgement import enough
 from dbdyno.judge.verdict import is_open
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
@@ -42,10 +43,15 @@ from dbdyno.store.store import Store, find, opened
 
 
 class ReportOptions(NamedTuple):
-    """The format of the result on stdout, and the language of it and of the report."""
+    """The format of the result on stdout, the language of it and of the report, the status.
+
+    Attributes:
+        exit_code: whether void and undecided verdicts have exit statuses of their own.
+    """
 
     output: Output
     language: Language = Language.EN
+    exit_code: bool = False
 
 
 class _Machines(NamedTuple):
@@ -224,7 +230,9 @@ def resume_plan(
 
 def report(name: str, workspace: Path, options: ReportOptions) -> None:
     """Judges a stored run or a bundle again and writes its report again."""
-    _report(evidence.load(name, workspace), options)
+    judged = _report(evidence.load(name, workspace), options)
+    if options.exit_code:
+        check_verdicts(judged, exit_code=True)
 
 
 def _run(
@@ -243,7 +251,7 @@ def _run(
 
     Raises:
         Interrupted, DbdynoError: what ended the measuring; raised after the report.
-        LoadError: all trials were tried, and some failed.
+        LoadError: all trials were tried, and some failed; or every cell is void.
     """
     if run.plan.is_imported:
         raise UsageError(
@@ -268,7 +276,7 @@ def _run(
         if ended_by is not None:
             note("the report of what is stored follows; Ctrl-C leaves it out")
         try:
-            judgement = _report(of_stored(store, run, workspace), options)
+            judged = _report(of_stored(store, run, workspace), options)
         except KeyboardInterrupt:
             if ended_by is None:
                 raise Interrupted(
@@ -279,12 +287,17 @@ def _run(
     if ended_by is not None:
         _raise_with_resume_command(ended_by, store, run, resume)
     _raise_if_incomplete(store, run, resume)
-    if not any(map(is_open, judgement.all_verdicts)):
-        return
+    if any(map(is_open, judged.judgement.all_verdicts)):
+        _note_more(run, workspace, machines.address)
+    check_verdicts(judged, exit_code=options.exit_code)
+
+
+def _note_more(run: StoredRun, workspace: Path, fleet: str) -> None:
+    """Names the command that makes intervals narrower."""
     if run.plan.design.time_s is None:
         note("some cells are open; for narrower intervals begin a run of more blocks")
     else:
-        more = _command("more", run, workspace, machines.address)
+        more = _command("more", run, workspace, fleet)
         note(f"to add time to this run: {more} --time TIME")
 
 
@@ -321,7 +334,7 @@ def _measure(
     return None
 
 
-def _report(stored: Evidence, options: ReportOptions) -> Judgement:
+def _report(stored: Evidence, options: ReportOptions) -> api.Run:
     """Judges what is stored of a run, writes the report, prints the result."""
     run = api.Run(stored)
     with noted(say("judging and writing the report"), options.language):
@@ -335,7 +348,7 @@ def _report(stored: Evidence, options: ReportOptions) -> Judgement:
     page = said_in(say("report: {path}", path=written.html), options.language)
     stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
     stream.write(f"\n{page}\n        {written.markdown}\n")
-    return judgement
+    return run
 
 
 def _enough(store: Store, run: StoredRun) -> runner.Enough | None:

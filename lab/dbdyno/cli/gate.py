@@ -1,12 +1,14 @@
 """Verdicts of stored runs: as an exit status for CI (`dbdyno gate`), and over time (`history`).
 
-The gate's status is 0 when it holds, 3 when it does not. The verdicts behind it go to stdout, and
-on demand into a JUnit file.
+The gate's status is 0 when it holds, 3 when it does not, 4 when that is for void comparisons alone.
+The verdicts behind it go to stdout, and on demand into a JUnit file. `run` and its like ask here as
+well: a run whose cells are all void is an error, and `--exit-code` tells undecided ones apart.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,10 +16,13 @@ from typing import Final
 from dbdyno import api
 from dbdyno.cli import options
 from dbdyno.cli.progress import note
-from dbdyno.errors import GateError, StoreError, UsageError
+from dbdyno.errors import GateError, LoadError, StoreError, UsageError, VoidError
+from dbdyno.judge.finding import Finding
 from dbdyno.judge.uses.gate import GateOutcome
+from dbdyno.judge.verdict import Word
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
+from dbdyno.measurement.disturbance import current
 from dbdyno.plan.plan import comparisons
 from dbdyno.plan.spelling import ratio
 from dbdyno.report.formats import history
@@ -25,6 +30,8 @@ from dbdyno.report.formats.gate import GateResult, junit, whole
 from dbdyno.report.formats.gate import text as text_of
 from dbdyno.report.formats.history import History, RunVerdicts
 from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.rows import CHECKS_OF_ATTEMPTS
+from dbdyno.report.tell import findings as tell
 from dbdyno.store.evidence import of_stored
 from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import Store, opened
@@ -53,11 +60,59 @@ def gate_command(
         write(junit_file, junit(held, judged.facts))
     if not held.holds:
         slower = [text_of(p, slower_max) for p in held.passages if p.outcome is GateOutcome.SLOWER]
-        raise GateError(
+        error = VoidError if held.fails_by_void else GateError
+        raise error(
             str(whole(held)),
             found=slower[0] if slower else None,
             hint=f"the whole report: {options.next_command('report', run, workspace=workspace)}",
         )
+
+
+def check_verdicts(run: api.Run, *, exit_code: bool) -> None:
+    """Fails for a run in which nothing, or with `exit_code` not everything, is decided.
+
+    Raises:
+        LoadError: every cell is void.
+        VoidError: `exit_code`, and some cell is void.
+        GateError: `exit_code`, and some cell is undecided, or has no verdict.
+    """
+    words = Counter(verdict.word for verdict in run.judgement.all_verdicts)
+    void, cells = words[Word.VOID], words.total()
+    is_void = void == cells if cells else not run.judgement.values
+    if is_void or (void and exit_code):
+        cause, remedy = _void_for(run)
+        raise (VoidError if exit_code else LoadError)(
+            "every cell is void: nothing can be said of any system"
+            if is_void
+            else f"void verdicts: {void} of {cells}",
+            found=cause,
+            hint=remedy,
+        )
+    if exit_code and (left := words[Word.UNDECIDED] + words[Word.NO_VERDICT]):
+        raise GateError(
+            f"undecided verdicts: {left} of {cells}",
+            hint="docs/how-to/errors.md says what to do, by the word",
+        )
+
+
+def _void_for(run: api.Run) -> tuple[str | None, str | None]:
+    """The reason for which most trials are void, with one's evidence, and the remedy."""
+    measured = current(run.trials)
+    reasons: dict[str, set[str]] = defaultdict(set)
+    first: dict[str, Finding] = {}
+    for finding in run.judgement.findings:
+        if keys := {m.trial.key for m in measured if finding.voids(m.trial)}:
+            reasons[finding.check] |= keys
+            first.setdefault(finding.check, finding)
+    if not reasons:
+        return None, None
+    check = max(reasons, key=lambda name: len(reasons[name]))
+    anew = "" if check in CHECKS_OF_ATTEMPTS else "; then measure in a new run"
+    return (
+        f"{check} in {len(reasons[check])} of {count(len(measured), 'trial')},"
+        f" such as: {tell.evidence(first[check])}",
+        f"{tell.advice(first[check])}{anew}",
+    )
 
 
 def share(text: str) -> float:

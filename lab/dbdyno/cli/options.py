@@ -40,7 +40,9 @@ WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
 WORKSPACE: Final = Path("dbdyno-runs")
 PORT: Final = 8732
-ALLOWED_WITH_RESUME: Final = frozenset({"resume", "retry", "workspace", "output", "lang", "fleet"})
+ALLOWED_WITH_RESUME: Final = frozenset(
+    {"resume", "retry", "exit_code", "workspace", "output", "lang", "fleet"}
+)
 """Options of `compare` that --resume may be given with: they change no plan."""
 
 
@@ -249,6 +251,12 @@ Workspace = Annotated[
 ]
 OutputAs = Annotated[
     Output, typer.Option(metavar="plain|json|markdown", help="What goes to stdout.")
+]
+ExitCode = Annotated[
+    bool,
+    typer.Option(
+        "--exit-code", help="Exit with 4 if a verdict is void, with 3 if one is undecided."
+    ),
 ]
 Lang = Annotated[
     Language,

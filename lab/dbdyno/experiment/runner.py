@@ -210,7 +210,9 @@ class _Blocks:
         if is_begun or waiting[0].repeat > 0 or not self._enough(ended):
             return False
         most = context.plan.design.blocks
-        context.progress.stage(f"decided after {next_block} of at most {most} blocks")
+        context.progress.stage(
+            f"ended after {next_block} of at most {most} blocks: more would change no verdict"
+        )
         return True
 
 

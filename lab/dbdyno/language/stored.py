@@ -78,7 +78,7 @@ TEMPLATES: Final = (
         "block {block} was disturbed: others had {share} of the host's CPU beside {arm} (limit "
         "{limit} %); measured again on all systems: {loads}"
     ),
-    phrase("decided after {blocks} of at most {most} blocks"),
+    phrase("ended after {blocks} of at most {most} blocks: more would change no verdict"),
     phrase(
         "from block {block} on: windows of {window} s after {warmup} s, {blocks} blocks at most"
     ),

@@ -66,6 +66,14 @@ class Gate(Noun):
         """Whether every comparison may pass, and one of them at least is decided."""
         return self.decided > 0 and all(passage.holds for passage in self.passages)
 
+    @property
+    def fails_by_void(self) -> bool:
+        """Whether it does not hold, and comparisons that are void are the only cause."""
+        kinds = {p.outcome for p in self.passages if not p.holds} or {
+            p.outcome for p in self.passages
+        }
+        return not self.holds and kinds == {GateOutcome.VOID}
+
     def count(self, outcome: GateOutcome) -> int:
         """How many comparisons came out so."""
         return sum(passage.outcome is outcome for passage in self.passages)

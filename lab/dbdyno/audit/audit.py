@@ -31,7 +31,7 @@ def audit(publication: Publication) -> AuditLedger:
 
 
 def between(publications: Sequence[Publication]) -> AuditLedger:
-    """Holds publications against each other: numbers that cannot have been measured for both."""
+    """Compares publications: numbers that cannot have been measured for both."""
     entries = (
         entry.model_copy(update={"place": f"{first.title}; {second.title}"})
         for first, second in combinations(publications, 2)
@@ -41,7 +41,7 @@ def between(publications: Sequence[Publication]) -> AuditLedger:
 
 
 def of_run(plan: Plan, judgement: Judgement) -> Publication:
-    """A run of the workspace as a publication: the numbers that its report prints."""
+    """A run of the workspace as a publication: the numbers of its report."""
     seen = [one for one in judgement.values if one.value is not None]
     workloads = {workload.label: workload for workload in plan.workloads}
     arms: dict[tuple[str, Cell], dict[int, dict[str, Printed]]] = {}
@@ -74,7 +74,7 @@ def of_run(plan: Plan, judgement: Judgement) -> Publication:
 
 
 def _can_be_held(metric: str, workload: WorkloadPlan | None) -> bool:
-    """Whether it is a metric of publications that means with this workload what rules expect."""
+    """Accepts a metric of publications if rules can apply it to this workload."""
     if metric == MEAN and workload is not None and workload.may_rest:
         return False  # a rest is in no latency
     if metric == QPS and workload is not None and not _is_as_named(workload):
@@ -83,7 +83,7 @@ def _can_be_held(metric: str, workload: WorkloadPlan | None) -> bool:
 
 
 def _is_as_named(workload: WorkloadPlan) -> bool:
-    """Whether its events have the statements that rules take from its label."""
+    """Compares the statements of its events with those implied by its label."""
     return (
         workload.script is None
         and not workload.options
@@ -92,7 +92,7 @@ def _is_as_named(workload: WorkloadPlan) -> bool:
 
 
 def _table(system: str, of: Cell, levels: dict[int, dict[str, Printed]]) -> PublishedTable:
-    """The metrics of a system that were seen at each level of cells that are alike in all else."""
+    """The metrics of a system over the load levels of otherwise equal cells."""
     rows = [levels[threads] for threads in sorted(levels)]
     rate = "" if of.rate_per_s is None else f"{of.rate_per_s:g}/s"
     at = {"setting": "" if of.setting == DEFAULT else of.setting, "rate": rate}

@@ -1,8 +1,8 @@
-"""What the columns of a published table mean, in English and Chinese, and what their numbers are.
+"""Meaning of a published table's columns, in English and Chinese, and their numbers.
 
 A heading is a load level, a metric, a system, or a system with a metric ("v2.1 QPS"); load levels
-may stand in the heading too, and systems and workloads in columns of their own. What a page
-leaves open (the metric of columns that name systems only, the workload) a small mapping says::
+may stand in the heading too, and systems and workloads in columns of their own. A small mapping
+adds the rest (the metric of columns that name systems only, the workload)::
 
     columns: {并发: threads, "A 库": {system: A, metric: tps}}
     metric: tps
@@ -41,7 +41,7 @@ ROLES: Final = {
     BUFFER_POOL: r"(?:innodb[ _])?buffer[ _]pool(?:[ _]size)?(?:[ _]gb)?"
     r"(?:\s*[(（]G(?:i?B)?[)）])?",
 }
-"""What a column is that has no numbers to compare, and how it is called."""
+"""Roles of columns without numbers to compare, and their headings."""
 BUFFER_POOL_SIZE: Final = re.compile(
     r"buffer[ _]pool(?:[ _]size)?\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G", re.IGNORECASE
 )
@@ -54,7 +54,7 @@ PERCENTILE: Final = re.compile(
     re.IGNORECASE,
 )
 PLAIN_SHARES: Final = ("95", "99", "99.9")
-"""Which are percentiles where no word says that it is about latency."""
+"""Shares that mean a percentile even without a word for latency."""
 AVERAGED: Final = r"(?:(?<![a-z])(?:avg\.?|average|mean)(?![a-z])|平均)"
 RATES: Final[tuple[tuple[str, str], ...]] = (
     (r"tps|transactions?\s*(?:/s|per sec(?:ond)?)|每秒事务数?|事务数?/秒", "tps"),
@@ -65,7 +65,7 @@ KINDS: Final[tuple[tuple[str, str], ...]] = (
     (r"min(?:imum)?|最小|最低|最短", "latency_ms_min"),
     (r"std\.?[ _]?dev(?:iation)?|标准差", "stddev"),
 )
-"""Which latency a heading with a word for it means; the mean if it says no more."""
+"""Statistics of a latency heading; the mean without any."""
 MEANS: Final = ((r"avg\.?|average|mean", "latency_ms_avg"),)
 OTHERS: Final[tuple[tuple[str, str], ...]] = (
     (r"读请求(?:数|/秒)?|reads?(?:/s| requests)?", "reads"),
@@ -109,7 +109,7 @@ UNITS_MS: Final = {
 
 
 class TableColumn(FiniteNoun):
-    """What a column holds: one of `ROLES`, or a metric of a system."""
+    """A column: one of `ROLES`, or a metric of a system."""
 
     metric: str
     system: str = ""
@@ -121,14 +121,14 @@ def _column(value: object) -> object:
 
 
 class Mapping(FiniteNoun):
-    """What the reader of a page says of it; all may be empty.
+    """Hints of the reader of a page; all may be empty.
 
     Attributes:
         columns: by the heading's text.
         metric, system, workload: where the page does not say.
-        systems: how those of imported logs are called, by what their files' names say.
+        systems: labels of imported systems, by the names in their files' names.
         decimal: the sign before decimals; "," where commas are no thousands.
-        at: what else was the same for a whole table.
+        at: further conditions of a whole table.
     """
 
     columns: dict[str, Annotated[TableColumn, BeforeValidator(_column)]] = {}
@@ -141,12 +141,12 @@ class Mapping(FiniteNoun):
 
 
 def is_heading(text: str) -> bool:
-    """Whether a text alone is known as a column's name."""
+    """Recognises the name of a column."""
     return _role_of(text) is not None or _metric_of(text) is not None
 
 
 def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
-    """What a heading means; None if nothing is known of it."""
+    """Meaning of a heading; None if unknown."""
     text = heading.strip()
     if text in mapping.columns:
         return mapping.columns[text]
@@ -160,7 +160,7 @@ def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
 
 
 def _unit_ms(text: str, metric: str) -> float:
-    """A heading's unit of latency in ms; 1 where it names none, or is of something else."""
+    """A latency heading's unit in ms; 1 without a unit, and for other metrics."""
     unit = UNIT.search(text) or BARE_UNIT.search(text)
     if unit is None or not metric.startswith("latency"):
         return 1.0
@@ -168,7 +168,7 @@ def _unit_ms(text: str, metric: str) -> float:
 
 
 def _role_of(text: str) -> str | None:
-    """What a column is that holds no metric; None if it is none of `ROLES`."""
+    """The role of a column; None for a metric or an unknown heading."""
     bare = text.strip()
     if len(bare) > HEADING_MAX:
         return None
@@ -176,7 +176,7 @@ def _role_of(text: str) -> str | None:
 
 
 def _metric_of(text: str) -> tuple[str, str] | None:
-    """The metric that a heading names, and the words beside it."""
+    """The metric of a heading, and its other words."""
     if len(text) > HEADING_MAX:
         return None
     bare = UNIT.sub("", text)
@@ -214,11 +214,11 @@ def _first_of(known: Sequence[tuple[str, str]], bare: str) -> tuple[str, str] | 
 
 
 def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
-    """A number as it was printed: "12,345.6", "12 345,6" with a decimal comma, "84.5%", "3.2万",
+    """Parse a printed number: "12,345.6", "12 345,6" with a decimal comma, "84.5%", "3.2万",
     "1.2 ms".
 
     Raises:
-        UsageError: it is none, or its comma may be either; with its line.
+        UsageError: it is no number, or its comma is ambiguous; with its line.
     """
     bare = text.strip()
     for space in SPACES:
@@ -251,16 +251,16 @@ def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
 
 
 class Published(NamedTuple):
-    """What a grid holds: tables, and columns that compare two of their systems."""
+    """The tables of a grid, and its columns of changes between two systems."""
 
     tables: list[PublishedTable]
     changes: list[PublishedChange]
 
 
 def published(grid: Grid, mapping: Mapping, source: str) -> Published:
-    """The tables that a grid holds, one for each system, workload and further setting.
+    """The tables of a grid, by system, workload and further setting.
 
-    A grid without load levels and without any metric is no table of results: none come of it.
+    A grid without load levels and without any metric is no table of results and gives no tables.
 
     Raises:
         UsageError: no column has load levels, a heading is not known, or a cell is no number.
@@ -291,7 +291,9 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
     found: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
     for row, line in zip(grid.rows, grid.lines, strict=True):
         own = {one.metric: text.strip() for one, text in zip(known, row, strict=True)}
-        at = {**said.at, **_at(own)}
+        at = dict(said.at)
+        if (size := own.get(BUFFER_POOL)) is not None:
+            at[BUFFER_POOL] = re.sub(r"\s*G(i?B)?$", "", size)
         threads = _whole(row[levels[0]], line, source)
         texts = [f"{text.strip()}{sign}" for text, sign in zip(row, signs, strict=True)]
         for system, values in _row_values(known, texts, said, line, source).items():
@@ -317,14 +319,14 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
 
 
 def _sign_of(heading: str, column: TableColumn) -> str:
-    """What each number of a column has behind it, if the heading says that for all: 万."""
+    """Suffix of all numbers of a column, given by its heading: 万."""
     is_rate = column.metric in {metric for _, metric in RATES}
     sign = THOUSANDS.search(heading) if is_rate else None
     return sign[1].replace("千", "k") if sign else ""
 
 
 def _check_each_once(grid: Grid, columns: Sequence[TableColumn], source: str) -> None:
-    """UsageError if two columns hold one metric of one system: whose numbers would be lost?"""
+    """UsageError if two columns hold the same metric of one system, as one would be lost."""
     seen: set[tuple[str, str]] = set()
     for heading, one in zip(grid.heading, columns, strict=True):
         place = one.metric, one.system
@@ -341,7 +343,7 @@ def _check_each_once(grid: Grid, columns: Sequence[TableColumn], source: str) ->
 def _changes(
     grid: Grid, columns: Sequence[TableColumn], mapping: Mapping, level: int, source: str
 ) -> Iterator[PublishedChange]:
-    """Columns of changes, each of the two columns of one metric that stand nearest before it."""
+    """Columns of changes, each between the two nearest columns of its metric before it."""
     for at, column in enumerate(columns):
         if column.metric != CHANGE:
             continue
@@ -369,7 +371,7 @@ _Rows = list[tuple[int, dict[str, Printed]]]
 def _row_values(
     columns: Sequence[TableColumn], row: Sequence[str], mapping: Mapping, line: int, source: str
 ) -> dict[str, dict[str, Printed]]:
-    """The numbers of a row by system, "" where its columns name none."""
+    """The numbers of a row by system; "" for columns without a system."""
     values: dict[str, dict[str, Printed]] = {}
     for column, text in zip(columns, row, strict=True):
         if column.metric not in ROLES:
@@ -381,12 +383,8 @@ def _row_values(
     return values
 
 
-def _at(own: dict[str, str]) -> dict[str, str]:
-    return {BUFFER_POOL: re.sub(r"\s*G(i?B)?$", "", own[BUFFER_POOL])} if BUFFER_POOL in own else {}
-
-
 def _levels_down(grid: Grid) -> Grid:
-    """A table with its load levels in the heading, turned so that they are a column."""
+    """Transpose a table with its load levels in the heading."""
     levels = [
         re.sub(rf"\s*{LEVEL_UNIT}$", "", one, flags=re.IGNORECASE) for one in grid.heading[1:]
     ]
@@ -402,7 +400,7 @@ def _levels_down(grid: Grid) -> Grid:
 
 
 def _said_by(caption: str, mapping: Mapping) -> Mapping:
-    """What the words before a table say of it, where the mapping does not: metric, workload, …"""
+    """The mapping, completed by the words before a table: metric, workload, …"""
     caption = caption[-HEADING_MAX:]
     workloads = [
         one for one, words in WORKLOADS.items() if re.search(words, caption, re.IGNORECASE)

@@ -1,8 +1,7 @@
-"""Finds the tables of a page: HTML, Markdown, CSV, or one cell a line as blogs leave them when
-copied.
+"""Finds the tables of a page: HTML, Markdown, CSV, or a cell a line as copied from blogs.
 
-A grid holds text as it stood there, with the line of each row; what columns mean is settled in
-`columns.py`. Nothing is guessed: a table whose rows have unequal lengths is refused with its line.
+A grid holds the original text with the line of each row; `columns.py` interprets it. There is no
+guessing: a table with rows of unequal lengths is refused with its line.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Final, NamedTuple
 from dbdyno.errors import UsageError
 
 SPAN_MAX: Final = 200
-"""A cell over more columns or rows is no table that anybody published."""
+"""No published table has a cell over more columns or rows."""
 CELLS_MAX: Final = 1_000_000
 RULE: Final = re.compile(r"^\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?$")
 DELIMITERS: Final = ("\t", ";", ",")
@@ -43,8 +42,7 @@ def grids_in(text: str, source: str, is_heading: Callable[[str], bool]) -> list[
     """Every table of a text.
 
     Args:
-        is_heading: whether a text is known as a column's name; by it tables with one cell a line
-            are found.
+        is_heading: recognises a column's name; needed to find tables with a cell a line.
 
     Raises:
         UsageError: a table whose rows have unequal lengths.
@@ -186,7 +184,7 @@ def _piped(line: str) -> list[str]:
 
 
 def _delimited(text: str, source: str) -> Iterator[Grid]:
-    """One table of a file that has nothing else; the first delimiter that parts its heading."""
+    """The table of a CSV file; its delimiter is the first to split the heading."""
     lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     for delimiter in DELIMITERS:
         rows, numbers = [], []
@@ -203,7 +201,7 @@ def _delimited(text: str, source: str) -> Iterator[Grid]:
 
 
 def _cell_a_line(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]:
-    """Names of columns one below the other, then their cells, as many as there are names."""
+    """Tables with a cell a line: the names of columns, then their cells."""
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     place = 0
     while place < len(lines):
@@ -223,5 +221,5 @@ def _cell_a_line(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]
 
 
 def _is_row(cells: Sequence[tuple[int, str]]) -> bool:
-    """Whether these lines are a row: all but the first are numbers."""
+    """Recognises a row: all but the first cell are numbers."""
     return all(NUMERIC.match(cell) for _, cell in cells[1:])

@@ -1,8 +1,8 @@
-"""Results of other tools become a run: a plan that says what was measured, and its measurements.
+"""Results of other tools become a run: a plan, and its measurements.
 
-Every run that a file records is imported whole (`recorded`). What nobody saw (settings, counters,
-the machine, the order of runs) stays empty, so such a run has numbers, ratios and charts, and no
-verdict. Repeats of a cell become blocks, in the order in which they are read.
+Every run in a file is imported whole (`recorded`). Unknown facts (settings, counters, the machine,
+the order of runs) stay empty, so an imported run has numbers, ratios and charts, and no verdict.
+Repeats of a cell become blocks, in the order in which they are read.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dbdyno.plan.workload import WorkloadPlan
 FILES_MAX: Final = 10_000
 NAMED_MAX: Final = 5
 FIELDS: Final = ("system", "workload", "threads", "repeat")
-"""What a field of a file name's pattern may say; any other one names the system too."""
+"""Fields of a file name's pattern; all others name the system too."""
 WITHOUT_NAME: Final = "unnamed workload"
 
 
 class ImportedTrial(NamedTuple):
-    """One run of a file, and what the file's name says of it."""
+    """A run of a file, with system, workload and threads from the file's name."""
 
     run: Recorded
     path: Path
@@ -53,8 +53,8 @@ def imported(
         pattern: of file names, such as ``{workload}_{threads}_{port}``.
 
     Raises:
-        UsageError: a file in which nothing is known, or whose name does not fit the pattern; a
-            pattern that says nothing.
+        UsageError: a file without results, or with a name that does not fit the pattern; a
+            pattern without fields.
     """
     names = _named(pattern) if pattern else None
     found = [one for path in _files(paths) for one in _found(path, mapping, names)]
@@ -102,7 +102,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _named(pattern: str) -> re.Pattern[str]:
-    """A pattern of file names as an expression: `{name}` is what stands there up to the next."""
+    """Compile a pattern of file names; `{name}` matches up to the next field."""
     fields = re.findall(r"\{(\w+)\}", pattern)
     if not fields or len(set(fields)) != len(fields) or not all(map(str.isidentifier, fields)):
         raise UsageError(
@@ -177,7 +177,7 @@ def _said_by_name(path: Path, names: re.Pattern[str] | None) -> dict[str, str]:
 
 
 def _repeats(found: Iterable[ImportedTrial]) -> list[int]:
-    """How often each one's cell had been read before it."""
+    """For each trial the number of earlier trials of its cell."""
     seen: Counter[tuple[str, str, int]] = Counter()
     repeats = []
     for one in found:

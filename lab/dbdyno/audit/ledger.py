@@ -1,6 +1,6 @@
-"""What an audit finds: claims recomputed, and numbers that cannot both be true.
+"""Results of an audit: claims recomputed, and numbers that cannot both be true.
 
-An entry names what contradicts what, with its arithmetic, and never an intent.
+An entry names both sides of a contradiction with their arithmetic, never an intent.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ ORDER: Final = list(Severity)
 
 
 class LedgerEntry(Noun):
-    """One line of the ledger.
+    """A line of the ledger.
 
     Attributes:
         rule: its name (docs/how-to/audit.md).
-        sentence: what was found; arithmetic: the numbers that it follows from.
-        place: the cell or the claim that it is about.
+        sentence: the result; arithmetic: the numbers behind it.
+        place: the cell or the claim.
     """
 
     severity: Severity
@@ -62,11 +62,11 @@ class AuditLedger(Noun):
     cells: int
 
     def count(self, severity: Severity) -> int:
-        """How many entries have that weight."""
+        """The number of entries with this weight."""
         return sum(one.severity is severity for one in self.entries)
 
 
 def ledger_of(entries: Iterable[LedgerEntry], cells: int) -> AuditLedger:
-    """The entries in order of weight; those of one weight as they came."""
+    """Sort entries by weight, stably."""
     ordered = sorted(entries, key=lambda one: ORDER.index(one.severity))
     return AuditLedger(entries=tuple(ordered), cells=cells)

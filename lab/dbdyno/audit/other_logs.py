@@ -1,8 +1,8 @@
-"""Reads what pgbench and HammerDB printed, one run or many in a text; pure.
+"""Parser of logs of pgbench and HammerDB with any number of runs; pure.
 
-pgbench's report begins with "transaction type:" and ends with its "tps = …"; HammerDB's is one line
-for each run, "System achieved N NOPM from M … TPM", after the number of its virtual users. A report
-that begins and is not whole is refused with its line.
+pgbench's report begins with "transaction type:" and ends with its "tps = …"; HammerDB prints a line
+for each run, "System achieved N NOPM from M … TPM", after the number of its virtual users. An
+incomplete report is refused with its line.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ ACHIEVED: Final = re.compile(
 
 
 class LoggedRow(NamedTuple):
-    """One run: its connections and what was printed, by metric.
+    """A run: its connections and its printed numbers, by metric.
 
     Attributes:
-        line: where it ends.
-        seconds: how long it ran; 0 where that was not printed.
+        line: its last line.
+        seconds: its duration; 0 if it was not printed.
     """
 
     threads: int
@@ -53,7 +53,7 @@ class LoggedRow(NamedTuple):
 
 
 def rows_in(text: str, source: str) -> list[LoggedRow]:
-    """Every run of a text, in its order; none if it is of neither program.
+    """Every run of a text, in its order; empty for other programs.
 
     Raises:
         UsageError: a report lacks its number of connections or its throughput.

@@ -1,4 +1,4 @@
-"""The door: files of any of these kinds become a publication that can be audited."""
+"""The door: YAML, pages and logs become publications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from dbdyno.audit.columns import Mapping, is_heading, published
 from dbdyno.audit.grids import grids_in
 from dbdyno.audit.other_logs import LoggedRow, rows_in
 from dbdyno.audit.sysbench_log import LoggedRun, runs_in
-from dbdyno.audit.tables import Printed, Publication, PublishedTable, publication_of, read_as
+from dbdyno.audit.tables import (
+    MEAN,
+    QPS,
+    TPS,
+    Printed,
+    Publication,
+    PublishedTable,
+    publication_of,
+    read_as,
+)
 from dbdyno.errors import UsageError
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
@@ -54,7 +63,7 @@ FACTS: Final[dict[str, tuple[str, ...]]] = {
         r"(?:\w+ )?(?:network|LAN) (?:latency|delay)",
     ),
 }
-"""Patterns of each fact; where one finds it the later ones are not tried."""
+"""Patterns of each fact; the first with a match counts."""
 OF_DATASET: Final = frozenset(("tables", "rows_per_table", "gb_per_table"))
 FACTORS: Final = {"万": 1e4, "亿": 1e8, "million": 1e6, "m": 1e6, "k": 1e3, "g": 1.0, "t": 1024.0}
 SETTING: Final = re.compile(
@@ -64,19 +73,19 @@ SETTING: Final = re.compile(
 )
 TOOL: Final = re.compile(r"\bsysbench\s*(?:version\s*)?v?([01]\.\d+(?:\.\d+)?)", re.IGNORECASE)
 RATE_LIMITED: Final = re.compile(r"Target transaction rate: [1-9]\d*|rate limit schedule lag")
-"""What sysbench and pgbench print of an open loop: its latencies have the wait for a connection."""
+"""Printed for an open loop, where latency includes the wait for a connection."""
 
 
 def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publication, ...]:
-    """What the files say: one publication as a rule.
+    """Read files, as a rule parts of a single publication.
 
-    Each YAML file is one; a single YAML file belongs to the pages beside it. Logs, and pages whose
-    tables have one system, are parts of one. Pages that compare systems are parts of one too,
+    Each YAML file is a publication; a single YAML file belongs to the pages beside it. Logs, and
+    pages about one system, are parts of the same publication. So are pages that compare systems,
     unless they compare others, or print other numbers for the same cells.
 
     Args:
         paths: publications as YAML; pages with tables; logs of sysbench, one system a file.
-        mapping: a YAML file that says what columns mean.
+        mapping: a YAML file with the meaning of columns.
 
     Raises:
         UsageError: a file that cannot be read, or holds nothing; with its line. Claims without
@@ -107,7 +116,7 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
 
 
 def _is_part_of(page: Publication, known: Publication) -> bool:
-    """Whether two pages belong to one publication."""
+    """Decides if two pages belong to one publication."""
     own, theirs = ({table.system for table in one.tables} for one in (page, known))
     if len(own) > 1 and len(theirs) > 1 and own != theirs:
         return False
@@ -122,7 +131,7 @@ def _is_part_of(page: Publication, known: Publication) -> bool:
 
 
 def _joined(parts: Sequence[Publication]) -> Publication:
-    """Several files of one publication; what the first of them says of the set-up holds."""
+    """Merge the files of a publication; for the set-up the first file with a value counts."""
     return parts[0].model_copy(
         update={
             "title": ", ".join(dict.fromkeys(one.title for one in parts if one.title)),
@@ -140,7 +149,7 @@ def _joined(parts: Sequence[Publication]) -> Publication:
 
 
 def mapping_of(path: Path) -> Mapping:
-    """What a mapping file says; UsageError with the lines of its mistakes."""
+    """Read a mapping file; UsageError with the lines of its mistakes."""
     return read_as(Mapping, text_of(path), str(path), wanted="columns, metric, workload, decimal")
 
 
@@ -186,7 +195,7 @@ class Facts(NamedTuple):
 
 
 def facts_in(text: str) -> Facts:
-    """The facts of which a page gives one value; those of which it gives several are left out."""
+    """The facts with a single value on a page; ambiguous facts are left out."""
     lines = (" ".join(line.split()) for line in re.sub(r"<[^>]{0,500}>", " ", text).splitlines())
     bare = "\n".join(filter(None, lines))  # long white space would take patterns long
     found: dict[str, float] = {}
@@ -219,24 +228,27 @@ def _of_log(path: Path, text: str, tables: Iterable[PublishedTable]) -> Publicat
 
 
 def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> PublishedTable:
-    """A log as the table that somebody would make of it: its runs, a column each metric."""
-    names = {"tps": "tps", "qps": "qps", "latency_ms_avg": "avg"}
-    values = {}
-    for metric, name in names.items():
-        printed = [_printed(run, name) for run in runs]
-        if all(printed):
-            values[metric] = tuple(Printed(text=text) for text in printed)
+    """A log as a table: a row for each run, a column for each metric."""
+    columns = {
+        TPS: [run.tps for run in runs],
+        QPS: [run.qps for run in runs],
+        MEAN: [run.latency_ms.get("avg", "") for run in runs],
+    }
     return PublishedTable(
         system=mapping.system or path.stem,
         workload=mapping.workload,
         threads=tuple(run.threads for run in runs),
-        values=values,
+        values={
+            metric: tuple(Printed(text=text) for text in printed)
+            for metric, printed in columns.items()
+            if all(printed)
+        },
         place=f"{path}, lines {runs[0].first_line} to {runs[-1].last_line}",
     )
 
 
 def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:
-    """A table for each workload and set of metrics that a log has."""
+    """A table for each workload and set of metrics in a log."""
     found: dict[tuple[str, tuple[str, ...]], list[LoggedRow]] = {}
     for row in rows:
         found.setdefault((row.workload, tuple(row.values)), []).append(row)
@@ -248,10 +260,6 @@ def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterato
             values={m: tuple(Printed(text=row.values[m]) for row in alike) for m in metrics},
             place=f"{path}, lines {alike[0].line} to {alike[-1].line}",
         )
-
-
-def _printed(run: LoggedRun, name: str) -> str:
-    return {"tps": run.tps, "qps": run.qps}.get(name) or run.latency_ms.get(name, "")
 
 
 def foreign_text_of(path: Path) -> str:

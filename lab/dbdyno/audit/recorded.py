@@ -1,8 +1,8 @@
-"""One run as a tool recorded it, in dbdyno's terms, from any text that is known.
+"""Runs of other tools, in dbdyno's terms.
 
-Logs of sysbench and pgbench hold seconds and totals, and sysbench's a histogram if it was asked
-for; a result of HammerDB and a row of a published table hold single numbers. A printed metric is
-taken as printed; everything that a text does not hold stays unknown.
+Logs of sysbench and pgbench hold seconds and totals, and sysbench's a histogram on request; a
+result of HammerDB and a row of a published table hold single numbers. A printed metric is taken as
+printed; everything else stays unknown.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ PRINTED: Final = {
 
 
 class Recorded(NamedTuple):
-    """One run.
+    """A run.
 
     Attributes:
-        tool: by its name, with its version where that is known.
+        tool: its name, with its version if known.
         threads: connections.
         reported: metrics as they were printed, by dbdyno's names.
-        seconds: how long it ran; 0 where that is unknown.
-        intervals: what is known of its course, or of its whole; none of a row of a table.
-        system, workload: empty where the text does not say.
-        failure: why it did not end as planned; None if it did, as far as the text says.
+        seconds: its duration; 0 if unknown.
+        intervals: its seconds, or a single interval of the whole run; empty for a row of a table.
+        system, workload: empty if the text leaves them out.
+        failure: the reason of a premature end; None for a regular end.
     """
 
     tool: str
@@ -57,10 +57,10 @@ class Recorded(NamedTuple):
 
 
 def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Recorded]:
-    """Every run of a text, in its order; none if nothing in it is known.
+    """Every run of a text, in its order; empty for an unknown kind of text.
 
     Raises:
-        UsageError: something that cannot be read, in a text of a known kind; with its line.
+        UsageError: an unreadable part in a text of a known kind; with its line.
     """
     if source.endswith(YAML_SUFFIXES):
         return [one for table in publication_of(text, source).tables for one in _rows(table)]
@@ -101,10 +101,10 @@ def _sysbench(log: LoggedRun) -> Recorded:
 
 
 def _intervals(log: LoggedRun, seconds: float, reported: dict[str, float]) -> Iterator[Interval]:
-    """What each printed line says, so that all of them come to the report's totals.
+    """The printed lines as intervals that add up to the report's totals.
 
-    After a checkpoint the report's time is that of the whole run and its counts are of the rest:
-    the whole run has as many events as its lines say, and statements of each kind in proportion.
+    After a checkpoint the report has the time of the whole run and the counts of the rest. The
+    whole run then has the events of its lines, and statements of each kind in proportion.
     """
     ends = [*(one.at_s for one in log.intervals if one.at_s < seconds), seconds]
     spans = list(pairwise([0.0, *ends]))
@@ -137,7 +137,7 @@ def _intervals(log: LoggedRun, seconds: float, reported: dict[str, float]) -> It
 
 
 def _dealt(total: int, shares: Sequence[float]) -> list[int]:
-    """A whole number dealt out by shares, none of it lost to rounding."""
+    """Split a whole number by shares without rounding losses."""
     whole = sum(shares)
     weights = [one / whole for one in shares] if whole > 0 else [1 / len(shares)] * len(shares)
     edges = [0, *(round(total * share) for share in accumulate(weights[:-1])), total]
@@ -150,7 +150,7 @@ def _ns(log: LoggedRun, name: str) -> int:
 
 
 def _histograms(log: LoggedRun) -> dict[str, bytes]:
-    """The printed histogram, if there is one: counts are added up by doubling."""
+    """The printed histogram, if any; counts are added by doubling."""
     if not log.histogram:
         return {}
     made = Histogram()
@@ -191,7 +191,7 @@ def _other(row: LoggedRow) -> Recorded | None:
 
 
 def _rows(table: PublishedTable) -> Iterator[Recorded]:
-    """The rows of a table; what else was the same for all of them stands beside the workload."""
+    """The rows of a table; its further conditions are added to the workload's name."""
     at = ", ".join(f"{name} {value}" for name, value in table.at.items())
     workload = f"{table.workload}, {at}".strip(", ") if at else table.workload
     for place, threads in enumerate(table.threads):

@@ -1,15 +1,15 @@
-"""Reads what sysbench printed: 0.4, 0.5, 1.0, 1.1 and forks of them; pure.
+"""Parser of logs of sysbench 0.4, 0.5, 1.0, 1.1 and forks of them; pure.
 
-One text may hold several runs, of several versions, among lines of other programs (a shell script's
+A text may hold several runs, of several versions, among lines of other programs (a shell script's
 echo, time stamps at the beginning of lines). A run begins with "Number of threads:" and ends with
-its report, or where the next one begins; one without a report has its interval lines only. Lines
-that begin like one of sysbench's and cannot be read are refused with their number, never guessed.
+its report, or with the next run; without a report it has its interval lines only. Unreadable lines
+that begin like sysbench's are refused with their number, never guessed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ from dbdyno.errors import UsageError
 
 NUMBER: Final = r"(\d{1,12}(?:\.\d{1,12})?)"
 WHOLE: Final = r"(\d{1,12})"
-"""Longer ones were not measured, and would not fit into what is computed of them."""
+"""Longer numbers were not measured, and would overflow."""
 VERSION: Final = re.compile(r"\bsysbench (\d+\.\d+(?:\.\d+)?(?:-\w+)?)")
 THREADS: Final = re.compile(rf"^Number of threads: {WHOLE}\s*$")
 INTERVAL: Final = re.compile(rf"^\[\s*{NUMBER}s\s*\] th(?:ds|reads): {WHOLE},? (.*)$")
@@ -43,10 +43,10 @@ FATAL: Final = re.compile(r"^FATAL: (.*)$|^ALERT: (.*)$")
 
 
 class LoggedInterval(NamedTuple):
-    """One line of rates.
+    """An interval line.
 
     Attributes:
-        tps: transactions, or events where no database was asked, a second.
+        tps: transactions, or events without a database, a second.
     """
 
     at_s: float
@@ -55,17 +55,17 @@ class LoggedInterval(NamedTuple):
 
 @dataclass
 class LoggedRun:
-    """What one run printed; numbers of the report keep their text, for how they were rounded.
+    """A run's output; numbers of the report keep their text, which shows their rounding.
 
     Attributes:
-        first_line, last_line: where it stands, counted from 1.
-        version: of sysbench; empty where no banner was before it.
+        first_line, last_line: its place, counted from 1.
+        version: of sysbench; empty without a banner.
         counts: reads, writes, others, total queries, by `read`, `write`, `other`, `total`.
         per_s: rates by the name of their line, such as `transactions`, `read/write requests`.
         latency_ms: `min`, `avg`, `max`, and percentiles by their number.
-        histogram: (latency ms, events) of each size that was printed.
-        checkpoints: how many were announced; each report has only what came after the one before.
-        reports: how many there are, those of checkpoints too.
+        histogram: (latency ms, events) of each printed size.
+        checkpoints: announced checkpoints; each report starts after the previous checkpoint.
+        reports: number of reports, at checkpoints too.
         failure: a FATAL line.
     """
 
@@ -86,7 +86,7 @@ class LoggedRun:
 
     @property
     def has_report(self) -> bool:
-        """Whether it came to its end."""
+        """The run has its final report."""
         return self.reports > self.checkpoints and self.events is not None
 
     @property
@@ -96,7 +96,7 @@ class LoggedRun:
 
     @property
     def qps(self) -> str:
-        """Queries a second; before 1.0 those of both its lines."""
+        """Queries a second; before 1.0 the sum of two lines."""
         if "queries" in self.per_s:
             return self.per_s["queries"]
         old = [self.per_s.get(name) for name in ("read/write requests", "other operations")]
@@ -110,7 +110,7 @@ def runs_in(text: str, source: str) -> list[LoggedRun]:
     """Every run of a text, in its order.
 
     Raises:
-        UsageError: a line of sysbench's that cannot be read, with its number.
+        UsageError: an unreadable line of sysbench's, with its number.
     """
     return list(_runs(text, source))
 
@@ -134,11 +134,9 @@ def _runs(text: str, source: str) -> Iterator[LoggedRun]:
 
 
 def _take(run: LoggedRun, line: str, number: int, source: str) -> bool:
-    """Takes what a line says; False for one that is not sysbench's."""
-    for pattern, take in _TAKERS:
-        if match := pattern.match(line):
-            take(run, match)
-            return True
+    """Take a line; False for a line of another program."""
+    if _take_report(run, line):
+        return True
     if BEGUN_INTERVAL.match(line):
         found = INTERVAL.match(line)
         interval = _interval(found) if found else None
@@ -154,6 +152,35 @@ def _take(run: LoggedRun, line: str, number: int, source: str) -> bool:
     return bool(THREADS.match(line) or ENDED.match(line))
 
 
+def _take_report(run: LoggedRun, line: str) -> bool:
+    """Take a line of a report; False for any other line."""
+    if found := COUNTED.match(line):
+        run.per_s[found[1].strip()] = found[3]
+    elif found := COUNT.match(line):
+        run.counts[found[1]] = int(found[2])
+    elif found := SECONDS.match(line):
+        run.seconds = found[1]
+        run.reports += 1
+    elif found := EVENTS.match(line):
+        run.events = int(found[1])
+    elif found := PERCENTILE.match(line):
+        run.latency_ms[found[1].removesuffix(".0")] = _in_ms(found[2], found[3])
+    elif found := LATENCY.match(line):
+        run.latency_ms[found[1]] = _in_ms(found[2], found[3])
+    elif found := JOINED.match(line):
+        names = re.findall(r"([\d.]+)%", found[1])
+        run.latency_ms.update(zip(names, found[2].split("/"), strict=False))
+    elif found := BUCKET.match(line):
+        run.histogram.append((float(found[1]), int(found[2])))
+    elif CHECKPOINT.match(line):
+        run.checkpoints += 1
+    elif found := FATAL.match(line):
+        run.failure = run.failure or found[1] or found[2] or ""
+    else:
+        return False
+    return True
+
+
 def _interval(found: re.Match[str]) -> LoggedInterval | None:
     told: dict[str, str] = dict(PART.findall(found[3]))
     rate = told.get("tps") or told.get("eps")
@@ -163,65 +190,9 @@ def _interval(found: re.Match[str]) -> LoggedInterval | None:
     return LoggedInterval(float(found[1]), rate)
 
 
-def _per_s(run: LoggedRun, match: re.Match[str]) -> None:
-    run.per_s[match[1].strip()] = match[3]
-
-
-def _latency(run: LoggedRun, match: re.Match[str]) -> None:
-    run.latency_ms[match[1]] = _in_ms(match[2], match[3])
-
-
-def _percentile(run: LoggedRun, match: re.Match[str]) -> None:
-    run.latency_ms[match[1].removesuffix(".0")] = _in_ms(match[2], match[3])
-
-
 def _in_ms(text: str, unit: str | None) -> str:
     """0.4 prints seconds with four decimals: a thousandth of the unit, three decimals fewer."""
     if unit != "s":
         return text
     decimals = max(0, len(text.partition(".")[2]) - 3)
     return f"{float(text) * 1e3:.{decimals}f}"
-
-
-def _joined(run: LoggedRun, match: re.Match[str]) -> None:
-    names = re.findall(r"([\d.]+)%", match[1])
-    run.latency_ms.update(zip(names, match[2].split("/"), strict=False))
-
-
-def _seconds(run: LoggedRun, match: re.Match[str]) -> None:
-    run.seconds = match[1]
-    run.reports += 1
-
-
-def _events(run: LoggedRun, match: re.Match[str]) -> None:
-    run.events = int(match[1])
-
-
-def _count(run: LoggedRun, match: re.Match[str]) -> None:
-    run.counts[match[1]] = int(match[2])
-
-
-def _bucket(run: LoggedRun, match: re.Match[str]) -> None:
-    run.histogram.append((float(match[1]), int(match[2])))
-
-
-def _checkpoint(run: LoggedRun, match: re.Match[str]) -> None:
-    run.checkpoints += 1
-
-
-def _fatal(run: LoggedRun, match: re.Match[str]) -> None:
-    run.failure = run.failure or match[1] or match[2] or ""
-
-
-_TAKERS: Final[tuple[tuple[re.Pattern[str], Callable[[LoggedRun, re.Match[str]], None]], ...]] = (
-    (COUNTED, _per_s),
-    (COUNT, _count),
-    (SECONDS, _seconds),
-    (EVENTS, _events),
-    (PERCENTILE, _percentile),
-    (LATENCY, _latency),
-    (JOINED, _joined),
-    (BUCKET, _bucket),
-    (CHECKPOINT, _checkpoint),
-    (FATAL, _fatal),
-)

@@ -1,8 +1,7 @@
-"""A published comparison as data: its tables, its claims, and what it says of the set-up.
+"""A published comparison as data: its tables, claims and set-up.
 
-Numbers keep the text in which they were printed, as their last digit says how much they may have
-been rounded. A publication is written down as YAML (docs/how-to/audit.md), or read from its own
-pages and logs (`audit.read`).
+Numbers keep their printed text, as their last digit shows the rounding. A publication is written
+down as YAML (docs/how-to/audit.md), or read from its own pages and logs (`audit.read`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ QPS: Final = "qps"
 MEAN: Final = "latency_ms_avg"
 LATENCY: Final = "latency_ms_"
 DIGITS_MAX: Final = 24
-"""Before and behind the point; nothing that is measured has more."""
+"""Before and behind the point; no measured number has more."""
 NUMBER: Final = re.compile(rf"[+-]?\d{{1,{DIGITS_MAX}}}(?:\.\d{{1,{DIGITS_MAX}}})?")
 QUANTILE: Final = re.compile(r"latency_ms_p(\d{1,9})")
 
@@ -33,9 +32,9 @@ class Printed(FiniteNoun):
     """A number as it was printed.
 
     Attributes:
-        dropped: decimals that the rest of its column has and it lacks: "503.6" among "12.34" is
-            503.60, as a spreadsheet drops zeros at the end; below 0, digits before the point that
-            were rounded away: three of "3.2万".
+        dropped: decimals missing in comparison with its column: "503.6" among "12.34" is 503.60, as
+            a spreadsheet drops zeros at the end; below 0, digits before the point that were
+            rounded away: three of "3.2万".
     """
 
     text: Annotated[str, Field(pattern=f"^{NUMBER.pattern}$")]
@@ -59,12 +58,12 @@ class Printed(FiniteNoun):
 
     @property
     def low(self) -> float:
-        """The least that it may have been."""
+        """The lower limit by rounding."""
         return self.value - self.half
 
     @property
     def high(self) -> float:
-        """The most that it may have been."""
+        """The upper limit by rounding."""
         return self.value + self.half
 
 
@@ -79,12 +78,12 @@ Number = Annotated[Printed, BeforeValidator(as_printed)]
 
 
 class PublishedTable(FiniteNoun):
-    """Rows of one system under one workload, its load levels in order.
+    """Rows of a system under a workload, its load levels in order.
 
     Attributes:
-        at: what else it was measured at, such as `buffer_pool_gb: "48"`.
+        at: further conditions, for example `buffer_pool_gb: "48"`.
         values: by metric (`tps`, `qps`, `latency_ms_avg`, `latency_ms_p95`, …), one for each level.
-        place: where it stands in the source.
+        place: its place in the source.
     """
 
     system: str
@@ -106,12 +105,12 @@ class PublishedTable(FiniteNoun):
 
 
 class PublishedChange(FiniteNoun):
-    """A printed change of one system against another in one cell: "+39.1 %", "1.39".
+    """A printed change of a system against another in a cell: "+39.1 %", "1.39".
 
     Attributes:
-        metric: of which it is the change.
-        systems: the two whose columns stand beside it, in their order.
-        place: where it stands in the source.
+        metric: the changed metric.
+        systems: the systems of the two columns beside it, in their order.
+        place: its place in the source.
     """
 
     systems: tuple[str, str]
@@ -124,10 +123,10 @@ class PublishedChange(FiniteNoun):
 
 
 class PublishedCell(FiniteNoun):
-    """One load level of one table: all metrics that were printed for it.
+    """A load level of a table: all its printed metrics.
 
     Attributes:
-        replaced: other numbers that were printed for it before these, each with its metric.
+        replaced: earlier, different numbers for it, each with its metric.
     """
 
     system: str
@@ -140,7 +139,7 @@ class PublishedCell(FiniteNoun):
 
     @property
     def key(self) -> tuple[str, int, tuple[tuple[str, str], ...]]:
-        """What the same cell of another system has too."""
+        """The part of the identity that other systems share."""
         return self.workload, self.threads, tuple(sorted(self.at.items()))
 
     @property
@@ -166,13 +165,13 @@ class Publication(FiniteNoun):
     Attributes:
         systems: versions by label, in the order of the source.
         dataset: `tables`, `rows_per_table`, `size_gb` of all or `gb_per_table`.
-        environment: what is said of machine and network, such as `memory_gb`, `network_ms` between
-            client and server, or `round_trip_ms` of a network that may lie elsewhere.
+        environment: machine and network: `memory_gb`, `network_ms` between client and server,
+            `round_trip_ms` of a network that may lie elsewhere, …
         settings: of the servers, as printed.
         changes: columns of its tables that compare two others.
-        disclosed: what it tells of its method, by the names of `design.DISCLOSURES`.
-        unread: tables of its pages that hold no results.
-        has_prose: its pages have sentences, which are not read, and no YAML says what they say.
+        disclosed: its method, by the names of `design.DISCLOSURES`.
+        unread: tables of its pages without results.
+        has_prose: its pages have sentences, which are not read, and no YAML file repeats them.
     """
 
     title: str = ""
@@ -191,12 +190,10 @@ class Publication(FiniteNoun):
     has_prose: bool = False
 
     def cells(self) -> list[PublishedCell]:
-        """Every cell; tables of one system and place that have other metrics are one.
+        """Every cell, with its metrics from all tables.
 
-        Of one that is printed several times the last numbers count.
-
-        A column in which numbers end with fewer decimals than most was written by a program that
-        drops zeros at the end.
+        If a cell is printed several times, the last numbers count. A column with fewer decimals in
+        some numbers was written by a program that drops zeros at the end.
         """
         found: dict[tuple[object, ...], PublishedCell] = {}
         for one in self._cells():
@@ -230,7 +227,7 @@ class Publication(FiniteNoun):
                 )
 
     def _decimals(self) -> dict[str, int]:
-        """The decimals of each metric where nothing was dropped."""
+        """The most decimals of each metric."""
         most: dict[str, int] = {}
         for table in self.tables:
             for metric, values in table.values.items():
@@ -251,7 +248,7 @@ def publication_of(text: str, source: str) -> Publication:
     """A publication from its YAML.
 
     Raises:
-        UsageError: it is no such text; each mistake is named with its line.
+        UsageError: a mistake; each is named with its line.
     """
     return read_as(
         Publication, text, source, wanted="tables of values by system, threads and metric"
@@ -259,10 +256,10 @@ def publication_of(text: str, source: str) -> Publication:
 
 
 def read_as(kind: type[Read], text: str, source: str, *, wanted: str) -> Read:
-    """YAML as such a noun; numbers stay as they were written.
+    """YAML as a noun of this kind; numbers stay as they were written.
 
     Raises:
-        UsageError: it is no such text; each mistake is named with its line.
+        UsageError: a mistake; each is named with its line.
     """
     document = parse(text, as_printed=True)
     mistakes = [f"line {one.line}: {one.place}: {one.message}" for one in document.mistakes]
@@ -285,7 +282,7 @@ def read_as(kind: type[Read], text: str, source: str, *, wanted: str) -> Read:
 def pairs(
     cells: list[PublishedCell], first: str, second: str
 ) -> list[tuple[PublishedCell, PublishedCell]]:
-    """The cells that two systems have alike."""
+    """The cells common to two systems."""
     others = {cell.key: cell for cell in cells if cell.system == second}
     return [
         (cell, others[cell.key]) for cell in cells if cell.system == first and cell.key in others
@@ -293,7 +290,7 @@ def pairs(
 
 
 def subsets(cells: list[PublishedCell]) -> Iterator[tuple[str, list[PublishedCell]]]:
-    """Every subset that a headline may mean: all, one value of an axis, one load level, both."""
+    """Every subset a headline may mean: all, a value of an axis, a load level, both."""
     names = dict.fromkeys(name for cell in cells for name in cell.at)
     axes = {name: dict.fromkeys(cell.at.get(name, "") for cell in cells) for name in names}
     values = [[None, *((name, value) for value in known)] for name, known in axes.items()]

@@ -1,17 +1,15 @@
-"""Can the numbers of one cell all be true?
+"""Consistency of the numbers within a cell.
 
 concurrency    throughput × mean latency is the number of requests in flight (Little 1961), and a
                closed loop of N connections never has more
-statements     queries over transactions is what one transaction of the workload sends; where only
-               queries are printed and the workload is none that is known, queries × mean latency
-               says it, if most rows agree on one whole number; a few queries more are a note, as
-               of transactions that were rolled back
+statements     queries over transactions is the number of statements in a transaction; of an unknown
+               workload with queries only, queries × mean latency gives it if most rows agree on a
+               whole number; a few queries more are a note, as of transactions rolled back
 percentiles    they rise; a share 1 - q of requests takes at least as long as the q-th, so it is
                at most mean / (1 - q) (Markov), and a closed loop's mean is at most its
                connections over its throughput; a mean above them needs a greatest latency far
                above it; sysbench 1.0 and later print them on a grid
-repeats        a cell that is printed several times has one number each time, of which one is held
-               against the rest
+repeats        a cell that is printed several times with different numbers
 """
 
 from __future__ import annotations
@@ -34,32 +32,32 @@ from dbdyno.audit.tables import (
 from dbdyno.language.words import Said, listed, say
 
 ABOVE: Final = 1.005
-"""Requests in flight as a share of connections, beyond what rounding allows."""
+"""Requests in flight as a share of connections, beyond rounding."""
 BELOW: Final = 0.97
-"""A closed loop has all connections in flight but for what the client needs itself."""
+"""A closed loop has all connections in flight but for the client's own time."""
 ALONE: Final = 0.8
-"""A misprint is further off than a client that is a limit in one cell only."""
+"""A misprint is further off than a client that limits a single cell."""
 ALONE_AMONG: Final = 2
 STATEMENTS: Final = {"read_write": 20, "read_only": 16, "write_only": 6}
-"""Of a transaction with sysbench's defaults; all other workloads send one."""
+"""Of a transaction with sysbench's defaults; other workloads send a single statement."""
 SINGLE: Final = re.compile(r"point_select|update_(non_)?index|insert|delete|select_random")
 STATEMENTS_OFF: Final = 0.001
 RETRIED_MAX: Final = 0.05
-"""Queries beyond those of transactions that ended may be of some that were rolled back."""
+"""Further queries may belong to transactions that were rolled back."""
 GRID_LEAST_MS: Final = 0.001
 GRID_STEP: Final = math.log(1e8) / 1023
-"""sysbench 1.0: 1024 sizes from 0.001 to 100,000 ms, each larger by one factor."""
+"""sysbench 1.0: 1024 sizes from 0.001 to 100,000 ms, in a geometric series."""
 GRID_TOOL: Final = re.compile(r"sysbench[^0-9]*1\.[01]")
 OFF_GRID_MIN: Final = 3
 STATEMENTS_MAX: Final = 60
-"""Of a transaction of an unknown workload: more cannot be told from one another by rounding."""
+"""Of a transaction of an unknown workload; rounding blurs larger numbers."""
 AGREE_SHARE: Final = 0.8
 AGREE_MIN: Final = 4
 """Rows, and their share, that must agree on the statements of an unknown workload."""
 OTHER_SHARE: Final = 0.6
 """Of the statements of a known workload, above which the client may be why fewer are in flight."""
 FAR_ABOVE: Final = 1.25
-"""A row is that far from statements that others agree on; less may be how they were inferred."""
+"""Distance of a faulty row from inferred statements; less may be an error of the inference."""
 
 
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
@@ -98,10 +96,10 @@ class _Each(NamedTuple):
 
 
 def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> Mapping[str, _Each]:
-    """What is known of each workload, or what most rows with queries and a mean agree on.
+    """Statements by workload: known ones, or inferred from most rows with queries and a mean.
 
-    So a workload whose name is known may have other options, with far fewer statements: a little
-    less in flight is the client's doing.
+    A known workload may run with other options and far fewer statements; slightly fewer requests in
+    flight are due to the client.
     """
     found: dict[str, _Each] = {}
     for workload in dict.fromkeys(cell.workload for cell in cells):
@@ -129,7 +127,7 @@ def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> 
 
 
 def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Iterator[LedgerEntry]:
-    """More in flight than there are connections; less; and one cell that alone has far less."""
+    """Cells with more requests in flight than connections, or far fewer."""
     seen = [(cell, found) for cell in cells if (found := _in_flight(cell, each))]
     for workload, one in each.items():
         if one.rows and one.statements > 1:
@@ -197,7 +195,7 @@ class _InFlight(NamedTuple):
     high: float
 
     def arithmetic(self, cell: PublishedCell) -> Said:
-        """How it follows from what was printed."""
+        """The computation from the printed numbers."""
         mean, threads = cell.values[MEAN], cell.threads
         return say(
             "{tps:.6g}/s × {mean} ms = {in_flight:.4g} in flight, {least:.4g} to {most:.4g} with"
@@ -221,7 +219,7 @@ def _in_flight(cell: PublishedCell, each: Mapping[str, _Each]) -> _InFlight | No
 def _is_alone(
     cell: PublishedCell, flight: _InFlight, seen: Sequence[tuple[PublishedCell, _InFlight]]
 ) -> bool:
-    """Whether all other cells of its system, two at least, have every connection in flight."""
+    """Recognises the system's only cell that contradicts Little's law."""
     others = [one for other, one in seen if other.system == cell.system and other is not cell]
     usual = [one for one in others if one.high >= BELOW and one.low <= ABOVE]
     return flight.high < ALONE and len(usual) >= ALONE_AMONG and len(usual) >= len(others) - 1
@@ -230,7 +228,7 @@ def _is_alone(
 def _transactions(
     cell: PublishedCell, each: Mapping[str, _Each]
 ) -> tuple[float, float, float] | None:
-    """Transactions a second with what rounding allows: as printed, or from queries."""
+    """Transactions a second with their limits by rounding, printed or from queries."""
     if (tps := cell.values.get(TPS)) is not None:
         return tps.value, tps.low, tps.high
     qps, known = cell.values.get(QPS), each.get(cell.workload)
@@ -240,7 +238,7 @@ def _transactions(
 
 
 def statements_of(workload: str) -> int | None:
-    """Statements of a transaction of sysbench's workload; None for one that is not known."""
+    """Statements of a transaction of sysbench's workload; None if unknown."""
     for name, count in STATEMENTS.items():
         if name in workload:
             return count
@@ -248,7 +246,7 @@ def statements_of(workload: str) -> int | None:
 
 
 def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
-    """Rows whose ratio is not that of their workload; one entry where all have another one."""
+    """Rows with another ratio than their workload; a single entry if all agree on another."""
     found: dict[str, list[tuple[PublishedCell, float, float, float]]] = {}
     for cell in cells:
         tps, qps = cell.values.get(TPS), cell.values.get(QPS)
@@ -307,7 +305,7 @@ def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
 
 
 def _is_near(known: int, low: float, high: float) -> bool:
-    """Whether that many statements lie within rounding; retried transactions add a few."""
+    """Tests if the ratio fits within rounding; retried transactions add a few."""
     return low <= known * (1 + STATEMENTS_OFF) and high >= known * (1 - STATEMENTS_OFF)
 
 
@@ -372,9 +370,9 @@ def _percentiles(
 def _mean(
     cell: PublishedCell, each: Mapping[str, _Each], *, closed: bool
 ) -> tuple[float, float, str] | None:
-    """The least and most that mean latency may be, ms, and where that comes from.
+    """Limits of the mean latency, ms, and their origin.
 
-    Where none was printed, a closed loop's is at most its connections over its throughput.
+    Without a printed mean, a closed loop's is at most its connections over its throughput.
     """
     if mean := cell.values.get(MEAN):
         return mean.low, mean.high, f"{mean.text} ms"
@@ -396,7 +394,7 @@ def _impossible(cell: PublishedCell, sentence: str, arithmetic: str) -> LedgerEn
 
 
 def _grid(cells: Iterable[PublishedCell]) -> Iterator[LedgerEntry]:
-    """Percentiles that a single run of sysbench 1.0 cannot have printed."""
+    """Percentiles impossible for a single run of sysbench 1.0."""
     every = [(cell, n) for cell in cells for share, _, n in cell.quantiles() if n.value > 0]
     off = [(cell, number) for cell, number in every if not is_on_grid(number)]
     if len(off) >= OFF_GRID_MIN:
@@ -419,7 +417,7 @@ def _grid(cells: Iterable[PublishedCell]) -> Iterator[LedgerEntry]:
 
 
 def is_on_grid(number: Printed) -> bool:
-    """Whether some percentile of sysbench 1.0 is printed so."""
+    """Tests if sysbench 1.0 can print this percentile."""
     near = round(math.log(number.value / GRID_LEAST_MS) / GRID_STEP)
     return any(
         number.low - 1e-9 <= GRID_LEAST_MS * math.exp(k * GRID_STEP) <= number.high + 1e-9

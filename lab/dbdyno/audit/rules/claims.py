@@ -1,12 +1,12 @@
 """A publication's claims and changes, held against its own tables.
 
 headline   a claim is a range of ratios (`plan.publication.Claim`): of each of its cells, of some
-           cell, of their average (of sums, or a mean of ratios) or of their peaks. An average or
-           a peak that its cells do not give is looked for in every subset that could have been
-           meant (all cells, one value of an axis, one load level) and against every other system;
-           it is told beside the value of its own cells
+           cell, of their average (of sums, or a mean of ratios) or of their peaks. A missed
+           average or peak is searched for in every subset of the tables (all cells, a value of an
+           axis, a load level) and against every other system, and shown beside the value of the
+           claim's own cells
 claims     a claim without cells is a note
-changes    a column of changes is what its two columns give: as a difference of either, or a ratio
+changes    a column of changes agrees with its two columns: as a difference of either, or a ratio
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "transactions_per_s": (TPS, QPS),
     "queries_per_s": (QPS,),
 }
-"""Columns that a claim's metric may stand in, the likeliest first; others have its own name."""
+"""Columns of a claim's metric, the likeliest first; others have the metric's name."""
 
 
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
@@ -60,7 +60,7 @@ class Compared(NamedTuple):
         return self.own.value / self.other.value
 
     def supports(self, claim: Claim) -> bool:
-        """Whether a ratio that was printed so may lie in the claim's range."""
+        """Tests if the ratio, with its rounding, may lie in the claim's range."""
         high = self.own.high / self.other.low if self.other.low > 0 else float("inf")
         return self.own.low / self.other.high <= claim.ratio_bound and high >= claim.ratio_min
 
@@ -86,7 +86,7 @@ class SubsetRatio(NamedTuple):
 
     @property
     def text(self) -> Said:
-        """Where, how, and the ratio."""
+        """The subset, the formula and the ratio."""
         return say(
             "{where}, {how}, against {against}: {value:.4g}",
             where=self.where,
@@ -132,7 +132,7 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
 
 
 def _compared(claim: Claim, cells: Sequence[PublishedCell]) -> list[Compared]:
-    """The claim's cells, in the first of its columns that both systems have."""
+    """The claim's cells, in the first of its columns common to both systems."""
     others = {one.key: one for one in cells if one.system == (claim.than or claim.of)}
     for metric in COLUMNS.get(claim.metric, (claim.metric,)):
         found = []
@@ -163,7 +163,7 @@ def _is_claimed(claim: Claim, cell: PublishedCell) -> bool:
 
 
 def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell]) -> LedgerEntry:
-    """One ratio of all of a claim's cells, or else the part of the tables that has it."""
+    """The ratio of all of a claim's cells, or else the part of the tables with this ratio."""
     against = claim.than or claim.of
     values = [(one.own.value, one.other.value) for one in compared]
     whole = list(_ways(claim, say("the claim's cells"), against, values))
@@ -198,7 +198,7 @@ def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell
 
 
 def _ratios(claim: Claim, cells: list[PublishedCell]) -> Iterator[SubsetRatio]:
-    """Every ratio of the claimed system to another one, over every subset of the tables."""
+    """Every ratio of the claimed system to another, over every subset of the tables."""
     for against in dict.fromkeys(one.system for one in cells if one.system != claim.of):
         beside = {one.key: other for one, other in pairs(cells, claim.of, against)}
         own = [one for one in cells if one.system == claim.of and one.key in beside]
@@ -218,7 +218,7 @@ def _ratios(claim: Claim, cells: list[PublishedCell]) -> Iterator[SubsetRatio]:
 def _ways(
     claim: Claim, where: Text, against: str, values: Sequence[tuple[float, float]]
 ) -> Iterator[SubsetRatio]:
-    """The ratios that an average, or a peak, may mean."""
+    """The possible meanings of an average, or a peak."""
     own, other = zip(*values, strict=True)
     count, ratios = len(values), [a / b for a, b in values]
     if claim.holds == "peak":
@@ -257,7 +257,7 @@ def _headline(claim: Claim, severity: Severity, sentence: Said, told: Said) -> L
 
 
 def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
-    """Printed changes that their own two numbers do not give; all that hold are one entry."""
+    """Printed changes that contradict their two numbers; the correct ones share an entry."""
     held = 0
     known = {(cell.system, *cell.key): cell for cell in cells}
     for change in publication.changes:
@@ -296,7 +296,7 @@ def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
 
 
 def _is_change(printed: Printed, first: Printed, second: Printed, *, is_percent: bool) -> bool:
-    """Whether a number is a difference or a ratio of two, as a share or in percent."""
+    """Tests if a number is a difference or a ratio of two, as a share or in percent."""
     if first.value <= 0 or second.value <= 0:
         return True  # of nothing there is no change that could be held against it
     up, down = second.value / first.value, first.value / second.value

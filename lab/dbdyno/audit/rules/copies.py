@@ -1,14 +1,14 @@
-"""Numbers of two measurements that are alike by more than chance.
+"""Numbers of two measurements that agree by more than chance.
 
 copies     throughput of four digits and more repeats by chance in one pair of rows of ten
-           thousand: a row that stands twice, or whose last digits do, was copied or made of the
-           other. Percentiles lie on a grid and say nothing here
-digits     the last three digits of two systems' throughputs in one cell agree by chance in one of
-           a thousand, what follows the point of two mean latencies in one of a hundred or fewer:
-           their differences are then whole thousands of a unit, or whole milliseconds. Over all
-           cells of two systems that is counted
+           thousand: a row was copied or derived if it stands twice, or its last digits do.
+           Percentiles lie on a grid and are left out
+digits     the last three digits of two systems' throughputs in a cell agree by chance in 1 of
+           1,000, the decimals of two mean latencies in 1 of 100 or fewer: their differences are
+           then whole thousands of a unit, or whole milliseconds. Counted over all cells of two
+           systems
 
-Both are asked within a publication, and between publications that are audited together.
+Both hold within a publication, and between publications that are audited together.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ DIGITS_MIN: Final = 4
 TAIL: Final = 3
 SAME_MIN: Final = 2
 ALIKE_MIN: Final = 3
-"""Cells whose digits agree, below which nothing is said of two systems."""
+"""Least number of agreeing cells for an entry."""
 CHANCE: Final = 1e-6
 SHOWN: Final = 4
 
 
 def check(publication: Publication, cells: Sequence[PublishedCell]) -> Iterator[LedgerEntry]:
-    """Rows that stand twice, and systems whose digits agree, within one publication."""
+    """Rows that stand twice, and systems with agreeing digits, within a publication."""
     if publication.disclosed.get("rate"):
         return  # all systems have the throughput that was asked for
     alike = set()
@@ -57,9 +57,9 @@ def check(publication: Publication, cells: Sequence[PublishedCell]) -> Iterator[
 
 
 def between(first: Publication, second: Publication) -> Iterator[LedgerEntry]:
-    """The same of two publications; their systems need other labels where they are not the same.
+    """The same between two publications; equal labels are taken for equal systems.
 
-    A row that stands in both for one system of one version was measured once and printed twice.
+    A row in both for the same version of a system was measured once and printed twice.
     """
     if first.disclosed.get("rate") or second.disclosed.get("rate"):
         return
@@ -89,7 +89,7 @@ _Row = tuple[PublishedTable, str, tuple[Printed, ...]]
 
 
 def _rows_of(publication: Publication) -> list[_Row]:
-    """Each throughput's row of each table, with the workload that holds for all."""
+    """The throughput rows of each table, with the publication's workload as a default."""
     return [
         (table.model_copy(update={"workload": table.workload or publication.workload}), m, values)
         for table in publication.tables
@@ -99,7 +99,7 @@ def _rows_of(publication: Publication) -> list[_Row]:
 
 
 def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEntry]:
-    """Two rows of one metric; the same cells printed twice are one measurement."""
+    """Two rows of a metric; the same cells printed twice are a single measurement."""
     (one, metric, values), (other, other_metric, others) = first, second
     if metric != other_metric:
         return
@@ -135,9 +135,13 @@ def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEnt
 
 
 def _same_numbers(first: _Row, second: _Row) -> list[Printed]:
-    """Numbers that two rows of one metric share to the last digit; none if chance may be why."""
+    """Numbers that two rows of a metric share to the last digit; empty if chance explains them."""
     (_, metric, values), (_, other_metric, others) = first, second
-    same = [a for a, b in zip(values, others, strict=False) if _is_same(a, b)]
+    same = [
+        one
+        for one, other in zip(values, others, strict=False)
+        if one.value == other.value and len(_digits(one).rstrip("0")) >= DIGITS_MIN
+    ]
     return same if metric == other_metric and len(same) >= SAME_MIN else []
 
 
@@ -160,7 +164,7 @@ def _printed_twice(first: _Row, second: _Row) -> Iterator[LedgerEntry]:
 
 
 def _digits_of(cells: Sequence[PublishedCell], first: str, second: str) -> LedgerEntry | None:
-    """Whether the digits of two systems agree in more cells than chance gives."""
+    """Entry for two systems with agreeing digits in more cells than by chance."""
     chances: list[float] = []
     alike: list[Said] = []
     for one, other in pairs(list(cells), first, second):
@@ -196,7 +200,7 @@ def _digits_of(cells: Sequence[PublishedCell], first: str, second: str) -> Ledge
 
 
 def _comparable(one: PublishedCell, other: PublishedCell) -> Iterator[tuple[str, Printed, Printed]]:
-    """Numbers that are independent of each other: transactions or else queries, and the mean."""
+    """Independent numbers: transactions or else queries, and the mean."""
     rates = [m for m in (TPS, QPS) if m in one.values and m in other.values]
     for metric in rates[:1]:
         number, its = one.values[metric], other.values[metric]
@@ -209,12 +213,12 @@ def _comparable(one: PublishedCell, other: PublishedCell) -> Iterator[tuple[str,
 
 
 def _round(one: Printed, other: Printed) -> bool:
-    """Whether both end with a zero, as numbers do that were rounded further than they show."""
+    """Tests if both end with a zero, as numbers with a coarser rounding do."""
     return _digits(one).endswith("0") and _digits(other).endswith("0")
 
 
 def chance_of(chances: Sequence[float], alike: int) -> float:
-    """How often so many or more of independent events happen together, each with its chance."""
+    """Probability of at least so many of independent events, each with its chance."""
     so_many = [1.0]
     for chance in chances:
         stays = [*((1 - chance) * one for one in so_many), 0.0]
@@ -233,12 +237,8 @@ def _digits(number: Printed) -> str:
     return (known + "0" * number.dropped).replace(".", "").lstrip("0+-")
 
 
-def _is_same(one: Printed, other: Printed) -> bool:
-    return one.value == other.value and len(_digits(one).rstrip("0")) >= DIGITS_MIN
-
-
 def _same_tail(one: Printed, other: Printed) -> bool:
-    """Whether numbers of equal precision end alike, though they are not the same."""
+    """Tests if different numbers of equal precision have the same last digits."""
     if one.decimals != other.decimals or one.value == other.value or _round(one, other):
         return False
     first, second = _digits(one), _digits(other)
@@ -246,7 +246,7 @@ def _same_tail(one: Printed, other: Printed) -> bool:
 
 
 def _same_fraction(one: Printed, other: Printed) -> bool:
-    """Whether times of equal precision differ by whole milliseconds, though not by none."""
+    """Tests if different times of equal precision differ by whole milliseconds."""
     if one.value == other.value:
         return False
     places = one.decimals

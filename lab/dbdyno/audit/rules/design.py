@@ -1,11 +1,10 @@
-"""What do the tables show that the text leaves out, what contradicts the set-up, and what is not
-told?
+"""Shape of the results, contradictions with the set-up, and undisclosed method.
 
 shape      throughput that falls with more connections or more memory; systems that change places
 physics    latency against the network's round trip, caches against memory, bytes for each row
-settings   settings as printed against sizes and durability that the text states
-missing    what a reader needs to weigh numbers: repeats, spread, warm-up, order, …
-unread     sentences of a page, and tables that were not taken for results
+settings   printed settings against stated sizes and durability
+missing    undisclosed repeats, spread, warm-up, order, …
+unread     sentences of a page, and tables without results
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from dbdyno.audit.tables import (
 from dbdyno.language.words import Said, listed, say
 
 DROP: Final = 0.03
-"""Less is what one run differs by from the next."""
+"""Less is the usual difference between two runs."""
 SHOWN: Final = 3
 MEMORY: Final = re.compile(r"buffer_pool|cache|memory|内存")
 CACHES: Final = re.compile(r"innodb[_-]buffer[_-]pool[_-]size|shared_buffers")
@@ -225,7 +224,7 @@ def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
 def _round_trips(
     cells: list[PublishedCell], network_ms: float | None, severity: Severity, sentence: Said
 ) -> Iterator[LedgerEntry]:
-    """Latencies below what a packet takes there and back."""
+    """Latencies below the round trip of a packet."""
     for cell in cells if network_ms else ():
         times = [n for m, n in cell.values.items() if m.startswith(LATENCY) and m != STDDEV]
         fastest = min(times, key=lambda one: one.high, default=None)
@@ -242,7 +241,7 @@ def _round_trips(
 
 
 def _bytes_of_rows(data: Mapping[str, float]) -> Iterator[LedgerEntry]:
-    """The size of all tables, or of one, against its rows."""
+    """The size of all tables, or of a single table, against its rows."""
     rows, each_gb = data.get("rows_per_table", 0), data.get("gb_per_table")
     size_gb = data.get("size_gb") if each_gb is None else each_gb
     rows *= data.get("tables", 0) if each_gb is None else 1
@@ -265,7 +264,7 @@ def _bytes_of_rows(data: Mapping[str, float]) -> Iterator[LedgerEntry]:
 
 
 def _settings(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
-    """A printed size that no table has, and a durability that the settings do not give."""
+    """A printed size without a table, and a stated durability that the settings contradict."""
     for axis in dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name)):
         stem = re.sub(r"_(gb|mb|size)$", "", axis)
         sizes = {_size_gb(axis, cell.at.get(axis, "")) for cell in cells} - {None}
@@ -311,7 +310,7 @@ def _gigabytes(value: object) -> float | None:
 
 
 def _size_gb(axis: str, text: str) -> float | None:
-    """A size of memory; a bare number is in the axis's unit. None for a share, or what is none."""
+    """A size of memory; a bare number is in the axis's unit. None for anything else."""
     if (size := _gigabytes(text)) is not None:
         return size
     if not re.fullmatch(r"\d+(?:\.\d+)?", text.strip()):
@@ -320,7 +319,7 @@ def _size_gb(axis: str, text: str) -> float | None:
 
 
 def _rank(axis: str, text: str) -> float | None:
-    """By what sizes are put in order; shares among themselves."""
+    """Sort key of sizes; shares among themselves."""
     return _number(text) if text.strip().endswith("%") else _size_gb(axis, text)
 
 

@@ -2,7 +2,7 @@
 #
 # Everything lives in .venv and target: nothing outside the project is touched, but for packages
 # and a user that tools/requirements.sh adds when it runs as root, and the servers' cache.
-# Set-up is quick the second time: packages are installed again when tools/requirements.txt changes,
+# Set-up is quick the second time: packages are installed again when tools/requirements*.txt change,
 # the engine is built again when Rust changes.
 
 SHELL := /bin/bash
@@ -16,13 +16,23 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; 
 VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGES := $(VENV)/.packages
+PACKAGES_OF_TESTS := $(VENV)/.packages-of-tests
 DENY := target/lock/bin/cargo-deny
 ENGINE := lab/dbdyno/_engine.abi3.so
 RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name '*.lua' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
+# $(call locked,FILE,OF,EXTRA,MORE OPTIONS): writes tools/FILE.txt
+define locked
+	{ echo "# Every package of $(2) with its version and the digests of its files: written by \`make lock\`."; \
+		target/lock/bin/uv pip compile pyproject.toml --extra $(3) $(4) --universal \
+			--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet; \
+		} > tools/$(1).new
+	mv tools/$(1).new tools/$(1).txt
+endef
+
 .PHONY: help setup demo test quick check nightly live bench docs clean lock release requirements requirements-of-tests \
-	programs-of-tests
+	packages-of-tests programs-of-tests
 
 help: ## print this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -36,16 +46,17 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 		--tables 4 --table-size 50000 --time 5m
 
 test: requirements-of-tests ## set-up, then every test; a failure hides no later one
-	@$(MAKE) --no-print-directory --jobs=2 setup programs-of-tests # pip and cargo beside each other
+	@$(MAKE) --no-print-directory --jobs=2 packages-of-tests programs-of-tests # pip beside cargo
+	@$(MAKE) --no-print-directory setup
 	@$(PY) tools/stages.py cargo quick live alone
 
-nightly: requirements-of-tests setup programs-of-tests ## long seeds and the certificate, which make test leaves out
+nightly: requirements-of-tests packages-of-tests setup programs-of-tests ## long seeds and the certificate, which make test leaves out
 	@DBDYNO_SEEDS=10000 DBDYNO_RUN_SEEDS=1000 $(PY) tools/stages.py cargo quick nightly
 
-quick: requirements-of-tests setup ## every test that needs no server
+quick: requirements-of-tests packages-of-tests setup ## every test that needs no server
 	@$(PY) tools/stages.py cargo quick
 
-check: setup ## what every change must pass: format, lint, types, then test
+check: packages-of-tests setup ## what every change must pass: format, lint, types, then test
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
@@ -53,16 +64,16 @@ check: setup ## what every change must pass: format, lint, types, then test
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(MAKE) --no-print-directory test
 
-live: requirements-of-tests setup programs-of-tests ## only the tests on real servers
+live: requirements-of-tests packages-of-tests setup programs-of-tests ## only the tests on real servers
 	@$(PY) tools/stages.py live alone
 
-bench: requirements-of-tests setup ## client CPU, its floor, many connections, loading
+bench: requirements-of-tests packages-of-tests setup ## client CPU, its floor, many connections, loading
 	$(PY) -m benchmarks.client_cpu
 	$(PY) -m benchmarks.floor
 	$(PY) -m benchmarks.connections
 	$(PY) -m benchmarks.prepare
 
-docs: setup ## check that the docs name what exists
+docs: packages-of-tests setup ## check that the docs name what exists
 	$(PY) -m pytest -q tests/test_docs.py
 
 clean: ## remove what was built; measurements in dbdyno-runs stay
@@ -72,10 +83,8 @@ clean: ## remove what was built; measurements in dbdyno-runs stay
 lock: ## choose the newest packages that pyproject.toml allows, and note their digests
 	test -x target/lock/bin/uv || $(PYTHON) -m venv target/lock
 	target/lock/bin/pip install --quiet --disable-pip-version-check uv
-	{ echo "# Every package of set-up with its version and the digests of its files: written by \`make lock\`."; \
-		target/lock/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
-			--generate-hashes --no-header --no-emit-index-url --quiet; } > tools/requirements.new
-	mv tools/requirements.new tools/requirements.txt
+	$(call locked,requirements-of-tests,the tests,dev)
+	$(call locked,requirements,set-up,build,--constraint tools/requirements-of-tests.txt)
 
 release: setup ## the wheel, built twice and compared, with its lists of parts, in target/release-files
 	test -x $(DENY) || cargo install --quiet --locked --root target/lock cargo-deny@0.20.2
@@ -90,11 +99,17 @@ requirements:
 requirements-of-tests:
 	@tools/requirements.sh test "$(PYTHON)"
 
+packages-of-tests: $(PACKAGES_OF_TESTS)
+
 programs-of-tests: # here, since building is not what a test's time limit is for
 	@cargo build --release --quiet --locked --package dbdyno-core --examples
 
 $(PACKAGES): tools/requirements.txt | requirements
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	touch $@
+
+$(PACKAGES_OF_TESTS): tools/requirements-of-tests.txt $(PACKAGES)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	touch $@
 

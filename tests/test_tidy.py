@@ -79,6 +79,7 @@ SMALL_WITH_ONE_IMPORTER = {
     "audit.audit": "the door of the audit",
     "cli.fleet": "one file a command",
     "cli.workload": "one file a command",
+    "export.files": "the door of the export",
     "fleet.fleet": "the door of the fleet",
     "judge.multiplier_table": "written by validation/multipliers.py",
     "plan.risks": "what a stranger's plan may do here is a security boundary",

@@ -123,13 +123,24 @@ def test_a_failing_apt_is_said_with_its_command(bare: Path, tmp_path: Path) -> N
 def test_what_is_installed_is_what_the_project_asks_for_with_digests() -> None:
     """`make lock` writes the file anew when this fails."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    locked = (ROOT / "tools" / "requirements.txt").read_text()
-    entries = re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)(.*(?:\n    --hash.*)*)", locked, re.M)
-    assert all("--hash=sha256:" in rest for _, _, rest in entries)
-    versions = {name.lower(): version for name, version, _ in entries}
-    for text in [*project["dependencies"], *project["optional-dependencies"]["dev"]]:
-        asked = Requirement(text)
-        assert asked.specifier.contains(versions[asked.name.lower().replace(".", "-")]), text
+    extras = {
+        name: project["dependencies"] + packages
+        for name, packages in project["optional-dependencies"].items()
+    }
+    own, *others = extras.pop("dev")[len(project["dependencies"]) :]
+    assert Requirement(own).extras == extras.keys()
+    of_tests = [*others, *(text for packages in extras.values() for text in packages)]
+    asked_in = {"requirements.txt": extras["build"], "requirements-of-tests.txt": of_tests}
+    locked = {}
+    for name, asked in asked_in.items():
+        text = (ROOT / "tools" / name).read_text()
+        entries = re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)(.*(?:\n    --hash.*)*)", text, re.M)
+        assert all("--hash=sha256:" in rest for _, _, rest in entries)
+        versions = {package.lower(): version for package, version, _ in entries}
+        locked[name] = {*versions.items()}
+        for one in map(Requirement, asked):
+            assert one.specifier.contains(versions[one.name.lower().replace(".", "-")]), one
+    assert locked["requirements.txt"] < locked["requirements-of-tests.txt"]
 
 
 def test_every_stage_of_the_tests_runs_whatever_failed_before(

@@ -21,7 +21,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LOCKED = ROOT / "tools" / "requirements.txt"
+LOCKED = ROOT / "tools" / "requirements-of-tests.txt"
 TOOLS = ROOT / "target" / "lock" / "bin"
 PLACE = Path(tempfile.gettempdir()) / "dbdyno-build"
 PYTHON_PARTS = "dbdyno-python.cdx.json"
@@ -100,8 +100,17 @@ def _member(wheel: zipfile.ZipFile, name: str) -> bytes | None:
 
 def list_python_parts(path: Path) -> None:
     """Writes the list of the packages that the wheel asks for, at the locked versions."""
-    compile_ = [TOOLS / "uv", "pip", "compile", "pyproject.toml", "--extra", "fleet", "--universal"]
-    options = ["--python-version", "3.11", "--generate-hashes", "--quiet", "--no-header"]
+    compile_ = [TOOLS / "uv", "pip", "compile", "pyproject.toml", "--extra", "fleet"]
+    options = [
+        "--extra",
+        "export",
+        "--universal",
+        "--python-version",
+        "3.11",
+        "--generate-hashes",
+        "--quiet",
+        "--no-header",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         asked = Path(folder) / "requirements.txt"
         subprocess.run(

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     import polars
 
 WORKSPACE: Final = "dbdyno-runs"
-NUMBERS: Final = ("ratio", "low", "high", "log_sd", "value", "margin")
-COUNTS: Final = ("blocks", "blocks_needed")
 
 
 def load(run: str | Path = "latest", workspace: str | Path = WORKSPACE) -> Run:
@@ -110,13 +108,13 @@ class Run:
         Raises:
             UsageError: there is none of that name; lists those there are.
         """
-        from dbdyno.export import files  # noqa: PLC0415 - see above
+        from dbdyno.export.frames import frame  # noqa: PLC0415 - see above
         from dbdyno.export.tables import TABLES  # noqa: PLC0415 - see above
 
         tables = {table.name: table for table in TABLES}
         if name not in tables:
             raise _unknown("table", name, list(tables))
-        return files.frame(tables[name], all_attempts(self.trials, self.judgement))
+        return frame(tables[name], all_attempts(self.trials, self.judgement))
 
     def verdicts(self) -> polars.DataFrame:
         """One row for each comparison: word, ratio with its 95 % interval, blocks, reasons.
@@ -223,11 +221,9 @@ def _flat(noun: Noun) -> dict[str, Any]:
 
 
 def _frame(rows: list[dict[str, Any]]) -> polars.DataFrame:
-    import polars  # noqa: PLC0415
+    from dbdyno.export.frames import of_rows  # noqa: PLC0415 - see above
 
-    known = dict.fromkeys(NUMBERS, polars.Float64) | dict.fromkeys(COUNTS, polars.Int64)
-    kinds = {name: kind for name, kind in known.items() if rows and name in rows[0]}
-    return polars.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
+    return of_rows(rows)
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> UsageError:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import re
-import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import polars
 import pytest
 
 from dbdyno.errors import StoreError
-from dbdyno.export import files
+from dbdyno.export import files, frames
 from dbdyno.export.files import Format
 from dbdyno.export.tables import KEYS, TABLES
 from dbdyno.report.rows import Attempt, attempts
@@ -49,7 +49,7 @@ def test_every_table_is_there_with_every_column_and_type(folder: Path) -> None:
     for definition in TABLES:
         frame = table(folder, definition.name)
         columns = (*KEYS, *definition.columns)
-        assert dict(frame.schema) == {c.name: c.kind.dtype for c in columns}
+        assert dict(frame.schema) == {c.name: frames.TYPES[c.kind] for c in columns}
         assert frame.height > 0 or definition.name in NOT_IN_THIS_RUN
 
 
@@ -86,18 +86,29 @@ def test_sql_reads_the_same(folder: Path) -> None:
 
 
 def test_csv_holds_the_same_for_those_who_read_nothing_else(folder: Path) -> None:
-    with (folder / "watch.csv").open(newline="") as file:
-        header, *rows = csv.reader(file)
-    database = sqlite3.connect(":memory:")
-    columns = ", ".join(f'"{name}"' for name in header)
-    database.execute(f"CREATE TABLE watch ({columns})")
-    database.executemany(f"INSERT INTO watch VALUES ({', '.join('?' * len(header))})", rows)
-    seen = database.execute(
-        "SELECT count(*), max(CAST(host_cpu_user AS REAL)) FROM watch WHERE phase = 'measured'"
-    ).fetchone()
-    database.close()
-    frame = table(folder, "watch").filter(phase="measured")
-    assert seen == (frame.height, pytest.approx(frame["host_cpu_user"].max()))
+    for definition in TABLES:
+        frame = table(folder, definition.name)
+        path = folder / f"{definition.name}.csv"
+        assert path.read_text().splitlines()[0] == ",".join(frame.columns)
+        read = polars.read_csv(path, schema=frame.schema)
+        assert read.equals(frame.with_columns(polars.col(polars.String).replace("", None))), path
+
+
+def test_csv_takes_no_polars_and_parquet_names_the_extra(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['polars'] = None;"
+        "from pathlib import Path; from dbdyno.export import files;"
+        "from dbdyno.errors import UsageError\n"
+        "for kind in files.Format:\n"
+        "    try: print(len(files.write(Path(sys.argv[1]), (), kind)))\n"
+        "    except UsageError as error: print(error.hint)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
+    )
+    said, count = done.stdout.splitlines()
+    assert said.startswith("pip install 'dbdyno[export]'")
+    assert int(count) == len(TABLES) == len(list(tmp_path.iterdir()))
 
 
 def test_what_the_docs_show_can_be_run(
@@ -127,10 +138,12 @@ def test_a_folder_that_cannot_be_written_is_explained_and_left_as_it_was(
         files.write(blocked, listed, Format.CSV)
     assert caught.value.hint is not None
 
-    def full(frame: polars.DataFrame, path: str) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(polars.DataFrame, "write_csv", full)
-    with pytest.raises(StoreError, match="No space left"):
-        files.write(tmp_path, listed, Format.CSV)
+    monkeypatch.setattr(polars.DataFrame, "write_parquet", full)
+    monkeypatch.setattr(files, "write_csv", full)
+    for kind in Format:
+        with pytest.raises(StoreError, match="No space left"):
+            files.write(tmp_path, listed, kind)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

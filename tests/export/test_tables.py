@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.export import tables
+from dbdyno.export import files, frames, tables
 from dbdyno.export.tables import (
     DISKS,
     KEYS,
     NETWORKS,
     TABLES,
     WATCH,
+    Kind,
     TableDefinition,
     integer,
     number,
@@ -62,8 +62,9 @@ TABLE = TableDefinition("t", "one thing", (integer("count", "how many"), number(
 
 
 def test_every_kind_has_a_type_in_the_file() -> None:
-    assert TABLE.schema == {"count": polars.Int64, "size": polars.Float64}
-    assert text("name", "a word").kind.dtype is polars.String
+    assert TABLE.schema == {"count": Kind.INTEGER, "size": Kind.NUMBER}
+    assert text("name", "a word").kind is Kind.TEXT
+    assert frames.TYPES.keys() == files.TYPES.keys() == {*Kind}
 
 
 def test_the_docs_name_every_column_with_its_type_and_meaning() -> None:

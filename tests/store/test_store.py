@@ -99,7 +99,7 @@ def test_a_repeat_of_a_block_is_another_attempt_and_alone_is_done(store):
     assert store.repeats(run.run_id) == {(1, "oltp_read_write/threads=8"): 1}
     assert store.block(run.run_id, 1) == [first, again]
     with closing(sqlite3.connect(store.path)) as plain:
-        rows = plain.execute("SELECT DISTINCT sequence, attempt FROM watch_seconds").fetchall()
+        rows = plain.execute("SELECT sequence, attempt FROM measurements").fetchall()
     assert rows == [(1, 0), (1, 1)]
 
 

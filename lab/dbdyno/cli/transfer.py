@@ -21,6 +21,8 @@ from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import described
 from dbdyno.cli.progress import note
 from dbdyno.errors import DbdynoError, StoreError, UsageError
+from dbdyno.export import files
+from dbdyno.export.files import Format
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
@@ -144,8 +146,6 @@ def export_command(
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
     """Write a stored run as tables. They hold trials, seconds, counters, settings, costs."""
-    from dbdyno.export import files  # noqa: PLC0415 - polars is not loaded by other commands
-    from dbdyno.export.files import Format  # noqa: PLC0415
 
     wanted = {Format.PARQUET: parquet, Format.CSV: csv}
     folders = {kind: folder for kind, folder in wanted.items() if folder is not None}

@@ -1,23 +1,24 @@
 """A run as tables that anyone can read: Parquet or CSV, one file a table, every column explained.
 
 The store keeps a trial as one JSON value, which cannot be queried. An export turns a whole run into
-columns for polars, pandas, DuckDB, SQL or R. Nothing is
-judged here: which trials count is in the column `state`, as the judge said it.
+columns for polars, pandas, DuckDB, SQL or R. Nothing is judged here: the judge's word on a trial is
+in the column `state`. CSV is written here, Parquet in `frames`, which needs polars.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-
-import polars
+from typing import Any, Final
 
 from dbdyno.errors import StoreError
-from dbdyno.export import tables
-from dbdyno.export.tables import KEYS, TABLES, TableDefinition
+from dbdyno.export.tables import KEYS, TABLES, Kind, TableDefinition, columns, keys
 from dbdyno.files import replaced
 from dbdyno.report.rows import Attempt
+
+TYPES: Final = {Kind.TEXT: str, Kind.INTEGER: int, Kind.NUMBER: float}
 
 
 class Format(StrEnum):
@@ -27,75 +28,45 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-def frames(attempts: Sequence[Attempt]) -> Iterator[tuple[str, polars.DataFrame]]:
-    """Every table with its name, one after the other; empty tables have their columns too."""
-    for table in TABLES:
-        yield table.name, frame(table, attempts)
-
-
-def frame(table: TableDefinition, attempts: Sequence[Attempt]) -> polars.DataFrame:
-    """One table of all attempts."""
-    parts = [
-        _frame(table, attempt, attempts, _keys(attempts, place))
-        for place, attempt in enumerate(attempts)
-    ]
-    return polars.concat([_empty(table), *parts])
-
-
 def write(folder: Path, attempts: Sequence[Attempt], kind: Format) -> list[Path]:
     """Writes one file a table into the folder, each whole or not at all; returns their paths.
 
     Raises:
-        StoreError: the folder cannot be written.
+        StoreError: the folder cannot be written. UsageError: polars is not installed.
     """
+    write_table = write_csv
+    if kind is Format.PARQUET:
+        from dbdyno.export.frames import write_parquet  # noqa: PLC0415 - only Parquet takes polars
+
+        write_table = write_parquet
+    paths = [folder / f"{table.name}.{kind}" for table in TABLES]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_file(folder / f"{name}.{kind}", frame, kind) for name, frame in frames(attempts)]
-    except (OSError, polars.exceptions.PolarsError) as error:
+        for path, table in zip(paths, TABLES, strict=True):
+            with replaced(path) as new:
+                write_table(new, table, attempts)
+    except OSError as error:
         raise StoreError(
             f"the tables cannot be written: {error}",
             wanted=f"{kind} files in {folder}",
             hint="give another folder, or make room and the right to write there",
         ) from error
+    return paths
 
 
-def _frame(
-    table: TableDefinition,
-    attempt: Attempt,
-    attempts: Sequence[Attempt],
-    keys: Sequence[polars.Expr],
-) -> polars.DataFrame:
-    peers = [other.measurement for other in attempts if other.cell == attempt.cell]
-    columns = tables.ROWS_BY_TABLE[table.name](attempt, peers)
-    return polars.DataFrame(columns, schema=table.schema, strict=False).select(
-        *keys, polars.col(*table.schema)
-    )
+def write_csv(path: Path, table: TableDefinition, attempts: Sequence[Attempt]) -> None:
+    """Writes one table with a line of names; unknown values are empty."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow([*(column.name for column in KEYS), *table.schema])
+        for place in range(len(attempts)):
+            lines.writerows(_rows(table, attempts, place))
 
 
-def _keys(attempts: Sequence[Attempt], place: int) -> list[polars.Expr]:
-    """The trial's keys as columns of one value each."""
-    attempt = attempts[place]
-    trial = attempt.measurement.trial
-    before = [other for other in attempts[:place] if other.measurement.trial.place == trial.place]
-    values = {
-        **trial.model_dump(
-            include={"run_id", "sequence", "block", "position", "system", "control"}
-        ),
-        **trial.cell.model_dump(include={"workload", "threads", "rate_per_s", "setting"}),
-        "attempt": len(before),
-        "state": attempt.state.value,
-    }
-    return [polars.lit(values[c.name], c.kind.dtype).alias(c.name) for c in KEYS]
-
-
-def _empty(table: TableDefinition) -> polars.DataFrame:
-    return polars.DataFrame(schema={**{c.name: c.kind.dtype for c in KEYS}, **table.schema})
-
-
-def _file(path: Path, frame: polars.DataFrame, kind: Format) -> Path:
-    with replaced(path) as new:
-        if kind is Format.PARQUET:
-            frame.write_parquet(new)
-        else:
-            frame.write_csv(new)
-    return path
+def _rows(table: TableDefinition, attempts: Sequence[Attempt], place: int) -> Iterator[list[Any]]:
+    own = [TYPES[kind] for kind in table.schema.values()]
+    named = list(keys(attempts, place).values())
+    for row in zip(*columns(table, attempts, place).values(), strict=True):
+        yield named + [
+            None if value is None else type_(value) for type_, value in zip(own, row, strict=True)
+        ]

@@ -8,8 +8,6 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Final, Literal, get_args
 
-import polars
-
 from dbdyno.measurement.cost import COSTS, per_event, source_of
 from dbdyno.measurement.measurement import Measurement, kinds_of, merge_histograms
 from dbdyno.measurement.metric import BY_NAME, KIND, TABLE, Metric, of_kind
@@ -33,12 +31,6 @@ class Kind(StrEnum):
     TEXT = "text"
     INTEGER = "integer"
     NUMBER = "number"
-
-    @property
-    def dtype(self) -> type[polars.DataType]:
-        """The type in a file."""
-        kinds = {"text": polars.String, "integer": polars.Int64, "number": polars.Float64}
-        return kinds[self.value]
 
 
 @dataclass(frozen=True)
@@ -65,9 +57,9 @@ class TableDefinition:
     columns: tuple[ExportColumn, ...]
 
     @property
-    def schema(self) -> dict[str, type[polars.DataType]]:
-        """Its own columns with their types."""
-        return {column.name: column.kind.dtype for column in self.columns}
+    def schema(self) -> dict[str, Kind]:
+        """Its own columns with their kinds."""
+        return {column.name: column.kind for column in self.columns}
 
 
 def text(name: str, meaning: str) -> ExportColumn:
@@ -509,3 +501,27 @@ ROWS_BY_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Col
     COST_TABLE.name: costs,
 }
 """Who makes the rows of which table; `peers` are all trials of the same cell."""
+
+
+def keys(attempts: Sequence[Attempt], place: int) -> dict[str, Any]:
+    """Values of the key columns of one attempt, in the order of `KEYS`."""
+    attempt = attempts[place]
+    trial = attempt.measurement.trial
+    before = [other for other in attempts[:place] if other.measurement.trial.place == trial.place]
+    values = {
+        **trial.model_dump(
+            include={"run_id", "sequence", "block", "position", "system", "control"}
+        ),
+        **trial.cell.model_dump(include={"workload", "threads", "rate_per_s", "setting"}),
+        "attempt": len(before),
+        "state": attempt.state.value,
+    }
+    return {column.name: values[column.name] for column in KEYS}
+
+
+def columns(table: TableDefinition, attempts: Sequence[Attempt], place: int) -> Columns:
+    """Values of the table's own columns of one attempt, in the order of its schema."""
+    attempt = attempts[place]
+    peers = [other.measurement for other in attempts if other.cell == attempt.cell]
+    values = ROWS_BY_TABLE[table.name](attempt, peers)
+    return {name: values[name] for name in table.schema}

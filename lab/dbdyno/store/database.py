@@ -1,6 +1,6 @@
 """The store's SQLite file: opened, created where it is missing, refused where it is not ours.
 
-Schema, ledger of controls, chain of digests and views are below. `store_errors` turns errors of
+Schema, ledger of controls and chain of digests are below. `store_errors` turns errors of
 SQLite into a StoreError; what the values mean is in `reading`.
 """
 
@@ -22,7 +22,6 @@ from pydantic import ValidationError
 from dbdyno import __version__
 from dbdyno.errors import StoreError
 from dbdyno.measurement.outcome import ControlOutcome
-from dbdyno.measurement.parts import Interval, WatchSample
 from dbdyno.plan.plan import ChosenDesign
 from dbdyno.store.reading import READ_ELSEWHERE, readable
 
@@ -147,7 +146,6 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             f"BEGIN IMMEDIATE; {SCHEMA} {LEDGER} {DESIGNS} {CHAIN}"
             f" PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
         )
-    make_views(connection)
 
 
 def _writer(connection: sqlite3.Connection) -> str:
@@ -473,58 +471,3 @@ def controls(connection: sqlite3.Connection, except_run: str) -> list[ControlOut
         with suppress(ValidationError):
             made.append(ControlOutcome.model_validate_json(text))
     return made
-
-
-# Views give the seconds of a trial's JSON as columns, for SQL, polars and pandas, also while a run
-# goes on. They hold no data, so a newer dbdyno may create them again in an old store.
-
-KEYS: Final = (
-    "m.run_id, m.sequence, m.attempt, m.block, m.system, m.cell, m.failure,"
-    " coalesce(json_extract(m.measurement, '$.trial.control'), '') AS control"
-)
-"""Columns with which every view begins; run_id, sequence and attempt name a trial."""
-NOT_COLUMNS: Final = frozenset({"histograms", "errors", "disks", "networks"})
-
-
-def _seconds(name: str, path: str, fields: list[str]) -> str:
-    """A view with one row for each entry of a list of the measurement."""
-    columns = ", ".join(f"json_extract(s.value, '$.{field}') AS {field}" for field in fields)
-    return (
-        f"CREATE VIEW {name} AS SELECT {KEYS}, {columns}"
-        f" FROM measurements m, json_each(m.measurement, '$.{path}') s"
-    )
-
-
-def _fields(noun: type[Interval] | type[WatchSample]) -> list[str]:
-    return [field for field in noun.model_fields if field not in NOT_COLUMNS]
-
-
-VIEWS: Final[dict[str, str]] = {
-    "interval_seconds": _seconds("interval_seconds", "intervals", _fields(Interval)),
-    "watch_seconds": _seconds("watch_seconds", "watch", _fields(WatchSample)),
-    "status_seconds": (
-        f"CREATE VIEW status_seconds AS SELECT {KEYS}, a.value AS at_s, c.key AS name,"
-        " json_extract(c.value, '$[' || a.key || ']') AS value"
-        " FROM measurements m, json_each(m.measurement, '$.status_seconds.at_s') a,"
-        " json_each(m.measurement, '$.status_seconds.counters') c"
-    ),
-}
-"""Each view's name and the SQL that makes it."""
-
-
-def make_views(connection: sqlite3.Connection) -> None:
-    """Creates views that are missing or differ, as in a store of an older dbdyno."""
-    if _views_stored(connection) == VIEWS:
-        return
-    connection.execute("BEGIN IMMEDIATE")  # another lab may have made them meanwhile
-    stored = _views_stored(connection)
-    for name, sql in VIEWS.items():
-        if stored.get(name) != sql:
-            connection.execute(f"DROP VIEW IF EXISTS {name}")
-            connection.execute(sql)
-    connection.execute("COMMIT")
-
-
-def _views_stored(connection: sqlite3.Connection) -> dict[str, str]:
-    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
-    return {name: sql for name, sql in rows if name in VIEWS}

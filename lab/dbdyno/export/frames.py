@@ -1,0 +1,59 @@
+"""A run's tables as polars frames, and as Parquet files, which polars writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dbdyno.errors import UsageError
+from dbdyno.export.tables import KEYS, Kind, TableDefinition, columns, keys
+from dbdyno.report.rows import Attempt
+
+try:
+    import polars
+except ImportError as error:
+    raise UsageError(
+        "frames and Parquet files take polars, which is not installed here",
+        wanted="dbdyno with its extra `export`",
+        found=str(error),
+        hint="pip install 'dbdyno[export]'; --csv needs no extra",
+    ) from error
+
+TYPES: Final = {
+    Kind.TEXT: polars.String,
+    Kind.INTEGER: polars.Int64,
+    Kind.NUMBER: polars.Float64,
+}
+NUMBERS: Final = ("ratio", "low", "high", "log_sd", "value", "margin")
+COUNTS: Final = ("blocks", "blocks_needed")
+
+
+def frame(table: TableDefinition, attempts: Sequence[Attempt]) -> polars.DataFrame:
+    """One table of all attempts; without rows it has its columns too."""
+    schema = {name: TYPES[kind] for name, kind in table.schema.items()}
+    of_keys = {column.name: TYPES[column.kind] for column in KEYS}
+    parts = [polars.DataFrame(schema={**of_keys, **schema})]
+    for place in range(len(attempts)):
+        own = polars.DataFrame(columns(table, attempts, place), schema=schema, strict=False)
+        named = [
+            polars.lit(value, of_keys[name]).alias(name)
+            for name, value in keys(attempts, place).items()
+        ]
+        parts.append(own.select(*named, polars.col(*schema)))
+    return polars.concat(parts)
+
+
+def write_parquet(path: Path, table: TableDefinition, attempts: Sequence[Attempt]) -> None:
+    """Writes one table; OSError if the file cannot be written."""
+    try:
+        frame(table, attempts).write_parquet(path)
+    except polars.exceptions.PolarsError as error:
+        raise OSError(str(error)) from error
+
+
+def of_rows(rows: list[dict[str, Any]]) -> polars.DataFrame:
+    """A frame of plain rows, numbers as numbers even where all of them are missing."""
+    known = dict.fromkeys(NUMBERS, polars.Float64) | dict.fromkeys(COUNTS, polars.Int64)
+    kinds = {name: kind for name, kind in known.items() if rows and name in rows[0]}
+    return polars.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)

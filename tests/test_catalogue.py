@@ -33,7 +33,7 @@ NAMES = {
 NO_SENTENCES = {
     *("ClaimedCell.doubts", "Judgement.counted_from_s"),
     *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
-    "OnMachine.machine",
+    "MachineRatio.machine",
     *("VerdictLook.sign", "VerdictLook.background", "VerdictLook.line"),
     *("Finding.values", "Reason.values", "Telling.rule", "Telling.evidence", "Telling.advice"),
 }

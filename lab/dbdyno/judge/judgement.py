@@ -17,11 +17,10 @@ from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
 from dbdyno.judge.beside.accounting import Accounting, accountings
 from dbdyno.judge.beside.claims import JudgedClaim, judged_claims
-from dbdyno.judge.beside.grid import GridSummary
+from dbdyno.judge.beside.grid import GridSummary, MachineRatio, machine_ratios
 from dbdyno.judge.beside.ladder import Crossover, Regression
-from dbdyno.judge.beside.machines import MachineSpread, machine_spreads
-from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, outliers
-from dbdyno.judge.beside.scalability import PeakRatio, Scalability, peak_ratios, scalability
+from dbdyno.judge.beside.outliers import Outlier, outliers
+from dbdyno.judge.beside.scalability import Scalability, scalability
 from dbdyno.judge.beside.stability import CountPair, Stability, counts, stability
 from dbdyno.judge.checks.disturbance import measured_again
 from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
@@ -49,7 +48,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan, Plan, cells, comparisons, metric_of, system_pairs
-from dbdyno.plan.systems import Comparison, MeasuredArm, endpoints
+from dbdyno.plan.systems import Comparison, MeasuredArm
 
 OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
 
@@ -67,11 +66,10 @@ class Judgement(Noun):
         accountings: which part of a difference is CPU per transaction, and which CPU used.
         summaries: all cells of a comparison together.
         crossovers, regressions: what happens along the load levels of each workload.
-        scalability: every ladder of a closed loop with five levels or more; peaks: those of two
-            systems, where both peak.
+        scalability: every ladder of a closed loop with five levels or more.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
-        outliers, bad_restarts: what lies apart; it stays in all numbers.
-        machines: how the comparison differs between machines, where blocks ran on several.
+        outliers: what lies apart; it stays in all numbers.
+        machines: the ratios on each machine, where blocks ran on several.
         claims: what the publication that the plan follows says of its results.
         counted_from_s: of each sound trial, by its key, the second of load from which it counts.
         controls: outcomes of the run's control trials, which are in ratios of throughput too.
@@ -88,12 +86,10 @@ class Judgement(Noun):
     crossovers: tuple[Crossover, ...] = ()
     regressions: tuple[Regression, ...] = ()
     scalability: tuple[Scalability, ...] = ()
-    peaks: tuple[PeakRatio, ...] = ()
     stability: tuple[Stability, ...] = ()
     stability_counts: tuple[CountPair, ...] = ()
     outliers: tuple[Outlier, ...] = ()
-    bad_restarts: tuple[BadRestarts, ...] = ()
-    machines: tuple[MachineSpread, ...] = ()
+    machines: tuple[MachineRatio, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()
     counted_from_s: dict[str, float] = {}
     controls: tuple[ControlOutcome, ...] = ()
@@ -148,9 +144,6 @@ def judge(
 
     sound = _in_order(audited.sound, judged, labels)
     ladders, even = scalability(sound, audited.findings, plan), stability(sound)
-    metric, per_cell = partial(metric_of, plan), plan.procedure.restart == "cell"
-    others = endpoints(plan.systems)
-    restarted = [one for one in sound if one.trial.system not in others]
     return Judgement(
         findings=(*audited.findings, *checked.findings),
         values=tuple(system_values(audited.sound, judged, design)),
@@ -162,13 +155,11 @@ def judge(
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, design),
         scalability=tuple(ladders),
-        peaks=tuple(one for pair in against for one in peak_ratios(ladders, *pair, design)),
         stability=tuple(even),
         stability_counts=tuple(one for pair in against for one in counts(even, *pair)),
-        outliers=tuple(outliers(sound, design.margin, metric)),
-        bad_restarts=tuple(bad_restarts(restarted, design.margin, metric, per_cell=per_cell)),
+        outliers=tuple(outliers(sound, design.margin, partial(metric_of, plan))),
         machines=tuple(
-            one for family in families for one in machine_spreads(family.pairs, family.verdicts)
+            one for family in families for one in machine_ratios(family.pairs, family.verdicts)
         ),
         claims=judged_claims(pairs, judged, audited.findings, plan),
         counted_from_s={

@@ -49,7 +49,7 @@ def story_of(
         results.tables(plan, measurements, judgement),
         shape.scalability(judgement),
     )
-    course = (over_time(drawn), *shape.from_run_to_run(plan, judgement))
+    course = (over_time(drawn), *shape.from_run_to_run(judgement))
     work = (
         with_charts(costs.costs(plan, made), drawn, "costs"),
         costs.flushes(plan, made),

@@ -34,11 +34,6 @@ def beta_quantile(share: float, left: float, right: float) -> float:
     return float(scipy.special.betaincinv(left, right, share))
 
 
-def variance_ratio_tail(ratio: float, over: float, under: float) -> float:
-    """How likely the ratio of two variances of one law is above that (Fisher's F)."""
-    return float(scipy.special.fdtrc(over, under, ratio))
-
-
 def chi_square_exceeded(share: float, freedom: float) -> float:
     """The value that chi square exceeds in `share` of draws."""
     return float(scipy.special.chdtri(freedom, share))

@@ -1,4 +1,4 @@
-"""Odd runs are named and hardly ever invented; what could be bad is bounded as the books say."""
+"""Odd runs are named and hardly ever invented."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.beside.outliers import bad_restarts, outliers, outlying, rosner, share_max
+from dbdyno.judge.beside.outliers import outliers, outlying, rosner
 from dbdyno.plan.plan import metric_of
 from support import making
 from support.making import A, B
@@ -89,81 +89,9 @@ def test_a_restart_that_is_thirty_percent_slow_is_hardly_ever_missed(count):
     assert np.mean([2 in outlying(sample.tolist(), 0.02) for sample in samples]) >= 0.97
 
 
-def test_bound_of_clopper_and_pearson():
-    assert share_max(0, 8) == pytest.approx(1 - 0.05 ** (1 / 8))
-    assert share_max(0, 100) == pytest.approx(3 / 100, rel=0.02)
-    # upper 95 % one-sided limits of 1 of 10 and 2 of 20 (Clopper and Pearson's table)
-    assert share_max(1, 10) == pytest.approx(0.394, abs=0.001)
-    assert share_max(2, 20) == pytest.approx(0.283, abs=0.001)
-    assert share_max(5, 5) == 1
-
-
-def test_the_bound_holds_as_often_as_it_says():
-    random = np.random.default_rng(3)
-    bad = random.binomial(12, 0.1, 4000)
-    assert np.mean([share_max(int(k), 12) >= 0.1 for k in bad]) >= 0.95
-
-
-def test_a_bad_restart_is_counted_once_however_many_cells_it_served():
-    made = runs((*EVEN[:5], 700.0, *EVEN[6:]), threads=8)
-    made += runs((*[rate / 2 for rate in EVEN[:5]], 350.0, *[r / 2 for r in EVEN[6:]]), threads=4)
-    (found,) = bad_restarts(sound(made, threads=(4, 8)), 0.02, METRIC, per_cell=False)
-    assert (found.system, found.setting, found.restarts, found.bad) == (A, "default", 8, 1)
-    assert found.share_max == pytest.approx(share_max(1, 8))
-
-
-def test_restarts_of_single_cells_are_counted_each():
-    made = runs(EVEN, threads=8) + runs((*EVEN[:7], 700.0), threads=4)
-    (found,) = bad_restarts(sound(made, threads=(4, 8)), 0.02, METRIC, per_cell=True)
-    assert (found.restarts, found.bad) == (16, 1)
-
-
-def test_a_restart_that_stood_still_in_one_of_its_cells_is_a_bad_one():
-    made = runs(EVEN, threads=8) + runs([rate / 2 for rate in EVEN], threads=4)
-    made[3] = making.stood_still(A, 3, threads=8, window_s=2)
-    usable = sound(made, threads=(4, 8))
-    (found,) = bad_restarts(usable, 0.02, METRIC, per_cell=False)
-    assert (found.restarts, found.bad) == (8, 1)
-    assert found.share_max == pytest.approx(share_max(1, 8))
-    (of_cells,) = bad_restarts(usable, 0.02, METRIC, per_cell=True)
-    assert (of_cells.restarts, of_cells.bad) == (16, 1)
-    never = [making.stood_still(A, block, window_s=2) for block in range(5)]
-    (worst,) = bad_restarts(sound(never, blocks=5), 0.02, METRIC, per_cell=False)
-    assert (worst.restarts, worst.bad, worst.share_max) == (5, 5, 1.0)
-
-
-def test_restarts_of_a_machine_that_ran_too_few_are_not_counted_as_good():
-    made = [
-        making.changed(one, machine="ab"[block >= 8])
-        for block, one in enumerate(runs((*EVEN, 800.0, 500.0, 810.0)))
-    ]
-    (found,) = bad_restarts(sound(made, blocks=11), 0.02, METRIC, per_cell=False)
-    assert (found.restarts, found.bad) == (8, 0)
-    assert found.share_max == pytest.approx(share_max(0, 8))
-
-
-def test_good_restarts_count_beside_those_that_stood_still():
-    made = runs(EVEN[:4]) + [making.stood_still(A, block, window_s=2) for block in range(4, 10)]
-    for per_cell in (False, True):
-        (found,) = bad_restarts(sound(made, blocks=10), 0.02, METRIC, per_cell=per_cell)
-        assert (found.restarts, found.bad) == (10, 6)
-        assert found.share_max == pytest.approx(share_max(6, 10))
-
-
-def test_restarts_that_stood_still_on_machines_that_ran_too_few_are_not_counted():
-    made = runs(EVEN * 3)
-    for block in (0, 4, 9, 13, 22):
-        made[block] = making.stood_still(A, block, window_s=2)
-    made = [making.changed(one, machine=str(block % 8)) for block, one in enumerate(made)]
-    for per_cell in (False, True):
-        assert bad_restarts(sound(made, blocks=24), 0.02, METRIC, per_cell=per_cell) == []
-
-
-def test_a_fast_run_is_outlying_and_no_bad_restart():
+def test_a_fast_run_is_outlying_too():
     made = sound(runs((*EVEN[:7], 1400.0)))
     assert [one.block for one in outliers(made, 0.02, METRIC)] == [7]
-    (found,) = bad_restarts(made, 0.02, METRIC, per_cell=False)
-    assert (found.bad, found.restarts) == (0, 8)
 
 
 def at_a_rate(made):
@@ -178,26 +106,16 @@ def test_at_a_fixed_rate_latency_decides():
     found = outliers(usable, 0.2, METRIC)
     assert [(one.block, one.metric) for one in found] == [(4, "latency_ms_p99")]
     assert found[0].ratio == pytest.approx(1.8, abs=0.2)
-    (restarts,) = bad_restarts(usable, 0.2, METRIC, per_cell=False)
-    assert (restarts.bad, restarts.restarts) == (1, 6)
 
 
 def test_systems_are_not_mixed():
     made = runs(EVEN, A) + runs([rate * 0.7 for rate in EVEN], B)
     assert outliers(sound(made), 0.02, METRIC) == []
-    found = bad_restarts(sound(made), 0.02, METRIC, per_cell=False)
-    assert [(one.system, one.bad) for one in found] == [(A, 0), (B, 0)]
 
 
-def test_fewer_than_five_restarts_have_no_bound():
-    assert bad_restarts(sound(runs(EVEN[:4]), blocks=4), 0.02, METRIC, per_cell=False) == []
-
-
-def test_a_slower_machine_is_no_bad_restart():
+def test_runs_are_held_against_those_of_their_machine():
     made = runs((*EVEN, *EVEN, *(0.8 * rate for rate in EVEN[:5])))
     names = ("a",) * 8 + ("b",) * 8 + ("slow",) * 5
     spread = [making.changed(one, machine=name) for one, name in zip(made, names, strict=True)]
     assert len(outliers(sound(made, blocks=21), 0.02, METRIC)) == 5
     assert outliers(sound(spread, blocks=21), 0.02, METRIC) == []
-    (found,) = bad_restarts(sound(spread, blocks=21), 0.02, METRIC, per_cell=False)
-    assert (found.restarts, found.bad) == (21, 0)

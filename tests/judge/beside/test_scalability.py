@@ -13,7 +13,6 @@ from dbdyno.judge.beside.scalability import (
     of_ladder,
     of_law,
     of_peak,
-    peak_ratios,
     scalability,
 )
 from dbdyno.judge.interval import FIXED, interval
@@ -21,7 +20,7 @@ from dbdyno.report.tell.verdicts import reason
 from dbdyno.stats import usl
 from support import making
 from support.made_ladders import FLAT, LEVELS, PEAK_THREADS, PEAKING, law, noisy, trials
-from support.making import A, B
+from support.making import A
 
 PLAN = making.plan(systems=(A,), threads=LEVELS, window_s=2)
 
@@ -119,46 +118,7 @@ def test_fixed_rates_are_no_ladder_of_threads():
     assert judged([making.with_trial(m, rate_per_s=100.0) for m in made]) == []
 
 
-TWO_SYSTEMS = making.plan(threads=LEVELS, window_s=2)
 THREADS = np.array(LEVELS, dtype=float)
-
-
-def compared(of_a, of_b):
-    audited = audit([*trials(A, of_a), *trials(B, of_b)], TWO_SYSTEMS)
-    return peak_ratios(
-        scalability(audited.sound, audited.findings, TWO_SYSTEMS), A, B, TWO_SYSTEMS.design
-    )
-
-
-def test_a_drift_that_both_share_leaves_the_ratio_alone():
-    drift = np.exp(np.linspace(0, -0.3, 5))[:, None]
-    random = np.random.default_rng(1)
-    of_a = law(THREADS, *PEAKING) * drift * np.exp(random.standard_normal((5, 8)) * 0.002)
-    of_b = 1.2 * law(THREADS, 0.03, 0.0001) * drift
-    of_b = of_b * np.exp(random.standard_normal((5, 8)) * 0.002)
-    (found,) = compared(of_a, of_b)
-    assert (found.baseline, found.system, found.threads.blocks) == (A, B, 5)
-    # N* goes with 1/√κ; X(N*) of both follows from their laws
-    assert found.threads.low < 2.0 < found.threads.high
-    high = law(np.array([98.49]), 0.03, 0.0001)[0] * 1.2 / law(np.array([49.24]), *PEAKING)[0]
-    assert found.per_s.low < high < found.per_s.high
-    assert found.per_s.high / found.per_s.low == pytest.approx(1, abs=0.02)
-
-
-def test_a_system_without_a_peak_is_compared_with_nobody():
-    random = np.random.default_rng(2)
-    of_a, of_b = (noisy(LEVELS, truth, (5,), random) for truth in (PEAKING, FLAT))
-    assert compared(of_a, of_b) == []
-
-
-def test_only_blocks_that_both_have_count():
-    random = np.random.default_rng(3)
-    of_a, of_b = (noisy(LEVELS, PEAKING, (count,), random) for count in (5, 4))
-    (found,) = compared(of_a, of_b)
-    assert found.threads.blocks == 4
-    assert found.threads.low < 1 < found.threads.high
-
-
 EXPERIMENTS = 400
 
 

@@ -7,35 +7,21 @@ Weights are declared beforehand: alike within a workload, then alike over worklo
 a cell is missing would mix other cells, so they are left out.
 
 Counts are of verdicts, never of point estimates: with no difference at all one system "wins" 15 of
-20 cells in 29 % of comparisons. The best and the worst cell are picked for their result, so they
-carry the interval that holds together with all others.
+20 cells in 29 % of comparisons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 
 from dbdyno.judge.estimate import Pairs, back
 from dbdyno.judge.verdict import Verdict, Word, word_for
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.metric import BY_NAME, Better, Metric
+from dbdyno.measurement.metric import BY_NAME, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
-
-
-class SelectedCell(Noun):
-    """A cell that was picked for its result.
-
-    Attributes:
-        low, high: interval that holds together with those of all cells of the system.
-        level: how often that interval alone would miss.
-    """
-
-    cell: Cell
-    ratio: float
-    low: float
-    high: float
-    level: float
 
 
 class GridSummary(Noun):
@@ -50,7 +36,6 @@ class GridSummary(Noun):
         blocks: those blocks; block_ratios: the ratio of each.
         word, material: the decision table on that interval; material beyond the margin.
         counts: verdicts by word.
-        best, worst: the cells of the best and the worst ratio; None without intervals.
     """
 
     baseline: str
@@ -66,8 +51,6 @@ class GridSummary(Noun):
     word: Word
     material: bool
     counts: dict[Word, int]
-    best: SelectedCell | None
-    worst: SelectedCell | None
     setting: str = ""
 
 
@@ -124,9 +107,6 @@ def _summary(
     if low is not None and high is not None:
         low, high = _widened(pairs, usable, low, high)
     word, material = _word(low, high, metric, first.margin)
-    ranked = sorted(_selected(usable), key=lambda one: one.ratio)
-    if metric.better is Better.LOWER:
-        ranked.reverse()
     words = [verdict.word for verdict in grid]
     return GridSummary(
         baseline=first.baseline,
@@ -142,8 +122,6 @@ def _summary(
         word=word,
         material=material,
         counts={word: words.count(word) for word in Word},
-        best=ranked[-1] if ranked else None,
-        worst=ranked[0] if ranked else None,
         setting=setting,
     )
 
@@ -168,13 +146,35 @@ def _word(
     return word_for(metric, low, high, margin)
 
 
-def _selected(verdicts: Sequence[Verdict]) -> list[SelectedCell]:
-    """Those to choose from: without cells in which a system stood still in some blocks."""
-    return [
-        SelectedCell(cell=v.cell, ratio=v.estimate.ratio, low=v.low, high=v.high, level=v.level)
-        for v in verdicts
-        if v.estimate.ratio is not None
-        and v.low is not None
-        and v.high is not None
-        and not v.standstill
-    ]
+class MachineRatio(Noun):
+    """A comparison in one cell on one of several machines that ran blocks.
+
+    Attributes:
+        ratio: geometric mean over the machine's sound blocks.
+    """
+
+    cell: Cell
+    baseline: str
+    system: str
+    machine: str
+    blocks: int
+    ratio: float
+
+
+def machine_ratios(pairs: Pairs, verdicts: Iterable[Verdict]) -> Iterator[MachineRatio]:
+    """One for each machine and each verdict whose blocks ran on two machines or more."""
+    for verdict in verdicts:
+        cell, baseline, system = verdict.cell, verdict.baseline, verdict.system
+        by_machine: dict[str, list[float]] = {}
+        for block, log in pairs.log_ratios(cell, baseline, system, BY_NAME[verdict.metric]).items():
+            machine = pairs.arm(cell, system)[block].measurement.machine
+            by_machine.setdefault(machine, []).append(log)
+        for machine, logs in sorted(by_machine.items()) if len(by_machine) > 1 else ():
+            yield MachineRatio(
+                cell=cell,
+                baseline=baseline,
+                system=system,
+                machine=machine,
+                blocks=len(logs),
+                ratio=math.exp(fmean(logs)),
+            )

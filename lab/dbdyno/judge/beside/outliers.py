@@ -2,8 +2,7 @@
 
 A restart that is 30 % slow once in thirty is a fact about the system, not a fault of the
 measurement, and no method with twenty blocks can put a number on it
-(docs/how-it-works/stability.md). So every outlying run stays in all numbers and is listed here, and
-it is said how many of the restarts were bad and how many more could be without having shown.
+(docs/how-it-works/stability.md). So every outlying run stays in all numbers and is listed here.
 
 The rule is Rosner's generalised extreme Studentised deviate (Technometrics 25, 1983): it finds
 several outliers that would hide each other. Its steps have 2.5 % each, so that five to twelve runs
@@ -15,23 +14,21 @@ machines, runs are held against those of their own.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
 from dbdyno.judge.audit import Sound
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.measurement.metric import PRIMARY, Better, Metric
+from dbdyno.measurement.metric import Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_FEW
-from dbdyno.stats.distributions import beta_quantile, student_quantile
+from dbdyno.stats.distributions import student_quantile
 
 MetricOf = Callable[[Cell], Metric]
 """What a cell's runs are judged by."""
 STEP_CHANCE: Final = 0.025
-BOUND_CONFIDENCE: Final = 0.95
 
 
 class Outlier(Noun):
@@ -51,25 +48,6 @@ class Outlier(Noun):
     metric: str
     ratio: float
     runs: int
-
-
-class BadRestarts(Noun):
-    """How many restarts of a system were bad, and how many could be.
-
-    Attributes:
-        setting: the restarts' combination of settings.
-        restarts: that have a sound trial, and are five or more on their machine.
-        bad: those that lie apart on the bad side by more than the margin, over all cells which
-            they served, and those that completed nothing in one of them.
-        share_max: more bad restarts than that share are excluded with 95 % confidence
-            (Clopper and Pearson; with none bad it is about 3 / restarts).
-    """
-
-    setting: str
-    system: str
-    restarts: int
-    bad: int
-    share_max: float
 
 
 def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list[Outlier]:
@@ -96,64 +74,6 @@ def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list
                 )
             )
     return made
-
-
-def bad_restarts(
-    sound: Iterable[Sound], margin: float, metric_of: MetricOf, *, per_cell: bool
-) -> list[BadRestarts]:
-    """The bad restarts of every system and setting that has five restarts or more.
-
-    Args:
-        per_cell: every cell had a restart of its own; else one served all cells of a setting.
-    """
-    groups: dict[tuple[str, str], dict[str, dict[tuple[Cell, int], float]]] = {}
-    stopped: dict[tuple[str, str, str], set[tuple[Cell | None, int]]] = {}
-    for one in sound:
-        trial, metric = one.trial, metric_of(one.trial.cell)
-        whose, value = (trial.cell.setting, trial.system), one.value(metric)
-        machine = one.measurement.machine
-        logs = groups.setdefault(whose, {}).setdefault(machine, {})
-        if one.value(PRIMARY) == 0:
-            restart = trial.cell if per_cell else None, trial.block
-            stopped.setdefault((*whose, machine), set()).add(restart)
-        elif value:
-            good = math.log(value) if metric.better is Better.HIGHER else -math.log(value)
-            logs[trial.cell, trial.block] = good
-    made = []
-    for (setting, system), machines in groups.items():
-        restarts = bad = 0
-        for machine, logs in machines.items():
-            still = stopped.get((setting, system, machine), set())
-            stood = Counter(cell for cell, _ in still)
-            samples = _restarts(logs, still, per_cell=per_cell)
-            for cell in samples.keys() | stood.keys():
-                sample = samples.get(cell, [])
-                if len(sample) + stood[cell] >= BLOCKS_FEW:
-                    restarts += len(sample) + stood[cell]
-                    slow = sum(off < 0 for off in outlying(sample, margin).values())
-                    bad += slow + stood[cell]
-        if not restarts:
-            continue
-        made.append(
-            BadRestarts(
-                setting=setting,
-                system=system,
-                restarts=restarts,
-                bad=bad,
-                share_max=share_max(bad, restarts),
-            )
-        )
-    return made
-
-
-def share_max(bad: int, of: int) -> float:
-    """The greatest share that is not excluded by `bad` of `of`, with 95 % confidence, one side.
-
-    Clopper and Pearson (Biometrika 26, 1934); for 0 of n it is 1 − 0.05^(1/n), about 3/n.
-    """
-    if bad >= of:
-        return 1.0
-    return beta_quantile(BOUND_CONFIDENCE, bad + 1, of - bad)
 
 
 def outlying(logs: Sequence[float], margin: float) -> dict[int, float]:
@@ -198,31 +118,3 @@ def _critical(count: int, step: int, chance: float) -> float:
     left = count - step + 1
     t = student_quantile(1 - chance / (2 * left), left - 2)
     return (left - 1) * t / math.sqrt((left - 2 + t * t) * left)
-
-
-def _restarts(
-    logs: Mapping[tuple[Cell, int], float],
-    still: Container[tuple[Cell | None, int]],
-    *,
-    per_cell: bool,
-) -> dict[Cell | None, list[float]]:
-    """One number a restart: how far its trials are from their cells' typical ones, on average.
-
-    One sample where restarts serve whole ladders, of no cell; one for each cell where each has its
-    own.
-
-    Args:
-        still: the blocks of restarts that are left out.
-    """
-    by_cell: dict[Cell, dict[int, float]] = {}
-    for (cell, block), log in logs.items():
-        if (None, block) not in still:
-            by_cell.setdefault(cell, {})[block] = log
-    if per_cell:
-        return {cell: list(of_cell.values()) for cell, of_cell in by_cell.items()}
-    by_block: dict[int, list[float]] = {}
-    for of_cell in by_cell.values():
-        middle = float(np.median(list(of_cell.values())))
-        for block, log in of_cell.items():
-            by_block.setdefault(block, []).append(log - middle)
-    return {None: [math.fsum(offs) / len(offs) for _, offs in sorted(by_block.items())]}

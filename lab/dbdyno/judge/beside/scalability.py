@@ -7,7 +7,6 @@ comes first."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -375,58 +374,4 @@ def _peaks_of(laws: Laws) -> tuple[Numbers, Numbers]:
     threads = usl.peaks(laws)
     at = np.where(np.isfinite(threads), threads, 1.0)
     per_s = np.diagonal(usl.throughput(laws, at))
-    return threads, per_s
-
-
-class PeakRatio(Noun):
-    """Two systems' peaks: the system's over the baseline's, within blocks.
-
-    Two systems may differ in each of λ, σ and κ and in nothing that a user would notice; so peaks
-    are compared and not the numbers of the fit (docs/how-it-works/scalability.md).
-    """
-
-    workload: str
-    setting: str
-    baseline: str
-    system: str
-    threads: Typical
-    per_s: Typical
-
-
-def peak_ratios(
-    found: Sequence[Scalability], baseline: str, system: str, design: DesignPlan
-) -> list[PeakRatio]:
-    """A system's peaks against the baseline's, wherever both have one."""
-    of_baseline = {(s.workload, s.setting): s for s in found if s.system == baseline and s.peak}
-    made = []
-    for other in found:
-        base = of_baseline.get((other.workload, other.setting))
-        if base is None or other.peak is None or other.system != system:
-            continue
-        threads, per_s = _log_ratios(base, other)
-        at, high = typical_of_logs(threads, design), typical_of_logs(per_s, design)
-        if at and high:
-            made.append(
-                PeakRatio(
-                    workload=other.workload,
-                    setting=other.setting,
-                    baseline=baseline,
-                    system=other.system,
-                    threads=at,
-                    per_s=high,
-                )
-            )
-    return made
-
-
-def _log_ratios(base: Scalability, other: Scalability) -> tuple[list[float], list[float]]:
-    """ln ratios of N* and X(N*) in every block that both have."""
-    below = {law.block: law for law in base.law.blocks} if base.law else {}
-    above = {law.block: law for law in other.law.blocks} if other.law else {}
-    threads, per_s = [], []
-    for block in sorted(below.keys() & above.keys()):
-        one, two = below[block], above[block]
-        if one.peak_threads and two.peak_threads and one.peak_per_s and two.peak_per_s:
-            threads.append(math.log(two.peak_threads / one.peak_threads))
-            per_s.append(math.log(two.peak_per_s / one.peak_per_s))
     return threads, per_s

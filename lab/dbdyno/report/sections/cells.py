@@ -1,14 +1,13 @@
 """Sections on several cells together: all cells as one, and rates within a latency limit.
 
-The section on all cells repeats no cell's number but those of the best and the worst, which are
-named as selected for their result, with the interval that holds together with all others.
+The section on all cells repeats no cell's number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dbdyno.judge.beside.grid import GridSummary, SelectedCell
+from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateLimit, RatePoint, RateSearch
@@ -54,8 +53,7 @@ def _explained(summary: GridSummary) -> Paragraph:
             "The ratio over all cells is the geometric mean of {metric} ratios: each block gives "
             "one number, in which workloads weigh alike and so do the cells of a workload; its "
             "95 % interval is over blocks in which no cell is missing. Counts are of verdicts that "
-            "hold together at 95 %, never of higher averages. The best and the worst cell are "
-            "selected for their result, and carry the interval that allows for it.",
+            "hold together at 95 %, never of higher averages.",
             metric=BY_NAME[summary.metric].label,
         )
     )
@@ -75,8 +73,6 @@ def _together(summaries: Sequence[GridSummary]) -> Table:
             lambda one: interval(one.ratio, one.low, one.high),
         ),
         (say("In words"), lambda one: term(one.word)),
-        (say("Best cell, selected"), lambda one: _selected(one.best)),
-        (say("Worst cell, selected"), lambda one: _selected(one.worst)),
     )
 
 
@@ -91,13 +87,6 @@ def _arm(summary: GridSummary, among: Sequence[GridSummary]) -> Text:
     if len({one.baseline for one in among}) == 1:
         return name(summary.system)
     return say("{system} against {baseline}", system=summary.system, baseline=summary.baseline)
-
-
-def _selected(cell: SelectedCell | None) -> Text:
-    if cell is None:
-        return NONE
-    change = interval(cell.ratio, cell.low, cell.high)
-    return say("{cell}: {change}", cell=cell.cell.title, change=change)
 
 
 def _counts(summaries: Sequence[GridSummary]) -> Table:

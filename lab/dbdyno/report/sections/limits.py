@@ -131,8 +131,8 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
     if cells * len(comparisons(plan)) > 1:
         yield say(
             "The verdicts on a system's {cells} hold together at 95 %; those on "
-            "another system, and all intervals but those of verdicts and of selected cells, do not "
-            "allow for one another.",
+            "another system, and all intervals but those of verdicts, do not allow for one "
+            "another.",
             cells=count(cells, "cell"),
         )
     others = endpoints(plan.systems)

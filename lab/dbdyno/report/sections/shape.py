@@ -11,16 +11,14 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final
 
-from dbdyno.judge.beside.machines import MachineSpread
-from dbdyno.judge.beside.outliers import BadRestarts, Outlier
-from dbdyno.judge.beside.scalability import PeakRatio, Scalability
+from dbdyno.judge.beside.outliers import Outlier
+from dbdyno.judge.beside.scalability import Scalability
 from dbdyno.judge.beside.stability import DIPS, STALLS, CountPair, Stability
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import Text, clauses, name, say
+from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.plan.plan import BLOCKS_FEW, Plan
-from dbdyno.plan.systems import endpoints
+from dbdyno.plan.plan import BLOCKS_FEW
 from dbdyno.report.numbers import (
     NONE,
     TOO_FEW,
@@ -28,10 +26,9 @@ from dbdyno.report.numbers import (
     coefficient,
     number,
     percentage,
-    ratio_with_interval,
     typical_value,
 )
-from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table, numeric, table
+from dbdyno.report.parts import Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import workload_name
 from dbdyno.report.tell.verdicts import reason
 
@@ -48,14 +45,11 @@ SCALABILITY_EXPLAINED = say(
 
 
 def scalability(judgement: Judgement) -> Section:
-    """Laws, peaks and their comparison; empty where no ladder is long enough."""
+    """Laws and their peaks; empty where no ladder is long enough."""
     found = judgement.scalability
     if not found:
         return Section(SCALABILITY, ())
-    parts: list[Part] = [Paragraph(SCALABILITY_EXPLAINED), _laws(found)]
-    if judgement.peaks:
-        parts.append(_peaks(judgement.peaks))
-    return Section(SCALABILITY, tuple(parts))
+    return Section(SCALABILITY, (Paragraph(SCALABILITY_EXPLAINED), _laws(found)))
 
 
 def _laws(found: Sequence[Scalability]) -> Table:
@@ -83,21 +77,6 @@ def _law(one: Scalability) -> tuple[Text, ...]:
         coefficient(law.sigma if law else None),
         coefficient(law.kappa if law else None),
         reason(one.why) if one.why else NONE,
-    )
-
-
-def _peaks(found: Sequence[PeakRatio]) -> Table:
-    return table(
-        say("Peaks compared within blocks"),
-        found,
-        (say("Workload"), lambda one: workload_name(one.workload, one.setting)),
-        (say("System"), lambda one: one.system),
-        (say("Against"), lambda one: one.baseline),
-        (
-            numeric(say("Threads at the peak [95 %]")),
-            lambda one: ratio_with_interval(one.threads),
-        ),
-        (numeric(say("TPS at the peak [95 %]")), lambda one: ratio_with_interval(one.per_s)),
     )
 
 
@@ -211,7 +190,7 @@ def _counted(one: CountPair) -> Text:
     return say("{system} against {baseline}", system=one.system_total, baseline=one.baseline_total)
 
 
-# Outlying runs and bad restarts. An outlying run still counts in every mean and interval.
+# Outlying runs. They still count in every mean and interval.
 
 OUTLIERS: Final = say("Outlying runs")
 RULE: Final = say(
@@ -223,22 +202,12 @@ RULE: Final = say(
 )
 
 
-def outliers(plan: Plan, judgement: Judgement) -> Section:
-    """What lies apart and what could be bad; empty without a trial."""
+def outliers(judgement: Judgement) -> Section:
+    """The runs that lie apart; empty without a trial."""
     if not judgement.values:
         return Section(OUTLIERS, ())
-    return Section(OUTLIERS, (Paragraph(RULE), Items(_found(plan, judgement))))
-
-
-def _found(plan: Plan, judgement: Judgement) -> tuple[Text, ...]:
-    listed = tuple(_outlier(one) for one in judgement.outliers)
-    if len(endpoints(plan.systems)) == len(plan.systems):
-        return listed or (say("No run is named."),)
-    if not judgement.bad_restarts:
-        return (*listed, say("There are too few runs to say how many restarts were bad."))
-    if not listed:
-        listed = (say("No run lies apart."),)
-    return (*listed, *(_restarts(one) for one in judgement.bad_restarts))
+    listed = tuple(map(_outlier, judgement.outliers)) or (say("No run is named."),)
+    return Section(OUTLIERS, (Paragraph(RULE), Items(listed)))
 
 
 def _outlier(one: Outlier) -> Text:
@@ -253,29 +222,16 @@ def _outlier(one: Outlier) -> Text:
     )
 
 
-def _restarts(one: BadRestarts) -> Text:
-    whose = [one.system] if one.setting == "default" else [one.system, one.setting]
-    return say(
-        "{system}: bad restarts {bad} of {restarts}; up to {share} of its restarts are not"
-        " excluded.",
-        system=clauses(whose),
-        bad=one.bad,
-        restarts=one.restarts,
-        share=percentage(one.share_max),
-    )
-
-
-def from_run_to_run(plan: Plan, judgement: Judgement) -> tuple[Section, ...]:
+def from_run_to_run(judgement: Judgement) -> tuple[Section, ...]:
     """Stability, outlying runs, machines."""
-    return stability(judgement), outliers(plan, judgement), machines(judgement)
+    return stability(judgement), outliers(judgement), machines(judgement)
 
 
-# Machines: whether the comparison is the same on each of those that ran blocks.
+# Machines: the comparison on each of those that ran blocks.
 
 MACHINES = say("Machines")
 MACHINES_EXPLAINED = say(
-    "Each block ran whole on one of several machines. The verdicts hold for these machines; what"
-    " another one like them would show is told by how much these differ, with one number for each."
+    "Each block ran whole on one of several machines. The verdicts hold for these machines."
 )
 
 
@@ -285,44 +241,11 @@ def machines(judgement: Judgement) -> Section:
         return Section(MACHINES, ())
     rows = table(
         say("Throughput ratio by machine"),
-        [(spread, one) for spread in judgement.machines for one in spread.machines],
-        (say("Cell"), lambda row: row[0].cell.title),
-        (say("System"), lambda row: row[0].system),
-        (say("Machine"), lambda row: row[1].machine),
-        (numeric(say("Blocks")), lambda row: str(row[1].blocks)),
-        (numeric(say("Difference")), lambda row: change(row[1].ratio)),
+        judgement.machines,
+        (say("Cell"), lambda one: one.cell.title),
+        (say("System"), lambda one: one.system),
+        (say("Machine"), lambda one: one.machine),
+        (numeric(say("Blocks")), lambda one: str(one.blocks)),
+        (numeric(say("Difference")), lambda one: change(one.ratio)),
     )
-    told = tuple(_another_machine(one) for one in judgement.machines)
-    return Section(MACHINES, (Paragraph(MACHINES_EXPLAINED), Items(told), rows))
-
-
-def _another_machine(one: MachineSpread) -> Text:
-    named = {
-        "cell": one.cell.title,
-        "system": one.system,
-        "baseline": one.baseline,
-        "count": len(one.machines),
-        "ratio": change(one.ratio),
-        "low": change(one.low),
-        "high": change(one.high),
-    }
-    if one.differ is False:
-        return say(
-            "{cell}: {system} against {baseline}: the {count} machines differ no more than their"
-            " blocks do; on another one like them {ratio} [{low}, {high}].",
-            **named,
-        )
-    if one.differ is None:
-        return say(
-            "{cell}: {system} against {baseline}: each of the {count} machines has one block, so"
-            " what is the machine's and what the block's cannot be told apart; on another one like"
-            " them {ratio} [{low}, {high}].",
-            **named,
-        )
-    return say(
-        "{cell}: {system} against {baseline}: the {count} machines differ by {between} (standard"
-        " deviation) beyond what their blocks do; on another one like them {ratio}"
-        " [{low}, {high}].",
-        between=percentage(math.expm1(one.between)),
-        **named,
-    )
+    return Section(MACHINES, (Paragraph(MACHINES_EXPLAINED), rows))

@@ -42,34 +42,34 @@ def between(publications: Sequence[Publication]) -> AuditLedger:
 
 def of_run(plan: Plan, judgement: Judgement) -> Publication:
     """A run of the workspace as a publication: the numbers of its report."""
-    seen = [one for one in judgement.values if one.value is not None]
+    seen = [value for value in judgement.values if value.value is not None]
     workloads = {workload.label: workload for workload in plan.workloads}
     arms: dict[tuple[str, Cell], dict[int, dict[str, Printed]]] = {}
-    for one in seen:
-        arm = arms.setdefault((one.system, one.cell.model_copy(update={"threads": 0})), {})
-        metric = METRICS.get(one.metric, one.metric)
-        if _can_be_held(metric, workloads.get(one.cell.workload)):
-            arm.setdefault(one.cell.threads, {})[metric] = Printed(text=f"{one.value:.3f}")
-    blocks = max((one.blocks for one in seen), default=0)
-    told = {
+    for value in seen:
+        arm = arms.setdefault((value.system, value.cell.model_copy(update={"threads": 0})), {})
+        metric = METRICS.get(value.metric, value.metric)
+        if _can_be_held(metric, workloads.get(value.cell.workload)):
+            arm.setdefault(value.cell.threads, {})[metric] = Printed(text=f"{value.value:.3f}")
+    blocks = max((value.blocks for value in seen), default=0)
+    disclosed = {
         "repeats": f"{blocks} blocks" if blocks > 1 else "",
-        "spread": "95 %" if any(one.low is not None for one in seen) else "",
+        "spread": "95 %" if any(value.low is not None for value in seen) else "",
     }
     if not plan.is_imported:  # nobody of ours saw the rest
-        told |= {
+        disclosed |= {
             "duration": f"{plan.trial.window_s:g} s",
             "warm_up": f"{plan.trial.warmup_s:g} s",
             "order": "at random within each block",
             "client": "its CPU in each window",
             "durability": "settings as read back",
-            "rate": "open loop" if any(one.cell.rate_per_s is not None for one in seen) else "",
+            "rate": "open loop" if any(value.cell.rate_per_s is not None for value in seen) else "",
         }
     return Publication(
         title=plan.title,
         tool="" if plan.is_imported else "dbdyno",
         systems={system.label: system.reference for system in plan.systems},
         tables=tuple(_table(*arm, levels) for arm, levels in arms.items()),
-        disclosed=told,
+        disclosed=disclosed,
     )
 
 

@@ -152,10 +152,10 @@ def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
         return mapping.columns[text]
     if role := _role_of(text):
         return TableColumn(metric=role)
-    found = _metric_of(text)
-    if found is None:
+    named = _metric_of(text)
+    if named is None:
         return TableColumn(metric=mapping.metric, system=text) if mapping.metric and text else None
-    metric, rest = found
+    metric, rest = named
     return TableColumn(metric=metric, system=rest or mapping.system, ms=_unit_ms(text, metric))
 
 
@@ -180,15 +180,15 @@ def _metric_of(text: str) -> tuple[str, str] | None:
     if len(text) > HEADING_MAX:
         return None
     bare = UNIT.sub("", text)
-    found = _percentile_of(bare) or _first_of(RATES, bare)
-    if found is None and LATENCY.search(bare):
-        found = _first_of(KINDS, bare) or ("latency_ms_avg", bare)
-    found = found or _first_of(OTHERS, bare)
-    if found is None and not RESOURCE.search(bare):
-        found = _first_of(MEANS, bare)
-    if found is None:
+    match = _percentile_of(bare) or _first_of(RATES, bare)
+    if match is None and LATENCY.search(bare):
+        match = _first_of(KINDS, bare) or ("latency_ms_avg", bare)
+    match = match or _first_of(OTHERS, bare)
+    if match is None and not RESOURCE.search(bare):
+        match = _first_of(MEANS, bare)
+    if match is None:
         return None
-    metric, rest = found
+    metric, rest = match
     rest = re.sub(AVERAGED, " ", rest, flags=re.IGNORECASE)
     if metric.startswith("latency") or metric == "stddev":
         rest = BARE_UNIT.sub(" ", LATENCY.sub(" ", rest))
@@ -288,7 +288,7 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
     known = [one for one in columns if one is not None]
     _check_each_once(grid, known, source)
     signs = [_sign_of(*one) for one in zip(grid.heading, known, strict=True)]
-    found: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
+    rows_by_place: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
     for row, line in zip(grid.rows, grid.lines, strict=True):
         own = {one.metric: text.strip() for one, text in zip(known, row, strict=True)}
         at = dict(said.at)
@@ -303,7 +303,7 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
                 tuple(at.items()),
                 tuple(values),  # a system may have a row here and a column there
             )
-            found.setdefault(place, []).append((threads, values))
+            rows_by_place.setdefault(place, []).append((threads, values))
     tables = [
         PublishedTable(
             system=system,
@@ -313,7 +313,7 @@ def published(grid: Grid, mapping: Mapping, source: str) -> Published:
             values={metric: tuple(row[metric] for _, row in rows) for metric in metrics},
             place=f"{source}, line {grid.line}",
         )
-        for (system, workload, at, metrics), rows in found.items()
+        for (system, workload, at, metrics), rows in rows_by_place.items()
     ]
     return Published(tables, list(_changes(grid, known, said, levels[0], source)))
 
@@ -328,9 +328,9 @@ def _sign_of(heading: str, column: TableColumn) -> str:
 def _check_each_once(grid: Grid, columns: Sequence[TableColumn], source: str) -> None:
     """UsageError if two columns hold the same metric of one system, as one would be lost."""
     seen: set[tuple[str, str]] = set()
-    for heading, one in zip(grid.heading, columns, strict=True):
-        place = one.metric, one.system
-        if place in seen and one.metric not in ROLES:
+    for heading, column in zip(grid.heading, columns, strict=True):
+        place = column.metric, column.system
+        if place in seen and column.metric not in ROLES:
             raise UsageError(
                 f"line {grid.line} of {source}: two columns hold the same: {heading}",
                 wanted="one column for each metric of a system",

@@ -52,8 +52,8 @@ def grids_in(text: str, source: str, is_heading: Callable[[str], bool]) -> list[
         parser.feed(text)
         parser.close()
         return [_checked(rows, lines, caption, source) for rows, lines, caption in parser.found]
-    found = [*_markdown(text, source)]
-    return found or [*_delimited(text, source)] or [*_cell_a_line(text, is_heading)]
+    grids = [*_markdown(text, source)]
+    return grids or [*_delimited(text, source)] or [*_cell_a_line(text, is_heading)]
 
 
 def _checked(

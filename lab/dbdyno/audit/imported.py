@@ -57,9 +57,9 @@ def imported(
             pattern without fields.
     """
     names = _named(pattern) if pattern else None
-    found = [one for path in _files(paths) for one in _found(path, mapping, names)]
+    trials = [one for path in _files(paths) for one in _found(path, mapping, names)]
     try:
-        return _plan_of(found, title), list(_measurements(found))
+        return _plan_of(trials, title), list(_measurements(trials))
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(
@@ -70,20 +70,20 @@ def imported(
         ) from error
 
 
-def _plan_of(found: Sequence[ImportedTrial], title: str) -> Plan:
+def _plan_of(trials: Sequence[ImportedTrial], title: str) -> Plan:
     return Plan(
         title=title,
         systems=tuple(
             SystemPlan(label=label, reference=f"{IMPORTED_SCHEME}{label}")
-            for label in dict.fromkeys(one.system for one in found)
+            for label in dict.fromkeys(one.system for one in trials)
         ),
         workloads=tuple(
             WorkloadPlan(name=label, label=label)
-            for label in dict.fromkeys(one.workload for one in found)
+            for label in dict.fromkeys(one.workload for one in trials)
         ),
-        load=LoadPlan(threads=tuple(sorted({one.threads for one in found}))),
-        trial=TrialPlan(warmup_s=0, window_s=max(1.0, *(one.run.seconds for one in found))),
-        design=DesignPlan(blocks=max(_repeats(found)) + 1, controls=False),
+        load=LoadPlan(threads=tuple(sorted({one.threads for one in trials}))),
+        trial=TrialPlan(warmup_s=0, window_s=max(1.0, *(one.run.seconds for one in trials))),
+        design=DesignPlan(blocks=max(_repeats(trials)) + 1, controls=False),
     )
 
 
@@ -176,47 +176,47 @@ def _said_by_name(path: Path, names: re.Pattern[str] | None) -> dict[str, str]:
     )
 
 
-def _repeats(found: Iterable[ImportedTrial]) -> list[int]:
+def _repeats(trials: Iterable[ImportedTrial]) -> list[int]:
     """For each trial the number of earlier trials of its cell."""
     seen: Counter[tuple[str, str, int]] = Counter()
     repeats = []
-    for one in found:
-        place = one.system, one.workload, one.threads
+    for trial in trials:
+        place = trial.system, trial.workload, trial.threads
         repeats.append(seen[place])
         seen[place] += 1
     return repeats
 
 
-def _measurements(found: Sequence[ImportedTrial]) -> Iterator[Measurement]:
+def _measurements(trials: Sequence[ImportedTrial]) -> Iterator[Measurement]:
     blocks: Counter[int] = Counter()
-    for number, (one, block) in enumerate(zip(found, _repeats(found), strict=True)):
+    for number, (recorded, block) in enumerate(zip(trials, _repeats(trials), strict=True)):
         trial = Trial(
             run_id="",
             sequence=number,
             block=block,
             position=blocks[block],
-            system=one.system,
-            cell=Cell(workload=one.workload, threads=one.threads),
+            system=recorded.system,
+            cell=Cell(workload=recorded.workload, threads=recorded.threads),
             seed=0,
         )
         blocks[block] += 1
-        written = datetime.fromtimestamp(one.path.stat().st_mtime, UTC)
+        written = datetime.fromtimestamp(recorded.path.stat().st_mtime, UTC)
         yield Measurement(
             trial=trial,
             started_at=written.isoformat("T", "seconds"),
             warmup_s=0,
-            window_s=one.run.seconds,
+            window_s=recorded.run.seconds,
             engine=EngineFacts(
-                version=one.run.tool,
+                version=recorded.run.tool,
                 reactor="unknown",
-                threads=one.threads,
+                threads=recorded.threads,
                 cpu_s=0,
                 cpu_share_max=0,
                 distribution="unknown",
                 prepared_statements=False,
             ),
             server=ServerFacts(version="", settings={}, status={}, cpu_s=0),
-            intervals=one.run.intervals,
-            failure=one.run.failure,
-            reported=one.run.reported,
+            intervals=recorded.run.intervals,
+            failure=recorded.run.failure,
+            reported=recorded.run.reported,
         )

@@ -66,18 +66,18 @@ def _pgbench(lines: list[tuple[int, str]], source: str) -> Iterator[LoggedRow]:
     values: dict[str, str] = {}
     begun, workload, ended = 0, "", 0
     for number, line in lines:
-        if found := BEGINS.match(line):
+        if match := BEGINS.match(line):
             if begun:
                 yield _whole(values, workload, begun, ended, source)
-            begun, workload, values = number, found["workload"], {}
+            begun, workload, values = number, match["workload"], {}
         if not begun:
             continue
         for name, pattern in PGBENCH.items():
-            if found := pattern.match(line):
-                values[name], ended = found[1], number
+            if match := pattern.match(line):
+                values[name], ended = match[1], number
         # before 14 it printed both; the one without connecting is the one that newer ones print
-        if found := WITHOUT_CONNECTING.match(line):
-            values["tps"], ended = found[1], number
+        if match := WITHOUT_CONNECTING.match(line):
+            values["tps"], ended = match[1], number
     if begun:
         yield _whole(values, workload, begun, ended, source)
 
@@ -100,16 +100,16 @@ def _whole(values: dict[str, str], workload: str, begun: int, ended: int, source
 def _hammerdb(lines: list[tuple[int, str]], source: str) -> Iterator[LoggedRow]:
     users = 0
     for number, line in lines:
-        if found := USERS.search(line):
-            users = int(found[1])
-        if found := ACHIEVED.search(line):
+        if match := USERS.search(line):
+            users = int(match[1])
+        if match := ACHIEVED.search(line):
             if not users:
                 raise UsageError(
                     f"line {number} of {source}: a result of HammerDB without its virtual users",
                     wanted='a line "… Active Virtual Users configured" before it',
                     hint="keep the whole log of a run, not only its result",
                 )
-            values = {"nopm": found[1]}
-            if found[2]:
-                values["tpm"] = found[2]
+            values = {"nopm": match[1]}
+            if match[2]:
+                values["tpm"] = match[2]
             yield LoggedRow(users, "hammerdb_tprocc", values, number)

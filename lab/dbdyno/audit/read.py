@@ -105,14 +105,14 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
             group.append(page)
         else:
             groups.append([page])
-    found = tuple(map(_joined, groups))
-    if empty := [one.title for one in found if not one.tables]:
+    publications = tuple(map(_joined, groups))
+    if empty := [one.title for one in publications if not one.tables]:
         raise UsageError(
             f"there are claims and no tables: {', '.join(empty)}",
             wanted="tables in the YAML, or one YAML file beside the pages or logs that have them",
             hint="docs/how-to/audit.md shows both",
         )
-    return found
+    return publications
 
 
 def _is_part_of(page: Publication, known: Publication) -> bool:
@@ -162,10 +162,10 @@ def _page(path: Path, mapping: Mapping) -> Publication:
         return _of_log(path, text, _of_rows(rows, path, mapping))
     tables, changes, unread = [], [], []
     for grid in grids_in(text, str(path), is_heading):
-        found = published(grid, mapping, str(path))
-        tables += found.tables
-        changes += found.changes
-        if not found.tables:
+        tables_and_changes = published(grid, mapping, str(path))
+        tables += tables_and_changes.tables
+        changes += tables_and_changes.changes
+        if not tables_and_changes.tables:
             unread.append(f"{path}, line {grid.line}: {', '.join(grid.heading)}"[:200])
     if not tables:
         raise UsageError(
@@ -198,19 +198,19 @@ def facts_in(text: str) -> Facts:
     """The facts with a single value on a page; ambiguous facts are left out."""
     lines = (" ".join(line.split()) for line in re.sub(r"<[^>]{0,500}>", " ", text).splitlines())
     bare = "\n".join(filter(None, lines))  # long white space would take patterns long
-    found: dict[str, float] = {}
+    facts: dict[str, float] = {}
     for name, patterns in FACTS.items():
         matches = ([*re.finditer(one, bare, re.IGNORECASE)] for one in patterns)
         values = set(map(_value, next(filter(None, matches), [])))
         if len(values) == 1:
-            found[name] = values.pop()
+            facts[name] = values.pop()
     settings: dict[str, set[str]] = {}
     for match in SETTING.finditer(bare):
         settings.setdefault(match[1].lower(), set()).add(match[2])
     tools = {match[1] for match in TOOL.finditer(bare)}
     return Facts(
-        dataset={name: value for name, value in found.items() if name in OF_DATASET},
-        environment={n: f"{value:g}" for n, value in found.items() if n not in OF_DATASET},
+        dataset={name: value for name, value in facts.items() if name in OF_DATASET},
+        environment={n: f"{value:g}" for n, value in facts.items() if n not in OF_DATASET},
         settings={name: values.pop() for name, values in settings.items() if len(values) == 1},
         tool=f"sysbench {tools.pop()}" if len(tools) == 1 else "",
     )
@@ -249,10 +249,10 @@ def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> Publish
 
 def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:
     """A table for each workload and set of metrics in a log."""
-    found: dict[tuple[str, tuple[str, ...]], list[LoggedRow]] = {}
+    rows_by_kind: dict[tuple[str, tuple[str, ...]], list[LoggedRow]] = {}
     for row in rows:
-        found.setdefault((row.workload, tuple(row.values)), []).append(row)
-    for (workload, metrics), alike in found.items():
+        rows_by_kind.setdefault((row.workload, tuple(row.values)), []).append(row)
+    for (workload, metrics), alike in rows_by_kind.items():
         yield PublishedTable(
             system=mapping.system or path.stem,
             workload=mapping.workload or workload,

@@ -153,15 +153,15 @@ def _histograms(log: LoggedRun) -> dict[str, bytes]:
     """The printed histogram, if any; counts are added by doubling."""
     if not log.histogram:
         return {}
-    made = Histogram()
+    histogram = Histogram()
     for ms, times in log.histogram:
         power = Histogram()
         power.record(round(ms * 1e6))
         for bit in bin(min(times, COUNT_MAX))[:1:-1]:
             if bit == "1":
-                made.add(power)
+                histogram.add(power)
             power.add(Histogram.decode(power.encode()))
-    return {EVENT: made.encode()}
+    return {EVENT: histogram.encode()}
 
 
 def _other(row: LoggedRow) -> Recorded | None:

@@ -138,8 +138,8 @@ def _take(run: LoggedRun, line: str, number: int, source: str) -> bool:
     if _take_report(run, line):
         return True
     if BEGUN_INTERVAL.match(line):
-        found = INTERVAL.match(line)
-        interval = _interval(found) if found else None
+        match = INTERVAL.match(line)
+        interval = _interval(match) if match else None
         if interval is None:
             raise UsageError(
                 f"line {number} of {source} cannot be read",
@@ -154,40 +154,40 @@ def _take(run: LoggedRun, line: str, number: int, source: str) -> bool:
 
 def _take_report(run: LoggedRun, line: str) -> bool:
     """Take a line of a report; False for any other line."""
-    if found := COUNTED.match(line):
-        run.per_s[found[1].strip()] = found[3]
-    elif found := COUNT.match(line):
-        run.counts[found[1]] = int(found[2])
-    elif found := SECONDS.match(line):
-        run.seconds = found[1]
+    if match := COUNTED.match(line):
+        run.per_s[match[1].strip()] = match[3]
+    elif match := COUNT.match(line):
+        run.counts[match[1]] = int(match[2])
+    elif match := SECONDS.match(line):
+        run.seconds = match[1]
         run.reports += 1
-    elif found := EVENTS.match(line):
-        run.events = int(found[1])
-    elif found := PERCENTILE.match(line):
-        run.latency_ms[found[1].removesuffix(".0")] = _in_ms(found[2], found[3])
-    elif found := LATENCY.match(line):
-        run.latency_ms[found[1]] = _in_ms(found[2], found[3])
-    elif found := JOINED.match(line):
-        names = re.findall(r"([\d.]+)%", found[1])
-        run.latency_ms.update(zip(names, found[2].split("/"), strict=False))
-    elif found := BUCKET.match(line):
-        run.histogram.append((float(found[1]), int(found[2])))
+    elif match := EVENTS.match(line):
+        run.events = int(match[1])
+    elif match := PERCENTILE.match(line):
+        run.latency_ms[match[1].removesuffix(".0")] = _in_ms(match[2], match[3])
+    elif match := LATENCY.match(line):
+        run.latency_ms[match[1]] = _in_ms(match[2], match[3])
+    elif match := JOINED.match(line):
+        names = re.findall(r"([\d.]+)%", match[1])
+        run.latency_ms.update(zip(names, match[2].split("/"), strict=False))
+    elif match := BUCKET.match(line):
+        run.histogram.append((float(match[1]), int(match[2])))
     elif CHECKPOINT.match(line):
         run.checkpoints += 1
-    elif found := FATAL.match(line):
-        run.failure = run.failure or found[1] or found[2] or ""
+    elif match := FATAL.match(line):
+        run.failure = run.failure or match[1] or match[2] or ""
     else:
         return False
     return True
 
 
-def _interval(found: re.Match[str]) -> LoggedInterval | None:
-    told: dict[str, str] = dict(PART.findall(found[3]))
-    rate = told.get("tps") or told.get("eps")
-    numbers = [part for value in told.values() for part in value.removesuffix("ms").split("/")]
+def _interval(match: re.Match[str]) -> LoggedInterval | None:
+    parts: dict[str, str] = dict(PART.findall(match[3]))
+    rate = parts.get("tps") or parts.get("eps")
+    numbers = [part for value in parts.values() for part in value.removesuffix("ms").split("/")]
     if rate is None or not all(re.fullmatch(NUMBER, one) for one in numbers):
         return None
-    return LoggedInterval(float(found[1]), rate)
+    return LoggedInterval(float(match[1]), rate)
 
 
 def _in_ms(text: str, unit: str | None) -> str:

@@ -151,12 +151,12 @@ class PublishedCell(FiniteNoun):
 
     def quantiles(self) -> list[tuple[float, str, Printed]]:
         """Its percentiles, rising: share, metric, number. `p999` is 99.9 %."""
-        found = []
+        quantiles = []
         for metric, number in self.values.items():
             if match := QUANTILE.fullmatch(metric):
                 digits = match[1]
-                found.append((int(digits) / 10 ** len(digits.rjust(2, "0")), metric, number))
-        return sorted(found, key=lambda one: one[0])
+                quantiles.append((int(digits) / 10 ** len(digits.rjust(2, "0")), metric, number))
+        return sorted(quantiles, key=lambda one: one[0])
 
 
 class Publication(FiniteNoun):
@@ -195,20 +195,20 @@ class Publication(FiniteNoun):
         If a cell is printed several times, the last numbers count. A column with fewer decimals in
         some numbers was written by a program that drops zeros at the end.
         """
-        found: dict[tuple[object, ...], PublishedCell] = {}
+        cells: dict[tuple[object, ...], PublishedCell] = {}
         for one in self._cells():
             place = (one.system, *one.key)
-            known = found.get(place, one)
+            known = cells.get(place, one)
             values = {**known.values, **one.values}
             replaced = (
                 f"{metric} {before.text}"
                 for metric, before in known.values.items()
                 if before.value != values[metric].value
             )
-            found[place] = one.model_copy(
+            cells[place] = one.model_copy(
                 update={"values": values, "replaced": (*known.replaced, *replaced)}
             )
-        return list(found.values())
+        return list(cells.values())
 
     def _cells(self) -> Iterator[PublishedCell]:
         decimals = self._decimals()

@@ -173,33 +173,35 @@ class AuditResult(Result):
 
 
 def _sum(ledger: AuditLedger) -> Text:
-    found = [(one, ledger.count(one)) for one in Severity]
+    counts = [(one, ledger.count(one)) for one in Severity]
     return say(
         "{cells} looked at: {found}",
         cells=count(ledger.cells, "cell"),
         found=listed(
             say("{severity} {times}", severity=one.said, times=times)
-            for one, times in found
+            for one, times in counts
             if times
         )
         or say("nothing"),
     )
 
 
-def _entry(one: LedgerEntry) -> Entry:
-    lines = (one.arithmetic, *([say("at: {place}", place=one.place)] if one.place else []))
-    return Entry(one.severity.said, name(one.rule), one.sentence, lines, LOOKS[one.severity])
+def _entry(entry: LedgerEntry) -> Entry:
+    lines = (entry.arithmetic, *([say("at: {place}", place=entry.place)] if entry.place else []))
+    return Entry(
+        entry.severity.said, name(entry.rule), entry.sentence, lines, LOOKS[entry.severity]
+    )
 
 
-def _as_read(one: PublishedTable) -> Table:
-    at = (f"{axis.replace('_', ' ')} {value}" for axis, value in one.at.items())
+def _as_read(printed: PublishedTable) -> Table:
+    at = (f"{axis.replace('_', ' ')} {value}" for axis, value in printed.at.items())
     return table(
-        listed(part for part in (one.system, one.workload, *at, one.place) if part),
-        list(enumerate(one.threads)),
+        listed(part for part in (printed.system, printed.workload, *at, printed.place) if part),
+        list(enumerate(printed.threads)),
         (numeric(say("threads")), lambda row: row[1]),
         *(
             (numeric(name(metric)), lambda row, column=column: column[row[0]].text)
-            for metric, column in one.values.items()
+            for metric, column in printed.values.items()
         ),
     )
 

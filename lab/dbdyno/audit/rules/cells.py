@@ -101,11 +101,11 @@ def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> 
     A known workload may run with other options and far fewer statements; slightly fewer requests in
     flight are due to the client.
     """
-    found: dict[str, _Each] = {}
+    each: dict[str, _Each] = {}
     for workload in dict.fromkeys(cell.workload for cell in cells):
         known = statements_of(workload)
         if known is not None:
-            found[workload] = _Each(known)
+            each[workload] = _Each(known)
         in_flight = [
             (qps.low * mean.low / 1e3 / cell.threads, qps.high * mean.high / 1e3 / cell.threads)
             for cell in cells
@@ -122,27 +122,27 @@ def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> 
         count = max(agree, key=lambda one: agree[one])
         is_other = known is None or count <= OTHER_SHARE * known
         if closed and is_other and agree[count] >= max(AGREE_MIN, AGREE_SHARE * len(in_flight)):
-            found[workload] = _Each(count, agree[count], len(in_flight))
-    return found
+            each[workload] = _Each(count, agree[count], len(in_flight))
+    return each
 
 
 def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Iterator[LedgerEntry]:
     """Cells with more requests in flight than connections, or far fewer."""
     seen = [(cell, found) for cell in cells if (found := _in_flight(cell, each))]
-    for workload, one in each.items():
-        if one.rows and one.statements > 1:
+    for workload, statements in each.items():
+        if statements.rows and statements.statements > 1:
             yield LedgerEntry(
                 severity=Severity.NOTE,
                 rule="statements",
                 sentence=say(
                     "a transaction of {workload} seems to have {count} statements",
                     workload=workload or "?",
-                    count=one.statements,
+                    count=statements.statements,
                 ),
                 arithmetic=say(
                     "queries × mean latency over connections, in {rows} of {of} rows",
-                    rows=one.rows,
-                    of=one.of,
+                    rows=statements.rows,
+                    of=statements.of,
                 ),
             )
     for cell, flight in seen:
@@ -247,13 +247,15 @@ def statements_of(workload: str) -> int | None:
 
 def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """Rows with another ratio than their workload; a single entry if all agree on another."""
-    found: dict[str, list[tuple[PublishedCell, float, float, float]]] = {}
+    rows_by_workload: dict[str, list[tuple[PublishedCell, float, float, float]]] = {}
     for cell in cells:
         tps, qps = cell.values.get(TPS), cell.values.get(QPS)
         if tps is not None and qps is not None and tps.low > 0:
             low, high = qps.low / tps.high, qps.high / tps.low
-            found.setdefault(cell.workload, []).append((cell, qps.value / tps.value, low, high))
-    for workload, rows in found.items():
+            rows_by_workload.setdefault(cell.workload, []).append(
+                (cell, qps.value / tps.value, low, high)
+            )
+    for workload, rows in rows_by_workload.items():
         usual = statements_of(workload)
         known = usual or round(sorted(ratio for _, ratio, _, _ in rows)[len(rows) // 2])
         off = [row for row in rows if not _is_near(known, row[2], row[3])]

@@ -135,7 +135,7 @@ def _compared(claim: Claim, cells: Sequence[PublishedCell]) -> list[Compared]:
     """The claim's cells, in the first of its columns common to both systems."""
     others = {one.key: one for one in cells if one.system == (claim.than or claim.of)}
     for metric in COLUMNS.get(claim.metric, (claim.metric,)):
-        found = []
+        compared = []
         for cell in cells:
             workload, threads, at = cell.key
             beside = others.get((workload, claim.than_threads or threads, at))
@@ -147,9 +147,9 @@ def _compared(claim: Claim, cells: Sequence[PublishedCell]) -> list[Compared]:
                 and beside is not cell
                 and _is_claimed(claim, cell)
             ):
-                found.append(Compared(cell, own, other))
-        if found:
-            return found
+                compared.append(Compared(cell, own, other))
+        if compared:
+            return compared
     return []
 
 
@@ -193,8 +193,8 @@ def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell
             against=against,
         )
     )
-    told = say("{part}; {whole}", part=best.text, whole=beside)
-    return _headline(claim, Severity.OVER_CLAIM, sentence, told)
+    arithmetic = say("{part}; {whole}", part=best.text, whole=beside)
+    return _headline(claim, Severity.OVER_CLAIM, sentence, arithmetic)
 
 
 def _ratios(claim: Claim, cells: list[PublishedCell]) -> Iterator[SubsetRatio]:
@@ -237,9 +237,9 @@ def _is_in_range(claim: Claim, ratio: float) -> bool:
     return claim.ratio_min - 1e-9 <= ratio <= claim.ratio_bound + 1e-9
 
 
-def _distance(claim: Claim, one: Compared) -> float:
+def _distance(claim: Claim, compared: Compared) -> float:
     """From the claim's range."""
-    return max(claim.ratio_min - one.ratio, one.ratio - claim.ratio_bound)
+    return max(claim.ratio_min - compared.ratio, compared.ratio - claim.ratio_bound)
 
 
 def _range(claim: Claim) -> Said:
@@ -250,9 +250,13 @@ def _range(claim: Claim) -> Said:
     return say("{least:.5g} to {most:.5g}", least=claim.ratio_min, most=claim.ratio_max)
 
 
-def _headline(claim: Claim, severity: Severity, sentence: Said, told: Said) -> LedgerEntry:
+def _headline(claim: Claim, severity: Severity, sentence: Said, arithmetic: Said) -> LedgerEntry:
     return LedgerEntry(
-        severity=severity, rule="headline", sentence=sentence, arithmetic=told, place=claim.text
+        severity=severity,
+        rule="headline",
+        sentence=sentence,
+        arithmetic=arithmetic,
+        place=claim.text,
     )
 
 

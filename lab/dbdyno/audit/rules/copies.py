@@ -199,22 +199,24 @@ def _digits_of(cells: Sequence[PublishedCell], first: str, second: str) -> Ledge
     )
 
 
-def _comparable(one: PublishedCell, other: PublishedCell) -> Iterator[tuple[str, Printed, Printed]]:
+def _comparable(
+    first: PublishedCell, second: PublishedCell
+) -> Iterator[tuple[str, Printed, Printed]]:
     """Independent numbers: transactions or else queries, and the mean."""
-    rates = [m for m in (TPS, QPS) if m in one.values and m in other.values]
+    rates = [m for m in (TPS, QPS) if m in first.values and m in second.values]
     for metric in rates[:1]:
-        number, its = one.values[metric], other.values[metric]
+        number, its = first.values[metric], second.values[metric]
         if min(len(_digits(number)), len(_digits(its))) > TAIL + 1 and not _round(number, its):
             yield metric, number, its
-    if MEAN in one.values and MEAN in other.values:
-        number, its = one.values[MEAN], other.values[MEAN]
+    if MEAN in first.values and MEAN in second.values:
+        number, its = first.values[MEAN], second.values[MEAN]
         if number.decimals == its.decimals >= 2 and not _round(number, its):
             yield MEAN, number, its
 
 
-def _round(one: Printed, other: Printed) -> bool:
+def _round(first: Printed, second: Printed) -> bool:
     """Tests if both end with a zero, as numbers with a coarser rounding do."""
-    return _digits(one).endswith("0") and _digits(other).endswith("0")
+    return _digits(first).endswith("0") and _digits(second).endswith("0")
 
 
 def chance_of(chances: Sequence[float], alike: int) -> float:
@@ -237,21 +239,21 @@ def _digits(number: Printed) -> str:
     return (known + "0" * number.dropped).replace(".", "").lstrip("0+-")
 
 
-def _same_tail(one: Printed, other: Printed) -> bool:
+def _same_tail(number: Printed, other: Printed) -> bool:
     """Tests if different numbers of equal precision have the same last digits."""
-    if one.decimals != other.decimals or one.value == other.value or _round(one, other):
+    if number.decimals != other.decimals or number.value == other.value or _round(number, other):
         return False
-    first, second = _digits(one), _digits(other)
+    first, second = _digits(number), _digits(other)
     return min(len(first), len(second)) > TAIL + 1 and first[-TAIL:] == second[-TAIL:]
 
 
-def _same_fraction(one: Printed, other: Printed) -> bool:
+def _same_fraction(number: Printed, other: Printed) -> bool:
     """Tests if different times of equal precision differ by whole milliseconds."""
-    if one.value == other.value:
+    if number.value == other.value:
         return False
-    places = one.decimals
-    return _digits(one)[-places:].zfill(places) == _digits(other)[-places:].zfill(places)
+    places = number.decimals
+    return _digits(number)[-places:].zfill(places) == _digits(other)[-places:].zfill(places)
 
 
-def _is_one_measurement(one: PublishedTable, other: PublishedTable) -> bool:
-    return (one.system, one.workload, one.at) == (other.system, other.workload, other.at)
+def _is_one_measurement(first: PublishedTable, second: PublishedTable) -> bool:
+    return (first.system, first.workload, first.at) == (second.system, second.workload, second.at)

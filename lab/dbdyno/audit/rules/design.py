@@ -303,10 +303,10 @@ def _settings(publication: Publication, cells: list[PublishedCell]) -> Iterator[
 
 
 def _gigabytes(value: object) -> float | None:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])i?B?", str(value).strip(), re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])i?B?", str(value).strip(), re.IGNORECASE)
+    if match is None:
         return None
-    return float(found[1]) * {"m": 1 / 1024, "g": 1.0, "t": 1024.0}[found[2].lower()]
+    return float(match[1]) * {"m": 1 / 1024, "g": 1.0, "t": 1024.0}[match[2].lower()]
 
 
 def _size_gb(axis: str, text: str) -> float | None:
@@ -324,26 +324,26 @@ def _rank(axis: str, text: str) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    found = re.search(r"\d+(?:\.\d+)?", str(value or ""))
-    return float(found[0]) if found else None
+    match = re.search(r"\d+(?:\.\d+)?", str(value or ""))
+    return float(match[0]) if match else None
 
 
 def _missing(publication: Publication) -> Iterator[LedgerEntry]:
-    told = {name for name, text in publication.disclosed.items() if text}
+    disclosed = {name for name, text in publication.disclosed.items() if text}
     if publication.systems and all(re.search(r"\d", text) for text in publication.systems.values()):
-        told.add("versions")
+        disclosed.add("versions")
     if any(DURABILITY.search(name) for name in publication.settings):
-        told.add("durability")
-    missing = [text for name, text in DISCLOSURES.items() if name not in told]
+        disclosed.add("durability")
+    missing = [text for name, text in DISCLOSURES.items() if name not in disclosed]
     if missing:
         yield LedgerEntry(
-            severity=Severity.UNSAFE if "repeats" not in told else Severity.NOTE,
+            severity=Severity.UNSAFE if "repeats" not in disclosed else Severity.NOTE,
             rule="missing",
             sentence=say("what is not told: {missing}", missing=listed(missing, "; ")),
             arithmetic=say(
                 "without repeats a difference cannot be told from what one run differs by from the"
                 " next"
             )
-            if "repeats" not in told
+            if "repeats" not in disclosed
             else say("a reader cannot repeat it, or weigh it"),
         )

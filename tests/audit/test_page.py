@@ -76,7 +76,11 @@ def test_claims_are_given_beside_a_page(tmp_path: Path) -> None:
     assert "always" in beside["contradiction", "headline"]
     assert "50 %" in beside["confirmed", "headline"]
     assert ("note", "missing") in beside, "of what the YAML leaves out"
-    with pytest.raises(UsageError, match="there are claims and no tables"):
+    bare = written(tmp_path, "bare.yaml", CLAIMS.replace("disclosed", "settings"))
+    rules = {one.rule for one in audit(*read([page, bare])).entries}
+    assert rules >= {"headline", "unread"}
+    assert "missing" not in rules, "the page may tell it"
+    with pytest.raises(UsageError, match=r"there are claims and no tables in .*claims.yaml"):
         read([claims])
 
 

@@ -106,9 +106,9 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
         else:
             groups.append([page])
     publications = tuple(map(_joined, groups))
-    if empty := [one.title for one in publications if not one.tables]:
+    if not all(one.tables for one in publications):
         raise UsageError(
-            f"there are claims and no tables: {', '.join(empty)}",
+            f"there are claims and no tables in {', '.join(map(str, paths))}",
             wanted="tables in the YAML, or one YAML file beside the pages or logs that have them",
             hint="docs/how-to/audit.md shows both",
         )
@@ -136,6 +136,8 @@ def _joined(parts: Sequence[Publication]) -> Publication:
         update={
             "title": ", ".join(dict.fromkeys(one.title for one in parts if one.title)),
             "tool": next((one.tool for one in parts if one.tool), ""),
+            "has_prose": any(one.has_prose for one in parts)
+            and not any(one.disclosed for one in parts),
             **{
                 name: tuple(value for one in parts for value in getattr(one, name))
                 for name in ("tables", "changes", "unread", "claims")

@@ -171,7 +171,7 @@ class Publication(FiniteNoun):
         changes: columns of its tables that compare two others.
         disclosed: its method, by the names of `design.DISCLOSURES`.
         unread: tables of its pages without results.
-        has_prose: its pages have sentences, which are not read, and no YAML file repeats them.
+        has_prose: its pages have sentences, which are not read, and no YAML discloses the method.
     """
 
     title: str = ""
@@ -251,7 +251,7 @@ def publication_of(text: str, source: str) -> Publication:
         UsageError: a mistake; each is named with its line.
     """
     return read_as(
-        Publication, text, source, wanted="tables of values by system, threads and metric"
+        Publication, text, source, wanted="tables of values by system, threads and metric; claims"
     )
 
 

@@ -77,8 +77,6 @@ LINES_OF_A_SMALL_FILE = 120
 # Files below that with a single importer, and why they stand alone.
 SMALL_WITH_ONE_IMPORTER = {
     "audit.audit": "the door of the audit",
-    "cli.fleet": "one file a command",
-    "cli.workload": "one file a command",
     "export.files": "the door of the export",
     "fleet.fleet": "the door of the fleet",
     "judge.multiplier_table": "written by validation/multipliers.py",

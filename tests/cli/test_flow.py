@@ -510,7 +510,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_ray_is_imported_only_for_a_fleet(tmp_path: Path) -> None:
-    code = "import sys, dbdyno.cli.app; print('ray' in sys.modules)"
+    code = "import sys, dbdyno.cli.measure; print('ray' in sys.modules)"
     assert python(code).stdout == "False\n"
     words = ["compare", making.A, making.B, "--fleet", "auto", "--workspace", str(tmp_path)]
     begin = f"from dbdyno.__main__ import main; sys.exit(main({words}))"

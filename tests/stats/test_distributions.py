@@ -37,7 +37,10 @@ def test_a_line_has_its_slope_and_its_chance() -> None:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("dbdyno.cli.app", ("scipy.special", "scipy.optimize", "scipy.stats", "polars", "uvicorn")),
+        (
+            "dbdyno.cli.measure",
+            ("scipy.special", "scipy.optimize", "scipy.stats", "polars", "uvicorn"),
+        ),
         (
             "dbdyno.experiment.engine.child",
             ("numpy", "pydantic", "psycopg", "typer", "dbdyno.experiment.runner"),

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from dbdyno.cli.app import command_line, helped
 from dbdyno.judge.audit import CHECKS
 from dbdyno.language import words
-from dbdyno.language.catalogues import Language
 from support.source import LAB, named
 
 SAYING = ("say", "phrase", "count", "name", "listed", "clauses", "capital")
@@ -74,16 +72,9 @@ def sayings() -> tuple[Saying, ...]:
 def templates() -> dict[str, str]:
     """Every template that a catalogue must have, and one place where it is said."""
     made = {saying.template: saying.place for saying in sayings() if saying.template is not None}
-    helps = dict.fromkeys(helps_of_commands(), "cli")
     checks = {check.__name__.replace("_", "-"): "judge.audit" for check in CHECKS}
     words_own = dict.fromkeys((words.CLAUSE, words.CLAUSES, *words.LISTS), "words")
-    return {**words_own, **helps, **checks, **made}
-
-
-@cache
-def helps_of_commands() -> frozenset[str]:
-    """What every command and option says of itself."""
-    return frozenset(one.help for one in helped(command_line(Language.EN)) if one.help)
+    return {**words_own, **checks, **made}
 
 
 def placeholders(template: str) -> list[tuple[str, str]]:

@@ -1,255 +1,137 @@
-"""The command line: each command reads what was typed, calls one function and prints.
+"""The command line: a table of commands, each imported when it is called.
 
-Commands are thin on purpose: `compare` makes a plan of options, `flow` runs a plan. Only results go
-to stdout; progress and notes go to stderr.
+`dbdyno --version` and `--help` import no command, so that they answer at once. A command is
+thin: it reads what was typed, calls one function and prints.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperGroup
 
 from dbdyno import __version__, _engine
-from dbdyno.cli import audit, flow, gate, options, prove, runs, servers, transfer, workload
-from dbdyno.cli import fleet as fleet_command
-from dbdyno.cli.compare import TIME, read
-from dbdyno.cli.flow import ReportOptions
-from dbdyno.cli.plan import plan_app, read_file, with_generators
-from dbdyno.cli.progress import note
-from dbdyno.errors import UsageError
 from dbdyno.files import restrict_umask
-from dbdyno.language.catalogues import Language, catalogue, of_environment
-from dbdyno.report.formats.stdout import Output
-from dbdyno.servers.open import check
-from dbdyno.store.store import opened
 from dbdyno.sysbench import entry
 
-Helped = TyperGroup | TyperCommand | TyperOption | TyperArgument
-
-app = typer.Typer(
-    name="dbdyno",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.add_typer(servers.app, name="servers")
-app.add_typer(runs.app, name="runs")
-app.add_typer(plan_app, name="plan")
-app.add_typer(workload.app, name="workload")
-app.add_typer(fleet_command.app, name="fleet")
+if TYPE_CHECKING:
+    from typer._click import Command as ClickCommand
+    from typer._click import Context, HelpFormatter
 
 
-def command_line(language: Language | None = None) -> TyperGroup:
-    """All commands, with help in that language; unless given, in that of the environment."""
-    whole, known = typer.main.get_group(app), catalogue(language or of_environment())
-    for one in helped(whole) if known else ():
-        one.help = known.get(one.help or "", one.help)
-    return whole
+class Command(NamedTuple):
+    """A command that is not imported yet.
+
+    Attributes:
+        place: file of this folder and name in it: a function, or a `Typer` with commands.
+        summary: line in the list of commands, the first sentence of its help.
+    """
+
+    place: str
+    summary: str
 
 
-def helped(command: Helped) -> Iterator[Helped]:
-    """A command, its options and arguments, and the commands that it is parted into."""
-    yield command
-    if isinstance(command, TyperCommand | TyperGroup):
-        for parameter in command.params:
-            if isinstance(parameter, TyperOption | TyperArgument):
-                yield parameter
-    for part in command.commands.values() if isinstance(command, TyperGroup) else ():
-        if isinstance(part, TyperCommand | TyperGroup):
-            yield from helped(part)
+COMMANDS: Final = {
+    "compare": Command("measure:compare", "Measure systems side by side, a verdict on each cell."),
+    "run": Command("measure:run", "Run a plan file."),
+    "more": Command("measure:more", "Add time to a run that was begun with a time."),
+    "report": Command("show:report", "Judge a stored run or a bundle again."),
+    "serve": Command("show:serve", "Show runs, reports and a run in progress in a browser."),
+    "runs": Command("runs:app", "The runs of a workspace, and what they take."),
+    "history": Command("gate:history_command", "List the verdicts on a label over time."),
+    "gate": Command("gate:gate_command", "Fail if a run proves a system slower than allowed."),
+    "export": Command("transfer:export_command", "Write a stored run as tables."),
+    "bundle": Command("transfer:pack", "Write all evidence of a run into one file."),
+    "verify": Command("transfer:verify", "Check that a run or a bundle is as it was stored."),
+    "replay": Command("transfer:replay", "Run a bundle's experiment again and compare the two."),
+    "import": Command("transfer:import_command", "Import results of other tools as a run."),
+    "audit": Command("audit:command", "Hold a published comparison against itself."),
+    "certify": Command("prove:prove_generator", "Try the load generator and this machine."),
+    "prove-durability": Command(
+        "prove:prove_durability", "Kill a server under load and look for lost commits."
+    ),
+    "plan": Command("plan:plan_app", "What a plan file asks for."),
+    "workload": Command("workload:app", "List, check and try workloads."),
+    "servers": Command("servers:app", "The servers dbdyno can get, and those kept running."),
+    "fleet": Command("fleet:app", "Clusters on which runs have many machines."),
+    "sysbench": Command("app:sysbench", "Do what sysbench does: prepare, run, cleanup."),
+}
+STYLE: Final[dict[str, Any]] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+}
 
 
-@app.callback(invoke_without_command=True)
-def root(version: options.Version = False) -> None:
-    """Compares database servers under load and gives a verdict that you can defend."""
-    restrict_umask()
-    if version:
-        sys.stdout.write(f"dbdyno {__version__} (engine {_engine.version()})\n")
-        raise typer.Exit
-
-
-@app.command()
-def compare(
-    context: typer.Context,
-    systems: options.Systems = None,
-    workload: options.Workloads = None,
-    threads: options.Threads = options.THREADS,
-    rates: options.Rates = "",
-    connections: options.Connections = options.CONNECTIONS,
-    slo: options.Slo = "",
-    time: options.Time = None,
-    blocks: options.Blocks = None,
-    stop: options.Stop = None,
-    controls: options.Controls = None,
-    tables: options.Tables = options.TABLES,
-    table_size: options.TableSize = options.TABLE_SIZE,
-    warmup: options.Warmup = None,
-    window: options.Window = None,
-    margin: options.Margin = options.MARGIN,
-    disturbance_max: options.DisturbanceMax = options.DISTURBANCE_MAX,
-    seed: options.Seed = "1",
-    settings: options.Settings = None,
-    restart: options.Restart = "block",
-    prepared: options.Prepared = True,
-    distribution: options.Distribution = "uniform",
-    fleet: options.Fleet = "",
-    generators: options.Generators = None,
-    resume: options.ResumeRun = None,
-    retry: options.Retry = False,
-    exit_code: options.ExitCode = False,
-    workspace: options.Workspace = options.WORKSPACE,
-    output: options.OutputAs = Output.PLAIN,
-    lang: options.Lang = Language.EN,
-) -> None:
-    """Measure systems side by side, a verdict on each cell."""
-    if resume is not None:
-        _refuse_beside_resume(context)
-        flow.resume(
-            resume, workspace, ReportOptions(output, lang, exit_code), retry=retry, fleet=fleet
-        )
-        return
-    _refuse_without_resume(retry, "--resume RUN")
-    typed = {  # by name, so that an option stands in the signature and in KEYS only
-        **context.params,
-        "threads": threads if not (rates or slo) or "threads" in _typed(context) else "",
-        "connections": connections if "connections" in _typed(context) else None,
-        "generators": generators or ("1" if fleet else None),
-    }
-    plan = read(typed, check)
-    flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang, exit_code), fleet)
-
-
-def _typed(context: typer.Context) -> list[str]:
-    """The options and arguments that stand on the command line."""
-    return [
-        name
-        for name in context.params
-        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
-    ]
-
-
-def _refuse_beside_resume(context: typer.Context) -> None:
-    """UsageError for options that would change the plan of a resumed run."""
-    spelled = {one.name: one.opts[0] for one in context.command.params}
-    typed = [spelled[one] for one in _typed(context) if one not in options.ALLOWED_WITH_RESUME]
-    if typed:
-        among = ", ".join(f"--{name}" for name in sorted(options.ALLOWED_WITH_RESUME - {"resume"}))
-        raise UsageError(
-            "a resumed run keeps its plan",
-            wanted=f"--resume with {among} only",
-            found=f"also {', '.join(sorted(typed))}",
-            hint="leave the others out, or begin a new run without --resume",
-        )
-
-
-def _refuse_without_resume(retry: bool, wanted: str) -> None:
-    """UsageError for --retry in a new run, in which nothing was tried yet."""
-    if retry:
-        raise UsageError("--retry is for a run that is resumed", wanted=f"{wanted} beside it")
-
-
-@app.command()
-def run(
-    plan: options.PlanFile,
-    scale: options.Scale = "",
-    budget: options.Budget = None,
-    resume: options.ResumePlan = False,
-    retry: options.Retry = False,
-    fleet: options.Fleet = "",
-    generators: options.Generators = None,
-    exit_code: options.ExitCode = False,
-    workspace: options.Workspace = options.WORKSPACE,
-    output: options.OutputAs = Output.PLAIN,
-    lang: options.Lang = Language.EN,
-) -> None:
-    """Run a plan file."""
-    if not resume:
-        _refuse_without_resume(retry, "--resume")
-    asked = with_generators(read_file(plan, scale, budget), generators, fleet)
-    if resume:
-        flow.resume_plan(
-            asked, workspace, ReportOptions(output, lang, exit_code), retry=retry, fleet=fleet
-        )
+def loaded(name: str) -> ClickCommand:
+    """The command of that name, imported; KeyError if there is none."""
+    file, _, attribute = COMMANDS[name].place.partition(":")
+    place = getattr(import_module(f"dbdyno.cli.{file}"), attribute)
+    alone = typer.Typer(**STYLE)
+    if isinstance(place, typer.Typer):
+        alone.add_typer(place, name=name)
     else:
-        options_of_report = ReportOptions(output, lang, exit_code)
-        flow.begin(asked, workspace, _command_line(), options_of_report, fleet, fit=True)
+        alone.command(name)(place)
+    return typer.main.get_group(alone).commands[name]
 
 
-@app.command()
-def more(
-    run_id: options.Run,
-    time: options.Added = TIME,
-    fleet: options.Fleet = "",
-    workspace: options.Workspace = options.WORKSPACE,
-    output: options.OutputAs = Output.PLAIN,
-    lang: options.Lang = Language.EN,
-) -> None:
-    """Add time to a run that was begun with a time."""
-    time_s = options.time_of("--time", time)
-    flow.more(run_id, time_s, workspace, ReportOptions(output, lang), fleet)
+class _Loading(Mapping[str, "ClickCommand"]):
+    """Commands by name, imported when they are looked up."""
+
+    def __getitem__(self, name: str) -> ClickCommand:
+        return loaded(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
 
 
-@app.command()
-def report(
-    run_id: options.RunOrBundle,
-    exit_code: options.ExitCode = False,
-    workspace: options.Workspace = options.WORKSPACE,
-    output: options.OutputAs = Output.PLAIN,
-    lang: options.Lang = Language.EN,
-) -> None:
-    """Judge a stored run or a bundle again. Its report is written again."""
-    flow.report(run_id, workspace, ReportOptions(output, lang, exit_code))
+class Commands(TyperGroup):
+    """The program, which lists its commands without importing them."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - as typer has it
+        super().__init__(**attributes)
+        self.commands = _Loading()  # type: ignore[assignment]  # none is added
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Answers `--version` before typer imports pydantic to check values."""
+        if args == ["--version"]:
+            sys.stdout.write(f"dbdyno {__version__} (engine {_engine.version()})\n")
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """Names of all commands, in the order of help."""
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Writes the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.summary) for name, one in COMMANDS.items()])
 
 
-def serve(
-    port: options.Port = options.PORT,
-    host: options.Host = "127.0.0.1",
-    workspace: options.Workspace = options.WORKSPACE,
-    lang: options.Lang = Language.EN,
-) -> None:
-    """Show runs, reports and a run in progress in a browser."""
-    # Imported only here: other commands load no web server.
-    from dbdyno.serve import server  # noqa: PLC0415 - see above
-
-    def begun() -> None:
-        sys.stdout.write(f"{server.address(listening)}\n")
-        sys.stdout.flush()
-        note("Ctrl-C closes it")
-
-    opened(workspace).close()
-    listening = server.listen(host, port)
-    try:
-        server.serve(workspace, listening, begun=begun, language=lang)
-    except KeyboardInterrupt:
-        note("the page is closed")
-
-
-app.command("export")(transfer.export_command)
-app.command("serve")(serve)
-app.command("gate")(gate.gate_command)
-app.command("history")(gate.history_command)
-app.command("bundle")(transfer.pack)
-app.command("verify")(transfer.verify)
-app.command("replay")(transfer.replay)
-app.command("import")(transfer.import_command)
-app.command("audit")(audit.command)
-app.command("certify")(prove.prove_generator)
-app.command("prove-durability")(prove.prove_durability)
-
-
-@app.command(
-    "sysbench",
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
 def sysbench(context: typer.Context) -> None:
     """Do what sysbench does: prepare, run, cleanup."""
     raise typer.Exit(entry.main(context.args))
 
 
-def _command_line() -> str:
-    return options.stored_command(*sys.argv[1:])
+app = typer.Typer(name="dbdyno", cls=Commands, no_args_is_help=True, **STYLE)
+
+
+def command_line() -> TyperGroup:
+    """All commands."""
+    return typer.main.get_group(app)
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Compares database servers under load and gives a verdict that you can defend."""
+    restrict_umask()

@@ -415,5 +415,3 @@ ColumnMapping = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="YAML that says what columns of a table mean."),
 ]
-
-Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]

@@ -8,7 +8,6 @@ and only when such a language is asked for.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -34,15 +33,6 @@ class Language(StrEnum):
     def tag(self) -> str:
         """The language with its script, as a page's `lang` names it."""
         return "zh-Hans" if self is Language.ZH else self.value
-
-
-def of_environment() -> Language:
-    """The language that the environment asks programs to speak; English where it has no catalogue.
-
-    As gettext: the first of these variables that is set decides.
-    """
-    asked = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
-    return next((one for one in Language if asked.startswith(one.value)), Language.EN)
 
 
 @cache

@@ -18,6 +18,30 @@ pub enum WholePassword {
     Clear,
 }
 
+/// What a reply held. Rows and affected rows are sums over all its results, the rest is of the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows changed, as the server counts them.
+    pub affected_rows: u64,
+    /// Rows received.
+    pub rows: u64,
+    /// Columns of the last result; 0 when it was no result set.
+    pub columns: u64,
+    /// How many results it had: more than one only for a text of several statements.
+    pub results: u32,
+    /// Bytes of the whole reply, headers included.
+    pub bytes: u64,
+}
+
+/// How a reply ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome<ServerError> {
+    /// The server did what was asked.
+    Done(Summary),
+    /// The server refused; the session goes on, unless the error was fatal.
+    Failed(ServerError),
+}
+
 /// A value bound to a placeholder of a prepared statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Parameter<'a> {

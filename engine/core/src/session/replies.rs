@@ -5,7 +5,7 @@
 
 use dbdyno_wire::mysql::command::QUIT_PACKET;
 use dbdyno_wire::mysql::packet::packets_in;
-use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, ServerError, Summary};
+use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, ServerError};
 use dbdyno_wire::postgres;
 use dbdyno_wire::postgres::message::TERMINATE;
 
@@ -79,13 +79,7 @@ impl Replies {
 
 pub(super) fn told(outcome: postgres::scanner::Outcome) -> Outcome {
     match outcome {
-        postgres::scanner::Outcome::Done(done) => Outcome::Done(Summary {
-            affected_rows: done.affected_rows,
-            rows: done.rows,
-            columns: done.columns,
-            results: done.results,
-            bytes: done.bytes,
-        }),
+        postgres::scanner::Outcome::Done(summary) => Outcome::Done(summary),
         postgres::scanner::Outcome::Failed(error) => Outcome::Failed(ServerError {
             code: 0,
             sqlstate: error.sqlstate,

@@ -17,6 +17,7 @@ use super::packet::{HEADER_LENGTH, Header, PAYLOAD_LENGTH_MAX};
 pub use super::response::ServerError;
 use super::response::{EOF, ERR, Ok as OkPacket, PrepareOk, STATUS_MORE_RESULTS};
 use super::{lenenc, response, result_set};
+pub use crate::Summary;
 
 /// Bytes kept of a cut packet: more than any number or OK needs before its text.
 const HEAD_LENGTH: usize = 32;
@@ -32,29 +33,8 @@ pub enum ReplyShape {
     Prepare,
 }
 
-/// What a reply held. Rows and affected rows are sums over all its results, the rest is of the last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Rows changed, as the server counts them.
-    pub affected_rows: u64,
-    /// Rows received.
-    pub rows: u64,
-    /// Columns of the last result; 0 when it was no result set.
-    pub columns: u64,
-    /// How many results it had: more than one only for a text of several statements.
-    pub results: u32,
-    /// Bytes of the whole reply, headers included.
-    pub bytes: u64,
-}
-
 /// How a reply ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The server did what was asked.
-    Done(Summary),
-    /// The server refused; the session goes on.
-    Failed(ServerError),
-}
+pub type Outcome = crate::Outcome<ServerError>;
 
 /// A payload whose bytes have not all arrived, or that spans several packets.
 #[derive(Debug, Default)]

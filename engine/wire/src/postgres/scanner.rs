@@ -4,31 +4,10 @@
 //! five bytes of header. Nothing is copied or allocated but the tag of a command and the fields of an error.
 
 use super::message::{HEADER_LENGTH, ServerError};
+use crate::Summary;
 
-/// What a reply held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Rows changed, as the command's tag counts them.
-    pub affected_rows: u64,
-    /// Rows received.
-    pub rows: u64,
-    /// Columns of the last result; of a prepared statement, which does not tell them, 1 if it gave rows or
-    /// could have.
-    pub columns: u64,
-    /// Commands answered: more than one only for a text of several statements.
-    pub results: u32,
-    /// Bytes of the whole reply, headers included.
-    pub bytes: u64,
-}
-
-/// How a reply ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The server did what was asked.
-    Done(Summary),
-    /// The server refused; the session goes on, unless the error was fatal.
-    Failed(ServerError),
-}
+/// How a reply ended. A prepared statement does not tell its columns: 1 if it gave rows or could have.
+pub type Outcome = crate::Outcome<ServerError>;
 
 /// A reply that does not follow the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

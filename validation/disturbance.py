@@ -121,7 +121,7 @@ def asked(reference: str, blocks: int, window_s: float) -> Plan:
         dataset=DatasetPlan(tables=1, rows=10_000),
         load=LoadPlan(threads=(2,)),
         trial=TrialPlan(warmup_s=1, window_s=window_s),
-        design=DesignPlan(blocks=blocks, controls=False),
+        design=DesignPlan(blocks=blocks),
     )
 
 

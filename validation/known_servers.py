@@ -147,7 +147,7 @@ def plan_of(seed: int, blocks: int, window_s: float) -> Plan:
         dataset=DatasetPlan(tables=1, rows=1000),
         load=LoadPlan(threads=(CONNECTIONS,)),
         trial=TrialPlan(warmup_s=0.2, window_s=window_s),
-        design=DesignPlan(blocks=blocks, controls=False, disturbance_max=1.0),
+        design=DesignPlan(blocks=blocks, disturbance_max=1.0),
         seed=seed,
     )
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, ledger, runs, steadiness, stopping, timed, verdict
+from validation.claims import grid, runs, steadiness, stopping, timed, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
@@ -28,7 +28,6 @@ CLAIMS: Final = (
     *timed.CLAIMS,
     *grid.CLAIMS,
     *runs.CLAIMS,
-    *ledger.CLAIMS,
 )
 """Every claim, in the order of the table."""
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"

@@ -7,7 +7,7 @@ the numbers is the mean's. Sizes are those of docs/how-it-works/method.md: 1.5 %
 to start, 3 % from second to second, correlation 0.6.
 
 A machine that drifts changes from one arm to the next, so what it does to a pair depends on which
-system comes first. That is read off `order.arm_order`, as in a run.
+system comes first. That is read off `order.system_order`, as in a run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from dbdyno.experiment.order import arm_order
+from dbdyno.experiment.order import system_order
 from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
@@ -29,7 +29,7 @@ Numbers = NDArray[np.float64]
 
 RESTART_SD: Final = 0.015
 HERE_SD: Final = 0.04
-"""From start to start on the virtual machine of docs/how-it-works/controls.md."""
+"""From start to start on a virtual machine with two cores."""
 SECOND_SD: Final = 0.03
 CORRELATION: Final = 0.6
 ARM_DRIFT: Final = -0.01
@@ -108,11 +108,11 @@ def orders() -> NDArray[np.bool_]:
     plan = Plan(
         systems=systems,
         workloads=(WorkloadPlan(name="oltp_read_write", label="rw"),),
-        design=DesignPlan(controls=False),
+        design=DesignPlan(),
     )
     plans = [plan.model_copy(update={"seed": seed}) for seed in range(ORDERS)]
     return np.array(
-        [[arm_order(one, block)[0][0] == "B" for block in range(ORDERED_BLOCKS)] for one in plans]
+        [[system_order(one, block)[0] == "B" for block in range(ORDERED_BLOCKS)] for one in plans]
     )
 
 

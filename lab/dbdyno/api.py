@@ -27,7 +27,7 @@ from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import all_attempts
+from dbdyno.report.rows import attempts
 from dbdyno.report.tell.verdicts import reason
 from dbdyno.report.write import Written
 from dbdyno.store import evidence
@@ -87,7 +87,7 @@ class Run:
     def judgement(self) -> Judgement:
         """Findings, values, estimates and verdicts, judged now from what is stored."""
         with _bundle_errors(self.evidence):
-            return judge(self.trials, self.plan, self.evidence.earlier)
+            return judge(self.trials, self.plan)
 
     @property
     def side(self) -> JudgedRun:
@@ -114,7 +114,7 @@ class Run:
         tables = {table.name: table for table in TABLES}
         if name not in tables:
             raise _unknown("table", name, list(tables))
-        return frame(tables[name], all_attempts(self.trials, self.judgement))
+        return frame(tables[name], attempts(self.trials, self.judgement))
 
     def verdicts(self) -> polars.DataFrame:
         """One row for each comparison: word, ratio with its 95 % interval, blocks, reasons.

@@ -82,7 +82,7 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
         making.measurement(one, tps=t) for one, t in ((making.A, 900), (making.B, 700))
     )
     troubled = first.model_copy(update={"failure": "<b>the server died</b>"})
-    before = first.trial.model_copy(update={"block": -1, "control": "pilot"})
+    before = first.trial.model_copy(update={"block": -1, "is_pilot": True})
     searched = first.model_copy(update={"trial": before})
     with (
         Store.open(workspace) as store,

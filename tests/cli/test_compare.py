@@ -16,7 +16,6 @@ GOOD = {
     "threads": "1, 8",
     "blocks": "3",
     "stop": "blocks",
-    "controls": None,
     "tables": "4",
     "table_size": "50000",
     "warmup": "3",
@@ -58,7 +57,7 @@ def test_every_option_reaches_the_plan() -> None:
 
 
 def test_a_comparison_of_which_nothing_is_asked_has_a_time() -> None:
-    nothing = {"blocks": None, "stop": None, "controls": None, "warmup": None, "window": None}
+    nothing = {"blocks": None, "stop": None, "warmup": None, "window": None}
     assert plan_of(**nothing).design.time_s == 600
     assert plan_of(**nothing, time="90s").design.time_s == 90
     assert plan_of(**nothing).design.stop == "decided"
@@ -224,20 +223,6 @@ def test_a_mistake_is_told_in_the_words_of_the_command_line(
             "--connections: are those of an open loop (--rates, --slo); --threads has those of a"
             " closed one",
         ),
-        (
-            {"controls": True},
-            "--controls: would be none: they take five blocks or more (--blocks)",
-        ),
-        (
-            {"controls": True, "blocks": None, "stop": None, "window": None, "warmup": None},
-            "--controls: would be none: a run with a time has none; give --blocks too, of which"
-            " they take five or more",
-        ),
-        (
-            {"controls": True, "blocks": "5", "threads": "", "rates": "400"},
-            "--controls: would be none: they take a closed loop without think times; give "
-            "--threads too",
-        ),
         ({"settings": ("k=1", "k=2")}, "--set k=2: k stands twice; keep one"),
     ],
 )
@@ -263,12 +248,6 @@ def test_a_run_until_decided_has_more_blocks_unless_they_are_typed() -> None:
     assert (plan.design.stop, plan.design.blocks) == ("decided", 12)
     assert plan_of(stop="decided", blocks="7").design.blocks == 7
     assert plan_of(blocks=None).design.blocks == 5
-
-
-def test_controls_can_be_declined() -> None:
-    assert plan_of().design.controls
-    assert plan_of(controls=True, blocks="5").design.controls
-    assert not plan_of(controls=False).design.controls
 
 
 def test_numbers_without_bounds_are_told_under_their_options() -> None:

@@ -448,40 +448,6 @@ def test_an_empty_workspace_has_no_latest_run(workspace: Path) -> None:
         flow.report("latest", workspace, PLAIN)
 
 
-def controlled(workspace: Path, title: str) -> None:
-    plan = making.plan(blocks=5, controls=True).model_copy(update={"title": title})
-    flow.begin(plan, workspace, "dbdyno compare a b", JSON)
-
-
-def test_a_complete_run_enters_the_ledger_once_and_later_reports_count_it(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(runner, "run", made_bench())
-    controlled(workspace, "first")
-    first = json.loads(capsys.readouterr().out)
-    assert first["ledger"]["different"]["total"] == 1
-    controlled(workspace, "second")
-    assert json.loads(capsys.readouterr().out)["ledger"]["different"]["total"] == 2
-    flow.report(first["run"]["run_id"], workspace, JSON)
-    assert json.loads(capsys.readouterr().out)["ledger"]["different"]["total"] == 2
-    with Store.open(workspace) as store:
-        assert [one.kind for one in store.controls()] == ["same", "planted"] * 2
-
-
-def test_a_run_that_is_not_complete_enters_the_ledger_when_it_is(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner, "run", made_bench(18, KeyboardInterrupt()))
-    with pytest.raises(Interrupted):
-        controlled(workspace, "cut short")
-    with Store.open(workspace) as store:
-        assert store.controls() == []
-    monkeypatch.setattr(runner, "run", made_bench())
-    flow.resume("latest", workspace, PLAIN)
-    with Store.open(workspace) as store:
-        assert len(store.controls()) == 2
-
-
 def test_a_fleet_takes_an_address_and_a_plan_that_wants_it(workspace: Path) -> None:
     plan = making.plan()
     with pytest.raises(UsageError, match="many machines") as error:

@@ -13,7 +13,6 @@ from dbdyno import __main__
 from dbdyno.experiment.data import loads
 from dbdyno.files import locked
 from dbdyno.store.store import Store
-from support.made_controls import outcome
 from support.stored_run import store_made
 
 
@@ -74,14 +73,10 @@ def test_one_run_is_shown(workspace: Path, capsys: pytest.CaptureFixture[str]) -
     assert "6 of 6 trials" in said
 
 
-def test_a_run_goes_when_it_is_said_so_and_its_controls_stay(
-    workspace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_goes_when_it_is_said_so(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     newest, oldest = ids(workspace)
     (workspace / newest).mkdir(exist_ok=True)
     (workspace / newest / "report.html").write_text("page")
-    with Store.open(workspace) as store:
-        store.note_controls(newest, [outcome()])
     assert runs(workspace, "rm", newest) == 2
     assert "nothing was removed" in capsys.readouterr().err
     assert ids(workspace) == [newest, oldest]
@@ -89,7 +84,6 @@ def test_a_run_goes_when_it_is_said_so_and_its_controls_stay(
     assert ids(workspace) == [oldest]
     assert not (workspace / newest).exists()
     with Store.open(workspace) as store:
-        assert len(store.controls()) == 1
         assert len(store.measurements(oldest)) == 6
         assert len(store.verified(oldest)) == 64
     with closing(sqlite3.connect(workspace / "dbdyno.sqlite")) as file:

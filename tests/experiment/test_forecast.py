@@ -104,15 +104,6 @@ def test_a_setting_is_a_start_of_its_own():
     )
 
 
-def test_controls_take_a_dataset_and_two_arms_of_one_trial_in_each_block():
-    without = making.with_parts(PLAN, design={"blocks": 5})
-    controlled = making.with_parts(PLAN, design={"blocks": 5, "controls": True})
-    more_s = seconds_expected(controlled) - seconds_expected(without)
-    rows = without.dataset.tables * without.dataset.rows
-    dataset_s = DATASET_S + rows / ROWS_PER_S
-    assert more_s == pytest.approx(dataset_s + 10 * (START_S + 75 + TRIAL_S))
-
-
 # Blocks that fit into a budget: known times, the edges, and a budget too short for any.
 
 TEN_BLOCKS = making.plan(threads=(1, 8), blocks=10, window_s=60, warmup_s=15)
@@ -162,11 +153,3 @@ def test_a_budget_too_short_for_one_block_says_what_one_takes():
         fitted(with_design(budget_s=60))
     assert caught.value.found == "1.0 min"
     assert f"{seconds_expected(with_design(blocks=1)) / 60:.1f} min" in str(caught.value)
-
-
-def test_with_fewer_than_five_blocks_the_controls_go_too():
-    controlled = making.plan(threads=(1, 8), blocks=10, window_s=60, warmup_s=15, controls=True)
-    for blocks in (4, 5, 9):
-        budget_s = seconds_expected(making.with_parts(controlled, design={"blocks": blocks}))
-        assert blocks_that_fit(controlled, budget_s) == blocks
-        assert blocks_that_fit(controlled, budget_s - 1) == blocks - 1

@@ -11,27 +11,23 @@ from hypothesis import strategies as st
 from dbdyno.experiment.context import Makers, RunContext
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import (
-    arm_order,
     arms,
     cell_order,
     highest_loads,
     seconds_of_turns,
     setting_order,
     slice_s,
+    system_order,
     trials_of,
     turns,
 )
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import cells
-from dbdyno.plan.settings import DEFAULT, SettingsPlan, setting_names
+from dbdyno.plan.settings import SettingsPlan, setting_names
 from support import making
 from support.fakes import Progress
 
 A, B = making.A, making.B
-
-
-def system_order(plan, block, setting=DEFAULT):
-    return [label for label, control in arm_order(plan, block, setting) if not control]
 
 
 def plan(**facts):
@@ -161,66 +157,12 @@ def test_the_systems_order_is_drawn_for_each_setting_by_itself():
     assert 150 < same < 250
 
 
-def controlled(**facts):
-    return plan(**{"blocks": 6, "controls": True, **facts})
-
-
-def test_controls_are_two_more_arms_of_the_baseline_in_each_block():
-    trials = trials_of(controlled(), "r")
-    assert len(trials) == len({t.key for t in trials}) == 6 * (2 * 3 + 2)
-    assert [t.sequence for t in trials] == list(range(len(trials)))
-    for block in range(6):
-        of_block = [t for t in trials if t.block == block]
-        controls = [t for t in of_block if t.control]
-        assert {(t.system, t.control) for t in controls} == {(A, "same"), (A, "planted")}
-        (cell,) = {t.cell for t in controls}
-        (baseline,) = (t for t in of_block if (t.system, t.cell, t.control) == (A, cell, ""))
-        assert {t.seed for t in controls} == {baseline.seed}
-        assert sorted({t.position for t in of_block}) == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("restart", ["block", "cell"])
-def test_all_arms_of_a_block_begin_with_the_cell_of_its_controls(restart):
-    chosen = making.with_parts(controlled(blocks=40), procedure={"restart": restart})
-    trials = trials_of(chosen, "r")
-    for block in range(40):
-        cut = arms([t for t in trials if t.block == block])
-        ladders = [[t.cell for t in arm] for arm in cut if not arm[0].control]
-        assert ladders[0] == ladders[1]
-        assert {arm[0].cell for arm in cut} == {ladders[0][0]}
-        assert [len(arm) for arm in cut if arm[0].control] == [1, 1]
-
-
-def test_with_controls_each_cell_has_each_place_in_its_share_of_blocks():
-    ladders = [cell_order(controlled(), block) for block in range(3000)]
+def test_each_cell_has_each_place_in_its_share_of_blocks():
+    ladders = [cell_order(plan(), block) for block in range(3000)]
     for place in range(3):
         threads = [ladder[place].threads for ladder in ladders]
         assert all(900 < threads.count(one) < 1100 for one in (1, 8, 32))  # 3.9 deviations
     assert len({tuple(ladder) for ladder in ladders}) == 6
-    assert ladders[:50] == [cell_order(plan(), block) for block in range(50)]
-
-
-def test_a_cell_at_a_rate_is_none_for_controls_and_comes_after_one_that_is():
-    chosen = making.with_parts(controlled(threads=(1, 8)), load={"rates": ("100", "200")})
-    firsts = [cell_order(chosen, block)[0] for block in range(400)]
-    assert {cell.rate_per_s for cell in firsts} == {None}
-    assert 150 < [cell.threads for cell in firsts].count(1) < 250
-
-
-def test_controls_change_nothing_in_the_order_of_the_systems():
-    for block in range(6):
-        both = [label for label, control in arm_order(controlled(), block) if not control]
-        assert both == system_order(plan(blocks=6), block) == system_order(controlled(), block)
-    drawn = {tuple(arm_order(controlled(), 2 * couple)) for couple in range(200)}
-    assert len(drawn) == 24
-    assert arm_order(controlled(), 1) == arm_order(controlled(), 0)[::-1]
-
-
-def test_controls_belong_to_one_setting():
-    chosen = with_settings(blocks=5, controls=True)
-    controls = [t for t in trials_of(chosen, "r") if t.control]
-    assert len(controls) == 10
-    assert {t.cell.setting for t in controls} == {setting_names(chosen.settings)[0]}
 
 
 # How long slices are, how many there are, and which loads they are asked for.

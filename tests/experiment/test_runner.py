@@ -21,7 +21,6 @@ from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.timed import begun
-from dbdyno.plan.workload import WorkloadPlan
 from support import making
 from support.fakes import Progress, SideBySide, World
 
@@ -334,50 +333,6 @@ def test_the_rows_of_all_systems_are_distinguished_by_a_digest(store):
     assert len(digests.pop()) == 16
     again = start(store, small(blocks=1), World())  # the snapshots are there already
     assert {len(m.dataset) for m in store.measurements(again.run_id)} == {16}
-
-
-def test_controls_run_on_a_second_directory_of_the_baseline_one_of_them_slowed_down(
-    store, tmp_path
-):
-    log = tmp_path / "log"
-    plan = small(blocks=5, controls=True, window_s=12)
-    world = World(log=log)
-    stored = start(store, plan, world)
-    measured = store.measurements(stored.run_id)
-    assert [m.trial for m in measured] == trials_of(plan, stored.run_id)
-    again = f"{A} (control)"
-    assert [what for what, label in world.calls if label == again] == [
-        *("start", "snapshot"),
-        *("restore", "start") * 10,
-        "close",
-    ]
-    assert len({instance.folder for instance in world.instances}) == 3
-    asked = [json.loads(line) for line in log.read_text().splitlines()]
-    specs = [one for one in asked if one["do"] == "run"]
-    planted = [m.trial.control == "planted" for m in measured]
-    assert ["standstill" in spec for spec in specs] == planted
-    assert {str(spec["standstill"]) for spec in specs if "standstill" in spec} == {
-        str({"share": 0.02, "period_s": 6.0})
-    }
-
-
-@pytest.mark.parametrize("kind", ["same", "planted"])
-def test_a_workload_that_is_called_as_a_control_is_none(store, kind):
-    named = WorkloadPlan(name="oltp_read_write", label=kind)
-    plan = making.with_parts(small(threads=(8,), blocks=5, controls=True), workloads=(named,))
-    stored, trials = created(store, plan), trials_of(plan, "")
-    after_baseline = next(
-        t.sequence
-        for t in trials
-        if t.control == kind
-        and any(
-            (one.block, one.system, one.control) == (t.block, A, "") for one in trials[: t.sequence]
-        )
-    )
-    with pytest.raises(Interrupted):
-        start(store, plan, World(), interrupt_in(after_baseline), stored)
-    start(store, plan, World(), stored=stored)
-    assert store.done(stored.run_id) == {t.key for t in trials_of(plan, stored.run_id)}
 
 
 def after(blocks):

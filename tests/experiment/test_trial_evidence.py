@@ -323,15 +323,13 @@ def test_slices_come_by_turns_after_the_baselines_last_trial(store):
     assert {one.rate_per_s for one in seen.slices} == {100.0}
 
 
-def test_each_workload_is_tried_once_and_controls_not_at_all(store):
-    plan = small(
-        workloads=("oltp_read_only", "oltp_read_write"), threads=(8,), blocks=5, controls=True
-    )
+def test_each_workload_is_tried_once(store):
+    plan = small(workloads=("oltp_read_only", "oltp_read_write"), threads=(8,), blocks=5)
     stored, _ = run(store, plan)
     found = with_turns(store, stored)
     assert [seen.workload for _, seen in found] == ["oltp_read_only", "oltp_read_write"]
     (holder,) = {m.trial.key: m for m, _ in found}.values()
-    assert (holder.trial.block, holder.trial.system, holder.trial.control) == (4, making.A, "")
+    assert (holder.trial.block, holder.trial.system) == (4, making.A)
 
 
 def test_a_run_that_may_end_early_tries_it_with_its_third_block_only(store):

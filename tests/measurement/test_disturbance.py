@@ -163,7 +163,7 @@ def test_a_disturbed_block_is_repeated_until_the_repeats_are_used():
 
 def test_a_pilot_is_not_measured_again_and_allows_no_repeats():
     pilot = making.measurement(other_cpu=LOUD)
-    pilot = making.with_trial(pilot, block=-1, control="pilot", rate_per_s=100.0)
+    pilot = making.with_trial(pilot, block=-1, is_pilot=True, rate_per_s=100.0)
     stored = [pilot, *block(0, QUIET, LOUD), *block(0, LOUD, QUIET, repeat=1)]
     stored += [*block(0, QUIET, QUIET, repeat=2), *block(2, LOUD, LOUD)]
     assert to_repeat(stored, blocks=5, limit=0.1) == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
 from pydantic import ValidationError
 
@@ -85,12 +83,8 @@ def test_a_cell_has_a_title_for_people(cell: Cell, title: str) -> None:
     assert cell.title == title
 
 
-def test_a_control_trial_has_a_name_and_a_key_of_its_own() -> None:
-    kinds: tuple[Literal["", "same", "planted"], ...] = ("", "same", "planted")
-    trials = [making.measurement(making.A, control=kind).trial for kind in kinds]
-    assert [trial.arm for trial in trials] == [
-        making.A,
-        f"{making.A} (once more)",
-        f"{making.A} (slowed down)",
-    ]
-    assert len({trial.key for trial in trials}) == 3
+def test_a_pilot_has_a_name_and_a_key_of_its_own() -> None:
+    trial = making.measurement(making.A).trial
+    pilot = trial.model_copy(update={"is_pilot": True})
+    assert (trial.arm, pilot.arm) == (making.A, f"{making.A} (pilot)")
+    assert trial.key != pilot.key

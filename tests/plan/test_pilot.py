@@ -44,7 +44,7 @@ def answered(plan: Plan, system: str, rate: float | None) -> Measurement:
         sustained=rate is None or rate < capacity,
         served=capacity if rate is None else None,
         connections=plan.load.connections,
-        control="pilot",
+        is_pilot=True,
     )
 
 
@@ -52,7 +52,7 @@ def piloted(plan: Plan, pilots: list[Measurement]) -> Plan:
     for system in CAPACITIES:
         while trial := next_trial(plan, "run-1", pilots, system, "default"):
             assert trial.sequence == FIRST_SEQUENCE + len(pilots)
-            assert (trial.block, trial.control) == (NO_BLOCK, "pilot")
+            assert (trial.block, trial.is_pilot) == (NO_BLOCK, True)
             made = answered(plan, system, trial.cell.rate_per_s)
             pilots.append(making.changed(made, trial=trial))
     return resolved(plan, pilots)
@@ -132,7 +132,7 @@ def test_a_closed_loop_is_sustained_by_its_nature() -> None:
     assert is_sustained(making.measurement())
     assert is_sustained(at_rate())
     assert not is_sustained(at_rate(sustained=False))
-    assert is_pilot(at_rate(control="pilot"))
+    assert is_pilot(at_rate(is_pilot=True))
     assert not is_pilot(at_rate())
 
 

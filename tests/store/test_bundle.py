@@ -15,25 +15,12 @@ from hypothesis import strategies as st
 
 from dbdyno.errors import BundleError
 from dbdyno.judge.judgement import judge
-from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.store import archive, bundle
 from dbdyno.store.bundle import strict_json
 from dbdyno.store.reading import StoredRun
 from support import making
 
 MEASUREMENTS = making.pairs((0.9, 0.95, 1.0))
-EARLIER = ControlOutcome(
-    kind="same",
-    cell=MEASUREMENTS[0].trial.cell,
-    system=making.A,
-    ratio=1.001,
-    low=0.99,
-    high=1.01,
-    blocks=5,
-    word="equivalent",
-    truth=1.0,
-    held=True,
-)
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -54,7 +41,7 @@ def stored(**fields: object) -> StoredRun:
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bundle") / "run-1.dbdyno.zip"
-    bundle.write(path, stored(), MEASUREMENTS, [EARLIER])
+    bundle.write(path, stored(), MEASUREMENTS)
     return path
 
 
@@ -71,13 +58,12 @@ def test_a_run_comes_back_as_it_was(sealed: Path) -> None:
     kept = bundle.read_bundle(sealed)
     assert kept.run == stored()
     assert list(kept.measurements) == MEASUREMENTS
-    assert kept.earlier == (EARLIER,)
     assert judge(kept.measurements, kept.run.plan) == judge(MEASUREMENTS, kept.run.plan)
     assert len(kept.digest) == 64
 
 
 def test_the_same_run_gives_the_same_bytes(sealed: Path, tmp_path: Path) -> None:
-    bundle.write(tmp_path / "again.zip", stored(), MEASUREMENTS, [EARLIER])
+    bundle.write(tmp_path / "again.zip", stored(), MEASUREMENTS)
     assert (tmp_path / "again.zip").read_bytes() == sealed.read_bytes()
 
 
@@ -124,7 +110,6 @@ FORGERIES: list[tuple[str, Change, str]] = [
         ),
         "are the most: ",
     ),
-    ("controls.json", lambda v: v["earlier"][0].update(kind="odd"), "cannot read"),
     ("trials/00002.json", lambda v: v["trial"].update(run_id="run-2"), "of another run"),
     ("trials/00002.json", lambda v: v.update(intervals=v["intervals"][:3]), "fewer intervals"),
     ("trials/00002.json", lambda v: v.update(window_s=float("nan")), "no JSON"),

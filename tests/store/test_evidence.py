@@ -73,7 +73,6 @@ SHARES = LoadPlan.model_validate({"rates": ["50%", "80%"]})
     ("load", "blocks"),
     [
         (LoadPlan(threads=(1, 8)), 3),
-        (LoadPlan(threads=(1, 8)), 6),  # with controls
         (SHARES, 3),
         (SHARES.model_copy(update={"pilot": (FOUND,)}), 6),
         (LoadPlan.model_validate({"rates": ["100"], "threads": [4]}), 6),

@@ -18,7 +18,6 @@ from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import ChosenDesign
 from dbdyno.store.store import LATEST, Store, find, opened
 from support import making
-from support.made_controls import outcome
 from support.stored_run import store_made
 
 CHOSEN = ChosenDesign(
@@ -201,53 +200,6 @@ def test_reading_makes_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with Store.open(tmp_path) as store, pytest.raises(StoreError, match="no run yet"):
         find(store, LATEST)
-
-
-# The ledger keeps the first outcome of each run's controls.
-
-
-def test_outcomes_of_all_runs_are_kept_and_one_can_be_left_out(store):
-    first, second = new_run(store).run_id, new_run(store).run_id
-    same, planted = outcome(), outcome(0.97, 0.99, kind="planted", word="worse")
-    store.note_controls(first, [same, planted])
-    store.note_controls(second, [same])
-    assert store.controls() == [same, planted, same]
-    assert store.controls(except_run=first) == [same]
-
-
-def test_a_run_that_is_noted_again_adds_and_changes_nothing(store):
-    run = new_run(store).run_id
-    store.note_controls(run, [outcome(word="worse")])
-    store.note_controls(run, [outcome(), outcome(0.97, 0.99, kind="planted")])
-    words = [(one.kind, one.word) for one in store.controls()]
-    assert words == [("same", "worse"), ("planted", "equivalent")]
-
-
-def test_an_outcome_without_an_interval_is_not_noted(store):
-    run = new_run(store).run_id
-    store.note_controls(run, [outcome().model_copy(update={"low": None, "high": None})])
-    assert store.controls() == []
-
-
-@pytest.mark.parametrize("statement", ["DELETE FROM controls", "UPDATE controls SET word = 'x'"])
-def test_a_noted_outcome_cannot_be_changed_or_deleted(store, statement):
-    store.note_controls(new_run(store).run_id, [outcome()])
-    with (
-        closing(sqlite3.connect(store.path)) as other,
-        pytest.raises(sqlite3.DatabaseError, match="never"),
-    ):
-        other.execute(statement)
-
-
-def test_an_outcome_that_cannot_be_read_hides_no_other(store):
-    first, second = new_run(store).run_id, new_run(store).run_id
-    store.note_controls(first, [outcome(word="worse")])
-    store.note_controls(second, [outcome()])
-    with closing(sqlite3.connect(store.path)) as other:
-        other.execute("DROP TRIGGER controls_stay_as_they_are")
-        other.execute("UPDATE controls SET outcome = '{' WHERE run_id = ?", (first,))
-        other.commit()
-    assert store.controls() == [outcome()]
 
 
 # The chain of digests: what the file's own triggers do not keep somebody from doing.

@@ -35,7 +35,7 @@ def written(
         "dataset": {"tables": 1, "rows": 1000},
         "load": {"threads": [4]},
         "trial": {"warmup": 0, "window": window},
-        "design": {"controls": False, "disturbance_max": "100%", "blocks": blocks},
+        "design": {"disturbance_max": "100%", "blocks": blocks},
         "fleet": fleet,
     }
     file = workspace.parent / "plan.yaml"
@@ -68,7 +68,7 @@ def published(server: Server) -> Plan:
         "dataset": DatasetPlan(tables=2, rows=1000),
         "load": plan.load.model_copy(update={"threads": (min(plan.load.threads),)}),
         "trial": TrialPlan(warmup_s=0, window_s=1),
-        "design": DesignPlan(blocks=1, controls=False, disturbance_max=1.0),
+        "design": DesignPlan(blocks=1, disturbance_max=1.0),
         "fleet": FleetPlan(generators=3),
     }
     return plan.model_copy(update=parts)

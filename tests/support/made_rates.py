@@ -17,7 +17,7 @@ def at_rate(
     window_s: int = 10,
     workload: str = "oltp_read_write",
     served: float | None = None,
-    control: str = "",
+    is_pilot: bool = False,
 ) -> Measurement:
     """One trial; all its events take about `latency_ms`. What is not sustained is not served.
 
@@ -46,5 +46,5 @@ def at_rate(
         )
         for interval in made.intervals
     )
-    trial = made.trial.model_copy(update={"cell": cell, "control": control})
+    trial = made.trial.model_copy(update={"cell": cell, "is_pilot": is_pilot})
     return making.changed(made, trial=trial, intervals=intervals)

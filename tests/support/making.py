@@ -62,7 +62,6 @@ def plan(
     margin: float = 0.02,
     window_s: float = 10,
     warmup_s: float = 2,
-    controls: bool = False,
     options: dict[str, bool | int | float | str] | None = None,
     **parts: Any,
 ) -> Plan:
@@ -73,7 +72,7 @@ def plan(
         workloads=tuple(WorkloadPlan(name=w, label=w, options=options or {}) for w in workloads),
         load=LoadPlan(threads=threads),
         trial=TrialPlan(warmup_s=warmup_s, window_s=window_s),
-        design=DesignPlan(blocks=blocks, margin=margin, controls=controls),
+        design=DesignPlan(blocks=blocks, margin=margin),
     )
     return with_parts(made, **parts)
 
@@ -114,7 +113,6 @@ def measurement(
     host_cores: int = 4,
     rates: tuple[float, ...] | None = None,
     histograms: bool = True,
-    control: Literal["", "same", "planted"] = "",
 ) -> Measurement:
     """One trial with `tps` events a second and the latency Little's law then demands.
 
@@ -126,7 +124,6 @@ def measurement(
         settings, status: laid over the made ones; a status of NaN removes that counter.
         steal, other_cpu: host CPU stolen and taken by other processes, in cores.
         rates: events of each measured second; `tps` in each unless given.
-        control: which control it is, if it is one.
     """
     per_event = statements or STATEMENTS.get(workload, (1, 0, 0))
     rates = rates or (tps,) * window_s
@@ -151,7 +148,6 @@ def measurement(
             system=system,
             cell=cell,
             seed=1 + block,
-            control=control,
         ),
         started_at="2026-11-21T06:00:00+00:00",
         warmup_s=warmup_s,

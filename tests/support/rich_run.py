@@ -1,18 +1,16 @@
 """A made run in which a report has all its sections and charts to fill, for tests of languages.
 
-Two workloads on a ladder of six levels, a setting for all, controls, a published experiment,
-replicas, dips, an outlying run, void and failed trials, a ledger. The numbers mean nothing.
+Two workloads on a ladder of six levels, a setting for all, a published experiment,
+replicas, dips, an outlying run, void and failed trials. The numbers mean nothing.
 """
 
 from __future__ import annotations
 
 import random
-from typing import Literal
 
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import NetworkPlan, Plan, ProcedurePlan
 from dbdyno.plan.publication import PublishedPlan
@@ -26,11 +24,10 @@ WORKLOADS = ("oltp_read_write", "oltp_read_only")
 BLOCKS = 6
 FACTORS = {making.A: 1.0, making.B: 0.93}
 SETTING = "default"
-KINDS: tuple[Literal["same", "planted"], ...] = ("same", "planted")
 
 
 def plan() -> Plan:
-    made = making.plan(workloads=WORKLOADS, threads=tuple(LEVELS), blocks=BLOCKS, controls=True)
+    made = making.plan(workloads=WORKLOADS, threads=tuple(LEVELS), blocks=BLOCKS)
     topologies = (TopologyPlan(replicas=2, replication="semisync"), TopologyPlan(replicas=1))
     return made.model_copy(
         update={
@@ -53,10 +50,9 @@ def plan() -> Plan:
 
 def whole() -> Run:
     asked, chance = plan(), random.Random(7)
-    made = [*_ladders(chance), *_controls(chance)]
+    made = _ladders(chance)
     numbered = [_numbered(one, number) for number, one in enumerate(made)]
     numbered[5] = making.changed(numbered[5], failure="server gone")
-    earlier = tuple(outcome for _ in range(4) for outcome in _earlier())
     environment = {
         "cpu": "EPYC",
         "cores": "4 logical, 2 usable",
@@ -65,7 +61,7 @@ def whole() -> Run:
         "filesystem": "ext4",
     }
     told = facts(asked, complete=False, environment=environment)
-    return Run(asked, numbered, judge(numbered, asked, earlier), told)
+    return Run(asked, numbered, judge(numbered, asked), told)
 
 
 def _ladders(chance: random.Random) -> list[Measurement]:
@@ -131,34 +127,6 @@ def _replicated(one: Measurement) -> Measurement:
     settings = {**one.server.settings, "sync_binlog": str(trial.block % 2)}
     server = one.server.model_copy(update={"replication": seen, "settings": settings})
     return making.changed(one, server=server)
-
-
-def _controls(chance: random.Random) -> list[Measurement]:
-    factors = {"same": 1.0, "planted": 0.98}
-    return [
-        _replicated(
-            making.measurement(
-                making.A,
-                block,
-                8,
-                LEVELS[8] * factors[kind] * chance.gauss(1, 0.001),
-                setting=SETTING,
-                window_s=12,
-                control=kind,
-            )
-        )
-        for block in range(BLOCKS)
-        for kind in KINDS
-    ]
-
-
-def _earlier() -> tuple[ControlOutcome, ...]:
-    from support.made_controls import outcome
-
-    return (
-        outcome(0.95, 0.97, word="worse"),
-        outcome(0.97, 0.99, kind="planted", word="worse"),
-    )
 
 
 def _numbered(one: Measurement, number: int) -> Measurement:

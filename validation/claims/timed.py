@@ -44,7 +44,7 @@ class Machine:
 
 QUIET: Final = Machine(0.015, 0.06)
 SHARED: Final = Machine(0.044, 0.13)
-"""As measured on the virtual machine of docs/how-it-works/controls.md."""
+"""As measured on a virtual machine with two cores."""
 
 
 def plan_of(time_s: float) -> Plan:

@@ -18,9 +18,7 @@ from validation.noise import (
     SECOND_SD,
     Numbers,
     levels,
-    log_rates,
     log_ratios,
-    restarts,
     seconds,
 )
 
@@ -69,36 +67,6 @@ def covered(
     )
     found = interval(differences, FIXED)
     return share_of(np.abs(found.mean - truth) <= found.half)
-
-
-def with_controls(blocks: int, part: float, kind: str, scale: float, experiments: int) -> Pair:
-    """The interval where the baseline ran twice more in that part of the blocks, and without that.
-
-    In a run of several cells the controls of a block are in one of them, so a cell has some blocks
-    with a surer baseline and some without.
-    """
-    random = np.random.default_rng([20, blocks, round(part * 100), KINDS.index(kind), round(scale)])
-    level, truth = levels(random, experiments, blocks, kind, 0.0, scale)
-    again = scale * restarts(random, (experiments, blocks, 2), kind, 0)
-    rates = log_rates(random, np.concatenate([level, again], axis=-1))
-    has_controls = random.random((experiments, blocks)) < part
-    baseline = np.where(has_controls, rates[..., (0, 2, 3)].mean(axis=-1), rates[..., 0])
-    surer, alone = (interval(rates[..., 1] - below, FIXED) for below in (baseline, rates[..., 0]))
-    return Pair(np.abs(surer.mean - truth) <= surer.half, surer.half / alone.half)
-
-
-def covered_with_controls(
-    blocks: int, part: float, kind: str, scale: float, experiments: int
-) -> Seen:
-    """How often the interval of a run with controls holds the true ratio."""
-    return share_of(with_controls(blocks, part, kind, scale, experiments).holds)
-
-
-def width_with_controls(blocks: int, part: float, experiments: int) -> Seen:
-    """The interval's typical width, as a share of what it is without the controls' trials."""
-    ratios = np.log(with_controls(blocks, part, "normal", 1.0, experiments).widths)
-    value = math.exp(float(ratios.mean()))
-    return Seen(value, value * float(ratios.std()) / math.sqrt(experiments), experiments)
 
 
 def said(words: tuple[Word, ...], blocks: int, change: float, experiments: int) -> Seen:
@@ -227,31 +195,6 @@ CLAIMS: Final = (
             *(0.94, 0.97, 20_000, partial(covered, blocks, kind, scale=HERE)),
         )
         for kind, blocks in (*(("normal", n) for n in (3, 5, 8, 10)), *((k, 5) for k in KINDS[1:]))
-    ),
-    *(
-        Claim(
-            f"95 % interval of {blocks} blocks with controls in {words} holds the truth, starts "
-            f"{kind}, of {percent(RESTART_SD * scale)}",
-            *(0.94, 0.97, 20_000, partial(covered_with_controls, blocks, part, kind, scale)),
-        )
-        for blocks, part, words, scale in (
-            (5, 1.0, "each", 1.0),
-            (5, 1.0, "each", HERE),
-            (6, 0.5, "half of them", 1.0),
-            (12, 0.25, "a quarter of them", 1.0),
-        )
-        for kind in ("normal", "slowB", "unequal")
-    ),
-    *(
-        Claim(
-            f"width of an interval of {blocks} blocks with controls in {words}, of what it is "
-            "without",
-            *(None, most, 20_000, partial(width_with_controls, blocks, part)),
-        )
-        for blocks, part, words, most in (
-            (5, 1.0, "each", 0.85),
-            (6, 0.5, "half of them", 0.93),
-        )
     ),
     *(
         Claim(

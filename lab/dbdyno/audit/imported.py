@@ -83,7 +83,7 @@ def _plan_of(trials: Sequence[ImportedTrial], title: str) -> Plan:
         ),
         load=LoadPlan(threads=tuple(sorted({one.threads for one in trials}))),
         trial=TrialPlan(warmup_s=0, window_s=max(1.0, *(one.run.seconds for one in trials))),
-        design=DesignPlan(blocks=max(_repeats(trials)) + 1, controls=False),
+        design=DesignPlan(blocks=max(_repeats(trials)) + 1),
     )
 
 

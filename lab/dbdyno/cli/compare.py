@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
-from dbdyno.plan.controls import WhyNone, why_none
 from dbdyno.plan.mistakes import option_message, shape_message, value_meant, workload_message
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import label_of
@@ -36,7 +35,6 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "time": ("design", "time_s"),
     "blocks": ("design", "blocks"),
     "stop": ("design", "stop"),
-    "controls": ("design", "controls"),
     "margin": ("design", "margin"),
     "disturbance_max": ("design", "disturbance_max"),
     "distribution": ("distribution", "name"),
@@ -97,14 +95,6 @@ def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> 
     return plan
 
 
-NO_CONTROLS: Final = {
-    WhyNone.TIME: "a run with a time has none; give --blocks too, of which they take five or more",
-    WhyNone.FEW_BLOCKS: "they take five blocks or more (--blocks)",
-    WhyNone.ENDPOINT: "the baseline is an endpoint, which has no second data directory",
-    WhyNone.OPEN_LOOP: "they take a closed loop without think times; give --threads too",
-}
-
-
 def _without_effect(options: Mapping[str, Any], plan: Plan) -> Iterator[PlanMistake]:
     """Options that were typed, and would change nothing."""
     if options["time"] and any(options[one] for one in ("warmup", "window", "blocks")):
@@ -114,9 +104,6 @@ def _without_effect(options: Mapping[str, Any], plan: Plan) -> Iterator[PlanMist
     if options["connections"] and not plan.load.is_open:
         message = "are those of an open loop (--rates, --slo); --threads has those of a closed one"
         yield PlanMistake("--connections", message)
-    why = why_none(plan) if options["controls"] else None
-    if why is not None:
-        yield PlanMistake("--controls", f"would be none: {NO_CONTROLS.get(why, why)}")
 
 
 def _systems(

@@ -339,9 +339,6 @@ def _report(stored: Evidence, options: ReportOptions) -> api.Run:
     run = api.Run(stored)
     with noted(say("judging and writing the report"), options.language):
         judgement = run.judgement
-        if stored.complete and not stored.digest:
-            with opened(stored.folder.parent) as store:
-                store.note_controls(run.id, judgement.controls)
         written = run.report(language=options.language)
     summary = Summary(run.plan, judgement, run.facts)
     sys.stdout.write(render(summary, options.output, options.language))

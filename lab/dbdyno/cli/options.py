@@ -162,14 +162,6 @@ Stop = Annotated[
         help="Run all blocks, or no more than it takes until every cell is decided.",
     ),
 ]
-Controls = Annotated[
-    bool | None,
-    typer.Option(
-        "--controls/--no-controls",
-        help="Of five given blocks or more, run the baseline twice more in each: as it is, and "
-        "slowed down by 2 %. It shows how far the verdicts can be trusted.",
-    ),
-]
 Tables = Annotated[str, typer.Option(metavar="INTEGER", help="Tables of the dataset.")]
 TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows in each table.")]
 Warmup = Annotated[

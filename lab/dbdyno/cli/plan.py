@@ -28,7 +28,6 @@ from dbdyno.judge.uses import power
 from dbdyno.language.words import count
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan import file
-from dbdyno.plan.controls import KINDS, control_cells
 from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.load import share_of
 from dbdyno.plan.mistakes import shape_message
@@ -319,12 +318,7 @@ def _timed(plan: Plan) -> list[str]:
 
 
 def _trials(plan: Plan, blocks: str) -> str:
-    compared = f"{blocks} × {count(len(plan.systems), 'system')} × cells"
-    able = control_cells(plan)
-    if not able:
-        return compared
-    where = able[0].title if len(able) == 1 else "in each block's first cell"
-    return f"{compared} + {count(plan.design.blocks * len(KINDS), 'control')} ({where})"
+    return f"{blocks} × {count(len(plan.systems), 'system')} × cells"
 
 
 def _starts(plan: Plan) -> list[str]:

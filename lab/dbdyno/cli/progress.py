@@ -96,7 +96,7 @@ class Several:
 
 def place(trial: Trial, number: int, total: int, blocks: int) -> Text:
     """Which trial of how many, in which block, on what."""
-    if trial.control == "pilot":
+    if trial.is_pilot:
         return say("pilot: {system}, {cell}", system=trial.system, cell=trial.cell.title)
     return say(
         "trial {number}/{total}, block {block}{again}: {arm}, {cell}",
@@ -259,7 +259,7 @@ class RedrawnLines:
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """Leaves the trial's outcome above the lines that are redrawn."""
         where = say("pilot")
-        if trial.control != "pilot":
+        if not trial.is_pilot:
             where = say("block {block}", block=trial.block + 1)
         told = say("{where}: {outcome}", where=where, outcome=outcome(trial, measurement))
         done = Styled(printable(said_in(told, self._language)))

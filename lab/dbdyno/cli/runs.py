@@ -1,9 +1,8 @@
 """`dbdyno runs`: which runs a workspace keeps, what they take of the disk, and removing them.
 
-`rm` removes runs from the store with their reports; what their controls came to stays in the
-workspace's count of errors, which nobody improves by deleting. `clean` removes servers' data, those
-that workspaces share as well, which the next run loads again, and keeps all results. Both say what
-would go and ask first.
+`rm` removes runs from the store with their reports. `clean` removes servers' data, those that
+workspaces share as well, which the next run loads again, and keeps all results. Both say what would
+go and ask first.
 """
 
 from __future__ import annotations

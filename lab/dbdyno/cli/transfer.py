@@ -30,7 +30,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.risks import risks
 from dbdyno.report.formats.replay import replay as replayed
 from dbdyno.report.formats.stdout import Output, printable, render
-from dbdyno.report.rows import all_attempts
+from dbdyno.report.rows import attempts
 from dbdyno.store import bundle
 from dbdyno.store.store import LATEST, Store, find, opened
 
@@ -46,7 +46,7 @@ def pack(
     """Write all evidence of a run into one file."""
     evidence = api.load(run, workspace).evidence
     path = out if out is not None else Path(f"{evidence.run.run_id}{bundle.SUFFIX}")
-    digest = bundle.write(path, evidence.run, evidence.measurements, evidence.earlier)
+    digest = bundle.write(path, evidence.run, evidence.measurements)
     sys.stdout.write(f"{path}\n")
     note(
         f"{count(len(evidence.measurements), 'measurement')}, {path.stat().st_size / 1e6:.1f} MB;"
@@ -159,7 +159,7 @@ def export_command(
     with opened(workspace) as store:
         run = find(store, run_id)
         measurements = store.measurements(run.run_id)
-    made = all_attempts(measurements, judge(measurements, run.plan))
+    made = attempts(measurements, judge(measurements, run.plan))
     for kind, folder in folders.items():
         for path in files.write(folder, made, kind):
             sys.stdout.write(f"{path}\n")

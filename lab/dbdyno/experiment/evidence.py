@@ -31,8 +31,6 @@ from dbdyno.experiment.watch.probe import probe_speed
 from dbdyno.measurement.disturbance import place_of
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.measurement.parts import DoubledThreads, Probe, ThreadsSlice, TrialEvidence
-from dbdyno.plan.controls import directory_of
-from dbdyno.plan.pilot import PILOT
 from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.plan.template import examples
 from dbdyno.plan.workload import MIXES
@@ -136,14 +134,13 @@ def irq_counted_apart() -> bool | None:
 
 def _is_last(context: RunContext, trial: Trial) -> bool:
     """Whether this may be the system's last trial: of the run, or of a block that may end it."""
-    if trial.control == PILOT:
+    if trial.is_pilot:
         return False
     may_end = context.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
-    place = (trial.system, trial.control)
     left = [
         one
         for one in context.remaining
-        if (one.system, one.control) == place and one != trial and context.refusal(one) is None
+        if one.system == trial.system and one != trial and context.refusal(one) is None
     ]
     return not any(other.block == trial.block or not may_end for other in left)
 
@@ -263,7 +260,7 @@ def try_doubled_threads(
     kept in `context.interrupted` here too, so that workloads asked before it are told.
     """
     if (
-        trial.control
+        trial.is_pilot
         or trial.system != context.plan.systems[0].label
         or context.plan.fleet.generators  # they have machines of their own
         or _is_used_on(context, trial)
@@ -296,9 +293,7 @@ def _is_used_on(context: RunContext, trial: Trial) -> bool:
     is_endpoint = context.plan.systems[0].is_endpoint
     if context.plan.procedure.fresh_data == "start" and not is_endpoint:
         return False
-    place = directory_of(trial.system, trial.control)
-    left = [one for one in context.remaining if one != trial]
-    return any(directory_of(one.system, one.control) == place for one in left)
+    return any(one.system == trial.system and one != trial for one in context.remaining)
 
 
 class _Turns:

@@ -10,7 +10,6 @@ from typing import Final
 from dbdyno.errors import UsageError
 from dbdyno.experiment.order import arms, seconds_of_turns, trials_of
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.controls import control_cells
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
@@ -75,7 +74,7 @@ class Forecast:
         self._baseline = plan.systems[0].label
         self.later_s = 0.0
         self.after_last_s = seconds_of_turns(plan)
-        self.loads_s = (len(plan.systems) + bool(control_cells(plan))) * load_s(plan)
+        self.loads_s = len(plan.systems) * load_s(plan)
         self._loads = plan.dataset.loads
 
     def chosen(self, plan: Plan) -> None:
@@ -115,7 +114,7 @@ class Forecast:
         return trials_s + loads_s + after_s + self.later_s
 
     def _has_baseline(self, trials: Sequence[Trial]) -> bool:
-        return any(one.system == self._baseline and not one.control for one in trials)
+        return any(one.system == self._baseline and not one.is_pilot for one in trials)
 
 
 def _before_trial_s(plan: Plan) -> float:

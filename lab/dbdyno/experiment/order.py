@@ -4,26 +4,19 @@ Drift of the machine would favour whoever always comes first. So the order of th
 for a block, and the next block has it mirrored: AB then BA, or BA then AB
 (docs/how-it-works/procedure.md), as comparisons have few blocks. Settings are drawn and mirrored in
 the same way around that: all systems run one setting next to each other in time, then the next. The
-order of the cells is drawn per block and is the same in each arm of one setting. The baseline's
-control trials are arms like others, drawn and mirrored with them. They have one cell on a fresh
-server, where what ran before would be a difference: so it is the one that the block's order has
-first, and each cell is that in its share of the blocks."""
+order of the cells is drawn per block and is the same in each arm of one setting."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Final, Literal, TypeVar
+from operator import attrgetter
+from typing import Final
 
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.plan.controls import KINDS, control_cells
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import DEFAULT, setting_names
 from dbdyno.stats.draw import draw
-
-Arm = tuple[str, Literal["", "same", "planted"]]
-"""A system's label, and which control it is, if it is one."""
-T = TypeVar("T")
 
 
 def trials_of(plan: Plan, run_id: str) -> list[Trial]:
@@ -32,13 +25,12 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
     for block in range(plan.design.blocks):
         whole = cell_order(plan, block)
         places = [
-            (setting, arm)
+            (setting, label)
             for setting in setting_order(plan, block)
-            for arm in arm_order(plan, block, setting)
+            for label in system_order(plan, block, setting)
         ]
-        for position, (setting, (label, control)) in enumerate(places):
+        for position, (setting, label) in enumerate(places):
             ladder = [cell for cell in whole if cell.setting == setting]
-            ladder = ladder[:1] if control else ladder
             trials += [
                 Trial(
                     run_id=run_id,
@@ -46,7 +38,6 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
                     block=block,
                     position=position,
                     system=label,
-                    control=control,
                     cell=cell,
                     seed=draw(plan.seed, block, "requests", cell.key) >> 1,
                 )
@@ -57,10 +48,8 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
 
 def arms(trials: Iterable[Trial]) -> list[list[Trial]]:
     """The trials cut into arms, which follow each other: one system and setting in one block."""
-    return [
-        list(arm)
-        for _, arm in groupby(trials, key=lambda t: (t.block, t.cell.setting, t.system, t.control))
-    ]
+    arm_of = attrgetter("block", "cell.setting", "system")
+    return [list(arm) for _, arm in groupby(trials, key=arm_of)]
 
 
 def setting_order(plan: Plan, block: int) -> list[str]:
@@ -68,30 +57,20 @@ def setting_order(plan: Plan, block: int) -> list[str]:
     return _mirrored(plan, block, setting_names(plan.settings), "setting")
 
 
-def arm_order(plan: Plan, block: int, setting: str = DEFAULT) -> list[Arm]:
-    """The arms of a setting, the controls among them: drawn in even blocks, mirrored in odd."""
+def system_order(plan: Plan, block: int, setting: str = DEFAULT) -> list[str]:
+    """The systems' labels under a setting: drawn in even blocks, mirrored in odd."""
     about = ("system",) if setting == DEFAULT else ("system", setting)
-    chosen: list[Arm] = [(system.label, "") for system in plan.systems]
-    if setting in {cell.setting for cell in control_cells(plan)}:
-        chosen += [(plan.systems[0].label, kind) for kind in KINDS]
-    return _mirrored(plan, block, chosen, *about)
+    return _mirrored(plan, block, [system.label for system in plan.systems], *about)
 
 
 def cell_order(plan: Plan, block: int) -> list[Cell]:
-    """The block's ladder: every cell once, in an order drawn for the block.
-
-    With controls the first of the cells that can be theirs comes before all others; without rates
-    all can, and nothing is moved.
-    """
+    """The block's ladder: every cell once, in an order drawn for the block."""
     ladder = list(enumerate(cells(plan)))
     ladder.sort(key=lambda place: draw(plan.seed, block, "cell", place[0]))
-    drawn = [cell for _, cell in ladder]
-    able = control_cells(plan)
-    first = next((cell for cell in drawn if cell in able), None)
-    return sorted(drawn, key=lambda cell: cell != first)
+    return [cell for _, cell in ladder]
 
 
-def _mirrored(plan: Plan, block: int, names: list[T], *about: str) -> list[T]:
+def _mirrored(plan: Plan, block: int, names: list[str], *about: str) -> list[str]:
     couple = block - block % 2
     drawn = sorted(range(len(names)), key=lambda place: draw(plan.seed, couple, *about, place))
     return [names[place] for place in (drawn if block == couple else drawn[::-1])]

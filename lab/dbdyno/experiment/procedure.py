@@ -194,7 +194,6 @@ def run_until_steady(
         "warmup_s": 0.0,
         "window_s": cap_s,
         "seed": trial.seed ^ ANOTHER_SEED,
-        "standstill": None,
     }
     rates: list[float] = []
     there = (*process.inside(server.endpoint.namespace), *command)

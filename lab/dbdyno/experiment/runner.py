@@ -30,7 +30,6 @@ from dbdyno.measurement.disturbance import (
     to_repeat,
 )
 from dbdyno.measurement.measurement import Measurement, Trial
-from dbdyno.plan.controls import control_system, directory_of
 from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
@@ -79,7 +78,7 @@ def run(
             plan = _as_found(plan, store, run.run_id, makers.machines)
             trials = trials_of(foreseen(plan), run.run_id)
             now = [_again(trial, times.get(place_of(trial), 0)) for trial in trials]
-            left = _left(now, done, plan)
+            left = _left(now, done)
             context = RunContext(
                 plan, store, folder, progress, makers, Forecast(plan), left, len(trials)
             )
@@ -97,7 +96,7 @@ def run(
         planned = trials_of(foreseen(found), run.run_id)
         times, done = store.repeats(run.run_id), store.done(run.run_id)
         now = [_again(trial, times.get(place_of(trial), 0)) for trial in planned]
-        stored = len(now) - len(_left(now, done, found))
+        stored = len(now) - len(_left(now, done))
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
             wanted=f"{len(planned)} trials",
@@ -112,8 +111,8 @@ def _as_found(plan: Plan, store: Store, run_id: str, machines: int) -> Plan:
     return begun(with_chosen(resolved(plan, store.pilots(run_id)), chosen_before), machines)
 
 
-def _left(trials: Sequence[Trial], done: set[str], plan: Plan) -> list[Trial]:
-    """Trials that are not stored yet."""
+def _left(trials: Sequence[Trial], done: set[str]) -> list[Trial]:
+    """The trials that are not stored."""
     return [trial for trial in trials if trial.key not in done]
 
 
@@ -251,7 +250,7 @@ class Machine:
         """
         self._turn_to(trials[0].block)
         for arm in arms(trials):
-            run_arm(self._context, self._loads.instances[_directory(arm[0])], arm)
+            run_arm(self._context, self._loads.instances[arm[0].system], arm)
 
     def _turn_to(self, block: int) -> None:
         context = self._context
@@ -306,24 +305,19 @@ def _loads(context: RunContext) -> Iterator[Loads]:
     arm that has ended may be measured again, or where the other blocks' trials are not known. All
     as well where none has trials: a lab may have died as it closed them.
     """
-    plan, wanted = context.plan, {_directory(trial) for trial in context.remaining}
+    plan, wanted = context.plan, {trial.system for trial in context.remaining}
     if wants_dataset_bytes(plan):
         wanted.add(plan.systems[0].label)
     is_open = plan.design.disturbance_max < 1 or plan.fleet.is_wanted
     if is_open or not context.remaining:
-        wanted |= {_directory(trial) for trial in trials_of(foreseen(plan), "")}
-    systems = (*plan.systems, control_system(plan))
+        wanted |= {system.label for system in plan.systems}
     with ExitStack() as stack:
         held = [
             stack.enter_context(_system_loads(context, system).held())
-            for system in systems
+            for system in plan.systems
             if system.label in wanted
         ]
         yield Loads(context, held)
-
-
-def _directory(trial: Trial) -> str:
-    return directory_of(trial.system, trial.control)
 
 
 def _system_loads(context: RunContext, system: SystemPlan) -> SystemLoads:

@@ -25,7 +25,6 @@ from dbdyno.judge.checks import (
     disturbance,
     durability,
     generator,
-    instrument,
     machine,
     replication,
     settings,
@@ -99,11 +98,10 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.incomplete_run,
     design.few_blocks,
     design.short_window,
-    design.controls_declined,
     settings.unequal_durability,
     durability.unseen_flushes,
     settings.unequal_memory,
-    instrument.uncontrolled_server,
+    design.uncontrolled_server,
     unequal_settings,
     changed_versions,
     work.unequal_plans,
@@ -140,7 +138,6 @@ CHECKS: Final = (
     *RUN_CHECKS,
     *CELL_CHECKS,
     disturbance.measured_again,
-    instrument.out_of_calibration,
 )
 """Every check, in the order in which a trial meets them; the last two look at blocks that were
 replaced and at the workspace."""

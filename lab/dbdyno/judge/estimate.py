@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 from typing import NamedTuple
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.interval import FIXED, end_of, interval
-from dbdyno.measurement.measurement import RATES, Cell, kinds_of, value_of
+from dbdyno.measurement.measurement import Cell, kinds_of, value_of
 from dbdyno.measurement.metric import NOPM, PRIMARY, TABLE, Metric, metrics_of_kinds
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.plan.systems import Comparison, MeasuredArm
 from dbdyno.stats.settling import NEAR, Tail
@@ -165,22 +163,13 @@ class Pairs:
 
     Everything that compares takes its samples from here, so that a block counts as one sample in
     grids and ladders exactly as it does in a cell.
-
-    Args:
-        again: control trials, in which `again_of`, a system, ran again.
     """
 
-    def __init__(
-        self, sound: Iterable[Sound], again: Iterable[Sound] = (), again_of: str = ""
-    ) -> None:
+    def __init__(self, sound: Iterable[Sound]) -> None:
         self._arms: dict[tuple[Cell, str], dict[int, Sound]] = {}
         for one in sound:
             arm = self._arms.setdefault((one.trial.cell, one.trial.system), {})
             arm.setdefault(one.trial.block, one)
-        self._again: dict[tuple[Cell, str], dict[int, list[Sound]]] = {}
-        for one in again:
-            arms = self._again.setdefault((one.trial.cell, again_of), {})
-            arms.setdefault(one.trial.block, []).append(one)
 
     def of(self, comparison: Comparison) -> Pairs:
         """The trials of two arms alone, filed under the cells and names of their verdicts."""
@@ -194,9 +183,7 @@ class Pairs:
         """The trials of these arms alone, each filed under that cell and name."""
         found = Pairs(())
         for cell, label, place in arms:
-            measured = (place.cell, place.system)
-            found._arms[cell, label] = self._arms.get(measured, {})
-            found._again[cell, label] = self._again.get(measured, {})
+            found._arms[cell, label] = self._arms.get((place.cell, place.system), {})
         return found
 
     def arm(self, cell: Cell, system: str) -> Mapping[int, Sound]:
@@ -220,30 +207,12 @@ class Pairs:
         trials = (one for cell in cells for one in self.arm(cell, system).values())
         return any(one.value(PRIMARY) == 0 for one in trials)
 
-    def again(self, cell: Cell, baseline: str, block: int) -> Sequence[Sound]:
-        """The control trials of that block and cell, if they ran on that baseline."""
-        return self._again.get((cell, baseline), {}).get(block, ())
-
     def log_ratios(
         self, cell: Cell, baseline: str, system: str, metric: Metric
     ) -> dict[int, float]:
-        """ln(system / baseline) of every block in which both are sound and showed the metric.
-
-        What controls do to throughput is known, so there the baseline is the mean of its own trial
-        and of theirs, with what was planted taken out (docs/how-it-works/controls.md).
-        """
+        """ln(system / baseline) of every block in which both are sound and showed the metric."""
         below, above = (self.logs(cell, label, metric) for label in (baseline, system))
-        if metric.name in RATES:
-            below = {
-                block: self._with_controls(self.again(cell, baseline, block), log, metric)
-                for block, log in below.items()
-            }
         return {block: above[block] - below[block] for block in below if block in above}
-
-    @staticmethod
-    def _with_controls(again: Sequence[Sound], own: float, metric: Metric) -> float:
-        seen = ((one.trial.control, _log_value(one, metric)) for one in again)
-        return fmean([own, *(log - math.log(TRUTH[kind]) for kind, log in seen if log is not None)])
 
     def unsettled(self, cell: Cell, baseline: str, system: str) -> Unsettled | None:
         """How far the ratio of throughputs may move until both rates settle; None if they had."""

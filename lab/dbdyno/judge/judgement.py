@@ -23,8 +23,6 @@ from dbdyno.judge.beside.outliers import Outlier, outliers
 from dbdyno.judge.beside.scalability import Scalability, scalability
 from dbdyno.judge.beside.stability import CountPair, Stability, counts, stability
 from dbdyno.judge.checks.disturbance import measured_again
-from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
-from dbdyno.judge.controls import judge_controls, split_controls
 from dbdyno.judge.estimate import (
     Estimate,
     Pairs,
@@ -44,8 +42,7 @@ from dbdyno.judge.verdict import (
     verdict_of,
 )
 from dbdyno.measurement.disturbance import current
-from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.measurement.measurement import Cell, Measurement, without_pilots
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan, Plan, cells, comparisons, metric_of, system_pairs
 from dbdyno.plan.systems import Comparison, MeasuredArm
@@ -72,8 +69,6 @@ class Judgement(Noun):
         machines: the ratios on each machine, where blocks ran on several.
         claims: what the publication that the plan follows says of its results.
         counted_from_s: of each sound trial, by its key, the second of load from which it counts.
-        controls: outcomes of the run's control trials, which are in ratios of throughput too.
-        ledger: the same counted over all complete runs of the workspace.
     """
 
     findings: tuple[Finding, ...]
@@ -92,8 +87,6 @@ class Judgement(Noun):
     machines: tuple[MachineRatio, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()
     counted_from_s: dict[str, float] = {}
-    controls: tuple[ControlOutcome, ...] = ()
-    ledger: Ledger = Ledger()
 
     @property
     def all_verdicts(self) -> tuple[Verdict, ...]:
@@ -118,25 +111,18 @@ class Judgement(Noun):
         return next((a for a in self.accountings if (a.cell, a.baseline, a.system) == wanted), None)
 
 
-def judge(
-    measurements: Sequence[Measurement], plan: Plan, earlier: Iterable[ControlOutcome] = ()
-) -> Judgement:
+def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
     """Audits the measurements, estimates with those that are sound, and puts it into words.
 
     Where a plan compares nothing, there are values but no verdicts; of imported runs there are
     ratios without verdicts.
-
-    Args:
-        earlier: what the controls of the workspace's other runs came to.
     """
-    compared, controls = split_controls(current(measurements))
-    checked = judge_controls(compared, controls, plan)
-    ledger = ledger_of([*earlier, *checked.outcomes])
+    compared = without_pilots(current(measurements))
     audited = audit(compared, plan)
-    beyond = (*measured_again(measurements, plan), *out_of_calibration(ledger))
+    beyond = measured_again(measurements, plan)
     audited = replace(audited, findings=(*audited.findings, *beyond))
 
-    design, pairs, judged = plan.design, checked.beside(audited.sound), cells_of(plan, compared)
+    design, pairs, judged = plan.design, Pairs(audited.sound), cells_of(plan, compared)
     families = [_family(one, pairs, judged, audited, compared, plan) for one in comparisons(plan)]
     ratios = _by_cell(judged, (one for family in families for one in family.estimates))
     verdicts = _by_cell(judged, (one for family in families for one in family.verdicts))
@@ -145,7 +131,7 @@ def judge(
     sound = _in_order(audited.sound, judged, labels)
     ladders, even = scalability(sound, audited.findings, plan), stability(sound)
     return Judgement(
-        findings=(*audited.findings, *checked.findings),
+        findings=audited.findings,
         values=tuple(system_values(audited.sound, judged, design)),
         estimates=ratios,
         verdicts=verdicts,
@@ -164,11 +150,9 @@ def judge(
         claims=judged_claims(pairs, judged, audited.findings, plan),
         counted_from_s={
             one.trial.key: one.condensed.measured[0].start_s
-            for one in (*audited.sound, *checked.sound)
+            for one in audited.sound
             if one.condensed.measured
         },
-        controls=checked.outcomes,
-        ledger=ledger,
     )
 
 
@@ -178,12 +162,11 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them. A
     plan that compares nothing has none, and takes all of its blocks for its values.
     """
-    compared, controls = split_controls(current(measurements))
+    compared = without_pilots(current(measurements))
     if not comparisons(plan) or not may_end(compared, plan):
         return False
     audited = audit(compared, plan)
-    pairs = judge_controls(compared, controls, plan).beside(audited.sound)
-    judged = cells_of(plan, compared)
+    pairs, judged = Pairs(audited.sound), cells_of(plan, compared)
     searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
     cells = (
         verdict

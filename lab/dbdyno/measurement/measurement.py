@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -89,9 +89,7 @@ class Trial(Noun):
         block: block number, from 0.
         position: place of this arm (its system with its setting) within the block, from 0.
         system: label of the system.
-        control: what it proves where it is no part of the comparison: ``same`` is the baseline once
-            more, ``planted`` the baseline with a slowdown put in on purpose, ``pilot`` a look for
-            the rates of an open loop; empty for all others.
+        is_pilot: a look for the rates of an open loop, no part of the comparison.
         cell: what is run.
         seed: seed of the request stream; the same for every system of a block (common draws).
         repeat: how often its block had been measured before (`disturbance`).
@@ -104,17 +102,13 @@ class Trial(Noun):
     system: str
     cell: Cell
     seed: int
-    control: Literal["", "same", "planted", "pilot"] = ""
+    is_pilot: bool = False
     repeat: Annotated[int, Field(ge=0)] = 0
 
     @property
     def arm(self) -> Said:
-        """The system's label, with what the trial is for where it is a control."""
-        if self.control == "same":
-            return say("{system} (once more)", system=self.system)
-        if self.control == "planted":
-            return say("{system} (slowed down)", system=self.system)
-        if self.control == "pilot":
+        """The system's label, marked in a pilot."""
+        if self.is_pilot:
             return say("{system} (pilot)", system=self.system)
         return name(self.system)
 
@@ -126,8 +120,13 @@ class Trial(Noun):
     @property
     def place(self) -> str:
         """Stable text that names its place in the plan, whichever repeat of its block it is of."""
-        control = f"/{self.control}" if self.control else ""
-        return f"{self.block}/{self.system}{control}/{self.cell.key}"
+        pilot = "/pilot" if self.is_pilot else ""
+        return f"{self.block}/{self.system}{pilot}/{self.cell.key}"
+
+
+def without_pilots(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """The trials of the comparison."""
+    return [m for m in measurements if not m.trial.is_pilot]
 
 
 class ThreadPlacement(Noun):

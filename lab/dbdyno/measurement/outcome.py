@@ -1,55 +1,8 @@
-"""Outcomes of a run's control trials, and the facts that name a run in a report."""
+"""Facts that name a run in a report."""
 
 from __future__ import annotations
 
-from typing import Literal
-
-from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
-
-
-class ControlOutcome(Noun):
-    """The baseline against itself, or against itself with a slowdown put in on purpose.
-
-    Attributes:
-        kind: ``same`` or ``planted``.
-        cell: where they were compared; None if in several, each block's first.
-        system: label of the baseline.
-        ratio: throughput of the control / the baseline's; None without a sound pair.
-        low, high: 95 % interval of the ratio; None below 3 blocks.
-        blocks: sound pairs.
-        word: what a verdict on it says, as on every other system.
-        truth: the ratio as it is known to be.
-        held: whether the interval covers the truth; None without an interval.
-        loads: on how many loads of its data the baseline's blocks rest, and the control's.
-    """
-
-    kind: Literal["same", "planted"]
-    cell: Cell | None
-    system: str
-    ratio: float | None
-    low: float | None
-    high: float | None
-    blocks: int
-    word: str
-    truth: float
-    held: bool | None
-    loads: int = 1
-
-    @property
-    def counts(self) -> bool:
-        """Whether it says anything about the instrument: it has an interval."""
-        return self.low is not None and self.high is not None
-
-    @property
-    def different(self) -> bool:
-        """Whether the verdict calls the two different."""
-        return self.word in ("better", "worse")
-
-    @property
-    def seen_slower(self) -> bool:
-        """Whether the whole interval lies below 1, whatever the margin."""
-        return self.high is not None and self.high < 1
 
 
 class RunFacts(Noun):

@@ -23,8 +23,6 @@ from dbdyno.plan.settings import setting_names
 from dbdyno.stats.draw import draw
 from dbdyno.stats.open_loop import Growth, Point, growth, rate_at_limit
 
-PILOT: Final = "pilot"
-"""`Trial.control` of a pilot's trials."""
 NO_BLOCK: Final = -1
 """A pilot's trials belong to no block."""
 FIRST_SEQUENCE: Final = -100_000
@@ -74,7 +72,7 @@ def next_trial(
                 system=system,
                 cell=cell,
                 seed=_seed(plan, cell),
-                control="pilot",
+                is_pilot=True,
             )
     return None
 
@@ -124,7 +122,7 @@ def trials_expected(plan: Plan) -> int:
 
 def is_pilot(measurement: Measurement) -> bool:
     """Whether it looked for rates, and is no part of the comparison."""
-    return measurement.trial.control == PILOT
+    return measurement.trial.is_pilot
 
 
 def backlog_growth(measurement: Measurement) -> Growth | None:

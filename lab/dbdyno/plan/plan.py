@@ -39,8 +39,6 @@ BLOCKS_MIN: Final = 3
 """Fewer sound blocks give a number, no interval and no verdict (docs/how-it-works/verdicts.md)."""
 BLOCKS_FEW: Final = 5
 """Fewer blocks are marked "few": the interval is valid but wide (docs/how-it-works/verdicts.md)."""
-BLOCKS_CONTROLLED: Final = 5
-"""Comparisons of fewer blocks run no controls (docs/how-it-works/controls.md)."""
 BLOCKS_UNTIL_DECIDED: Final = 12
 """The most blocks of a run that stops when decided, unless the plan gives another number."""
 BLOCKS_TIMED: Final = 40
@@ -168,8 +166,6 @@ class DesignPlan(FiniteNoun):
         stop: all blocks are run, or no more than it takes until every cell is decided; then
             `blocks` is the most, and intervals are wider so that they hold however it ended
             (docs/how-it-works/verdicts.md).
-        controls: whether comparisons of five blocks or more measure the baseline against itself
-            and against a slowdown put in on purpose, to prove the instrument.
         margin: ratio difference that matters to the user, 0.02 = 2 %.
         budget_s: time for the whole run; as many blocks as fit into it, `blocks` at most.
         time_s: time for measuring, after set-up: warm-up, window and blocks are chosen by what the
@@ -182,7 +178,6 @@ class DesignPlan(FiniteNoun):
 
     blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
     stop: Literal["blocks", "decided"] = "blocks"
-    controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1), PERCENT] = 0.02
     budget_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None
     time_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None

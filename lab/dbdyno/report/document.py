@@ -11,14 +11,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dbdyno.judge.controls import split_controls
 from dbdyno.judge.finding import Reason
 from dbdyno.judge.judgement import Judgement
-from dbdyno.measurement.measurement import Measurement, kinds_of
+from dbdyno.measurement.measurement import Measurement, kinds_of, without_pilots
 from dbdyno.measurement.metric import TABLE, metrics_of_kinds
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report.rows import Attempt, all_attempts, compare, effective, systems_of
+from dbdyno.report.rows import Attempt, attempts, compare, effective, systems_of
 from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell.verdicts import reason
 
@@ -30,7 +29,7 @@ def document(
     plan: Plan, stored: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> dict[str, Any]:
     """The report as JSON values."""
-    measurements, _ = split_controls(stored)
+    measurements = without_pilots(stored)
     systems = systems_of(plan, measurements)
     found = compare(measurements, systems)
     made: dict[str, Any] = {
@@ -38,7 +37,7 @@ def document(
         "run": run.model_dump(mode="json"),
         "plan": plan.model_dump(mode="json"),
         **of_judgement(judgement),
-        "trials": [_trial(one) for one in all_attempts(stored, judgement)],
+        "trials": [_trial(one) for one in attempts(stored, judgement)],
         "settings": {system: effective(measurements, system) for system in systems},
         "settings_differing": [row[0] for row in found.differing],
         "settings_partial": [row[0] for row in found.partial],

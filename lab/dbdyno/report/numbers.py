@@ -19,7 +19,6 @@ from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RateSearch
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, listed, name, say
 from dbdyno.measurement.metric import BY_NAME, Metric
-from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.report.tell import verdicts as wording
 from dbdyno.report.tell.verdicts import sentence
 from dbdyno.stats.open_loop import RateSide
@@ -61,7 +60,7 @@ def change(ratio: float | None) -> Text:
     return NONE if ratio is None or not math.isfinite(ratio) else name(wording.change(ratio))
 
 
-def change_with_interval(estimate: Estimate | ControlOutcome | None) -> Text:
+def change_with_interval(estimate: Estimate | None) -> Text:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; a dash without a ratio."""
     return NONE if estimate is None else _said(wording.change_with_interval(estimate))
 

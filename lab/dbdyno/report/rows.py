@@ -14,7 +14,6 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, count, listed, name, say
@@ -69,12 +68,6 @@ class Attempt:
     def system(self) -> str:
         """The system it is of."""
         return self.measurement.trial.system
-
-
-def all_attempts(measurements: Iterable[Measurement], judgement: Judgement) -> tuple[Attempt, ...]:
-    """The same of all that a run stored, its control trials under the names of their arms."""
-    compared, controls = split_controls(measurements)
-    return attempts([*compared, *controls], judgement)
 
 
 def attempts(measurements: Iterable[Measurement], judgement: Judgement) -> tuple[Attempt, ...]:

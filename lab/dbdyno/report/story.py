@@ -11,20 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, say
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, without_pilots
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.charts.charts import figures, named
 from dbdyno.report.parts import Figure, Paragraph, Section, Story
-from dbdyno.report.rows import all_attempts, attempts, title_of
+from dbdyno.report.rows import attempts, title_of
 from dbdyno.report.sections import (
     cells,
     costs,
     glance,
-    limits,
     method,
     results,
     settings,
@@ -38,8 +36,8 @@ def story_of(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
     """The whole report as values; sections with nothing to say say so or are left out."""
-    every = all_attempts(measurements, judgement)
-    measurements, _ = split_controls(measurements)
+    every = attempts(measurements, judgement)
+    measurements = without_pilots(measurements)
     made = attempts(measurements, judgement)
     drawn = figures(plan, measurements, judgement)
     few = len(judgement.verdicts) <= glance.ROWS_OPEN_MAX
@@ -63,10 +61,7 @@ def story_of(
         settings.environment(plan, measurements, run),
         method.trial_order(every),
     )
-    trust: tuple[Section, ...] = (
-        limits.trust(plan, judgement),
-        method.limitations(plan, measurements, judgement, run),
-    )
+    trust: tuple[Section, ...] = (method.limitations(plan, measurements, judgement, run),)
     if plan.is_imported:  # nobody of ours was there
         procedure, trust = (method.how_imported(measurements, run), method.trial_order(every)), ()
     sections = (
@@ -95,7 +90,7 @@ def story_of(
             version=run.dbdyno_version,
             plan=run.plan_hash[:12],
         ),
-        conclusion=conclusion(plan, judgement, run, made, every),
+        conclusion=conclusion(plan, judgement, run, made),
         sections=tuple(section for section in sections if section.parts),
     )
 

@@ -115,7 +115,7 @@ class Runs:
 
     def _judge(self, run_id: str) -> JudgedRun:
         kept = evidence.of_run(run_id, self.workspace)
-        made = judge(kept.measurements, kept.plan, kept.earlier)
+        made = judge(kept.measurements, kept.plan)
         return JudgedRun(kept.plan, kept.measurements, made, kept.facts)
 
     def _stamp(self) -> object:

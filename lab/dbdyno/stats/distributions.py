@@ -29,21 +29,6 @@ def student_quantile(share: float, freedom: float) -> float:
     return float(scipy.special.stdtrit(freedom, share))
 
 
-def beta_quantile(share: float, left: float, right: float) -> float:
-    """The value below which `share` of the beta distribution with these two shapes lies."""
-    return float(scipy.special.betaincinv(left, right, share))
-
-
-def chi_square_exceeded(share: float, freedom: float) -> float:
-    """The value that chi square exceeds in `share` of draws."""
-    return float(scipy.special.chdtri(freedom, share))
-
-
-def normal_of_student(t: float, freedom: float) -> float:
-    """The number whose standard normal tail is that of Student's t, for t of 0 and more."""
-    return -float(scipy.special.ndtri(scipy.special.stdtr(freedom, -t)))
-
-
 class FittedLine(NamedTuple):
     """A least-squares line: its slope, and how likely chance alone makes one as steep."""
 

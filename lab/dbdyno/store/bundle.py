@@ -2,7 +2,6 @@
 
     README.txt            what is in it and how to check it without dbdyno
     run.json, plan.json   when, where, by which command; what was asked for
-    controls.json         what controls came to in the other runs of its workspace
     trials/00000.json     one attempt: seconds, counters, settings, versions, procedure
     trials/00000.hlog     its histograms as HdrHistogram's interval log
     SHA256SUMS            of all of them
@@ -26,7 +25,6 @@ from dbdyno import __version__
 from dbdyno.errors import BundleError
 from dbdyno.files import replaced
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import SECRET, Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.store import archive, histogram_log
@@ -40,7 +38,6 @@ README: Final = """\
 This is the evidence of one run of dbdyno, a database benchmark.
 
   run.json, plan.json    when, where and by which command it was made; what was asked for
-  controls.json          what controls came to in the other runs of its workspace
   trials/NNNNN.json      one attempt each: every second, counters, settings, versions
   trials/NNNNN.hlog      its latency histograms, an interval log that HdrHistogram's tools read
   SHA256SUMS             sums of all files
@@ -70,40 +67,27 @@ OF_RUN: Final = tuple(field.name for field in fields(StoredRun) if field.name !=
 """Fields that run.json has from the run."""
 
 
-class _Ledger(Noun):
-    """controls.json."""
-
-    earlier: tuple[ControlOutcome, ...]
-
-
 @dataclass(frozen=True)
 class BundleContent:
     """What a bundle holds.
 
     Attributes:
         measurements: in the order stored.
-        earlier: what controls came to in the other runs of its workspace.
         digest: SHA-256 of the sums.
     """
 
     run: StoredRun
     measurements: tuple[Measurement, ...]
-    earlier: tuple[ControlOutcome, ...]
     digest: str
 
 
-def write(
-    path: Path,
-    run: StoredRun,
-    measurements: Sequence[Measurement],
-    earlier: Sequence[ControlOutcome] = (),
-) -> str:
+def write(path: Path, run: StoredRun, measurements: Sequence[Measurement]) -> str:
     """Writes a run's bundle, whole or not at all, and reads it back; returns its digest.
 
     Raises:
         BundleError: the file cannot be written, or the run is too large for one.
     """
-    files = _files(run, measurements, earlier)
+    files = _files(run, measurements)
     try:
         with replaced(path) as new:
             digest = archive.write(new, files)
@@ -128,7 +112,6 @@ def read_bundle(path: Path) -> BundleContent:
         head = _run(files)
         plan = _plan(_json(files, "plan.json"), head.plan_hash)
         _check_names(files, head.measurements)
-        earlier = _Ledger.model_validate(_json(files, "controls.json")).earlier
         measurements = [_measurement(files, n, head.run_id) for n in range(head.measurements)]
     except ValidationError as error:
         first = error.errors()[0]
@@ -140,19 +123,16 @@ def read_bundle(path: Path) -> BundleContent:
     except ValueError as error:
         raise BundleError(f"{path.name} is damaged", found=str(error)[:200]) from error
     run = StoredRun(plan=plan, **{name: getattr(head, name) for name in OF_RUN})
-    return BundleContent(run, tuple(measurements), earlier, digest)
+    return BundleContent(run, tuple(measurements), digest)
 
 
-def _files(
-    run: StoredRun, measurements: Sequence[Measurement], earlier: Sequence[ControlOutcome]
-) -> dict[str, bytes]:
+def _files(run: StoredRun, measurements: Sequence[Measurement]) -> dict[str, bytes]:
     same = {name: getattr(run, name) for name in OF_RUN}
     head = _Run(format=FORMAT, plan_hash=run.plan.hash(), measurements=len(measurements), **same)
     files = {
         "README.txt": README.encode(),
         "run.json": _text(head),
         "plan.json": _text(run.plan),
-        "controls.json": _text(_Ledger(earlier=tuple(earlier))),
     }
     for number, measurement in enumerate(measurements):
         files[_named(number, "json")] = _text(_without_secrets(measurement))
@@ -200,7 +180,7 @@ def _plan(value: object, wanted: str) -> Plan:
 
 
 def _check_names(files: Mapping[str, bytes], count: int) -> None:
-    wanted = {"README.txt", "run.json", "plan.json", "controls.json"}
+    wanted = {"README.txt", "run.json", "plan.json"}
     wanted |= {_named(n, suffix) for n in range(count) for suffix in ("json", "hlog")}
     if files.keys() != wanted:
         odd = sorted(files.keys() ^ wanted)[0]

@@ -1,6 +1,6 @@
 """The store's SQLite file: opened, created where it is missing, refused where it is not ours.
 
-Schema, ledger of controls and chain of digests are below. `store_errors` turns errors of
+Schema and chain of digests are below. `store_errors` turns errors of
 SQLite into a StoreError; what the values mean is in `reading`.
 """
 
@@ -17,11 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from dbdyno import __version__
 from dbdyno.errors import StoreError
-from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.plan import ChosenDesign
 from dbdyno.store.reading import READ_ELSEWHERE, readable
 
@@ -143,7 +140,7 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     if not tables:  # another lab may have made them meanwhile: each is made if it does not exist
         connection.executescript(
-            f"BEGIN IMMEDIATE; {SCHEMA} {LEDGER} {DESIGNS} {CHAIN}"
+            f"BEGIN IMMEDIATE; {SCHEMA} {DESIGNS} {CHAIN}"
             f" PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
         )
 
@@ -220,29 +217,6 @@ CREATE TRIGGER IF NOT EXISTS runs_stay_as_they_are
     BEFORE UPDATE OF run_id, created_at, plan_hash, plan, command, dbdyno_version, environment,
     trials_planned ON runs
     BEGIN SELECT RAISE(ABORT, 'of a stored run only finished_at changes'); END;
-"""
-
-
-# The ledger: outcomes of each run's controls, one row a run and kind. Over many runs it shows how
-# often verdicts err. A row is written when its run is complete and never again, so that a result
-# cannot be improved by judging once more.
-
-LEDGER: Final = f"""
-CREATE TABLE IF NOT EXISTS controls (
-    run_id TEXT NOT NULL REFERENCES runs (run_id),
-    kind TEXT NOT NULL,
-    noted_at TEXT NOT NULL,
-    cell TEXT NOT NULL,
-    ratio REAL,
-    low REAL,
-    high REAL,
-    blocks INTEGER NOT NULL,
-    word TEXT NOT NULL,
-    truth REAL NOT NULL,
-    outcome TEXT NOT NULL,
-    PRIMARY KEY (run_id, kind)
-);
-{_kept("controls", "an outcome of a control")}
 """
 
 
@@ -378,7 +352,7 @@ def _digest(before: str, values: Iterable[object]) -> str:
 
 
 # Taking a run out is what the triggers are there against, so they are made anew in the same
-# transaction. Its controls stay: the count of errors would be better without them.
+# transaction.
 
 SIZES: Final = """
 SELECT run_id, sum(bytes) FROM (
@@ -399,7 +373,6 @@ PARTS: Final = {
 
 def remove(connection: sqlite3.Connection, run_id: str) -> None:
     """Deletes a run's rows; all of them go, or none."""
-    connection.execute("PRAGMA foreign_keys = OFF")  # of its controls, which stay
     connection.execute("BEGIN IMMEDIATE")
     try:
         stays = connection.execute(
@@ -415,7 +388,6 @@ def remove(connection: sqlite3.Connection, run_id: str) -> None:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        connection.execute("PRAGMA foreign_keys = ON")
     with suppress(sqlite3.OperationalError):  # it takes room and quiet: without, room is used again
         connection.execute("VACUUM")
 
@@ -440,34 +412,3 @@ def design_of(connection: sqlite3.Connection, run_id: str) -> ChosenDesign | Non
         return ChosenDesign.model_validate_json(found[0])
 
 
-def add_controls(
-    connection: sqlite3.Connection, run_id: str, outcomes: Iterable[ControlOutcome]
-) -> None:
-    """Adds the outcomes of a run that have an interval; those there already stay as they are."""
-    now = datetime.now().astimezone().isoformat("T", "seconds")
-    for outcome in outcomes:
-        if outcome.counts:
-            connection.execute(
-                "INSERT OR IGNORE INTO controls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(run_id, outcome.kind, now, outcome.cell.key if outcome.cell else ""),
-                    *(outcome.ratio, outcome.low, outcome.high, outcome.blocks),
-                    *(outcome.word, outcome.truth, outcome.model_dump_json()),
-                ),
-            )
-
-
-def controls(connection: sqlite3.Connection, except_run: str) -> list[ControlOutcome]:
-    """The outcomes of all runs but one, in the order in which they were noted.
-
-    One that cannot be read, as a newer dbdyno may have written it, is left out: other runs have
-    their reports all the same.
-    """
-    rows = connection.execute(
-        "SELECT outcome FROM controls WHERE run_id <> ? ORDER BY rowid", (except_run,)
-    )
-    made = []
-    for (text,) in rows:
-        with suppress(ValidationError):
-            made.append(ControlOutcome.model_validate_json(text))
-    return made

@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 from dbdyno.errors import BundleError
 from dbdyno.measurement.disturbance import current, to_repeat
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.outcome import ControlOutcome, RunFacts
-from dbdyno.plan.controls import KINDS, control_cells
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.pilot import foreseen, is_pilot
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.timed import begun
@@ -50,14 +49,12 @@ class Evidence:
     Attributes:
         measurements: in the order stored, failed attempts too.
         folder: where its report belongs.
-        earlier: what controls came to in the other runs of the workspace it was made in.
         digest: SHA-256 of the sums of the bundle it comes from; empty for a workspace's run.
     """
 
     run: StoredRun
     measurements: tuple[Measurement, ...]
     folder: Path
-    earlier: tuple[ControlOutcome, ...] = ()
     digest: str = ""
 
     @property
@@ -142,8 +139,7 @@ def trials_at_most(run: StoredRun) -> int:
     plan = begun(foreseen(run.plan))
     if not plan.load.needs_pilot and plan.design.time_s is None:
         return run.trials_planned
-    controls = len(KINDS) if control_cells(plan) else 0
-    return plan.design.blocks * (len(plan.systems) * len(cells(plan)) + controls)
+    return plan.design.blocks * len(plan.systems) * len(cells(plan))
 
 
 def load(name: str | Path, workspace: Path) -> Evidence:
@@ -182,12 +178,11 @@ def of_run(run_id: str, workspace: Path) -> Evidence:
 def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
     """A run that was found already, as the store has it by now."""
     now = store.run(run.run_id)
-    earlier = tuple(store.controls(except_run=run.run_id))
-    return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id, earlier)
+    return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id)
 
 
 def of_bundle(path: Path, workspace: Path) -> Evidence:
     """A bundle, checked; its report goes to a folder of its own in the workspace."""
     kept = bundle.read_bundle(path)
     folder = workspace / BUNDLES / f"{kept.run.run_id}-{kept.digest[:DIGEST_SHOWN]}"
-    return Evidence(kept.run, kept.measurements, folder, kept.earlier, kept.digest)
+    return Evidence(kept.run, kept.measurements, folder, kept.digest)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +22,6 @@ from dbdyno.errors import StoreError
 from dbdyno.files import locked, make_folder, refuse_shared
 from dbdyno.measurement.disturbance import BlockLoad, repeats_of
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.pilot import NO_BLOCK, resolved
 from dbdyno.plan.plan import ChosenDesign, Plan
 from dbdyno.plan.timed import with_chosen
@@ -319,23 +318,13 @@ class Store:
             return dict(self._connection.execute(database.SIZES).fetchall())
 
     def remove(self, run_id: str) -> None:
-        """Takes a run out; what its controls came to stays (`controls`).
+        """Takes a run out.
 
         Raises:
             StoreError: the store cannot be written.
         """
         with store_errors(self.path):
             database.remove(self._connection, run_id)
-
-    def note_controls(self, run_id: str, outcomes: Iterable[ControlOutcome]) -> None:
-        """Adds outcomes of a complete run's controls to the ledger; those there already stay."""
-        with self._transaction() as connection:
-            database.add_controls(connection, run_id, outcomes)
-
-    def controls(self, *, except_run: str = "") -> list[ControlOutcome]:
-        """Outcomes of the controls of all complete runs but `except_run`, in their order."""
-        with store_errors(self.path):
-            return database.controls(self._connection, except_run)
 
     def locked(self, run_id: str) -> AbstractContextManager[None]:
         """Keeps other labs from working on the run; StoreError if one does already."""

@@ -25,7 +25,6 @@ from dbdyno.experiment.data.dataset import (
 )
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.forecast import Forecast
-from dbdyno.plan.controls import control_system
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.workload import WorkloadPlan
@@ -59,10 +58,10 @@ def test_a_folder_belongs_to_all_that_decides_how_rows_are_laid_out(tmp_path):
 def test_systems_of_one_plan_that_are_alike_have_folders_of_their_own(tmp_path):
     one, two = (SystemPlan(label=label, reference="mysql:8.0.15") for label in ("a", "b"))
     plan = making.plan().model_copy(update={"systems": (one, two)})
-    own = [folder_of(tmp_path, plan, each) for each in (one, two, control_system(plan))]
-    assert len(set(own)) == 3
+    own = [folder_of(tmp_path, plan, each) for each in (one, two)]
+    assert len(set(own)) == 2
     alone = making.plan().model_copy(update={"systems": (two,)})
-    assert [folder_of(tmp_path, alone, each) for each in (two, control_system(alone))] == own[:2]
+    assert folder_of(tmp_path, alone, two) == own[0]
 
 
 def test_loading_is_reported_in_steps(store):

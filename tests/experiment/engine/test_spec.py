@@ -125,15 +125,3 @@ def test_several_servers_are_a_list_of_addresses():
         endpoint = Endpoint("a", 1, None, (Endpoint("b", 2, None), Endpoint("c", 3, None)))
 
     assert [place["host"] for place in cleanup_spec(plan(), Three())["endpoint"]] == ["a", "b", "c"]
-
-
-def test_a_planted_slowdown_stands_still_for_two_percent_of_the_window_and_nothing_else_does():
-    controlled = making.plan(blocks=5, controls=True, window_s=60)
-    specs = {
-        trial.control: run_spec(controlled, trial, Server())
-        for trial in trials_of(controlled, "r")
-        if trial.system == making.A and trial.block == 0
-    }
-    planted = specs["planted"].pop("standstill")
-    assert planted == {"share": 0.02, "period_s": 10.0}
-    assert specs["planted"] == specs["same"] == specs[""]

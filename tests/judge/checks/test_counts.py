@@ -228,13 +228,6 @@ def test_commits_at_server_raises_no_alarm_on_a_starved_machine_and_still_sees_s
     assert alarms(strangers=0.3) > 55
 
 
-@pytest.mark.parametrize(("busy", "level_of"), [(0.98, None), (0.97, None), (0.9, Level.VOID)])
-def test_little_law_knows_that_a_planted_trial_stands_still(busy, level_of):
-    made = making.measurement(tps=1000, latency_ms=8 * busy, control="planted")
-    found = counts.little_law(made, PLAN)
-    assert (found and found.level) == level_of
-
-
 # Statements of one event, against the counts that sysbench itself prints.
 
 

@@ -118,24 +118,10 @@ def test_short_window():
 
 def test_control_is_a_system_that_is_there_twice():
     plan = making.plan()
-    (found,) = design.controls_declined([], plan)
-    assert found.level is Level.NOTE
-    assert evidence(found) == "controls are declined by the plan"
-    control = SystemPlan(label="again", reference=A)
-    controlled = plan.model_copy(update={"systems": (*plan.systems, control)})
-    assert not list(design.controls_declined([], controlled))
-    assert not list(design.controls_declined([], making.plan(systems=(A,))))
-
-
-def test_a_plan_with_controls_needs_no_excuse_and_one_without_says_why():
-    assert not list(design.controls_declined([], making.plan(controls=True)))
-    (few,) = design.controls_declined([], making.plan(controls=True, blocks=4))
-    assert evidence(few) == "controls are run in comparisons of 5 blocks or more"
-    elsewhere = SystemPlan(label="theirs", reference="mysql://u@db.example:3306/sbtest")
-    plan = making.plan(controls=True)
-    theirs = plan.model_copy(update={"systems": (elsewhere, *plan.systems)})
-    (found,) = design.controls_declined([], theirs)
-    assert "no second data directory" in evidence(found)
+    assert design.lacks_control(plan)
+    again = SystemPlan(label="again", reference=A)
+    assert not design.lacks_control(plan.model_copy(update={"systems": (*plan.systems, again)}))
+    assert not design.lacks_control(making.plan(systems=(A,)))
 
 
 # Systems that did not take turns, blocks torn apart, machines that drift: found by their times.

@@ -125,5 +125,5 @@ def test_nothing_is_told_of_blocks_that_were_measured_once():
 
 
 def test_a_disturbed_pilot_used_up_no_repeats():
-    pilot = making.with_trial(making.measurement(other_cpu=1.0), block=-1, control="pilot")
+    pilot = making.with_trial(making.measurement(other_cpu=1.0), block=-1, is_pilot=True)
     assert list(measured_again([pilot, *arms(0, QUIET, QUIET)], PLAN)) == []

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.controls import split_controls
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Said
+from dbdyno.measurement.measurement import without_pilots
 from dbdyno.plan.systems import Arm, Comparison
-from dbdyno.report.rows import all_attempts, attempts
+from dbdyno.report.rows import attempts
 from dbdyno.report.sections.conclusion import conclusion, decision, meaning, tally
 from support import making
 from support.made_run import Run, run
@@ -62,17 +62,12 @@ def test_one_cell_is_told_by_its_sentence_and_meaning() -> None:
     assert "doubtful finding" in text
 
 
-def test_control_trials_count_among_those_that_are_done_and_pilots_do_not() -> None:
+def test_pilots_do_not_count_among_the_trials_that_are_done() -> None:
     compared = making.pairs((0.77, 0.76, 0.78))
     pilot = making.measurement(block=-1)
-    searched = pilot.trial.model_copy(update={"control": "pilot"})
-    others = [
-        *(making.measurement(block=block, control="same") for block in range(3)),
-        *(making.measurement(block=block, control="planted", failure="gone") for block in range(3)),
-        making.changed(pilot, trial=searched),
-    ]
-    made = run(making.plan(controls=True), [*compared, *others], complete=False)
-    assert "The run is not complete: 9 of 20 trials are done." in _concluded(made)
+    searched = pilot.trial.model_copy(update={"is_pilot": True})
+    made = run(making.plan(), [*compared, making.changed(pilot, trial=searched)], complete=False)
+    assert "The run is not complete: 6 of 20 trials are done." in _concluded(made)
 
 
 def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
@@ -83,10 +78,8 @@ def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
 
 
 def _concluded(made: Run) -> str:
-    compared, _ = split_controls(made.measurements)
-    listed = attempts(compared, made.judgement)
-    every = all_attempts(made.measurements, made.judgement)
-    return " ".join(conclusion(made.plan, made.judgement, made.facts, listed, every))
+    listed = attempts(without_pilots(made.measurements), made.judgement)
+    return " ".join(conclusion(made.plan, made.judgement, made.facts, listed))
 
 
 WORSE = (0.77, 0.76, 0.78)

@@ -1,11 +1,10 @@
-"""What a run cannot show, and how far its controls let it be trusted."""
+"""Limitations of a run."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from tests.judge.test_controls import PLAN, whole
 
 from dbdyno.judge.judgement import judge
 from dbdyno.language.words import PARTED
@@ -14,15 +13,12 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import NetworkPlan, Plan
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
-from dbdyno.report import document as report_document
 from dbdyno.report.formats import markdown
-from dbdyno.report.parts import Section
-from dbdyno.report.sections.limits import certified, limits, trust
+from dbdyno.report.sections.limits import certified, limits
 from dbdyno.report.sections.method import how_measured
 from dbdyno.report.story import story_of
 from support import making
 from support.made_certificate import MACHINE, certificate
-from support.made_controls import outcome
 from support.made_run import Run, facts, run
 
 
@@ -185,55 +181,6 @@ def test_limits_that_do_not_hold_are_not_claimed() -> None:
     assert "larger than the buffer pool (1 MiB)" in text
     for limit in ("incomplete", "only", "A/A", "verdicts", "one server start", "too short"):
         assert limit not in text
-
-
-# Controls.
-
-
-def test_more_errors_than_chance_explains_are_said() -> None:
-    items = trust(PLAN, judge(whole(), PLAN, (outcome(0.98, 0.99, word="worse"),) * 9)).parts[-1]
-    assert any("out of calibration" in item for item in items.items)
-
-
-@pytest.mark.parametrize(
-    ("controls", "why"), [(False, "Why: controls are declined by the plan."), (True, "own error.")]
-)
-def test_a_run_without_controls_says_so(controls: bool, why: str) -> None:
-    plan = making.plan(controls=controls)
-    section = trust(plan, judge(making.pairs((1.0,) * 5), plan))
-    (paragraph,) = section.parts
-    assert paragraph.text.endswith(why)
-
-
-def test_a_control_that_was_missed_is_a_warning_about_this_run() -> None:
-    biased = whole(same=(0.95, 0.953, 0.947, 0.951, 0.949))
-    _, table, warning, _ = trust(PLAN, judge(biased, PLAN)).parts
-    assert [row[-1] for row in table.rows] == ["no", "yes"]
-    assert "differences of that size in this run are not proved" in warning.text
-
-
-def test_where_nothing_is_compared_there_is_nothing_to_trust() -> None:
-    plan = making.plan(systems=(making.A,))
-    assert trust(plan, judge([], plan)).parts == ()
-
-
-def test_control_trials_are_in_the_order_of_trials_and_in_no_number_of_the_report() -> None:
-    trials = whole()
-    judged = judge(trials, PLAN)
-    story = story_of(PLAN, trials, judged, facts(PLAN))
-    (procedure,) = (s for s in story.sections if s.heading == "Method, settings, trials")
-    inner = {part.heading: part for part in procedure.parts if isinstance(part, Section)}
-    order = inner["Order of trials"]
-    (table,) = order.parts
-    names = [row[2] for row in table.rows]
-    assert names.count(f"{making.A} (once more)") == 5
-    assert names.count(making.A) == 5
-    systems = inner["How it was measured"].parts[0]
-    assert [row[0] for row in systems.rows] == [making.A, making.B]
-    document = report_document.document(PLAN, trials, judged, facts(PLAN))
-    assert set(document["settings"]) == {making.A, making.B}
-    assert [one["kind"] for one in document["controls"]] == ["same", "planted"]
-    assert len(document["trials"]) == 20
 
 
 # The generator's certificate.

@@ -12,7 +12,7 @@ from dbdyno.plan.systems import TopologyPlan
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.parts import Code, Items, Table
-from dbdyno.report.rows import all_attempts
+from dbdyno.report.rows import attempts
 from dbdyno.report.sections import method
 from dbdyno.report.sections.method import asked_design, asked_replicas
 from support import making
@@ -44,9 +44,9 @@ def test_a_run_without_its_command_is_repeated_from_its_bundle(made: Run) -> Non
 
 def test_trials_of_a_pilot_have_neither_a_number_nor_a_block() -> None:
     before = making.measurement(block=-1, sequence=-100_000)
-    pilot = before.trial.model_copy(update={"control": "pilot"})
+    pilot = before.trial.model_copy(update={"is_pilot": True})
     trials = [making.changed(before, trial=pilot), *making.pairs((0.7, 0.7))]
-    (order,) = method.trial_order(all_attempts(trials, judge(trials, making.plan()))).parts
+    (order,) = method.trial_order(attempts(trials, judge(trials, making.plan()))).parts
     assert isinstance(order, Table)
     places = [row[:2] for row in order.rows]
     assert places == [("—", "pilot"), ("1", "1"), ("2", "1"), ("3", "2"), ("4", "2")]

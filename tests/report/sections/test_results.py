@@ -69,7 +69,7 @@ def test_only_a_difference_that_is_there_is_put_down_to_cpu(
     (entry,) = entries.entries
     assert entry.mark == word
     assert sum("CPU" in line for line in entry.lines) == accounts
-    told = conclusion(made.plan, made.judgement, made.facts, attempts(trials, made.judgement), ())
+    told = conclusion(made.plan, made.judgement, made.facts, attempts(trials, made.judgement))
     assert sum("server CPU per transaction" in line for line in told) == accounts
 
 

@@ -156,12 +156,6 @@ impl Recorder {
         self.current.drops_backlog = true;
     }
 
-    /// Whether no event is in flight.
-    #[must_use]
-    pub const fn is_idle(&self) -> bool {
-        self.in_flight == 0
-    }
-
     #[cfg(test)]
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight

@@ -1,7 +1,7 @@
 //! A worker that cannot break: whole runs against servers that do what they like, under a virtual
 //! clock.
 //!
-//! A seed gives a run (closed loop, rate or think time; pauses; reconnecting; limits of time and
+//! A seed gives a run (closed loop, rate or think time; reconnecting; limits of time and
 //! events; a stop) and a server, which answers late, in pieces, with errors or nonsense, or not at all,
 //! speaks at rest, closes, breaks and lets nobody in again. After every turn each connection must be
 //! in exactly one state (`Worker::check`), the run must end, and its counts must add up.
@@ -110,9 +110,6 @@ fn asked(dice: &Dice, seed: u64) -> Value {
             set("arrival", json!(dice.one_of(&["poisson", "uniform"])));
         }
         _ => drop(set("think_time_ms", json!(dice.one_of(&[[0.0, 1.0], [5.0, 5.0], [0.0, 80.0]])))),
-    }
-    if dice.hits(0.3) {
-        set("standstill", json!({"share": dice.one_of(&[0.02, 0.5]), "period_s": 0.1}));
     }
     if dice.hits(0.2) {
         set("events", json!(1 + dice.below(300)));

@@ -19,12 +19,11 @@ use crate::record::run_record::{Fairness, LiveInterval, MeasuredCpu, RunRecord, 
 use crate::spec::{Generator, RunSpec};
 use crate::time::clock::{Clock, ns};
 use crate::time::due_times::DueTimes;
-use crate::time::pauses::{PauseBarrier, Pauses};
 use crate::time::schedule::{Slice, Timetable};
 use crate::worker::ReconnectThreads;
 use crate::worker::connection::Connection;
 use crate::worker::{
-    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, STOP_GRACE_NS, SharedQueue, Worker,
+    Control, MAX_WAIT, Orders, Pacing, Parts, Reconnect, STOP_GRACE_NS, SharedQueue, Worker,
     WorkerEnd,
 };
 use crate::workload::Workload;
@@ -215,7 +214,6 @@ impl Start {
 /// What the workers of a run share.
 struct Shared<'a> {
     control: Control<'a>,
-    barrier: PauseBarrier,
     queue: SharedQueue,
     answers: Arc<LastAnswers>,
 }
@@ -227,9 +225,8 @@ impl<'a> Shared<'a> {
             failed: AtomicBool::new(false),
             budget: (spec.events > 0).then(|| AtomicU64::new(spec.events)),
         };
-        let barrier = PauseBarrier::new(threads);
         let answers = LastAnswers::new(threads);
-        Self { control, barrier, queue: SharedQueue::default(), answers }
+        Self { control, queue: SharedQueue::default(), answers }
     }
 }
 
@@ -301,20 +298,7 @@ fn worker<'a, R: Reactor>(
         control: &shared.control,
     };
     let pacing = pacing(spec, timetable, &connections, &shared.queue);
-    let pause = pause(spec, timetable, &shared.barrier, connections.len());
-    Worker::new(Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placed })
-}
-
-/// When this thread pauses, if the spec asks for a planted slowdown.
-fn pause<'a>(
-    spec: &RunSpec,
-    timetable: Timetable,
-    barrier: &'a PauseBarrier,
-    connections: usize,
-) -> Pause<'a> {
-    spec.standstill.map_or_else(Pause::never, |asked| {
-        Pause::new(Pauses::new(&asked, timetable), barrier, connections)
-    })
+    Worker::new(Parts { reactor, connections, recorder, orders, pacing, reconnect, placed })
 }
 
 /// When the connections of a thread begin their events.

@@ -1,4 +1,4 @@
-//! Whole runs under a virtual clock: what schedules and pauses give, exactly.
+//! Whole runs under a virtual clock: what schedules give, exactly.
 
 use super::*;
 use crate::random::Random;
@@ -330,85 +330,4 @@ fn events_without_a_request_fall_due_at_a_rate_too() {
     let arrivals = total(&record, "arrivals");
     assert!(arrivals.abs_diff(30_000) <= 1, "{arrivals}");
     assert_eq!(total(&record, "events") + record.unserved, arrivals);
-}
-
-/// Four pauses of 50 ms in a window of 2 s, unless said otherwise.
-fn paused(server: Server, changes: &Value) -> RunRecord {
-    let mut whole = json!({"standstill": {"share": 0.1, "period_s": 0.5}, "window_s": 2});
-    whole.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    simulate(server, &whole)
-}
-
-#[test]
-fn a_closed_loop_loses_its_share_of_the_time() {
-    let idle_ns = |record: &RunRecord| {
-        (end_s(record) * 1e9).round() as u64
-            - total(record, "latency_ns_sum") / record.connections as u64
-    };
-    for connections in [1, 4] {
-        assert_eq!(
-            idle_ns(&paused(answering_after_ms(1), &json!({"connections": connections}))),
-            200 * MS
-        );
-    }
-    let two_percent = json!({"standstill": {"share": 0.02, "period_s": 2}});
-    assert_eq!(idle_ns(&paused(answering_after_ms(2), &two_percent)), 40 * MS);
-    assert_eq!(idle_ns(&paused(answering_after_ms(2), &json!({"standstill": null}))), 0);
-}
-
-#[test]
-fn a_pause_is_no_stall_and_no_latency() {
-    let changes = json!({"warmup_s": 0.1, "standstill": {"share": 0.5, "period_s": 1}});
-    let record = paused(answering_after_ms(1), &changes);
-    assert_eq!(largest(&record, "silence_ns_max"), MS);
-    assert_eq!(largest(&record, "latency_ns_max"), MS);
-    // The warm-up has no pause.
-    let warm = in_phase(&record, "warmup");
-    assert_eq!(warm.iter().map(|it| it["events"].as_u64().unwrap()).sum::<u64>(), 396);
-}
-
-#[test]
-fn a_rate_goes_on_falling_due_and_waits() {
-    let schedule = json!({"rate_per_s": 400, "arrival": "uniform",
-        "standstill": {"share": 0.2, "period_s": 1}});
-    let record = paused(answering_after_ms(1), &schedule);
-    assert_eq!((total(&record, "arrivals"), total(&record, "events")), (799, 799));
-    // A fifth of them is due in 200 ms in which nothing begins: from the intended start that shows.
-    let latency = histogram(&record, "event");
-    assert!(latency.quantile(0.99) > 150 * MS, "{latency:?}");
-    assert!(latency.quantile(0.5) < 2 * MS, "{latency:?}");
-    // Who waited for it was not sent late by the generator's fault.
-    assert_eq!(histogram(&record, "timer_lag").max(), 0);
-}
-
-/// The only event is due at 0.6 s, in a pause from 0.49 s on for 0.196 s.
-#[test]
-fn a_pause_is_not_longer_where_nothing_is_in_flight() {
-    for threads in [1, 2] {
-        let schedule = json!({"rate_per_s": 1.0 / 0.6, "arrival": "uniform", "window_s": 1,
-            "standstill": {"share": 0.2, "period_s": 0.98}, "threads": threads});
-        let record = paused(answering_after_ms(1), &schedule);
-        assert_eq!(largest(&record, "latency_ns_max"), 87 * MS, "{threads}");
-    }
-}
-
-#[test]
-fn thinking_connections_pause_too() {
-    let thinking = json!({"think_time_ms": [1, 2], "standstill": {"share": 0.5, "period_s": 1}});
-    let record = paused(answering_after_ms(1), &thinking);
-    let measured = in_phase(&record, "measured");
-    let silent = measured.iter().filter(|it| it["events"].as_u64() == Some(0)).count();
-    // Each pause of 500 ms holds four whole tenths of a second at least.
-    assert!((8..=10).contains(&silent), "{silent} silent tenths");
-}
-
-#[test]
-fn a_paused_run_can_end() {
-    let few = json!({"events": 900, "window_s": 0, "standstill": {"share": 0.4, "period_s": 0.5}});
-    let record = paused(answering_after_ms(1), &few);
-    assert_eq!((total(&record, "events"), record.stopped_by), (900, "events"));
-    // The window ends in the middle of a pause.
-    let long = json!({"window_s": 1, "standstill": {"share": 0.5, "period_s": 1.9}});
-    let record = paused(answering_after_ms(1), &long);
-    assert_eq!((record.stopped_by, record.unfinished, end_s(&record)), ("time", 0, 1.0));
 }

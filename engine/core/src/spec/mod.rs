@@ -8,7 +8,6 @@ use crate::reactor::Choice;
 use crate::session::Endpoint;
 use crate::time::clock::ns;
 use crate::time::due_times::{RATE_PER_S_MAX, Spacing};
-use crate::time::pauses::PauseSpec;
 use crate::time::schedule::Timetable;
 use crate::workload::{self, ConnectionRange, Scripted, Workload, WorkloadSpec};
 use serde::Deserialize;
@@ -158,9 +157,6 @@ server_spec! {
         /// Least and most time between an event's end and the same connection's next intended start, ms.
         #[serde(default)]
         pub think_time_ms: [f64; 2],
-        /// A planted slowdown.
-        #[serde(default)]
-        pub standstill: Option<PauseSpec>,
         /// Events of a connection after which it logs out and connects again; 0 for never.
         #[serde(default)]
         pub reconnect_every: u32,
@@ -266,7 +262,6 @@ impl RunSpec {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
         mistakes.extend(self.tls.mistakes());
-        mistakes.extend(self.standstill.iter().flat_map(PauseSpec::mistakes));
         mistakes
     }
 

@@ -3,11 +3,10 @@
 //! Wait until a reply arrives, scan it, record it, send the next statement, or end the event and begin
 //! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is read
 //! once a reply. `pacing` decides when events begin (closed loop, rate, think time), `reconnect` handles
-//! refused statements and lost connections, `pause` the pauses of a planted slowdown.
+//! refused statements and lost connections.
 
 pub mod connection;
 mod pacing;
-mod pause;
 mod reconnect;
 mod scripted;
 
@@ -27,7 +26,6 @@ use connection::Connection;
 use dbdyno_wire::mysql::compressed::FrameError;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 pub use pacing::{Pacing, SharedQueue};
-pub use pause::Pause;
 pub use reconnect::{Attempt, Reconnect, ReconnectThreads, Sessions};
 use scripted::Drawn;
 use std::cmp::Reverse;
@@ -56,8 +54,6 @@ pub struct Parts<'a, R: Reactor> {
     pub pacing: Pacing<'a>,
     /// How sessions are opened again.
     pub reconnect: Reconnect,
-    /// When the load pauses.
-    pub pause: Pause<'a>,
     /// On which core the thread runs.
     pub placed: Placed,
 }
@@ -70,7 +66,6 @@ pub struct Worker<'a, R: Reactor> {
     orders: Orders<'a>,
     pacing: Pacing<'a>,
     reconnect: Reconnect,
-    pause: Pause<'a>,
     placed: Placed,
     /// Until when scripts sleep, and on which connection.
     sleeping: BinaryHeap<Reverse<(u64, usize)>>,
@@ -87,7 +82,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     #[must_use]
     pub fn new(parts: Parts<'a, R>) -> Self {
         let Parts { reactor, connections, recorder, orders, .. } = parts;
-        let Parts { pacing, reconnect, pause, placed, .. } = parts;
+        let Parts { pacing, reconnect, placed, .. } = parts;
         let give_up_ns = orders.give_up_ns;
         Self {
             reactor,
@@ -96,7 +91,6 @@ impl<'a, R: Reactor> Worker<'a, R> {
             orders,
             pacing,
             reconnect,
-            pause,
             placed,
             sleeping: BinaryHeap::new(),
             active: 0,
@@ -159,9 +153,6 @@ impl<'a, R: Reactor> Worker<'a, R> {
         if !self.sleeping.is_empty() {
             self.wake_up()?;
         }
-        if self.pause.is_on(self.now_ns) {
-            self.pass_pause()?;
-        }
         if !self.pacing.is_closed() {
             self.begin_due()?;
         }
@@ -175,7 +166,6 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
         self.log_out();
         self.read_the_clock();
-        self.pause.leave(self.now_ns);
         let remainder = self.recorder.finish(self.now_ns);
         let shares = self.connections.iter().map(|connection| connection.share).collect();
         WorkerEnd { failure, remainder, shares, placed: self.placed }
@@ -281,18 +271,11 @@ impl<'a, R: Reactor> Worker<'a, R> {
     }
 
     /// In a closed loop an event is due when the one before it has ended: begins the next event of the
-    /// connection that has something to send, unless the run is over or pauses.
+    /// connection that has something to send, unless the run is over.
     #[inline]
     fn begin_next(&mut self, slot: usize) -> Result<(), Failure> {
         let mut has_sent_nothing = false;
         loop {
-            if self.pause.is_on(self.now_ns) && !self.is_over() {
-                // Its event is over and the next one not drawn: a connection that is closed now is lost
-                // in no event.
-                self.connections[slot].set_idle();
-                self.pause.hold(slot);
-                return Ok(());
-            }
             if self.is_over() || !self.orders.control.claim(self.recorder.phase()) {
                 return self.leave(slot);
             }
@@ -489,7 +472,6 @@ impl<R: Reactor> Worker<'_, R> {
         let resting = self.connections.iter().zip(0..).filter(|(one, _)| one.is_in_flight());
         let mut slots: Vec<usize> = resting.map(|(_, slot)| slot).collect();
         slots.extend(self.reconnect.pending());
-        slots.extend(self.pause.held());
         slots.extend(self.pacing.waiting());
         assert_eq!(slots.len(), self.active, "active connections: {slots:?}");
         slots.sort_unstable();

@@ -317,15 +317,13 @@ impl<R: Reactor> Worker<'_, R> {
     /// How long to wait at most if no reply comes; None leaves that to the reactor.
     #[inline]
     pub(super) fn time_to_wait(&self) -> Option<Duration> {
-        let is_closed = self.pacing.is_closed() && !self.pause.is_on(self.now_ns);
-        if is_closed && self.sleeping.is_empty() {
+        if self.pacing.is_closed() && self.sleeping.is_empty() {
             return None;
         }
         let now_ns = self.reactor.now_ns(&self.orders.clock);
-        let wakes_ns = self.pause.wakes_ns(now_ns);
         let begins_ns = if self.pacing.has_free_connection() { self.next_ns } else { u64::MAX };
         let sleeps_ns = self.sleeping.peek().map_or(u64::MAX, |first| first.0.0);
-        let next_ns = begins_ns.min(self.orders.deadline_ns).min(wakes_ns).min(sleeps_ns);
+        let next_ns = begins_ns.min(self.orders.deadline_ns).min(sleeps_ns);
         (now_ns < self.orders.deadline_ns && next_ns < u64::MAX)
             .then(|| Duration::from_nanos(next_ns.saturating_sub(now_ns)))
     }
@@ -375,9 +373,6 @@ impl<R: Reactor> Worker<'_, R> {
     /// Begins what is due on the connections that are free; those leave when nothing is begun any more.
     pub(super) fn begin_due(&mut self) -> Result<(), Failure> {
         while !(self.pacing.is_over || self.is_over() || self.orders.control.is_spent()) {
-            if self.pause.is_on(self.now_ns) {
-                return Ok(());
-            }
             let Some(start) = self.pacing.take() else { return Ok(()) };
             if !self.orders.control.claim(self.recorder.phase()) {
                 self.leave(start.slot)?;
@@ -385,7 +380,7 @@ impl<R: Reactor> Worker<'_, R> {
             }
             self.recorder.taken_from_backlog();
             let drawn = self.draw_event(start.slot, start.due_ns)?;
-            if start.was_free && !self.pause.delayed(start.due_ns) {
+            if start.was_free {
                 self.recorder.lag(start.due_ns, self.connections[start.slot].sent_ns);
             }
             match drawn {

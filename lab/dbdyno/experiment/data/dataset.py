@@ -27,7 +27,6 @@ from dbdyno.experiment.engine.spec import (
     table_names,
 )
 from dbdyno.experiment.watch.proc import read_process
-from dbdyno.plan.controls import control_system
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables
@@ -57,7 +56,7 @@ def folder_of(home: Path, plan: Plan, system: SystemPlan) -> Path:
     """Where a system's loads are: one folder for all that may decide how its rows are laid out.
 
     Its label does not, so other plans that call it otherwise find them. Systems of one plan that
-    are alike, as a control and its baseline are, have folders of their own: they are numbered.
+    are alike, as a baseline named twice is, have folders of their own: they are numbered.
 
     Short, since a unix socket's path has room for 107 bytes only.
 
@@ -65,9 +64,7 @@ def folder_of(home: Path, plan: Plan, system: SystemPlan) -> Path:
         home: in whose `systems` they are.
     """
     alike = _laid_out_by(system)
-    earlier = takewhile(
-        lambda one: one.label != system.label, (*plan.systems, control_system(plan))
-    )
+    earlier = takewhile(lambda one: one.label != system.label, plan.systems)
     number = sum(_laid_out_by(one) == alike for one in earlier)
     about = json.dumps(
         [*alike, number, dataset_hash(plan), _engine.version(), ROWS_CHANGED, ROW_SUM[MYSQL]]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import LoadError
-from dbdyno.plan.controls import control_cells, control_system
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import reference
 from dbdyno.servers.base import Instance
@@ -30,11 +29,9 @@ FLOOR_BYTES: Final = 128 * 1024**2
 def bytes_expected(plan: Plan) -> int:
     """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
 
-    The controls have one of their own, a replica has all that its primary has, and the servers of
-    an endpoint have their own disks.
+    A replica has all that its primary has, and the servers of an endpoint have their own disks.
     """
-    systems = [*plan.systems, *([control_system(plan)] if control_cells(plan) else [])]
-    own = [system for system in systems if not system.is_endpoint]
+    own = [system for system in plan.systems if not system.is_endpoint]
     servers = sum(1 + system.topology.replicas for system in own)
     further = len(own) * (plan.dataset.loads - 1)
     at_work = servers * (2 * EMPTY_BYTES + (2 + GROWTH) * plan.dataset.bytes_about)

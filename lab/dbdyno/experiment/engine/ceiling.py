@@ -70,7 +70,7 @@ def measure(
     if workload.script is not None and not workload.name.endswith(TEMPLATE_SUFFIXES):
         return None
     cell = trial.cell.model_copy(update={"threads": THREADS, "rate_per_s": None})
-    closed = trial.model_copy(update={"cell": cell, "seed": 1, "control": ""})
+    closed = trial.model_copy(update={"cell": cell, "seed": 1, "is_pilot": False})
     nobody = _Nobody(driver, Endpoint(LOOPBACK, 0, None), ANYBODY)
     spec = run_spec(plan, closed, cast(Server, nobody))
     if workload.script is not None:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from dbdyno.errors import UsageError
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables
@@ -60,7 +59,6 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "distribution": plan.distribution.model_dump(mode="json"),
         "ignore_errors": list(IGNORED_ERRORS[server.driver]),
         "percentiles": [50, 95, 99],
-        **_planted(plan, trial),
     }
 
 
@@ -146,13 +144,6 @@ def _schedule(trial: Trial) -> dict[str, Any]:
     """
     rate_per_s = trial.cell.rate_per_s
     return {} if rate_per_s is None else {"rate_per_s": rate_per_s, "arrival": ARRIVAL}
-
-
-def _planted(plan: Plan, trial: Trial) -> dict[str, Any]:
-    if trial.control != "planted":
-        return {}
-    period_s = standstill_period_s(plan.trial.window_s)
-    return {"standstill": {"share": SHARE, "period_s": period_s}}
 
 
 def prepare_spec(plan: Plan, server: Server) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from dbdyno.measurement.disturbance import disturbance_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.controls import TRUTH
 
 EFFECT_MIN: Final = 0.005
 """A smaller change of throughput by a part counts as no change."""
@@ -88,13 +87,10 @@ def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
     if verdict.metric != PRIMARY.name or not blocks:
         return None
     both = [(below[block], above[block]) for block in blocks]
-    known: list[Parts] = []
-    for block in blocks:
-        again = pairs.again(cell, verdict.baseline, block)
-        parts = [_parts(one, above[block]) for one in (below[block], *again)]
-        if None in parts:
-            return None
-        known.append(_mean(part for part in parts if part is not None))
+    parts = [_parts(*pair) for pair in both]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
     by_work, by_use = map(math.exp, _mean(known))
     if abs(math.log(by_work * by_use / (verdict.estimate.ratio or 1.0))) > EFFECT_MIN:
         return None
@@ -116,10 +112,7 @@ def _mean(parts: Iterable[Parts]) -> Parts:
 
 
 def _parts(baseline: Sound, system: Sound) -> Parts | None:
-    """Logarithms of both parts in one block; the server's CPU was taken over whole windows.
-
-    What is planted into a control's load takes work from the server, and so CPU that it uses.
-    """
+    """Logarithms of both parts in one block; the server's CPU was taken over whole windows."""
     below, above = baseline.measurement, system.measurement
     counted = [(m.events, m.server.cpu_s, m.window_s) for m in (below, above)]
     if any(value <= 0 for trial in counted for value in trial):
@@ -127,7 +120,7 @@ def _parts(baseline: Sound, system: Sound) -> Parts | None:
     (events, cpu_s, window_s), (events_of, cpu_s_of, window_s_of) = counted
     work = math.log((cpu_s / events) / (cpu_s_of / events_of))
     use = math.log((cpu_s_of / window_s_of) / (cpu_s / window_s))
-    return work, use + math.log(TRUTH[baseline.trial.control])
+    return work, use
 
 
 def _taken(both: Iterable[tuple[Sound, Sound]]) -> float | None:

@@ -18,7 +18,6 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement.measurement import Measurement, events_between_readings, kinds_of
 from dbdyno.measurement.metric import KIND
 from dbdyno.measurement.parts import Phase
-from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
 from dbdyno.plan.template import TRANSACTION, statement_counts
@@ -86,8 +85,6 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     connections = measurement.trial.cell.threads
     tolerance = LITTLE_SHARE_MAX + _edge_s(measurement) / measurement.window_s
     tolerance += _unfinished(measurement) / connections
-    if measurement.trial.control == "planted":
-        tolerance += SHARE + _waiting_s(measurement) / measurement.window_s
     rate_per_s = measurement.events / measurement.window_s
     latency_s = (measurement.latency_ms_avg or 0.0) / 1e3
     off = rate_per_s * latency_s / connections - 1
@@ -105,13 +102,6 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
         off=off,
         tolerance=tolerance,
     )
-
-
-def _waiting_s(measurement: Measurement) -> float:
-    """How long a connection may have waited for the others before the load stood still."""
-    longest_s = max(interval.latency_ns_max for interval in measurement.measured) / 1e9
-    standstills = round(measurement.window_s / standstill_period_s(measurement.window_s))
-    return longest_s * standstills
 
 
 def _unfinished(measurement: Measurement) -> int:

@@ -18,8 +18,7 @@ import numpy as np
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import count, say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.controls import WhyNone, why_none
-from dbdyno.plan.plan import BLOCKS_CONTROLLED, BLOCKS_FEW, BLOCKS_MIN, Plan, cells, system_pairs
+from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, Plan, cells, system_pairs
 from dbdyno.stats.distributions import line
 
 WINDOW_S_MIN: Final = 60.0
@@ -172,55 +171,34 @@ def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
         )
 
 
-def controls_declined(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: nothing in the run shows how far its verdicts can be trusted
-    (docs/how-it-works/controls.md)."""
-    why = why_none(plan)
-    if why is not None and lacks_control(plan):
-        evidence, advice = _DECLINED[why]
-        yield Finding(check="controls-declined", level=Level.NOTE, evidence=evidence, advice=advice)
+def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: a system's servers are somebody else's, an endpoint."""
+    measured = {m.trial.system for m in measurements}
+    for system in plan.systems:
+        if not system.is_endpoint or system.label not in measured:
+            continue
+        blocks = {m.trial.block for m in measurements if m.trial.system == system.label}
+        yield Finding(
+            check="uncontrolled-server",
+            level=Level.DOUBTFUL,
+            evidence=say(
+                "{system} is an endpoint: in {blocks} its servers were not restarted and its rows "
+                "not restored; its processes, disks and other clients were not seen",
+                system=system.label,
+                blocks=count(len(blocks), "block"),
+            ),
+            advice=say(
+                "restart and reload it between runs yourself, keep others off it, or measure a "
+                "system that dbdyno can start"
+            ),
+            system=system.label,
+        )
 
 
 def lacks_control(plan: Plan) -> bool:
-    """Whether several systems are compared, no two of them the same, and without controls."""
+    """Whether several systems are compared and all differ: a baseline named twice is a control."""
     kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
-    several = len(plan.systems) > 1 and len(kinds) == len(plan.systems)
-    return several and why_none(plan) is not None
-
-
-_DECLINED: Final = {
-    WhyNone.TIME: (
-        say("a run with a time uses all of it for the comparison"),
-        say(
-            "run five blocks or more now and then (--blocks 6): its controls show how far verdicts "
-            "made on this machine can be trusted"
-        ),
-    ),
-    WhyNone.DECLINED: (
-        say("controls are declined by the plan"),
-        say("leave design.controls (--controls) on: they cost two trials a block"),
-    ),
-    WhyNone.FEW_BLOCKS: (
-        say("controls are run in comparisons of {least} blocks or more", least=BLOCKS_CONTROLLED),
-        say("ask for {least} blocks or more", least=BLOCKS_CONTROLLED),
-    ),
-    WhyNone.ENDPOINT: (
-        say("the baseline is an endpoint, which has no second data directory for controls"),
-        say("name the baseline a second time under another label; the two should be equivalent"),
-    ),
-    WhyNone.OPEN_LOOP: (
-        say(
-            "controls need a closed loop without think times: only there as much is lost as was "
-            "planted"
-        ),
-        say("add a load level of a closed loop"),
-    ),
-    WhyNone.DATA_KEPT: (
-        say("controls need restored data: it ages by the trials that run on it"),
-        say("use procedure.fresh_data: start"),
-    ),
-}
-"""What is said for each reason; with one system nothing is compared and nothing is said."""
+    return len(plan.systems) > 1 and len(kinds) == len(plan.systems)
 
 
 def _load(measurement: Measurement) -> tuple[int, str, bool]:

@@ -26,7 +26,7 @@ POWER: Final = 0.8
 """Four of five."""
 NOISES: Final = (0.005, 0.015, 0.04, 0.08)
 """Standard deviations of a system's throughput over restarts: a quiet machine to a busy one; 4 % is
-what virtual machines of two processors had (docs/how-it-works/controls.md)."""
+what virtual machines of two processors had (docs/how-it-works/verdicts.md)."""
 USUAL_NOISE: Final = 0.015
 SECOND_NOISE: Final = 0.06
 """Scatter of a mean over one second when seconds hang together (3 %, autocorrelation 0.6)."""

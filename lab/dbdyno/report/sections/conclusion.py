@@ -19,7 +19,6 @@ from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.pilot import is_pilot
 from dbdyno.plan.plan import BLOCKS_MIN, Plan, comparisons
 from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
@@ -54,22 +53,17 @@ def conclusion(
     judgement: Judgement,
     run: RunFacts,
     attempts: Sequence[Attempt],
-    every: Sequence[Attempt],
 ) -> tuple[Text, ...]:
-    """Verdicts, then what is missing, then what throws doubt on it; the first line says it all.
-
-    Args:
-        every: the attempts, and those at the control trials that the plan has as well.
-    """
+    """Verdicts, then what is missing, then what throws doubt on it; the first line says it all."""
     if plan.is_imported and any(attempt.state is State.SOUND for attempt in attempts):
         return (
             say(
                 "These are results of another tool: this report has their numbers and ratios, and"
                 " no verdict, as nobody saw in which order and on what they were measured."
             ),
-            *_what_is_missing(run, every),
+            *_what_is_missing(run, attempts),
         )
-    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts, every)]
+    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
     doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
     if doubts and attempts:
         parts.append(
@@ -212,19 +206,19 @@ def _material(verdicts: Sequence[Verdict]) -> Text:
     )
 
 
-def _what_is_missing(run: RunFacts, every: Sequence[Attempt]) -> Iterator[Text]:
+def _what_is_missing(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
     if not run.complete:
         gone = (State.FAILED, State.REPEATED)
-        ended = (one.measurement for one in every if one.state not in gone)
+        ended = (one.measurement for one in attempts if one.state not in gone)
         yield say(
             "The run is not complete: {done} of {planned} trials are done.",
-            done=len({one.trial.key for one in ended if not is_pilot(one)}),
+            done=len({one.trial.key for one in ended}),
             planned=run.trials_planned,
         )
 
 
-def _gaps(run: RunFacts, attempts: Sequence[Attempt], every: Sequence[Attempt]) -> Iterator[Text]:
-    yield from _what_is_missing(run, every)
+def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
+    yield from _what_is_missing(run, attempts)
     states = [attempt.state for attempt in attempts]
     void, failed = states.count(State.VOID), states.count(State.FAILED)
     lost = [

@@ -1,4 +1,4 @@
-"""Limitations of a run, and how far its controls and its generator's certificate let it be trusted.
+"""Limitations of a run, and its generator's certificate.
 
 Each limitation is a sentence with its condition; those that hold for this run are printed.
 """
@@ -6,27 +6,21 @@ Each limitation is a sentence with its condition; those that hold for this run a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from dbdyno.judge.checks.design import WINDOW_S_MIN, lacks_control
-from dbdyno.judge.checks.instrument import MISSED, Ledger, Share
 from dbdyno.judge.checks.settings import cache_bytes, is_postgres
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement, cells_of
-from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.certificate import PRODUCTS, CertificateFacts
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.outcome import ControlOutcome, RunFacts
-from dbdyno.plan.controls import SHARE
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import BLOCKS_FEW, Plan, comparisons
 from dbdyno.plan.systems import endpoints
 from dbdyno.plan.template import statement_counts
 from dbdyno.plan.workload import has_own_tables, scripts_of
-from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
-from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
+from dbdyno.report.numbers import mebibytes, number, seconds
 from dbdyno.report.rows import State, attempts
-from dbdyno.report.tell.terms import term
 
 
 def limits(
@@ -247,129 +241,6 @@ def pools_of(measurements: Sequence[Measurement]) -> list[int]:
     """Every size that the memory for data pages had, in bytes, the smallest first."""
     sizes = {cache_bytes(measurement.server.settings) for measurement in measurements}
     return sorted(size for size in sizes if size is not None)
-
-
-# Controls: how often verdicts were wrong, counted in this run and in all earlier ones where the
-# truth is known: the baseline compared with itself, and with a planted slowdown.
-
-DECLINED = "controls-declined"
-"""The check that says why a run has none."""
-HELD: Final = {True: say("yes"), False: say("no"), None: NONE}
-
-
-def trust(plan: Plan, judgement: Judgement) -> Section:
-    """What the controls of this run and of the workspace say; empty where nothing is compared."""
-    heading = say("How far this instrument can be trusted")
-    if not comparisons(plan):
-        return Section(heading, ())
-    lines = tuple(_of_workspace(judgement.ledger))
-    parts: list[Part] = [*_of_run(judgement), *([Items(lines)] if lines else [])]
-    return Section(heading, tuple(parts))
-
-
-def _of_run(judgement: Judgement) -> Iterator[Part]:
-    outcomes = judgement.controls
-    if not outcomes:
-        reasons = [f.evidence for f in judgement.findings if f.check == DECLINED]
-        nothing = say("This run has no control trials, so it does not show its own error.")
-        yield Paragraph(
-            say("{nothing} Why: {reason}.", nothing=nothing, reason=reasons[0])
-            if reasons
-            else nothing
-        )
-        return
-    first = outcomes[0]
-    yield Paragraph(
-        say(
-            "In each block {system} ran again in {cell}, on a second data directory: "
-            "as it is, where no difference may be found, and with its load standing still for "
-            "{percent:.0f} % of the time, which must be found. Both are known, so where windows "
-            "count whole the ratio of throughputs in that cell is to the mean of all three trials, "
-            "the pauses taken out. No other number has them.",
-            system=first.system,
-            cell=say("the cell “{cell}”", cell=first.cell.title)
-            if first.cell
-            else say("the block's first cell"),
-            percent=SHARE * 100,
-        )
-    )
-    yield table(
-        say("Controls of this run, against {system}", system=first.system),
-        outcomes,
-        (say("Control"), _kind),
-        (numeric(say("Known to be")), lambda outcome: change(outcome.truth)),
-        (numeric(say("Measured TPS [95 %]")), change_with_interval),
-        (numeric(say("Blocks")), lambda outcome: outcome.blocks),
-        (say("Verdict"), lambda outcome: term(Word(outcome.word))),
-        (say("Interval covers the truth"), lambda outcome: HELD[outcome.held]),
-    )
-    if any(outcome.held is False for outcome in outcomes):
-        yield Paragraph(
-            say(
-                "An interval leaves the truth out. By chance that happens to each in {missed:.0f} "
-                "of 100 runs; until more runs say that it was chance, differences of that size in "
-                "this run are not proved.",
-                missed=MISSED * 100,
-            )
-        )
-
-
-def _kind(outcome: ControlOutcome) -> Text:
-    if outcome.kind == "same":
-        return say("{system} once more", system=outcome.system)
-    return say("{system}, slowed down", system=outcome.system)
-
-
-def _of_workspace(ledger: Ledger) -> Iterator[Text]:
-    different, found, covered = ledger.different, ledger.found, ledger.covered
-    if different.total:
-        yield say(
-            "Complete runs of this workspace that compared a system with itself: {total}. Called "
-            "different, wrongly: {share}; {promised:.0f} % is promised.",
-            total=different.total,
-            share=_share(different),
-            promised=MISSED * 100,
-        )
-    if ledger.error_size is not None:
-        yield say(
-            "Their errors were {size:.2f} times as large as their intervals promise; up to "
-            "{allowed:.2f} times is explained by chance.",
-            size=ledger.error_size,
-            allowed=ledger.error_size_allowed,
-        )
-        yield say(
-            "Runs of these in which each block rested on loads of its own: {count}. The others do "
-            "not show how often what one load changes is taken for a difference.",
-            count=ledger.loaded_anew,
-        )
-    if ledger.is_out_of_calibration:
-        yield say("That is more than chance explains: the instrument is out of calibration.")
-    if found.total:
-        yield say(
-            "Planted slowdowns: {total}. Seen as slower: {found}. Intervals that cover what was "
-            "planted: {covered}; {promised:.0f} % is promised.",
-            total=found.total,
-            found=_share(found),
-            covered=_share(covered),
-            promised=(1 - MISSED) * 100,
-        )
-    if different.total or found.total:
-        yield say(
-            "Shares come with their 95 % interval (Clopper-Pearson). Whether a slowdown of "
-            "{percent:.0f} % is seen depends on how many blocks a run has and how much starts "
-            "differ; missing it is no error, an interval that leaves it out is one.",
-            percent=SHARE * 100,
-        )
-
-
-def _share(share: Share) -> Text:
-    return say(
-        "{count} ({part:.0f} %, {low:.0f} to {high:.0f} %)",
-        count=share.count,
-        part=share.count / share.total * 100,
-        low=share.low * 100,
-        high=share.high * 100,
-    )
 
 
 # The certificate of the machine's load generator (`dbdyno certify`).

@@ -16,7 +16,6 @@ from dbdyno.judge.standstill import Standstill
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import PARTED, Said, Text, clauses, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN
 from dbdyno.report.tell.findings import FINDINGS, Values, check_name
 from dbdyno.report.tell.terms import term
@@ -59,7 +58,7 @@ def change(ratio: float) -> Said:
     return name(_bare(ratio) + ("" if ratio >= MULTIPLE_FROM else " %"))
 
 
-def change_with_interval(estimate: Estimate | ControlOutcome) -> Said | None:
+def change_with_interval(estimate: Estimate) -> Said | None:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; None without a ratio."""
     return interval_text(estimate.ratio, estimate.low, estimate.high)
 

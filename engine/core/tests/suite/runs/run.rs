@@ -47,23 +47,6 @@ fn a_real_rate_is_kept() {
     }
 }
 
-/// Two pauses of 50 ms for all threads at once; waiting for the last of several events adds half a
-/// latency a pause at most.
-#[test]
-fn a_real_pause_is_as_long_as_planned_on_all_threads() {
-    let server =
-        server(Script { service: Service::Fixed(Duration::from_millis(1)), ..Script::default() });
-    for reactor in reactors() {
-        let changes = json!({"standstill": {"share": 0.25, "period_s": 0.2}, "window_s": 0.4,
-            "connections": 4, "threads": 2, "reactor": reactor});
-        assert!(in_a_quiet_moment(|| {
-            let record = go(&server, "oltp_point_select", &changes);
-            let busy_s = total(&record, "latency_ns_sum") as f64 / 1e9 / 4.0;
-            (end_s(&record) - busy_s - 0.1).abs() < 0.01
-        }));
-    }
-}
-
 #[test]
 fn many_connections_share_few_threads() {
     let server = server(Script::default());

@@ -10,11 +10,10 @@ use dbdyno_core::record::recorder::Recorder;
 use dbdyno_core::reference::{Reference, Script};
 use dbdyno_core::spec::{IgnoredErrors, RunSpec};
 use dbdyno_core::time::clock::Clock;
-use dbdyno_core::time::pauses::{PauseBarrier, PauseSpec, Pauses};
 use dbdyno_core::time::schedule::Timetable;
 use dbdyno_core::worker::connection::Connection;
 use dbdyno_core::worker::{
-    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, ReconnectThreads, Worker, WorkerEnd,
+    Control, MAX_WAIT, Orders, Pacing, Parts, Reconnect, ReconnectThreads, Worker, WorkerEnd,
 };
 use dbdyno_core::workload::{Client, ConnectionRange, WorkloadSpec, build};
 use std::io::{Read, Write};
@@ -36,7 +35,7 @@ fn load<R: Reactor>(
     sockets: Vec<OwnedFd>,
     connections: usize,
     budget: u64,
-    pause: Pause<'_>,
+    pacing: Pacing<'_>,
     reconnect: Reconnect,
 ) -> (WorkerEnd, Vec<Interval>) {
     let workload = build(&WorkloadSpec {
@@ -70,8 +69,8 @@ fn load<R: Reactor>(
         control: &control,
     };
     let reactor = R::open(sockets, MAX_WAIT).unwrap();
-    let (pacing, placed) = (Pacing::closed(), placement::NORMAL);
-    let parts = Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placed };
+    let placed = placement::NORMAL;
+    let parts = Parts { reactor, connections, recorder, orders, pacing, reconnect, placed };
     let end = Worker::new(parts).drive();
     (end, intervals.iter().map(|(_, interval)| interval).collect())
 }
@@ -81,7 +80,7 @@ fn the_server_closes_an_idle_connection<R: Reactor + 'static>(last_words: &[u8])
     let (busy, mut busy_peer) = UnixStream::pair().unwrap();
     let (resting, mut resting_peer) = UnixStream::pair().unwrap();
     let worker = std::thread::spawn(|| {
-        load::<R>(vec![busy.into(), resting.into()], 2, 1, Pause::never(), Reconnect::default())
+        load::<R>(vec![busy.into(), resting.into()], 2, 1, Pacing::closed(), Reconnect::default())
     });
     let mut request = [0; 512];
     assert!(busy_peer.read(&mut request).unwrap() > 4);
@@ -117,7 +116,7 @@ fn a_server_may_end_a_session_behind_a_reply<R: Reactor>(last_words: &'static [u
         }
     });
     let (end, intervals) =
-        load::<R>(vec![near.into()], 1, u64::MAX, Pause::never(), Reconnect::default());
+        load::<R>(vec![near.into()], 1, u64::MAX, Pacing::closed(), Reconnect::default());
     let failure = end.failure.expect("the connection was lost");
     assert_eq!(failure.code, Some(CONNECTION_LOST), "{}, cut at {cut}: {failure}", R::NAME);
     assert_eq!(intervals.iter().map(|interval| interval.events).sum::<u64>(), 1);
@@ -138,7 +137,7 @@ fn a_session_may_end_behind_a_reply() {
 
 /// Answers each request some milliseconds later, until none comes for a while; gives their number, and
 /// closes the connection.
-fn answer_until_a_pause(mut peer: UnixStream) -> u64 {
+fn answer_until_a_rest(mut peer: UnixStream) -> u64 {
     peer.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let (mut request, mut answered) = ([0; 512], 0);
     while peer.read(&mut request).is_ok_and(|length| length > 0) {
@@ -149,26 +148,23 @@ fn answer_until_a_pause(mut peer: UnixStream) -> u64 {
     answered
 }
 
-/// A planted pause from 0.2 s on, for 0.2 s.
-fn pausing(barrier: &PauseBarrier) -> Pause<'_> {
-    let asked = PauseSpec { share: 0.5, period_s: 0.4 };
-    Pause::new(Pauses::new(&asked, Timetable::new(0, 0, 0)), barrier, 1)
+/// A connection that rests for 0.2 s between its events.
+fn resting() -> Pacing<'static> {
+    Pacing::thinking([200.0, 200.0], 0..1, 1, Timetable::new(0, 0, 0))
 }
 
-fn a_server_may_close_a_paused_connection<R: Reactor>() {
-    let barrier = PauseBarrier::new(1);
+fn a_server_may_close_a_resting_connection<R: Reactor>() {
     let (near, peer) = UnixStream::pair().unwrap();
-    let server = std::thread::spawn(|| answer_until_a_pause(peer));
+    let server = std::thread::spawn(|| answer_until_a_rest(peer));
     let (end, intervals) =
-        load::<R>(vec![near.into()], 1, u64::MAX, pausing(&barrier), Reconnect::default());
+        load::<R>(vec![near.into()], 1, u64::MAX, resting(), Reconnect::default());
     let failure = end.failure.expect("the connection was lost");
     assert_eq!(failure.code, Some(CONNECTION_LOST), "{}", R::NAME);
     let events = intervals.iter().map(|interval| interval.events).sum::<u64>();
     assert_eq!(events, server.join().unwrap(), "{}", R::NAME);
 }
 
-fn a_connection_lost_in_a_pause_is_opened_again<R: Reactor>() {
-    let barrier = PauseBarrier::new(1);
+fn a_connection_lost_at_rest_is_opened_again<R: Reactor>() {
     let server = Reference::start(Script::default()).unwrap();
     let spec: RunSpec = serde_json::from_value(serde_json::json!({
         "endpoint": {"host": "127.0.0.1", "port": server.port}, "user": server.login().user,
@@ -178,28 +174,23 @@ fn a_connection_lost_in_a_pause_is_opened_again<R: Reactor>() {
     }))
     .unwrap();
     let (near, peer) = UnixStream::pair().unwrap();
-    let first_server = std::thread::spawn(|| answer_until_a_pause(peer));
+    let first_server = std::thread::spawn(|| answer_until_a_rest(peer));
     let (threads, waker) = ReconnectThreads::start(&spec, 1).unwrap();
-    let (end, intervals) = load::<R>(
-        vec![near.into(), waker],
-        1,
-        1000,
-        pausing(&barrier),
-        Reconnect::new(threads, true, 0),
-    );
+    let (end, intervals) =
+        load::<R>(vec![near.into(), waker], 1, 3, resting(), Reconnect::new(threads, true, 0));
     assert_eq!(end.failure, None, "{}", R::NAME);
     let sum = |count: fn(&Interval) -> u64| intervals.iter().map(count).sum::<u64>();
-    assert_eq!(sum(|it| it.events), 1000, "{}", R::NAME);
+    assert_eq!(sum(|it| it.events), 3, "{}", R::NAME);
     assert_eq!((sum(|it| it.reconnects), sum(|it| it.restarts)), (1, 1), "{}", R::NAME);
-    assert_eq!(first_server.join().unwrap() + server.statements(), 1000, "{}", R::NAME);
+    assert_eq!(first_server.join().unwrap() + server.statements(), 3, "{}", R::NAME);
 }
 
 #[test]
-fn a_connection_may_be_closed_while_the_load_pauses() {
-    a_server_may_close_a_paused_connection::<Epoll>();
-    a_connection_lost_in_a_pause_is_opened_again::<Epoll>();
+fn a_connection_may_be_closed_while_it_rests() {
+    a_server_may_close_a_resting_connection::<Epoll>();
+    a_connection_lost_at_rest_is_opened_again::<Epoll>();
     if io_uring_is_allowed() {
-        a_server_may_close_a_paused_connection::<Uring>();
-        a_connection_lost_in_a_pause_is_opened_again::<Uring>();
+        a_server_may_close_a_resting_connection::<Uring>();
+        a_connection_lost_at_rest_is_opened_again::<Uring>();
     }
 }

@@ -17,19 +17,18 @@ from dbdyno.experiment.forecast import (
     load_s,
     seconds_expected,
 )
-from dbdyno.experiment.order import seconds_of_turns, trials_of
+from dbdyno.experiment.order import trials_of
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.timed import TRIAL_S
 from support import making
 
 PLAN = making.plan(threads=(1, 8), blocks=3, window_s=60, warmup_s=15)  # 12 trials, 6 arms
 TRIALS = trials_of(PLAN, "r")
-TURNS_S = seconds_of_turns(PLAN)
 
 
 def test_a_plan_takes_its_datasets_its_arms_and_its_trials():
     datasets = 2 * (DATASET_S + 400_000 / ROWS_PER_S)
-    loads_s = 12 * (75 + TRIAL_S) + TURNS_S
+    loads_s = 12 * (75 + TRIAL_S)
     assert seconds_expected(PLAN) == pytest.approx(datasets + 6 * START_S + loads_s)
 
 
@@ -56,7 +55,7 @@ def test_a_forecast_learns_what_starts_cost_here():
     for _ in range(2):
         forecast.started(20)
         forecast.added(5)
-    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * 25 + 12 * (75 + TRIAL_S) + TURNS_S)
+    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * 25 + 12 * (75 + TRIAL_S))
 
 
 def test_time_within_a_trial_counts_down_and_never_below_nothing():
@@ -70,15 +69,7 @@ def test_time_within_a_trial_counts_down_and_never_below_nothing():
 def test_a_restart_for_each_cell_is_counted():
     per_cell = Forecast(making.with_parts(PLAN, procedure={"restart": "cell"}))
     loads_s = 12 * (START_S + 75 + TRIAL_S)
-    assert per_cell.seconds_left(TRIALS) == pytest.approx(loads_s + TURNS_S)
-
-
-def test_what_is_asked_after_the_baselines_last_trial_is_counted_until_it_was():
-    forecast = Forecast(PLAN)
-    whole_s = forecast.seconds_left(TRIALS)
-    forecast.after_last_s = 0.0
-    assert TURNS_S > 0
-    assert forecast.seconds_left(TRIALS) == pytest.approx(whole_s - TURNS_S)
+    assert per_cell.seconds_left(TRIALS) == pytest.approx(loads_s)
 
 
 def test_what_comes_before_each_trials_load_is_expected():
@@ -93,14 +84,14 @@ def test_a_forecast_learns_what_comes_before_a_trial():
     forecast = Forecast(making.with_parts(PLAN, trial={"until_steady": True}))
     forecast.prepared(200)
     forecast.prepared(100)
-    loads_s = 12 * (150 + 75 + TRIAL_S) + TURNS_S
+    loads_s = 12 * (150 + 75 + TRIAL_S)
     assert forecast.seconds_left(TRIALS) == pytest.approx(6 * START_S + loads_s)
 
 
 def test_a_setting_is_a_start_of_its_own():
     varied = PLAN.model_copy(update={"settings": SettingsPlan(durability=("double-1", "0/2"))})
     assert Forecast(varied).seconds_left(trials_of(varied, "r")) == pytest.approx(
-        12 * START_S + 24 * (75 + TRIAL_S) + TURNS_S
+        12 * START_S + 24 * (75 + TRIAL_S)
     )
 
 

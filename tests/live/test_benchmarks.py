@@ -114,17 +114,3 @@ def test_both_generators_are_held_against_a_known_server() -> None:
     assert [row[2].strip() for row in rows] == ["sysbench", "dbdyno"] * 7
     errors = [cell.strip() for row in rows for cell in row[3:-1]]
     assert all(re.fullmatch(r"[+-][0-9.]+ %|\u2014", cell) for cell in errors), errors
-
-
-def test_placements_are_compared_beside_sysbench(tmp_path: Path) -> None:
-    if shutil.which("sysbench") is None:
-        pytest.skip("sysbench is not installed; `make test` as root installs it")
-    told = tmp_path / "placement.json"
-    place = ["--systems", "mysql:5.7.22", "--workloads", "oltp_point_select"]
-    size = ["--transports", "tcp", "--connections", "2", "--seconds", "1", "--repeats", "1"]
-    target = ["--target", "0", "--late", "1000000"]
-    ended = bench("placement", *place, *size, *target, "--json", str(told))
-    assert "worst cell: normal" in ended.stdout
-    measured = read(told)
-    programs = {one["program"] for one in measured["samples"]}
-    assert programs == {"sysbench", "normal", "batch"} == set(measured["late"])

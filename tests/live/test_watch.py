@@ -17,7 +17,7 @@ from tests.live.test_bench import plan as small_plan
 from dbdyno import __main__
 from dbdyno.experiment import order, runner
 from dbdyno.export.tables import TABLES
-from dbdyno.judge.checks import durability, generator, work
+from dbdyno.judge.checks import durability, work
 from dbdyno.measurement.cost import COSTS, per_event, source_of
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
@@ -113,23 +113,6 @@ def test_evidence_is_collected_around_the_trials(measured: list[Measurement]) ->
         assert [f.check for f in work.rows_not_kept([one], PLAN)] == []
     ways = [one.evidence.query_plans for one in measured]
     assert ways[0] == ways[1]
-
-
-def test_twice_the_generators_threads_are_tried_on_the_baseline(
-    measured: list[Measurement],
-) -> None:
-    tried = {one.trial.system: one.evidence.doubled_threads for one in measured}
-    assert tried[SYSTEMS[1]] == ()
-    (seen,) = tried[SYSTEMS[0]]
-    assert (seen.workload, seen.connections) == ("oltp_read_write", 16)
-    assert seen.slice_s == WINDOW_S / 8
-    (baseline,) = [one for one in measured if one.trial.system == SYSTEMS[0]]
-    usual = baseline.engine.threads
-    assert [one.threads for one in seen.slices] == [usual * n for n in (1, 2, 2, 1, 1, 2, 2, 1)]
-    rate_per_s = baseline.events / baseline.window_s
-    assert all(rate_per_s / 20 < one.rate_per_s < 20 * rate_per_s for one in seen.slices)
-    for finding in generator.generator_threads(measured, PLAN):
-        assert finding.cell == baseline.trial.cell
 
 
 def test_commits_waited_for_their_flushes(measured: list[Measurement]) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import (
-    DoubledThreads,
     Kill,
     KilledServer,
     Probe,
     ProcessWork,
     StatusSeries,
     Step,
-    ThreadsSlice,
     TrialEvidence,
     WarmUp,
 )
@@ -51,15 +49,6 @@ def test_evidence_and_counters_come_back_from_json_as_they_were() -> None:
         query_plans={"point_selects": "const PRIMARY"},
         rows_after={"sbtest1": 1000},
         dataset_after="abc",
-        doubled_threads=(
-            DoubledThreads(
-                workload="oltp_read_only",
-                connections=8,
-                setting="default",
-                slice_s=3.0,
-                slices=(ThreadsSlice(threads=1, rate_per_s=99.5),),
-            ),
-        ),
     )
     made = making.changed(making.measurement(histograms=False), evidence=evidence)
     made = made.model_copy(update={"status_seconds": series})

@@ -8,8 +8,6 @@ few options need is imported there.
   kill_server   path: at the first measured interval, if the path is not there, it is made and the
                 server is killed (its pid stands in the endpoint's port)
   fail_above    {"connections": n, "error": what to answer a run of more connections with}
-  usual_threads   engine threads of a run that asks for none; 1
-  refuse_threads  from so many engine threads on a run is refused
   queue_ms      a run at a rate: latency of an event of a server that nobody else uses; it does 100
                 events a second and no more
   silent        true: events run and nothing is ever answered
@@ -129,8 +127,7 @@ def run(spec, stop):
             nothing = ("events", "reads", "writes", "others", "latency_ns_sum", "latency_ns_min")
             one |= {**dict.fromkeys(nothing, 0), "in_flight": spec["connections"]}
         intervals.append(one)
-        if not spec.get("quiet"):
-            tell("interval", told(one))
+        tell("interval", told(one))
         if OPTIONS.get("die") and second == 1:
             sys.stderr.write("thread panicked: index out of bounds\n")
             sys.stderr.flush()
@@ -143,7 +140,7 @@ def run(spec, stop):
     return {
         "engine_version": "fake",
         "reactor": "epoll",
-        "threads": spec.get("threads") or OPTIONS.get("usual_threads", 1),
+        "threads": spec.get("threads") or 1,
         "connections": spec["connections"],
         "server_version": "8.0.15",
         "placements": [{"policy": "batch", "refused": ""}],
@@ -155,13 +152,6 @@ def run(spec, stop):
         "stopped_by": by,
         "failure": failure,
     }
-
-
-def slices(specs, stop):
-    if max(one["threads"] for one in specs) >= OPTIONS.get("refuse_threads", 1 << 16):
-        tell("error", {"kind": "refused", "stage": "limits", "message": "too many threads"})
-    else:
-        tell("report", {"records": [run({**one, "quiet": True}, stop) for one in specs]})
 
 
 def kills(marker):
@@ -194,8 +184,7 @@ def main():
     do, spec = request["do"], request["spec"]
     if "log" in OPTIONS:
         with path(OPTIONS["log"]).open("a") as log:
-            for one in spec.get("slices", [spec]):
-                log.write(json.dumps({"do": do, **one, "password": None}) + "\n")
+            log.write(json.dumps({"do": do, **spec, "password": None}) + "\n")
     stop = threading.Event()
     threading.Thread(target=wait_for_stop, args=(stop,), daemon=True).start()
     above = OPTIONS.get("fail_above")
@@ -205,8 +194,6 @@ def main():
         tell("error", OPTIONS["fail"][do])
     elif do == "run":
         tell("record", run(spec, stop))
-    elif do == "slices":
-        slices(spec["slices"], stop)
     elif do == "prepare":
         prepare(spec)
     elif do == "script":

@@ -303,7 +303,6 @@ def patched(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         patch.setattr(trial, "StatusWatch", _Nothing)
         probe = Probe(cpu_ms=10.0, sync_ms=1.0)
         patch.setattr(evidence, "probe_speed", lambda folder: probe)
-        patch.setattr(evidence, "try_doubled_threads", lambda *others: ())
         patch.setattr(dataset, "_load", lambda context, server: world.hand_over())
         patch.setattr(disk, "check_during", _filling(world))
         patch.setattr(arm.disk, "check_during", _filling(world))

@@ -36,7 +36,6 @@ def test_the_defaults_are_those_of_sysbench(sysbench, engine):
         "tell_begin": True,
         "drain_s": 0,
         "seeding": "streams",
-        "placement": "batch",
         "prepared": True,
         "workload": {
             "name": "oltp_read_write",

@@ -1,6 +1,6 @@
 //! How engine threads are scheduled beside the server they load.
 //!
-//! **batch**, the default: with several connections an engine thread is a batch thread (`SCHED_BATCH`),
+//! **batch**, as [`CHOSEN`] says: with several connections an engine thread is a batch thread (`SCHED_BATCH`),
 //! which does not preempt a server thread for each single reply; it finds several replies and sends several
 //! requests at once. With one connection there is nothing to find, and it stays a normal thread.
 //!
@@ -13,19 +13,20 @@
 //! No thread is pinned to a core: figures in docs/how-it-works/decisions.md.
 
 use rustix::thread::set_current_timer_slack;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::num::NonZeroU64;
 
-/// What is asked for.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
+/// Ways to schedule engine threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Threads as the system makes them.
     Normal,
     /// Batch threads, where there are several connections.
-    #[default]
     Batch,
 }
+
+/// The way that every run takes.
+pub const CHOSEN: Choice = Choice::Batch;
 
 /// How an engine thread was placed, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -39,14 +40,14 @@ pub struct Placed {
 /// A thread as the system made it.
 pub const NORMAL: Placed = Placed { policy: "normal", refused: "" };
 
-/// Places the calling thread of a run with so many connections as the choice says. With a rate or think
+/// Places the calling thread of a run with so many connections as [`CHOSEN`] says. With a rate or think
 /// time (`is_scheduled`) it stays a normal one, with exact timers.
 #[must_use]
-pub fn place(choice: Choice, connections: u32, is_scheduled: bool) -> Placed {
+pub fn place(connections: u32, is_scheduled: bool) -> Placed {
     if is_scheduled {
         make_timers_exact();
     }
-    if is_scheduled || choice == Choice::Normal || connections == 1 {
+    if is_scheduled || CHOSEN == Choice::Normal || connections == 1 {
         return NORMAL;
     }
     if become_batch_thread() {

@@ -2,8 +2,7 @@
 
     before an arm, no server up    the machine's speed; once a run what the generator can do
     after a system's first trial   its query plans
-    after a system's last trial    the rows that are left; then, of the baseline, whether twice
-                                   the generator's threads are faster
+    after a system's last trial    the rows that are left
 
 Asking reads tables, and a reading before a trial would warm caches that are to be cold. Evidence
 that cannot be had is left out; it never ends a run.
@@ -13,30 +12,26 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
-from dbdyno.experiment.engine.record import measured_of
-from dbdyno.experiment.engine.spec import prepared, run_spec, script_spec, table_names
-from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
+from dbdyno.experiment.engine.spec import prepared, script_spec, table_names
 from dbdyno.experiment.watch.probe import probe_speed
-from dbdyno.measurement.disturbance import place_of
-from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.measurement.parts import DoubledThreads, Probe, ThreadsSlice, TrialEvidence
+from dbdyno.measurement.measurement import Trial
+from dbdyno.measurement.parts import Probe, TrialEvidence
 from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.plan.template import examples
 from dbdyno.plan.workload import MIXES
 from dbdyno.servers import process, reference
 from dbdyno.servers.base import PGSQL, Instance, Server
-from dbdyno.stats.draw import draw
 
 
 def before_arm(context: RunContext, instance: Instance) -> Probe:
@@ -89,7 +84,6 @@ def _asked_after(
     yield {"script_check": _checked_by_script(context, server, trial)}
     if _is_last(context, trial):
         yield _left(context, server)
-        yield {"doubled_threads": try_doubled_threads(context, server, trial)}
 
 
 HOLDS: Final = "holds"
@@ -119,6 +113,14 @@ def _checked_by_script(context: RunContext, server: Server, trial: Trial) -> str
     if not answer["known"]:
         return ""
     return HOLDS if answer["well"] else BROKEN
+
+
+def _is_used_on(context: RunContext, trial: Trial) -> bool:
+    """Whether a later trial begins on the rows that this one left."""
+    is_endpoint = context.plan.systems[0].is_endpoint
+    if context.plan.procedure.fresh_data == "start" and not is_endpoint:
+        return False
+    return any(one.system == trial.system and one != trial for one in context.remaining)
 
 
 @cache
@@ -237,133 +239,3 @@ def _summary(rows: Iterable[tuple[str, ...]]) -> str:
         remarks = sorted(filter(None, (part.strip() for part in row[-1].split(";"))))
         steps.append(", ".join([f"{access or 'none'} {index or 'no index'}", *remarks]))
     return "; ".join(steps)
-
-
-# Doubled threads: a load that is faster with twice the generator's threads measured the generator.
-#
-# Slices of load as `order.turns` says, on the baseline's server after its last trial of the run. It
-# is load beyond the plan, so it comes after everything measured on these data; its failure costs no
-# trial.
-
-
-PATIENCE_S: Final = 60.0
-"""How long the engine may take for logins and its end, beyond twice the slices' lengths."""
-
-
-def try_doubled_threads(
-    context: RunContext, server: Server, trial: Trial
-) -> tuple[DoubledThreads, ...]:
-    """What the run's workloads reach by turns, on the server of a trial that has ended well.
-
-    Empty for all but the baseline, and where a later trial uses its data on. A workload is left out
-    that was asked before, whose threads cannot be doubled, or whose load broke off. An interrupt is
-    kept in `context.interrupted` here too, so that workloads asked before it are told.
-    """
-    if (
-        trial.is_pilot
-        or trial.system != context.plan.systems[0].label
-        or context.plan.fleet.generators  # they have machines of their own
-        or _is_used_on(context, trial)
-    ):
-        return ()
-    found: list[DoubledThreads] = []
-    try:
-        for cell in _left_to_ask(context, trial):
-            context.progress.stage(f"{cell.workload}: is it faster with twice the load's threads?")
-            found += _Turns(context, server, trial.model_copy(update={"cell": cell})).seen()
-    except KeyboardInterrupt:
-        context.interrupted = True
-    context.forecast.after_last_s = 0.0
-    return tuple(found)
-
-
-def _left_to_ask(context: RunContext, trial: Trial) -> list[Cell]:
-    """The cells to be asked about on the trial's server; the run is read only if there are any."""
-    refused = [key for system, key in context.refused if system == trial.system]
-    asked = highest_loads(context.plan, trial.cell.setting, refused)
-    stored = context.store.measurements(trial.run_id) if asked else []
-    place, repeat = place_of(trial), trial.repeat
-    kept = (m for m in stored if place_of(m.trial) != place or m.trial.repeat == repeat)
-    known = {one.workload for m in kept for one in m.evidence.doubled_threads}
-    return [cell for cell in asked if cell.workload not in known]
-
-
-def _is_used_on(context: RunContext, trial: Trial) -> bool:
-    """Whether a later trial begins on the rows that this one left."""
-    is_endpoint = context.plan.systems[0].is_endpoint
-    if context.plan.procedure.fresh_data == "start" and not is_endpoint:
-        return False
-    return any(one.system == trial.system and one != trial for one in context.remaining)
-
-
-class _Turns:
-    """The slices of one cell, which is the trial's."""
-
-    def __init__(self, context: RunContext, server: Server, trial: Trial) -> None:
-        self._context, self._server, self._trial = context, server, trial
-        self._slice_s = slice_s(context.plan)
-
-    def seen(self) -> list[DoubledThreads]:
-        """The slices, if all were run; a slice before them warms up and gives the usual threads."""
-        cell = self._trial.cell
-        usual = [one.threads for one in self._run([0])]
-        if not usual or cell.threads < 2 * usual[0]:
-            return []
-        slices = self._run([times * usual[0] for times in turns(self._context.plan)])
-        if not slices:
-            return []
-        return [
-            DoubledThreads(
-                workload=cell.workload,
-                connections=cell.threads,
-                setting=cell.setting,
-                slice_s=self._slice_s,
-                slices=tuple(slices),
-            )
-        ]
-
-    def _run(self, threads: Sequence[int]) -> list[ThreadsSlice]:
-        """Slices with so many threads each (0: as many as the engine takes by itself); none where
-        the load could not be run to its end."""
-        specs = [self._spec(number, count) for number, count in enumerate(threads)]
-        try:
-            records = self._records(specs)
-        except LoadError:
-            return []
-        slices = [slice_of(record) for record in records]
-        return [one for one in slices if one is not None] if None not in slices else []
-
-    def _spec(self, number: int, threads: int) -> dict[str, Any]:
-        """A slice's load; its requests are drawn for itself, so that none is warm from another."""
-        context, cell = self._context, self._trial.cell
-        about = ("generator threads", threads == 0, cell.key)
-        return {
-            **run_spec(context.plan, self._trial, self._server),
-            "threads": threads,
-            "seed": draw(context.plan.seed, number, *about) >> 1,
-            "warmup_s": self._slice_s * WARMUP_SHARE,
-            "window_s": self._slice_s,
-        }
-
-    def _records(self, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The engine's records; none if they do not come in time."""
-        context, there = self._context, process.inside(self._server.endpoint.namespace)
-        with EngineProcess(
-            "slices",
-            {"slices": specs},
-            system=self._trial.system,
-            cores=context.plan.procedure.pin,
-            command=(*there, *context.makers.command),
-        ) as engine:
-            report = engine.message(len(specs) * 2 * self._slice_s + PATIENCE_S)
-        return [] if report is None else list(report.value["records"])
-
-
-def slice_of(record: Mapping[str, Any]) -> ThreadsSlice | None:
-    """What an engine's record says of a slice; None if it broke off or completed nothing."""
-    measured = measured_of(record)
-    events = sum(one.events for one in measured)
-    if record.get("failure") is not None or events == 0:
-        return None
-    seconds = measured[-1].end_s - measured[0].start_s
-    return ThreadsSlice(threads=record["threads"], rate_per_s=events / seconds)

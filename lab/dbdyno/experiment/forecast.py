@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.experiment.order import arms, seconds_of_turns, trials_of
+from dbdyno.experiment.order import arms, trials_of
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import Plan
@@ -60,7 +60,6 @@ class Forecast:
 
     Attributes:
         later_s: what comes after the trials it is asked about.
-        after_last_s: what is asked after the baseline's last trial, until that was done.
         loads_s: what one more load of every system takes.
     """
 
@@ -71,16 +70,13 @@ class Forecast:
         self._starts_s = 0.0
         self._before_s = _before_trial_s(plan)
         self._prepared = 0
-        self._baseline = plan.systems[0].label
         self.later_s = 0.0
-        self.after_last_s = seconds_of_turns(plan)
         self.loads_s = len(plan.systems) * load_s(plan)
         self._loads = plan.dataset.loads
 
     def chosen(self, plan: Plan) -> None:
         """The trials that are left have other times."""
         self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
-        self.after_last_s = seconds_of_turns(plan)
 
     def started(self, seconds: float) -> None:
         """A start was begun; restoring before it took that long."""
@@ -107,14 +103,10 @@ class Forecast:
         start_s = self._starts_s / self._starts if self._starts else START_S
         waiting = max(0, starts - running)
         each_s = self._before_s + self._trial_s
-        after_s = self.after_last_s if self._has_baseline(trials) else 0.0
         trials_s = max(0.0, len(trials) * each_s + waiting * start_s - into_s)
         later = sorted({trial.block for trial in trials})[1:]
         loads_s = self.loads_s * sum(0 < block < self._loads for block in later)
-        return trials_s + loads_s + after_s + self.later_s
-
-    def _has_baseline(self, trials: Sequence[Trial]) -> bool:
-        return any(one.system == self._baseline and not one.is_pilot for one in trials)
+        return trials_s + loads_s + self.later_s
 
 
 def _before_trial_s(plan: Plan) -> float:

@@ -111,8 +111,6 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     disturbance.uneven_disturbance,
     machine.uneven_clock,
     probe_strays,
-    generator.generator_threads,
-    generator.unequal_placement,
     generator.certificate_failed,
     design.stopped_early,
 )

@@ -278,30 +278,6 @@ class Probe(Noun):
     sync_ms: float | None = None
 
 
-class ThreadsSlice(Noun):
-    """A few seconds of load: how many threads drove it, and how many events/s it reached."""
-
-    threads: int
-    rate_per_s: float
-
-
-class DoubledThreads(Noun):
-    """One load by turns with the generator's usual threads and with twice as many.
-
-    Attributes:
-        connections, setting: of the cell; the same in all slices.
-        slice_s: length of each slice.
-        slices: in the order in which they ran on one server; each two that follow each other are a
-            pair, one of either kind.
-    """
-
-    workload: str
-    connections: int
-    setting: str
-    slice_s: float
-    slices: tuple[ThreadsSlice, ...]
-
-
 class TrialEvidence(Noun):
     """What was found out around a trial, so that doubts can be settled later from the store alone.
 
@@ -314,7 +290,6 @@ class TrialEvidence(Noun):
         query_plans: which way each kind of statement takes, by its name, on this system.
         rows_after: rows of each table when the system's last trial of the run had ended.
         dataset_after: digest of those rows, as `Measurement.dataset` is of the loaded ones.
-        doubled_threads: of each workload, once in a run: with the baseline's last trial.
         irq_apart: whether the kernel counts interrupts apart from the processes that they stop;
             None where it does not say.
         script_check: what the command `check` of the trial's script said of the rows that the trial
@@ -327,7 +302,6 @@ class TrialEvidence(Noun):
     query_plans: dict[str, str] = {}
     rows_after: dict[str, int] = {}
     dataset_after: str = ""
-    doubled_threads: tuple[DoubledThreads, ...] = ()
     irq_apart: bool | None = None
     script_check: str = ""
 

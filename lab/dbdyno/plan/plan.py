@@ -210,7 +210,6 @@ class ProcedurePlan(FiniteNoun):
         settle_cap_s: the longest wait between two trials for the server to have written out and
             purged what the one before left; 0 for none.
         prepared_statements: whether the load uses prepared statements.
-        client_placement: how the generator's threads run beside the server.
         pin: keep the generator on its own cores, given as core numbers.
     """
 
@@ -220,7 +219,6 @@ class ProcedurePlan(FiniteNoun):
     purge_binlogs: bool = False
     settle_cap_s: Annotated[float, Field(ge=0, le=SECONDS_MAX), SECONDS] = 0
     prepared_statements: bool = True
-    client_placement: Literal["normal", "batch"] = "batch"
     pin: tuple[Annotated[int, Field(ge=0, le=CORE_MAX)], ...] = ()
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ARRIVALS = ("poisson", "uniform")
-_PLACEMENTS = ("normal", "batch")
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _PAUSE = rf"(?a)({_NUMBER})(?:-({_NUMBER}))?"
 
@@ -101,15 +100,6 @@ _DRAIN_S_MIN = 0.001
 _GRACE = r"(?a)([0-9]{1,9})(%?)"
 
 
-def _placement(text: str) -> str:
-    if text not in _PLACEMENTS:
-        raise fatal(
-            f"Invalid value for --client-placement: '{text}'. It must be one of"
-            f" {', '.join(_PLACEMENTS)}."
-        )
-    return text
-
-
 class General(NamedTuple):
     """The options that every test has, checked before anything begins.
 
@@ -119,7 +109,6 @@ class General(NamedTuple):
         forced_shutdown_s: how long events in flight may outlast the time limit; None for as long
             as they take.
         seed: None for one from the system's entropy.
-        placement: how the engine's threads run beside the server, as in its spec.
         distribution: as in the engine's spec.
     """
 
@@ -135,7 +124,6 @@ class General(NamedTuple):
     debug: bool
     validate: bool
     seed: int | None
-    placement: str
     distribution: dict[str, Any]
 
     @classmethod
@@ -164,7 +152,6 @@ class General(NamedTuple):
             debug=debug,
             validate=values.flag("validate"),
             seed=values.integer("rand-seed") or None,
-            placement=_placement(values.text("client-placement")),
             distribution=distribution(values, values.text("rand-type")),
         )
 
@@ -176,7 +163,6 @@ class General(NamedTuple):
             "events": self.events,
             "tell_begin": True,
             "drain_s": 0,
-            "placement": self.placement,
         }
         if self.warmup_s:
             spec["warmup_s"] = self.warmup_s

@@ -63,17 +63,6 @@ def test_a_run_sends_its_intervals_and_then_its_record(monkeypatch):
     )
 
 
-def test_slices_are_runs_one_after_the_other_and_sent_at_the_end(monkeypatch):
-    def engine(spec, on_interval, stop):
-        on_interval({"at_s": 1.0})
-        return {"threads": spec["threads"]}
-
-    monkeypatch.setattr(_engine, "run", engine, raising=False)
-    spec = {"slices": [{"threads": 1}, {"threads": 2}]}
-    _, output = answers(monkeypatch, "slices", engine, spec=spec)
-    assert output == [{"report": {"records": [{"threads": 1}, {"threads": 2}]}}]
-
-
 def test_a_load_sends_its_progress_and_then_its_report(monkeypatch):
     def engine(spec, on_progress, stop):
         on_progress({"table": 1, "rows_done": 5})

@@ -43,7 +43,6 @@ def test_a_run_is_the_cell_on_the_dataset_with_the_trials_seed():
         "trust": "ours",
         "connections": 8,
         "threads": 0,
-        "placement": "batch",
         "warmup_s": 2.0,
         "window_s": 10.0,
         "events": 0,

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import random
-
 import pytest
 
 from dbdyno._engine import Histogram
-from dbdyno.judge.audit import audit, examine
+from dbdyno.judge.audit import examine
 from dbdyno.judge.checks import generator
 from dbdyno.judge.checks.generator import few_requests, rate_not_sustained
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.certificate import CertificateFacts, KnownAnswer
-from dbdyno.measurement.measurement import EVENT, Cell, ThreadPlacement
-from dbdyno.measurement.parts import DoubledThreads, ThreadsSlice, TrialEvidence
+from dbdyno.measurement.measurement import EVENT
+from dbdyno.measurement.parts import TrialEvidence
 from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.report.tell.findings import evidence
 from support import making
 from support.made_rates import at_rate
-from support.making import A, B
 
 PLAN = making.plan()
 
@@ -60,28 +56,6 @@ def test_lateness_is_held_against_a_fifth_of_a_millisecond_and_the_median(
         assert f"p99 {lag_ms:.2f} ms" in evidence(finding)
 
 
-def placed(system: str, block: int, *placements: ThreadPlacement):
-    made = making.measurement(system, block)
-    return making.changed(made, engine=made.engine.model_copy(update={"placements": placements}))
-
-
-def test_arms_of_a_block_want_one_placement_of_the_generator():
-    batch = [ThreadPlacement(policy="batch") for _ in (0, 1)]
-    beside = ThreadPlacement(policy="normal", refused="a batch thread")
-    same = [placed(system, block, batch[block]) for block in (0, 1) for system in (A, B)]
-    assert list(generator.unequal_placement(same, PLAN)) == []
-    assert list(generator.unequal_placement([placed(A, 0), placed(B, 0, beside)], PLAN)) == []
-    other = [*same, placed(A, 2, beside), placed(B, 2, batch[0])]
-    (found,) = generator.unequal_placement(other, PLAN)
-    assert (found.level, found.cell) == (Level.DOUBTFUL, making.measurement().trial.cell)
-    assert evidence(found) == (
-        "the generator's threads ran otherwise beside one system than beside another in 1 of 3 "
-        "blocks: mysql:5.7.22: normal; mysql:8.0.15: batch"
-    )
-    broken = making.changed(placed(B, 3, batch[0]), failure="lost")
-    assert list(generator.unequal_placement([*same, placed(A, 3, beside), broken], PLAN)) == []
-
-
 def test_a_closed_loop_has_no_timer_that_could_be_late():
     assert generator.timer_late(making.measurement(), PLAN) is None
 
@@ -98,107 +72,6 @@ def test_half_of_the_ceiling_is_near(ceiling, found):
 def test_an_open_loop_is_not_held_against_the_ceiling():
     made = making.changed(making.measurement(), evidence=TrialEvidence(ceiling_per_s=100.0))
     assert generator.near_ceiling(making.with_trial(made, rate_per_s=1000.0), PLAN) is None
-
-
-ORDER = (1, 2, 2, 1, 1, 2, 2, 1)
-
-
-def by_turns(faster, noise=0.0, drift=0.0, order=ORDER, seed=1, usual=1):
-    """A trial with slices of 1000 events/s, by so much faster where the threads are twice as many.
-
-    Args:
-        noise: standard deviation of a slice's ln rate; drift: what ln rate gains a slice.
-    """
-    chance = random.Random(seed)
-    slices = [
-        ThreadsSlice(
-            threads=times * usual,
-            rate_per_s=1000
-            * (1 + faster * (times == 2))
-            * math.exp(chance.gauss(0, noise) + drift * number),
-        )
-        for number, times in enumerate(order)
-    ]
-    seen = DoubledThreads(
-        workload="oltp_read_write",
-        connections=8,
-        setting="default",
-        slice_s=3.0,
-        slices=tuple(slices),
-    )
-    return making.changed(making.measurement(), evidence=TrialEvidence(doubled_threads=(seen,)))
-
-
-def judged(made):
-    return list(generator.generator_threads([made], PLAN))
-
-
-def test_a_load_that_is_faster_with_twice_the_threads_was_held_back():
-    (finding,) = judged(by_turns(0.05, noise=0.002, usual=2))
-    assert (finding.check, finding.level) == ("generator-threads", Level.DOUBTFUL)
-    assert "(4 instead of 2, 8 connections)" in evidence(finding)
-    assert "changed by +5." in evidence(finding) or "changed by +4." in evidence(finding)
-    assert "4 pairs of slices of 3.0 s (limit 2 %)" in evidence(finding)
-    assert "held the load back" in finding.advice
-    assert finding.cell == Cell(workload="oltp_read_write", threads=8)
-    assert finding.system is None
-
-
-@pytest.mark.parametrize("faster", [0.0, 0.01, -0.01])
-def test_nothing_is_said_where_two_percent_is_excluded(faster):
-    assert judged(by_turns(faster, noise=0.002)) == []
-
-
-def test_a_standstill_in_a_slice_is_no_rate():
-    (seen,) = by_turns(0.0, noise=0.002).evidence.doubled_threads
-    still = seen.slices[1].model_copy(update={"rate_per_s": 0.0})
-    slices = (seen.slices[0], still, *seen.slices[2:])
-    one = TrialEvidence(doubled_threads=(seen.model_copy(update={"slices": slices}),))
-    assert judged(making.changed(making.measurement(), evidence=one)) == []
-
-
-def test_a_steady_drift_is_no_difference():
-    assert judged(by_turns(0.0, drift=0.004)) == []
-    (finding,) = judged(by_turns(0.04, drift=0.002))
-    assert finding.level is Level.DOUBTFUL
-
-
-def test_an_interval_that_is_too_wide_is_a_note():
-    (finding,) = judged(by_turns(0.0, noise=0.05))
-    assert finding.level is Level.NOTE
-    assert "varied too much to see 2 %" in finding.advice
-    low, high = evidence(finding).split("interval ")[1].split(", ")[0].split(" to ")
-    assert low.startswith("-")
-    assert high.startswith("+")
-
-
-def test_slower_with_twice_the_threads_is_a_note_and_no_doubt_about_the_generator():
-    (finding,) = judged(by_turns(-0.15, noise=0.005))
-    assert finding.level is Level.NOTE
-    assert "changed by -15." in evidence(finding) or "changed by -14." in evidence(finding)
-    assert "not what limits this load" in finding.advice
-
-
-def test_the_interval_errs_as_seldom_as_it_promises():
-    """A true change of just 2 % may be called a doubt in 2.5 % of runs; one of none never is."""
-    edge = [judged(by_turns(0.02, noise=0.004, seed=seed)) for seed in range(2000)]
-    called = sum(bool(found) and found[0].level is Level.DOUBTFUL for found in edge)
-    assert 0.015 < called / 2000 < 0.036
-    none = [judged(by_turns(0.0, noise=0.004, seed=seed)) for seed in range(2000)]
-    assert sum(bool(found) and found[0].level is Level.DOUBTFUL for found in none) == 0
-
-
-def test_slices_that_could_not_have_twice_the_threads_say_nothing():
-    assert judged(by_turns(0.5, order=(1,) * 8)) == []
-    assert judged(by_turns(0.5, order=(1, 2, 2, 1))) == []
-    failed = making.changed(by_turns(0.5), failure="the server died")
-    assert judged(failed) == []
-
-
-def test_the_audit_hands_it_on_and_keeps_the_trial():
-    found = audit([by_turns(0.05, noise=0.002)], PLAN)
-    assert "generator-threads" in {finding.check for finding in found.findings}
-    assert len(found.sound) == 1
 
 
 AT_RATES = making.plan(load=LoadPlan(rates=("1000",)))

@@ -256,7 +256,7 @@ fn work<R: Reactor>(
     }
     let reconnect = reconnect(spec, connections.len(), &mut sockets);
     // Threads that log in again were begun before this one is placed, which they would inherit.
-    let placed = placement::place(spec.placement, spec.own_connections(), spec.is_scheduled());
+    let placed = placement::place(spec.own_connections(), spec.is_scheduled());
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, MAX_WAIT);
     let clock = start.wait();

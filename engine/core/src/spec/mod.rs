@@ -2,7 +2,6 @@
 
 use crate::driver::Driver;
 use crate::error::ErrorCode;
-use crate::placement;
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
 use crate::session::Endpoint;
@@ -103,9 +102,6 @@ server_spec! {
         /// Engine threads; 0 lets the engine choose.
         #[serde(default)]
         pub threads: u32,
-        /// How they are placed.
-        #[serde(default)]
-        pub placement: placement::Choice,
         /// Load before the window, s.
         #[serde(default)]
         pub warmup_s: f64,

@@ -5,7 +5,6 @@ crash does not end the lab. It imports nothing of the lab. The protocol (its oth
 `process.py`) is one request, answered in JSON lines:
 
     stdin   {"do": "run" | "prepare" | "cleanup", "spec": {…}}     the password travels here only
-            {"do": "slices", "spec": {"slices": […]}}              runs, one right after the other
             {"do": "script", "spec": {"script": {…}, "command": …}} a command of a Lua script
             then "stop", or the end of the file: stop and send the record
             a run that is a part (`generators`) waits for "begin NS" on the monotonic clock
@@ -27,7 +26,7 @@ from typing import Any, Final, TextIO
 
 from dbdyno import _engine
 
-REQUESTS: Final = ("run", "slices", "script", "prepare", "cleanup")
+REQUESTS: Final = ("run", "script", "prepare", "cleanup")
 STOP: Final = "stop"
 BEGIN: Final = "begin"
 ERROR: Final = "error"
@@ -97,10 +96,6 @@ def _do(
 ) -> tuple[str, Any]:
     if what == "run":
         return _run(spec, send, stop, begin)
-    if what == "slices":
-        ended = [_run(one, lambda kind, value: None, stop, begin) for one in spec["slices"]]
-        failed = [one for one in ended if one[0] == ERROR]
-        return failed[0] if failed else ("report", {"records": [record for _, record in ended]})
     if what == "script":
         return "report", _script(spec)
     if what == "prepare":

@@ -146,7 +146,7 @@ def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
 
     Args:
         error: kind, code, sqlstate, message, statement, stage as in the child's protocol.
-        do: run, slices, prepare or cleanup.
+        do: run, prepare or cleanup.
         system: label of the system, or an empty text.
     """
     doing = DOING.get(do, do)

@@ -45,7 +45,6 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         **({"generators": generators} if (generators := plan.load.generators) > 1 else {}),
         "connections": trial.cell.threads,
         "threads": 0,
-        "placement": plan.procedure.client_placement,
         "warmup_s": plan.trial.warmup_s,
         "window_s": plan.trial.window_s,
         "events": 0,

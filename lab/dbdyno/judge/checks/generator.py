@@ -1,8 +1,8 @@
 """Could the generator itself be what was measured? (docs/reference/findings.md, client-bound)
 
 Checked are its CPU, whether it sends on time, how near the trial was to the rate that the same
-generator reaches without a server, whether twice its threads are faster, and in an open loop
-whether the rate was sustained by enough requests (docs/how-to/open-loop.md).
+generator reaches without a server, and in an open loop whether the rate was sustained by enough
+requests (docs/how-to/open-loop.md).
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.judge.interval import FIXED, interval
-from dbdyno.language.words import Said, Text, count, listed, say
-from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.parts import DoubledThreads
+from dbdyno.language.words import Text, listed
+from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.pilot import backlog_growth
 from dbdyno.plan.plan import Plan, latency_of
 
@@ -26,21 +24,6 @@ LAG_NS_MIN: Final = 200_000
 LAG_SHARE_MAX: Final = 0.05
 QUANTILE: Final = 0.99
 CEILING_SHARE_MAX: Final = 0.5
-DOUBLING_MAX: Final = 0.02
-PAIRS_MIN: Final = 3
-_FASTER: Final[Said] = say(
-    "the generator held the load back, and systems this fast look more alike than they are: give "
-    "it cores of its own (procedure.pin) or load from another host"
-)
-_SLOWER: Final[Said] = say(
-    "its threads are not what limits this load; more of them took CPU from the server, so the two "
-    "compete for it: pin the generator (procedure.pin) or load from another host for absolute rates"
-)
-_UNSEEN: Final[Said] = say(
-    "the rate varied too much to see {limit:.0%}, which neither clears nor blames the generator: a "
-    "quieter machine and windows of a minute see more",
-    limit=DOUBLING_MAX,
-)
 
 
 def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -98,58 +81,6 @@ def near_ceiling(measurement: Measurement, plan: Plan) -> Finding | None:
     )
 
 
-def generator_threads(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful or a note: a load changes by over 2 %, or may do so, with twice its threads.
-
-    Student's interval of the pairs' mean log ratio decides. Faster is a doubt: the generator was a
-    limit, for every system as fast. Slower is none, as the usual threads reached more; where
-    the generator shares the server's cores, more of its threads take them from the server.
-    """
-    for measurement in measurements:
-        for seen in measurement.evidence.doubled_threads:
-            logs = _log_ratios(seen)
-            if measurement.failure is None and len(logs) >= PAIRS_MIN:
-                yield from _judged(seen, logs)
-
-
-def unequal_placement(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: in a block the generator's threads ran otherwise beside one system than another.
-
-    Its policy decides how much of the machine the server gets.
-    """
-    arms: dict[Cell, dict[int, dict[str, Text]]] = {}
-    for one in measurements:
-        if one.engine.placements and one.failure is None:
-            of_cell = arms.setdefault(one.trial.cell, {}).setdefault(one.trial.block, {})
-            of_cell[one.trial.system] = placement_of(one)
-    for cell, blocks in arms.items():
-        unequal = [of for of in blocks.values() if len(set(of.values())) > 1]
-        if unequal:
-            seen = unequal[0]
-            yield Finding(
-                check="unequal-placement",
-                level=Level.DOUBTFUL,
-                evidence=say(
-                    "the generator's threads ran otherwise beside one system than beside another in"
-                    " {unequal} of {blocks}: {seen}",
-                    unequal=len(unequal),
-                    blocks=count(len(blocks), "block"),
-                    seen=listed(
-                        (
-                            say("{system}: {how}", system=system, how=how)
-                            for system, how in seen.items()
-                        ),
-                        "; ",
-                    ),
-                ),
-                advice=say(
-                    "something kept them from what was asked for: quiet the machine, or take"
-                    " `client_placement: normal`, which is never refused"
-                ),
-                cell=cell,
-            )
-
-
 def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Void: `dbdyno certify` found that on this machine the generator's numbers are wrong.
 
@@ -174,51 +105,6 @@ def placement_of(measurement: Measurement) -> Text:
     """How the engine's threads were scheduled, each way once: ``batch``; empty if unknown."""
     placements = measurement.engine.placements
     return listed(dict.fromkeys(sorted(one.policy for one in placements)), "; ")
-
-
-def _log_ratios(seen: DoubledThreads) -> list[float]:
-    """ln(rate with twice the threads / usual rate) of each pair of slices without a standstill."""
-    logs = []
-    for pair in zip(seen.slices[::2], seen.slices[1::2], strict=False):
-        usual, doubled = sorted(pair, key=lambda one: one.threads)
-        if min(usual.rate_per_s, doubled.rate_per_s) > 0 and doubled.threads > usual.threads:
-            logs.append(math.log(doubled.rate_per_s / usual.rate_per_s))
-    return logs
-
-
-def _judged(seen: DoubledThreads, logs: Sequence[float]) -> Iterator[Finding]:
-    found, limit = interval(logs, FIXED), math.log1p(DOUBLING_MAX)
-    low, high = float(found.mean - found.half), float(found.mean + found.half)
-    if -limit <= low and high <= limit:
-        return
-    level, advice = Level.NOTE, _UNSEEN
-    if low > limit:
-        level, advice = Level.DOUBTFUL, _FASTER
-    elif high < -limit:
-        advice = _SLOWER
-    threads = min(one.threads for one in seen.slices)
-    yield Finding(
-        check="generator-threads",
-        level=level,
-        evidence=say(
-            "with twice the generator's threads ({doubled} instead of {usual}, {connections} "
-            "connections) the rate of {workload} changed by {change:+.1%}: 95 % interval "
-            "{low:+.1%} to {high:+.1%}, {pairs} pairs of slices of {seconds:.1f} s "
-            "(limit {limit:.0%})",
-            doubled=2 * threads,
-            usual=threads,
-            connections=seen.connections,
-            workload=seen.workload,
-            change=math.expm1(float(found.mean)),
-            low=math.expm1(low),
-            high=math.expm1(high),
-            pairs=len(logs),
-            seconds=seen.slice_s,
-            limit=DOUBLING_MAX,
-        ),
-        advice=advice,
-        cell=Cell(workload=seen.workload, threads=seen.connections, setting=seen.setting),
-    )
 
 
 def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:

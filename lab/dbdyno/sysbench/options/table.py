@@ -52,8 +52,6 @@ rate                INT    0       events that fall due per second; 0 for as fas
 arrival             STRING poisson gaps between the events of a rate {poisson,uniform}: random or
     all the same
 think-time          STRING 0       milliseconds a connection rests after each event, N or LEAST-MOST
-client-placement    STRING batch   how the client's threads run {batch,normal}: several connections
-    without preempting the server, or as the system makes them
 report-interval     DOUBLE 0       print a line of rates every N seconds, 0.01 or more; 0 for none
 report-checkpoints  LIST   ""      whole seconds at which a report is printed and counting begins
     again
@@ -186,7 +184,7 @@ GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL, *PGSQL))
 
 NOT_OF_1_0 = frozenset(
     (
-        *("arrival", "client-placement", "compat", "detail", "luajit-cmd"),
+        *("arrival", "compat", "detail", "luajit-cmd"),
         *("mysql-compression-algorithms", "mysql-ssl-ca", "mysql-ssl-cert", "mysql-ssl-key"),
         *("output", "output-file", "percentile-format", "pgsql-sslmode", "rand-zipfian-exp"),
         *("think-time", "thread-init-timeout", "warmup-time"),

@@ -269,17 +269,11 @@ fn placed(server: &Reference, changes: &Value) -> Vec<Placed> {
 #[test]
 fn a_record_tells_how_each_thread_was_placed() {
     let server = server(Script::default());
-    let asked = |placement: &str, connections: u32| {
-        let size = json!({"connections": connections, "threads": 2, "events": 30, "window_s": 0});
-        let mut changes = size.as_object().unwrap().clone();
-        changes.insert("placement".into(), placement.into());
-        Value::from(changes)
-    };
+    let asked = |connections: u32| json!({"connections": connections, "threads": 2, "events": 30, "window_s": 0});
     let told = |policy| Placed { policy, refused: "" };
-    assert_eq!(placed(&server, &asked("normal", 3)), [told("normal"); 2]);
-    assert_eq!(placed(&server, &asked("batch", 3)), [told("batch"); 2]);
-    assert_eq!(placed(&server, &asked("batch", 1)), [told("normal")], "nothing to wait for");
-    let mut scheduled = asked("batch", 3);
+    assert_eq!(placed(&server, &asked(3)), [told("batch"); 2]);
+    assert_eq!(placed(&server, &asked(1)), [told("normal")], "nothing to wait for");
+    let mut scheduled = asked(3);
     scheduled["rate_per_s"] = json!(1e6);
     assert_eq!(placed(&server, &scheduled), [told("normal"); 2], "threads that must be on time");
 }

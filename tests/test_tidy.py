@@ -52,7 +52,7 @@ ENGINE_ARROWS: dict[str, str] = {
     "record": "time workload placement error random",
     "dataset": "spec session error random driver",
     "control": "spec session error driver",
-    "spec": "reactor session placement time workload error random driver",
+    "spec": "reactor session time workload error random driver",
     "reactor": "system time",
     "time": "random",
     "workload": "random driver",

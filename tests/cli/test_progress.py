@@ -80,11 +80,11 @@ def test_a_trial_is_told_of_after_a_load_that_ran_until_it_was_steady() -> None:
     with progress.on_console(Console(file=log, width=60), blocks=3) as seen:
         seen.begin(trial, 1, 12, 60)
         for second in range(1, 121):
-            seen.interval(trial, interval(second, "until steady"), 60)
+            seen.interval(trial, interval(second, "warm-up"), 60)
         for second in range(1, 22):
             seen.interval(trial, interval(second), 60)
     told = [line.partition(":")[0] for line in log.getvalue().splitlines()[-4:]]
-    assert told == ["  until steady 120 s", "  measured 1 s", "  measured 11 s", "  measured 21 s"]
+    assert told == ["  warm-up 120 s", "  measured 1 s", "  measured 11 s", "  measured 21 s"]
 
 
 def test_nothing_is_waited_for_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,31 +223,6 @@ def test_a_key_of_one_workload_that_fails_voids_no_cell_of_the_others(store, mon
     assert failures == [(ours, "unknown value")] * 2 + [(others, None)] * 2
 
 
-STEADY = {"until_steady": True, "warmup_cap_s": 75.0}
-
-
-def test_the_load_runs_until_it_is_steady_before_the_trial(store):
-    world = World(tick_s=0.001)
-    context, instance, trials = arm_of(store, small(threads=(8,), trial=STEADY), world)
-    run_arm(context, instance, trials)
-    (measured,) = store.measurements(trials[0].run_id)
-    assert measured.until_steady.steady
-    assert measured.until_steady.seconds == 75.0
-    assert measured.procedure[-1].name == "warm up until steady"
-    assert len(measured.measured) == 2
-
-
-def test_a_server_that_dies_while_it_warms_up_fails_the_trial_and_is_replaced(store, tmp_path):
-    world = World(tick_s=0.001, kill_server=tmp_path / "killed")
-    context, instance, trials = arm_of(store, small(trial=STEADY), world)
-    run_arm(context, instance, trials)
-    first, second = store.measurements(trials[0].run_id)
-    assert first.failure.startswith("the server died before the trial")
-    assert not first.impossible
-    assert second.failure is None
-    assert [step.name for step in second.procedure][:2] == ["restore", "start"]
-
-
 def test_a_disk_that_fills_up_fails_the_trial_and_ends_the_run(store, monkeypatch):
     context, instance, trials = arm_of(store, small(threads=(1, 8)), World())
 

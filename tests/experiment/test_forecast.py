@@ -73,15 +73,13 @@ def test_a_restart_for_each_cell_is_counted():
 
 
 def test_what_comes_before_each_trials_load_is_expected():
-    steady = making.with_parts(PLAN, trial={"until_steady": True, "warmup_cap_s": 90.0})
-    assert seconds_expected(steady) == pytest.approx(seconds_expected(PLAN) + 12 * 90)
     resting = making.with_parts(PLAN, procedure={"settle_cap_s": 30.0, "purge_binlogs": True})
     more_s = 12 * (SETTLE_S + PURGE_S)
     assert seconds_expected(resting) == pytest.approx(seconds_expected(PLAN) + more_s)
 
 
 def test_a_forecast_learns_what_comes_before_a_trial():
-    forecast = Forecast(making.with_parts(PLAN, trial={"until_steady": True}))
+    forecast = Forecast(PLAN)
     forecast.prepared(200)
     forecast.prepared(100)
     loads_s = 12 * (150 + 75 + TRIAL_S)

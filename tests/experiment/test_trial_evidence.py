@@ -86,7 +86,7 @@ def test_rows_are_counted_after_the_last_trial_of_a_system_only(ran):
 
 def test_a_run_that_may_end_early_counts_rows_from_its_third_block_on(store):
     plan = small(threads=(1,), blocks=4, window_s=1, design={"stop": "decided"})
-    measured = store.measurements(run(store, plan)[0].run_id)
+    measured = store.measurements(run(store, plan).run_id)
     counted = [m.trial.block for m in measured if m.evidence.rows_after]
     assert sorted(counted) == [2, 2, 3, 3]
 
@@ -110,7 +110,7 @@ def test_a_scripts_check_reaches_a_server_that_is_in_a_network_of_its_own(
     monkeypatch.setattr(FakeInstance, "start", start)
     script = WorkloadPlan(name="own.lua", script="function event() end")
     plan = small(threads=(1,), window_s=2).model_copy(update={"workloads": (script,)})
-    measured = store.measurements(run(store, plan)[0].run_id)
+    measured = store.measurements(run(store, plan).run_id)
     assert [m.evidence.script_check for m in measured] == [evidence.HOLDS] * 2
     assert entered.read_text().splitlines() == ["--net=/proc/4711/ns/net"] * 4
 
@@ -120,7 +120,7 @@ def test_a_server_that_does_not_answer_ends_no_run(store, monkeypatch):
         raise ServerError("gone")
 
     monkeypatch.setattr("dbdyno.experiment.data.dataset.tables", silent)
-    stored, _ = run(store, small(threads=(1,), window_s=2))
+    stored = run(store, small(threads=(1,), window_s=2))
     measured = store.measurements(stored.run_id)
     assert [m.failure for m in measured] == [None, None]
     assert all(m.evidence.rows_after == {} for m in measured)
@@ -274,17 +274,19 @@ def test_workloads_are_those_of_the_engine():
 # An interrupt while evidence is collected costs no trial.
 
 
-def alone():
-    return making.plan(systems=(making.A,), threads=(1, 8), blocks=1, warmup_s=0)
+def small(**facts):
+    return making.plan(**{"threads": (1, 8), "blocks": 1, "warmup_s": 0, **facts})
 
 
-def run(store, plan, stored, progress=None):
-    """Runs a plan over fakes."""
+def run(store, plan, progress=None, stored=None):
+    """Runs a plan over fakes; its stored run."""
+    stored = stored or store.create_run(plan, "command", {}, 0)
     world = World(tick_s=0.001)
     try:
         runner.run(plan, store, stored, store.path.parent, progress or Progress(), world.makers)
     finally:
         assert world.servers_left() == []
+    return stored
 
 
 def test_ctrl_c_while_rows_are_counted_keeps_the_trial(store):
@@ -294,10 +296,10 @@ def test_ctrl_c_while_rows_are_counted_keeps_the_trial(store):
             if "counting the rows" in text:
                 raise KeyboardInterrupt
 
-    plan = alone()
+    plan = small(systems=(making.A,))
     stored = store.create_run(plan, "command", {}, 2)
     with pytest.raises(Interrupted):
-        run(store, plan, stored, Pressing())
+        run(store, plan, Pressing(), stored)
     assert [m.failure for m in store.measurements(stored.run_id)] == [None, None]
 
 
@@ -306,10 +308,10 @@ def test_ctrl_c_while_query_plans_are_asked_keeps_the_trial_and_ends_the_run(sto
         raise KeyboardInterrupt
 
     monkeypatch.setattr(evidence, "explain_plans", press)
-    plan = alone()
+    plan = small(systems=(making.A,))
     stored = store.create_run(plan, "command", {}, 2)
     with pytest.raises(Interrupted):
-        run(store, plan, stored)
+        run(store, plan, stored=stored)
     (kept,) = store.measurements(stored.run_id)
     assert (kept.failure, kept.evidence.query_plans) == (None, {})
     assert kept.evidence.ceiling_per_s == 10_000.0

@@ -27,7 +27,7 @@ from dbdyno.export.tables import (
     text,
 )
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import DiskSample, NetworkSample, Step, WarmUp, WatchSample
+from dbdyno.measurement.parts import DiskSample, NetworkSample, Step, WatchSample
 from dbdyno.report.rows import Attempt, State, attempts
 from support import making
 from support.made_run import run
@@ -172,15 +172,13 @@ def test_kinds_of_events_have_their_own_rate_and_p95() -> None:
     assert made["latency_ms_p95"] == [pytest.approx(12.5, rel=0.05), None]
 
 
-def test_steps_and_the_way_to_a_steady_load_are_told() -> None:
+def test_steps_are_told() -> None:
     steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
-    warm_up = WarmUp(seconds=40, cut_s=None, why="it still rose")
-    seen = making.measurement().model_copy(update={"procedure": steps, "until_steady": warm_up})
+    seen = making.measurement().model_copy(update={"procedure": steps})
     one = Attempt(seen, State.SOUND)
     assert list(tables.procedure(one, [])["done"]) == ["yes", "no"]
     assert list(tables.procedure(one, [])["step"]) == [0, 1]
-    one_row = row(tables.trial(one, []))
-    assert (one_row["until_steady_s"], one_row["steady"], one_row["dataset"]) == (40, "no", None)
+    assert row(tables.trial(one, []))["dataset"] is None
 
 
 def test_seconds_have_their_phase_and_latency_in_ms() -> None:

@@ -11,20 +11,13 @@ from dbdyno.measurement.parts import (
     StatusSeries,
     Step,
     TrialEvidence,
-    WarmUp,
 )
 from support import making
 
 
-def test_a_warm_up_is_steady_if_it_says_since_when() -> None:
-    assert WarmUp(seconds=120, cut_s=0, why="at once").steady
-    assert not WarmUp(seconds=120, cut_s=None, why="never").steady
-
-
 def test_a_measurement_with_all_its_parts_comes_back_from_json() -> None:
     steps = (Step(name="settle", seconds=2.5, done=False, detail="cap"),)
-    warmed = WarmUp(seconds=2, cut_s=None, why="too few", rates_per_s=(1.0, 2.0))
-    update = {"procedure": steps, "until_steady": warmed, "dataset": "ab", "impossible": True}
+    update = {"procedure": steps, "dataset": "ab", "impossible": True}
     made = making.measurement(histograms=False).model_copy(update=update)
     assert Measurement.model_validate_json(made.model_dump_json()) == made
 

@@ -94,7 +94,7 @@ systems: [a, b]
 workloads: [oltp_read_write]
 dataset: {tables: 16, rows: 1000000}
 load: {threads: [50, 100]}
-trial: {warmup: auto, window: 60s}
+trial: {warmup: 5s, window: 60s}
 settings:
   durability: [double-1, 0/2]
   own: {flushing: {lazy: {x: 1}}}
@@ -122,7 +122,7 @@ def mistakes(text, scale="") -> list[str]:
 
 def test_a_plan_is_as_it_stands_without_a_scale():
     plan = read(TEXT)
-    assert (plan.scale, plan.dataset.rows, plan.trial.until_steady) == ("", 1_000_000, True)
+    assert (plan.scale, plan.dataset.rows, plan.trial.warmup_s) == ("", 1_000_000, 5)
 
 
 def test_keys_meet_keys_lists_are_replaced_and_null_takes_away():
@@ -130,10 +130,10 @@ def test_keys_meet_keys_lists_are_replaced_and_null_takes_away():
     assert plan.scale == "small"
     assert [system.label for system in plan.systems] == ["c"]
     assert (plan.dataset.tables, plan.dataset.rows, plan.load.threads) == (16, 1000, (4,))
-    assert (plan.trial.until_steady, plan.trial.warmup_s, plan.trial.window_s) == (False, 2, 60)
+    assert (plan.trial.warmup_s, plan.trial.window_s) == (2, 60)
     assert (plan.settings.durability, plan.settings.own) == (("0/2",), {})
     assert read(TEXT, "tiny").dataset.tables == 1
-    assert read(TEXT, "tiny").trial.until_steady
+    assert read(TEXT, "tiny").trial.warmup_s == 5
 
 
 def test_each_scale_is_an_experiment_of_its_own():

@@ -85,8 +85,6 @@ SHORT_WAYS = {
     "load: {rates: [500, 12.5]}": "load: {rates: ['500', '12.5']}",
     "load: {slo: p95 = 0.5s}": "load: {slo: {metric: p95, limit_ms: 500}}",
     "trial: {warmup: 500ms, window: 1h}": "trial: {warmup_s: 0.5, window_s: 3600}",
-    "trial: {warmup: auto, warmup_cap: 5m}": "trial: {until_steady: true, warmup_cap_s: 300}",
-    "trial: {warmup: auto, warmup_s: 3}": "trial: {until_steady: true, warmup_s: 3}",
     "design: {budget: 2h}": "design: {budget_s: 7200}",
     "procedure: {settle_cap: 1m}": "procedure: {settle_cap_s: 60}",
     "network: {client: 0.8ms, replica: 1s}": "network: {client_ms: 0.8, replica_ms: 1000}",
@@ -139,9 +137,6 @@ ONE_MISTAKE = {
     LEAST + "seed: true\n": "line 3: seed: must be a whole number, found True",
     LEAST + "trial: {window: .inf, window_s: 9}": "line 3: trial.window: is no number",
     LEAST + "trial: {window: 5, window_s: 9}": "line 3: trial.window: stands beside window_s",
-    LEAST + "trial: {warmup: auto, until_steady: true}": (
-        "line 3: trial.warmup: stands beside until_steady"
-    ),
     LEAST + "network: {client: slow}": (
         "line 3: network.client: must be a time such as 0.8ms, 1s or 5 (milliseconds), found 'slow'"
     ),
@@ -316,7 +311,7 @@ KEYS = st.sampled_from(
         *Plan.model_fields,
         *("label", "reference", "settings", "name", "options", "threads", "warmup", "window_s"),
         *("margin", "blocks", "tables", "rows", "pin", "<<", "scales", "small", "budget", "own"),
-        *("durability", "buffer_pool", "thread_pool", "binlog", "warmup_cap", "topology"),
+        *("durability", "buffer_pool", "thread_pool", "binlog", "topology"),
     ]
 )
 SCALARS = st.one_of(

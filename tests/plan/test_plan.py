@@ -53,7 +53,7 @@ def test_nonsense_is_no_plan(changed: dict[str, object], said: str) -> None:
 
 
 NUMBERS: dict[str, tuple[str, ...]] = {
-    "trial": ("warmup_s", "warmup_cap_s", "window_s"),
+    "trial": ("warmup_s", "window_s"),
     "design": ("margin", "budget_s"),
     "procedure": ("settle_cap_s",),
     "network": ("client_ms", "replica_ms"),

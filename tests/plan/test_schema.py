@@ -47,7 +47,7 @@ def test_an_editor_finds_the_schema_of_each_plan_and_nothing_wrong(path):
 @pytest.mark.parametrize(
     "text",
     [
-        "trial: {warmup: auto, warmup_cap: 5m, window_s: 2m}",
+        "trial: {warmup: 5s, window_s: 2m}",
         "design: {blocks: 3, margin: 2.5 %, budget: 2h}",
         "network: {client: 0.8ms, replica_ms: 1}",
         "settings: {thread_pool: on, binlog: [true, false], buffer_pool: [25%, 1048576]}",

@@ -184,7 +184,6 @@ def test_what_was_chosen_was_not_asked_for() -> None:
     "also",
     [
         {"trial": {"window_s": 30}},
-        {"trial": {"until_steady": True}},
         {"design": {"time_s": 300, "blocks": 5}},
         {"design": {"time_s": 300, "stop": "blocks"}},
         {"load": {"rates": ["400"]}},

@@ -36,7 +36,6 @@ def plan() -> Plan:
                 for system, topology in zip(made.systems, topologies, strict=True)
             ),
             "design": made.design.model_copy(update={"stop": "decided", "budget_s": 7200.0}),
-            "trial": made.trial.model_copy(update={"until_steady": True}),
             "settings": SettingsPlan(durability=("double-1",)),
             "network": NetworkPlan(client_ms=0.5, replica_ms=0.8),
             "procedure": ProcedurePlan(
@@ -106,7 +105,6 @@ def _trial(
         Step(name="drop caches", seconds=0.1, done=block != 1),
         Step(name="purge binary logs", seconds=0.1),
         Step(name="settle", seconds=3.0),
-        Step(name="warm up until steady", seconds=9.0),
     )
     return _replicated(making.changed(one, procedure=steps))
 

@@ -30,7 +30,6 @@ def compare(
     time: options.Time = None,
     blocks: options.Blocks = None,
     stop: options.Stop = None,
-    controls: options.Controls = None,
     tables: options.Tables = options.TABLES,
     table_size: options.TableSize = options.TABLE_SIZE,
     warmup: options.Warmup = None,

@@ -281,8 +281,6 @@ def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
     whole, trial = foreseen(fitted), fitted.trial
     trials = order.trials_of(whole, "")
     warmup = f"{trial.warmup_s:g} s of warm-up"
-    if trial.until_steady:
-        warmup = f"load until steady ({trial.warmup_cap_s:g} s at most), {warmup}"
     settings = len(setting_names(plan.settings))
     shape = [
         count(len(plan.workloads), "workload"),

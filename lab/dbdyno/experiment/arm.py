@@ -24,12 +24,11 @@ from dbdyno.experiment.procedure import (
     before_start,
     before_trial,
     catch_up,
-    run_until_steady,
     start,
 )
 from dbdyno.experiment.trial import INTERRUPTED, OnInterval, run_trial
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
-from dbdyno.measurement.parts import Probe, Step, TrialEvidence, WarmUp
+from dbdyno.measurement.parts import Probe, Step, TrialEvidence
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import Instance, Server
@@ -115,7 +114,6 @@ class _Arm:
             return self._void(trial, self.broken[self._keys_of(trial)], impossible=False)
         began = time.monotonic()
         before_trial(context, self.instance, server, self.steps)
-        warmed = self._warm_up(trial, server)
         catch_up(server, self.steps)
         context.forecast.prepared(time.monotonic() - began)
         if not server.alive():
@@ -139,7 +137,6 @@ class _Arm:
                 "evidence": evidence,
                 "certificate": context.certificate,
                 "procedure": tuple(self.steps.taken),
-                "until_steady": warmed,
                 "dataset": context.dataset.get(self.instance.spec.label, ""),
                 "load": context.loads.get(self.instance.spec.label, ""),
             }
@@ -208,20 +205,6 @@ class _Arm:
     def _keys_of(self, trial: Trial) -> str:
         """The workload whose own settings a start for this trial has; empty if it has none."""
         return trial.cell.workload if self._own_keys(trial) else ""
-
-    def _warm_up(self, trial: Trial, server: Server) -> WarmUp | None:
-        context = self.context
-        if not context.plan.trial.until_steady or not server.alive():
-            return None
-        with self.steps.timed("warm up until steady"):
-            return run_until_steady(
-                context.plan,
-                trial,
-                server,
-                self._on_interval(trial),
-                context.makers.command,
-                context.makers.engine,
-            )
 
     def _void(self, trial: Trial, why: str, *, impossible: bool) -> Measurement:
         steps = self.steps.taken

@@ -23,8 +23,6 @@ DATASET_S: Final = 20.0
 """Initialising a server and copying its data aside."""
 PURGE_S: Final = 0.2
 SETTLE_S: Final = 5.0
-STEADY_S: Final = 120.0
-"""Load that runs until it is steady mostly is so at the first check."""
 
 
 def seconds_expected(plan: Plan, machines: int = 1) -> float:
@@ -111,10 +109,8 @@ class Forecast:
 
 def _before_trial_s(plan: Plan) -> float:
     """What the procedure takes before a trial's load, before any was measured."""
-    procedure, trial = plan.procedure, plan.trial
-    purging_s = PURGE_S if procedure.purge_binlogs else 0.0
-    steady_s = min(trial.warmup_cap_s, STEADY_S) if trial.until_steady else 0.0
-    return purging_s + min(procedure.settle_cap_s, SETTLE_S) + steady_s
+    purging_s = PURGE_S if plan.procedure.purge_binlogs else 0.0
+    return purging_s + min(plan.procedure.settle_cap_s, SETTLE_S)
 
 
 # A budget of time drops whole blocks only: each compares all systems in all cells, so fewer blocks

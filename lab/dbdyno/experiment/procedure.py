@@ -7,29 +7,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from dbdyno.errors import LoadError, ServerError
+from dbdyno.errors import ServerError
 from dbdyno.experiment.context import RunContext
-from dbdyno.experiment.engine import record
-from dbdyno.experiment.engine.child import FINAL
-from dbdyno.experiment.engine.process import COMMAND, Engine, EngineProcess, set_affinity
-from dbdyno.experiment.engine.spec import DRAIN_S, run_spec
+from dbdyno.experiment.engine.process import set_affinity
 from dbdyno.experiment.settle import PURGE, SETTLE, purge_binary_logs, settle
-from dbdyno.experiment.trial import PATIENCE_S, OnInterval, OpenEngine
-from dbdyno.measurement.measurement import Trial
-from dbdyno.measurement.parts import Step, WarmUp
-from dbdyno.plan.plan import Plan
+from dbdyno.measurement.parts import Step
 from dbdyno.plan.settings import SettingValue
-from dbdyno.servers import process
 from dbdyno.servers.base import Instance, Replicated, Server
 from dbdyno.servers.foreign.endpoint import EndpointServer
 from dbdyno.servers.reference import ImageReference, is_endpoint, parse
-from dbdyno.stats.steady import Steady, steady
 
 DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
 PAGES_AND_NAMES: Final = "3\n"
@@ -161,83 +153,3 @@ def drop_caches(cache: Path | None = None) -> Step:
         detail = f"{cache}: {error.strerror}; it takes root, and a container may refuse it"
         return Step(name="drop caches", seconds=time.monotonic() - began, done=False, detail=detail)
     return Step(name="drop caches", seconds=time.monotonic() - began)
-
-
-# Warm-up: load of the cell itself until its rate is steady, before the trial that is measured.
-#
-# It is a run of its own with another seed than the trial's, so that the trial's rows are not warmer
-# than others. The moments at which the rate is checked are fixed in advance
-# (docs/how-it-works/procedure.md): checking every second would stop at the first lucky one.
-
-FIRST_LOOK_S: Final = 120
-EVERY_S: Final = 60
-ANOTHER_SEED: Final = 1 << 62
-PHASE: Final = "until steady"
-
-
-def run_until_steady(
-    plan: Plan,
-    trial: Trial,
-    server: Server,
-    on_interval: OnInterval,
-    command: Sequence[str] = COMMAND,
-    engine_of: OpenEngine = EngineProcess,
-) -> WarmUp:
-    """Drives the trial's load until it is steady, for the plan's `warmup_cap_s` at most.
-
-    Raises:
-        LoadError: the load could not begin (`CellError`: it never can).
-    """
-    cap_s = plan.trial.warmup_cap_s
-    spec = {
-        **run_spec(plan, trial, server),
-        "warmup_s": 0.0,
-        "window_s": cap_s,
-        "seed": trial.seed ^ ANOTHER_SEED,
-    }
-    rates: list[float] = []
-    there = (*process.inside(server.endpoint.namespace), *command)
-    with engine_of(
-        "run", spec, system=trial.system, cores=plan.procedure.pin, command=there
-    ) as engine:
-        broken = _listen(engine, cap_s, rates, on_interval)
-    judged = Steady(None, broken) if broken else steady(rates)
-    return WarmUp(
-        seconds=float(len(rates)), cut_s=judged.cut_s, why=judged.why, rates_per_s=tuple(rates)
-    )
-
-
-def is_look(seconds: int) -> bool:
-    """Whether the rate is checked after so many seconds of load."""
-    return seconds >= FIRST_LOOK_S and (seconds - FIRST_LOOK_S) % EVERY_S == 0
-
-
-def _listen(engine: Engine, cap_s: float, rates: list[float], on_interval: OnInterval) -> str:
-    """Collects the rates of whole seconds; why the load broke off, or an empty text."""
-    ends = time.monotonic() + cap_s + DRAIN_S + PATIENCE_S
-    while (left_s := ends - time.monotonic()) > 0:
-        try:
-            message = engine.message(left_s)
-        except LoadError as error:
-            if not rates:
-                raise
-            return f"the load broke off: {error.found or error.message}"
-        if message is None:
-            break
-        if message.kind in FINAL:
-            failure = message.value.get("failure")
-            return f"the load broke off: {record.describe(failure)}" if failure else ""
-        _take(message.value, rates, on_interval)
-        if is_look(len(rates)) and steady(rates).cut_s is not None:
-            engine.drain(DRAIN_S)
-            return ""
-    engine.drain()
-    return "the engine did not end in time"
-
-
-def _take(interval: Mapping[str, Any], rates: list[float], on_interval: OnInterval) -> None:
-    if interval["phase"] != "measured":
-        return
-    if 0.5 < interval["seconds"] < 1.5:
-        rates.append(interval["events"] / interval["seconds"])
-    on_interval({**interval, "phase": PHASE})

@@ -145,8 +145,6 @@ TRIALS: Final = TableDefinition(
         number("engine_cpu_share_max", "of its busiest thread, 0 to 1"),
         number("status_cpu_ms", "server CPU of one reading of its counters, before the load"),
         text("dataset", "digest of the rows that were loaded; empty where nobody took it"),
-        number("until_steady_s", "load that ran before the warm-up until it was steady"),
-        text("steady", "`yes`, `no`, or empty without such a load"),
         text("machine", "which one of a fleet ran it; empty for the one that began the run"),
         number(
             "counted_from_s",
@@ -293,7 +291,6 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """One row: the trial as a whole."""
     seen = attempt.measurement
     process, series = seen.server.process, seen.status_seconds
-    warm_up = seen.until_steady
     row = {
         "why": attempt.why or None,
         "started_at": seen.started_at,
@@ -317,8 +314,6 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
         "engine_cpu_share_max": seen.engine.cpu_share_max or None,
         "status_cpu_ms": series and series.server_cpu_ms,
         "dataset": seen.dataset or None,
-        "until_steady_s": warm_up and warm_up.seconds,
-        "steady": warm_up and _yes(warm_up.steady),
         "machine": seen.machine or None,
         "counted_from_s": attempt.counted_from_s,
     }
@@ -508,9 +503,7 @@ def keys(attempts: Sequence[Attempt], place: int) -> dict[str, Any]:
     trial = attempt.measurement.trial
     before = [other for other in attempts[:place] if other.measurement.trial.place == trial.place]
     values = {
-        **trial.model_dump(
-            include={"run_id", "sequence", "block", "position", "system", "control"}
-        ),
+        **trial.model_dump(include={"run_id", "sequence", "block", "position", "system"}),
         **trial.cell.model_dump(include={"workload", "threads", "rate_per_s", "setting"}),
         "attempt": len(before),
         "state": attempt.state.value,

@@ -59,9 +59,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     course.server_restarted,
     standstill.stands_still,
     course.stall,
-    course.drift,
     work.step_undone,
-    work.no_steady_state,
     work.script_check,
     generator.rate_not_sustained,
     generator.few_requests,
@@ -116,7 +114,6 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
 )
 
 PER_EVENT: Final[tuple[TrialCheck, ...]] = (
-    course.drift,
     counts.little_law,
     counts.statements_of_event,
     counts.commits_at_server,
@@ -241,10 +238,8 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
         for check in CELL_CHECKS
         if (finding := check(cell, steadiness)) is not None
     ]
-    # drift of single trials is the same, seen less well, and before their heads were left out
-    told = [one for one in of_trials if one.check != "drift" or one.cell not in unsteady]
     sound = (Sound(one, _TOKEN, unsteady.get(one.trial.cell)) for one in usable)
-    return Audit((*told, *of_run, *of_cells), tuple(sound))
+    return Audit((*of_trials, *of_run, *of_cells), tuple(sound))
 
 
 def examine(measurement: Measurement, plan: Plan) -> list[Finding]:

@@ -23,7 +23,6 @@ TEMPLATES: Final = (
     phrase("SQL after the start"),
     phrase("purge binary logs"),
     phrase("settle"),
-    phrase("warm up until steady"),
     phrase("replicas catch up"),
     # their details
     phrase("the binary log is off"),
@@ -89,15 +88,6 @@ TEMPLATES: Final = (
     phrase("4/4 what it says of a server whose truth is known"),
     phrase("{system}: round {round} of {rounds}: commits, then SIGKILL"),
     phrase("{system}: starting it again on what is left"),
-    # why a load was not steady, or since when it was (`stats.steady`, `experiment.procedure`)
-    phrase("{seconds} s are too few to tell, {least} s are the least"),
-    phrase("there was no event since second {begin} of {all}"),
-    phrase("it was {share} faster from second {begin} to {end}"),
-    phrase("it is alike only since second {begin} of {all}"),
-    phrase("it still changed by {change} since second {begin}"),
-    phrase("steady since second {begin} of {all}"),
-    phrase("the load broke off: {failure}"),
-    phrase("the engine did not end in time"),
 )
 """The longer of two that begin alike comes first."""
 

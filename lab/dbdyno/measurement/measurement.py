@@ -27,7 +27,6 @@ from dbdyno.measurement.parts import (
     StatusSeries,
     Step,
     TrialEvidence,
-    WarmUp,
     WatchSample,
 )
 
@@ -226,7 +225,6 @@ class Measurement(Noun):
         impossible: whether it would fail so again, as this system cannot bear this cell; then it
             is not tried again unless that is asked for.
         procedure: what was done before the trial and after the one before, in order.
-        until_steady: the load before `warmup_s` that ran until it was steady; None without one.
         dataset: digest of the rows that were loaded; empty where nobody took it.
         load: name of the load that the data are a copy of, which other blocks may share; empty
             where there was but one, as on endpoints.
@@ -249,7 +247,6 @@ class Measurement(Noun):
     failure: str | None = None
     impossible: bool = False
     procedure: tuple[Step, ...] = ()
-    until_steady: WarmUp | None = None
     dataset: str = ""
     load: str = ""
     evidence: TrialEvidence = TrialEvidence()

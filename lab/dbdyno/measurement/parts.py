@@ -98,27 +98,6 @@ class Step(Noun):
     detail: str = ""
 
 
-class WarmUp(Noun):
-    """Load that ran before a trial until its throughput was steady, or for as long as it might.
-
-    Attributes:
-        seconds: how long the load ran.
-        cut_s: seconds after which the rate was steady; None where it was not.
-        why: the rule's reason, for people.
-        rates_per_s: events of each second.
-    """
-
-    seconds: float
-    cut_s: float | None
-    why: str
-    rates_per_s: Annotated[tuple[float, ...], Field(repr=False)] = ()
-
-    @property
-    def steady(self) -> bool:
-        """Whether the load was steady at its end."""
-        return self.cut_s is not None
-
-
 class DiskSample(Noun):
     """One disk, one second; None where there was no request, or an old kernel does not count."""
 

@@ -50,7 +50,6 @@ from dbdyno.plan.workload import is_script
 
 BYTES_MAX = 1_000_000
 BOTH: Final = "stands beside {other}; keep one of the two"
-AUTO: Final = "auto"
 """A warm-up that lasts until the load is steady."""
 
 
@@ -128,7 +127,6 @@ def _unchecked(reference: str) -> None:
 
 def _checked(document: Document, check_reference: Callable[[str], None]) -> Plan | None:
     """The document's plan, None if it has mistakes; they are added to the document's."""
-    _warm_up_until_steady(document)
     _write_keys_in_full(document, (), document.value, Plan)
     plan = None
     try:
@@ -152,20 +150,6 @@ def _refuse_rates_without_verdict(document: Document, plan: Plan) -> None:
                 " takes equal rates; give events a second"
             )
             document.add_mistake(("load", "rates", at), message)
-
-
-def _warm_up_until_steady(document: Document) -> None:
-    """``warmup: auto`` is ``until_steady: true``, with the usual warm-up after it."""
-    trial = document.value.get("trial") if isinstance(document.value, dict) else None
-    if not isinstance(trial, dict) or trial.get("warmup") != AUTO:
-        return
-    del trial["warmup"]
-    if "until_steady" in trial:
-        document.add_mistake(("trial", "warmup"), BOTH.format(other="until_steady"))
-    else:
-        trial["until_steady"] = True
-        if line := document.line(("trial", "warmup")):
-            document.lines["trial", "until_steady"] = line
 
 
 def _write_keys_in_full(
@@ -219,8 +203,6 @@ def schema() -> Schema:
         _describe_keys(part)
     for name, part in parts.items():
         _add_short_keys(models.get(name, BaseModel), part["properties"])
-    warmup = parts["TrialPlan"]["properties"]["warmup"]
-    warmup["anyOf"] = [{"anyOf": warmup["anyOf"]}, {"const": AUTO}]
     parts["LoadPlan"]["properties"]["threads"]["anyOf"][0]["minItems"] = 1
     parts["SystemPlan"]["required"] = ["reference"]
     _add_scales(whole)

@@ -47,7 +47,6 @@ def piloting(plan: Plan) -> Plan:
     short = {
         "window_s": min(trial.window_s, WINDOW_S_MAX),
         "warmup_s": min(trial.warmup_s, WARMUP_S_MAX),
-        "until_steady": False,
     }
     return plan.model_copy(update={"trial": trial.model_copy(update=short)})
 

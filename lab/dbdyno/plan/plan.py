@@ -122,15 +122,10 @@ class TrialPlan(FiniteNoun):
 
     Attributes:
         warmup_s: load before the window, not measured.
-        until_steady: before that, the cell's load runs until its throughput is steady
-            (docs/how-it-works/procedure.md), for `warmup_cap_s` at most.
-        warmup_cap_s: the longest that is waited for a steady load.
         window_s: what is measured; below a minute checkpoints and flushes do not fit in.
     """
 
     warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX), SECONDS] = 15
-    until_steady: bool = False
-    warmup_cap_s: Annotated[float, Field(gt=0, le=SECONDS_MAX), SECONDS] = 300
     window_s: Annotated[float, Field(ge=1, le=SECONDS_MAX), SECONDS] = 60
 
 

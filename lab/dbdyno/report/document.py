@@ -101,7 +101,6 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
         "server_version": measurement.server.version,
         "server_cpu_s": measurement.server.cpu_s or None,
         "procedure": [step.model_dump(mode="json") for step in measurement.procedure],
-        "until_steady": measurement.until_steady and measurement.until_steady.model_dump(),
         "dataset": measurement.dataset,
         "machine": measurement.machine,
         "evidence": measurement.evidence.model_dump(mode="json"),

@@ -410,5 +410,3 @@ def design_of(connection: sqlite3.Connection, run_id: str) -> ChosenDesign | Non
         return None
     with readable(f"the design of run {run_id} cannot be read", READ_ELSEWHERE):
         return ChosenDesign.model_validate_json(found[0])
-
-

@@ -7,7 +7,7 @@ import pytest
 
 from dbdyno.errors import LoadError
 from dbdyno.experiment.data import disk
-from dbdyno.plan.plan import ROW_BYTES, DatasetPlan, DesignPlan
+from dbdyno.plan.plan import ROW_BYTES, DatasetPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
@@ -36,8 +36,6 @@ def free(monkeypatch):
 
 def test_a_plan_takes_its_data_twice_for_each_system():
     assert disk.bytes_expected(PLAN) == 2 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
-    controlled = PLAN.model_copy(update={"design": DesignPlan(blocks=5)})
-    assert disk.bytes_expected(controlled) == 3 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
 
 
 def test_loads_that_a_plan_names_take_room_each():

@@ -9,7 +9,7 @@ from dbdyno.judge.checks import work
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
-from dbdyno.measurement.parts import Step, TrialEvidence, WarmUp
+from dbdyno.measurement.parts import Step, TrialEvidence
 from support import making
 from support.making import A, B
 
@@ -116,22 +116,6 @@ def test_steps_that_were_not_done_are_reported_with_their_reasons():
         "settle": "dirty pages 5000 to 900",
     }
     assert work.step_undone(made(procedure=steps[:1]), PLAN) is None
-
-
-@pytest.mark.parametrize(
-    ("warmed", "doubted"),
-    [
-        (None, False),
-        (WarmUp(seconds=120, cut_s=30, why="steady since second 30 of 120"), False),
-        (WarmUp(seconds=300, cut_s=None, why="it still changed by +3.0%"), True),
-    ],
-)
-def test_a_load_that_never_became_steady_throws_doubt(warmed, doubted):
-    found = work.no_steady_state(made(until_steady=warmed), PLAN)
-    assert (found is not None) is doubted
-    if found:
-        assert found.level is Level.DOUBTFUL
-        assert found.evidence.startswith("after 300 s of warm-up the load was not steady: it still")
 
 
 def with_rows(*digests):

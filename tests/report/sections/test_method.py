@@ -159,13 +159,11 @@ def test_only_what_the_plan_asks_for_is_said() -> None:
                     "settle_cap_s": 60,
                 }
             ),
-            "trial": plain.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 300}),
         }
     )
     lines = list(method.asked_procedure(whole))
-    assert len(lines) == 5
+    assert len(lines) == 4
     assert "60 s at most" in lines[3]
-    assert "300 s at most" in lines[4]
     (items,) = (p for p in method.how_measured(whole, []).parts if isinstance(p, Items))
     assert set(lines) <= set(items.items)
 

@@ -22,7 +22,6 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.workload import rests
-from dbdyno.stats.distributions import batch_means, line
 from dbdyno.stats.settling import NEAR, NO_TAIL, Settling, Tail, settling
 
 UPTIME_SHORT_S: Final = 2.0
@@ -30,13 +29,6 @@ UPTIME_SHORT_S: Final = 2.0
 UPTIME_LONG_S: Final = 5.0
 SILENCE_S_MIN: Final = 0.5
 """Far beyond what a queue or a scheduler explains, and below the stalls that are complained of."""
-DRIFT_SHARE_MAX: Final = 0.02
-DRIFT_P_MAX: Final = 0.01
-"""The method's gate has p < .05, where a false alarm costs a minute; here it would be printed
-beside a verdict, with dozens of trials in a run."""
-BATCH_S: Final = 10
-BATCH_S_MIN: Final = 2
-BATCHES_MIN: Final = 6
 
 
 def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -116,45 +108,6 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
         seconds=len(measurement.measured),
         rate_per_s=rate_per_s,
         at_s=[round(i.start_s) for i in silent or empty],
-    )
-
-
-def drift(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the rate still rose or fell over the window (docs/reference/findings.md).
-
-    A line is fitted to the rates of 10-s batches: single seconds are too alike their neighbours.
-    Windows below a minute are cut into six batches, which are the least for a line; they cry
-    wolf a little more often. The difference of the window's halves is said beside it.
-    """
-    rates = rates_of(measurement)
-    batch_s = min(BATCH_S, len(rates) // BATCHES_MIN)
-    if batch_s < BATCH_S_MIN:
-        return None
-    means = batch_means(rates, batch_s)
-    batches = len(means)
-    if not means[: batches // 2].any():  # it stood still, which other checks say
-        return None
-    fit = line(np.arange(batches), means)
-    change = fit.slope * batches / float(means.mean())
-    if abs(change) <= DRIFT_SHARE_MAX or fit.chance >= DRIFT_P_MAX:
-        return None
-    halves = means[-(batches // 2) :].mean() / means[: batches // 2].mean() - 1
-    return on_trial(
-        measurement,
-        "drift",
-        Level.DOUBTFUL,
-        say(
-            "events/s changed by {change:+.1%} over the window (line through {batches} means of "
-            "{batch_s} s, p = {chance:.4f}; limit {limit:.0%}), second half against first "
-            "{halves:+.1%}",
-            change=change,
-            batches=batches,
-            batch_s=batch_s,
-            chance=fit.chance,
-            limit=DRIFT_SHARE_MAX,
-            halves=halves,
-        ),
-        say("warm up for longer; if it falls, look for growing data or a filling log"),
     )
 
 
@@ -247,9 +200,7 @@ def later_cut(cell: Cell, steadiness: Steadiness) -> Finding | None:
             cut=steadiness.found.cut_s,
             seconds=steadiness.warmup_s + steadiness.found.cut_s,
         ),
-        advice=say(
-            "warm up for longer (--warmup, trial.warmup), or let each trial wait with warmup: auto"
-        ),
+        advice=say("warm up for longer (--warmup, trial.warmup)"),
         cell=cell,
     )
 

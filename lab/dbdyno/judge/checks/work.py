@@ -8,8 +8,6 @@ from typing import Final
 
 from dbdyno.judge.checks.counts import Left, leaves
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.stored import from_stored
-from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan, system_pairs
 
@@ -114,24 +112,6 @@ def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
         "step-undone",
         Level.DOUBTFUL,
         steps={step.name: step.detail for step in undone},
-    )
-
-
-def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the load was not steady when the trial began (docs/reference/findings.md)."""
-    warmed = measurement.until_steady
-    if warmed is None or warmed.steady:
-        return None
-    return on_trial(
-        measurement,
-        "no-steady-state",
-        Level.DOUBTFUL,
-        say(
-            "after {seconds:.0f} s of warm-up the load was not steady: {why}",
-            seconds=warmed.seconds,
-            why=from_stored(warmed.why),
-        ),
-        say("raise trial.warmup_cap; if it keeps falling, look for growing data or a filling log"),
     )
 
 

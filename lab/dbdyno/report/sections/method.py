@@ -455,13 +455,6 @@ def asked_procedure(plan: Plan) -> Iterator[Text]:
     """What the plan asks for beyond a restart on restored data, a sentence each."""
     if len(endpoints(plan.systems)) < len(plan.systems):
         yield from _asked_of_servers(plan.procedure)
-    trial = plan.trial
-    if trial.until_steady:
-        yield say(
-            "Before each trial its load runs until the rate is steady (MSER-5 and change points "
-            "with long-run variance), {most} at most.",
-            most=seconds(trial.warmup_cap_s),
-        )
 
 
 def _asked_of_servers(procedure: ProcedurePlan) -> Iterator[Text]:

@@ -216,11 +216,7 @@ def _settings(plan: Plan) -> Text:
 def _procedure(plan: Plan) -> Text:
     trial = plan.trial
     times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
-    timing = (
-        say("warm-up until steady, then {warmup}, window {window}", **times)
-        if trial.until_steady
-        else say("warm-up {warmup}, window {window}", **times)
-    )
+    timing = say("warm-up {warmup}, window {window}", **times)
     return listed([listed(_steps(plan)), timing], "; ")
 
 

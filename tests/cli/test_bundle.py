@@ -91,7 +91,7 @@ def test_a_replay_that_ends_early_says_how_to_compare_later(
     command = f"dbdyno replay {first} --with latest --workspace {workspace}"
     assert told.removeprefix("when the run is complete: ") == command
     monkeypatch.setattr(runner, "run", made_bench())
-    assert dbdyno("compare", "--resume", "latest", "--workspace", workspace) == 0
+    assert dbdyno("resume", "latest", "--workspace", workspace) == 0
     capsys.readouterr()
     assert dbdyno(*command.split()[1:]) == 0
     out = capsys.readouterr().out
@@ -167,18 +167,20 @@ def test_a_damaged_bundle_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_a_run_and_its_bundle_are_verified(
     workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert dbdyno("verify", "--workspace", workspace) == 0
+    assert dbdyno("bundle", "latest", "--verify", "--workspace", workspace) == 0
     said = capsys.readouterr().out
     assert ": 6 measurements as stored; last digest of its chain: " in said
     assert dbdyno("bundle", "latest", "--workspace", workspace) == 0
     name = capsys.readouterr().out.strip()
-    assert dbdyno("verify", name, "--workspace", workspace) == 0
+    assert dbdyno("bundle", name, "--verify", "--workspace", workspace) == 0
     assert (
         f"{name}: 6 measurements as its sums say; SHA-256 of the sums: " in capsys.readouterr().out
     )
+    verified = ("bundle", "latest", "--verify", "--workspace", workspace)
+    assert dbdyno(*verified, "--out", tmp_path / "b.zip") == 2
     with closing(sqlite3.connect(workspace / "dbdyno.sqlite")) as file:
         file.execute("DROP TRIGGER measurements_stay_as_they_are")
         file.execute("UPDATE measurements SET measurement = replace(measurement, ':1', ':2')")
         file.commit()
-    assert dbdyno("verify", "--workspace", workspace) == 1
+    assert dbdyno("bundle", "latest", "--verify", "--workspace", workspace) == 1
     assert "is not as it was stored" in capsys.readouterr().err

@@ -133,7 +133,7 @@ def test_time_is_added_to_a_run_and_its_intervals_grow_for_it(
     run_id = begin_timed(workspace)
     with Store.open(workspace) as store:
         assert store.blocks_begun(run_id) == 3  # −30 % is decided by then
-    flow.more("latest", 120.0, workspace, PLAIN)  # four blocks of 30 s, all of them wanted
+    flow.resume("latest", workspace, PLAIN, time_s=120.0)  # four blocks of 30 s, all of them wanted
     (run,) = runs(workspace)
     wider = {"blocks": 7, "additions": 1, "all_blocks": True}
     assert run.plan.design.chosen == CHOSEN.model_copy(update=wider)
@@ -141,7 +141,7 @@ def test_time_is_added_to_a_run_and_its_intervals_grow_for_it(
         assert store.blocks_begun(run_id) == 7
     assert run.finished_at is not None
     assert "7 blocks" in capsys.readouterr().out
-    flow.more("latest", 1.0, workspace, PLAIN)
+    flow.resume("latest", workspace, PLAIN, time_s=1.0)
     (run,) = runs(workspace)
     assert (run.plan.design.blocks, run.plan.design.chosen.additions) == (8, 2)
 
@@ -153,7 +153,9 @@ def test_time_is_added_on_each_of_the_machines_that_there_are(
     begin_timed(workspace)
     made = flow._Machines("auto", Makers(hosts=SideBySide(3)), {}, lambda: None)
     monkeypatch.setattr(flow, "_machines", lambda plan, address: nullcontext(made))
-    flow.more("latest", 120.0, workspace, PLAIN, "auto")  # four blocks of 30 s on each
+    flow.resume(
+        "latest", workspace, PLAIN, time_s=120.0, fleet="auto"
+    )  # four blocks of 30 s on each
     (run,) = runs(workspace)
     assert run.plan.design.blocks == 3 + 3 * 4
 
@@ -164,11 +166,11 @@ def test_no_time_adds_more_blocks_than_a_run_can_have(
     monkeypatch.setattr(runner, "run", made_bench())
     monkeypatch.setattr(flow, "BLOCKS_LOOKED_AHEAD", 5)
     begin_timed(workspace)
-    flow.more("latest", 86_400.0, workspace, PLAIN)
+    flow.resume("latest", workspace, PLAIN, time_s=86_400.0)
     (run,) = runs(workspace)
     assert run.plan.design.blocks == 5
     with pytest.raises(UsageError, match="no block can be added"):
-        flow.more("latest", 86_400.0, workspace, PLAIN)
+        flow.resume("latest", workspace, PLAIN, time_s=86_400.0)
     assert runs(workspace) == [run]
 
 
@@ -179,7 +181,7 @@ def test_all_that_was_added_to_a_decided_run_is_run_after_an_interrupt_too(
     run_id = begin_timed(workspace)
     monkeypatch.setattr(runner, "run", made_bench(2, KeyboardInterrupt()))
     with pytest.raises(Interrupted):
-        flow.more(run_id, 120.0, workspace, PLAIN)
+        flow.resume(run_id, workspace, PLAIN, time_s=120.0)
     monkeypatch.setattr(runner, "run", made_bench())
     flow.resume(run_id, workspace, PLAIN)
     with Store.open(workspace) as store:
@@ -196,7 +198,7 @@ def test_a_time_that_is_none_adds_nothing(
     monkeypatch.setattr(runner, "run", made_bench())
     begin_timed(workspace)
     (run,) = runs(workspace)
-    status = __main__.main(["more", "latest", f"--time={time}", "--workspace", str(workspace)])
+    status = __main__.main(["resume", "latest", f"--time={time}", "--workspace", str(workspace)])
     assert status == 2
     assert "is no time" in capsys.readouterr().err
     assert runs(workspace) == [run]
@@ -208,13 +210,13 @@ def test_nothing_is_added_to_a_run_of_blocks_or_one_that_is_not_complete(
     monkeypatch.setattr(runner, "run", made_bench())
     begin(workspace)
     with pytest.raises(UsageError, match="nothing can be added") as caught:
-        flow.more("latest", 300.0, workspace, PLAIN)
+        flow.resume("latest", workspace, PLAIN, time_s=300.0)
     assert caught.value.hint == "begin a new run with --time, or with more blocks"
     monkeypatch.setattr(runner, "run", made_bench(stop_after=3, error=Interrupted("stopped")))
     with pytest.raises(Interrupted):
         begin_timed(workspace)
     with pytest.raises(UsageError, match="is not complete"):
-        flow.more("latest", 300.0, workspace, PLAIN)
+        flow.resume("latest", workspace, PLAIN, time_s=300.0)
 
 
 def test_a_run_ends_with_the_verdict_and_where_the_report_is(
@@ -307,7 +309,7 @@ def test_an_interrupted_run_is_told_and_says_how_to_go_on(
         begin(workspace)
     (run,) = runs(workspace)
     assert caught.value.found == "4 of 6 trials are stored; nothing stored is measured again"
-    resume = f"dbdyno compare --resume {run.run_id} --workspace {workspace}"
+    resume = f"dbdyno resume {run.run_id} --workspace {workspace}"
     assert caught.value.hint == f"to go on: {resume}"
     assert "report: " in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
@@ -333,7 +335,7 @@ def test_a_report_that_is_interrupted_says_how_to_have_it_written(
         patch.setattr(runner, "run", made_bench(4, KeyboardInterrupt()))
         with pytest.raises(Interrupted, match="the run was interrupted") as caught:
             begin(workspace)
-        assert (caught.value.hint or "").startswith("to go on: dbdyno compare --resume ")
+        assert (caught.value.hint or "").startswith("to go on: dbdyno resume ")
     flow.report(whole.run_id, workspace, PLAIN)
     assert (workspace / whole.run_id / "report.html").is_file()
 
@@ -353,7 +355,7 @@ def test_a_failure_keeps_its_own_words_and_its_exit_status(
     monkeypatch.setattr(runner, "run", made_bench(2, ServerError("mysql:8.0.15 did not start")))
     with pytest.raises(ServerError, match="did not start"):
         begin(workspace)
-    assert "2 of 6 trials are stored; to go on: dbdyno compare --resume" in capsys.readouterr().err
+    assert "2 of 6 trials are stored; to go on: dbdyno resume" in capsys.readouterr().err
 
 
 def test_a_run_with_failed_trials_is_told_and_is_a_failure(
@@ -365,7 +367,7 @@ def test_a_run_with_failed_trials_is_told_and_is_a_failure(
     assert caught.value.found == "the server died in the window"
     assert "report: " in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
-    flow.resume_plan(making.plan(blocks=3), workspace, PLAIN)
+    flow.resume("latest", workspace, PLAIN)
     assert len(runs(workspace)) == 1
 
 
@@ -381,8 +383,6 @@ def test_a_run_until_decided_ends_early_and_is_complete(
     assert said.err.splitlines()[0].endswith("it ends when every cell is decided")
     assert (printed["run"]["complete"], printed["run"]["trials_planned"]) == (True, 6)
     assert {finding["check"] for finding in printed["findings"]} >= {"stopped-early"}
-    with pytest.raises(UsageError, match="nothing to resume"):
-        flow.resume_plan(until_decided(12), workspace, PLAIN)
 
 
 def test_a_run_until_decided_that_was_interrupted_is_not_complete(
@@ -394,7 +394,7 @@ def test_a_run_until_decided_that_was_interrupted_is_not_complete(
     assert caught.value.found == "4 of 24 trials are stored; nothing stored is measured again"
     assert "incomplete (24 trials planned)" in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
-    flow.resume_plan(until_decided(12), workspace, PLAIN)
+    flow.resume("latest", workspace, PLAIN)
     assert "incomplete" not in capsys.readouterr().out
 
 
@@ -420,27 +420,12 @@ def test_a_cell_that_cannot_be_run_leaves_the_run_complete_and_is_retried_on_dem
     assert "--retry" in str(caught.value.hint)
     assert "cell-cannot-run" in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
-    with pytest.raises(UsageError, match="nothing to resume"):
-        flow.resume_plan(making.plan(blocks=3), workspace, PLAIN)
-    flow.resume_plan(making.plan(blocks=3), workspace, PLAIN, retry=True)
+    with pytest.raises(LoadError, match="every cell is void"):
+        flow.resume("latest", workspace, PLAIN)
+    flow.resume("latest", workspace, PLAIN, retry=True)
     with Store.open(workspace) as store:
         (run,) = store.runs()
         assert len(store.done(run.run_id, impossible=False)) == 6
-
-
-def test_a_plan_is_resumed_only_if_it_is_the_very_same(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner, "run", made_bench(1, KeyboardInterrupt()))
-    with pytest.raises(Interrupted):
-        begin(workspace)
-    monkeypatch.setattr(runner, "run", made_bench())
-    with pytest.raises(UsageError, match="nothing to resume"):
-        flow.resume_plan(making.plan(blocks=4), workspace, PLAIN)
-    flow.resume_plan(making.plan(blocks=3), workspace, PLAIN)
-    assert len(runs(workspace)) == 1
-    with pytest.raises(UsageError, match="nothing to resume"):
-        flow.resume_plan(making.plan(blocks=3), workspace, PLAIN)
 
 
 def test_an_empty_workspace_has_no_latest_run(workspace: Path) -> None:

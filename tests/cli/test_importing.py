@@ -213,7 +213,7 @@ def test_all_commands_take_it(
     assert __main__.main(["export", "latest", "--csv", str(tmp_path / "csv"), *at]) == 0
     assert __main__.main(["audit", "--self", "latest", *at]) == 0
     assert "4 cells looked at" in capsys.readouterr().out
-    assert __main__.main(["compare", "--resume", "latest", *at]) == 2
+    assert __main__.main(["resume", "latest", *at]) == 2
     assert "was measured by another tool" in capsys.readouterr().err
     assert __main__.main(["gate", "latest", *at]) == 3
 

@@ -119,7 +119,7 @@ def test_a_resumed_run_repeats_no_finished_trial(store):
     stored = created(store, plan)
     with pytest.raises(Interrupted) as caught:
         start(store, plan, World(), interrupt_in(2), stored)
-    assert f"--resume {stored.run_id}" in caught.value.hint
+    assert f"dbdyno resume {stored.run_id}" in caught.value.hint
     assert len(store.done(stored.run_id)) == 2
     assert store.run(stored.run_id).finished_at is None
     progress = Progress()

@@ -357,7 +357,7 @@ def test_a_head_that_is_killed_loses_nothing_and_leaves_nobody(
     for what in ("ray::Host", "ray::Generator", CHILD):
         until(lambda what=what: not nodes.processes(what), f"no {what} is left", GONE_S)
     until(lambda: not servers_of_hosts(), "no server is left", GONE_S)
-    resumed = finished(workspace, "run", plan, "--resume", "--fleet", nodes.address)
+    resumed = finished(workspace, "resume", "latest", "--fleet", nodes.address)
     assert resumed.returncode == 0, resumed.stderr
     every = complete(workspace, 1)
     assert [one.trial.key for one in every][: len(kept)] == kept
@@ -376,12 +376,12 @@ def test_a_node_that_is_lost_ends_the_run_which_goes_on_with_another(
         _, errors = lab.communicate(timeout=200)
     assert lab.returncode == 1
     assert "the cluster has too few nodes for the generators" in errors
-    assert "to go on: dbdyno compare --resume" in errors
+    assert "to go on: dbdyno resume" in errors
     lost = [row for row in stored(workspace) if row["failure"]]
     assert lost, errors
     assert "a machine of the fleet was lost" in lost[0]["failure"]
     nodes.add("load")
-    resumed = finished(workspace, "run", plan, "--resume", "--fleet", nodes.address)
+    resumed = finished(workspace, "resume", "latest", "--fleet", nodes.address)
     assert resumed.returncode == 0, resumed.stderr
     complete(workspace, 1)
     with Store.open(workspace) as store:

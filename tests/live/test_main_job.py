@@ -72,7 +72,7 @@ def test_ctrl_c_stops_at_once_and_keeps_what_was_measured(workspace: Path) -> No
         until(lambda: engines() == [], "the engine's end", AT_ONCE_S)
         output, errors = lab.communicate(timeout=60)
     assert lab.returncode == 1
-    assert "--resume" in errors
+    assert "dbdyno resume " in errors
     assert "Traceback" not in output + errors
     (row,) = stored(workspace)
     assert "interrupted" in json.dumps(row, default=str)
@@ -137,7 +137,7 @@ def test_a_server_that_dies_in_a_window_costs_that_trial_only(workspace: Path) -
     assert len(rows) == 4
     assert len(failed) == 1
     assert processes_of(workspace) == []
-    ended = finished(workspace, "compare", "--resume", rows[0]["run_id"])
+    ended = finished(workspace, "resume", rows[0]["run_id"])
     assert ended.returncode == 0, ended.stderr
     assert len(stored(workspace)) == 5
 

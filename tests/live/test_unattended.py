@@ -80,7 +80,7 @@ def test_kills_at_every_step_leave_nothing_lose_nothing_and_repeat_nothing(works
     kept: list[dict[str, Any]] = []
     shim = faults.shim(workspace.parent)
     for number, step in enumerate(STEPS):
-        typed = ("run", str(plan), *["--resume"][: min(number, 1)])
+        typed = ("resume", "latest") if number else ("run", str(plan))
         if isinstance(step, Fault):
             ended_by(step, shim, workspace, typed)
         else:
@@ -90,7 +90,7 @@ def test_kills_at_every_step_leave_nothing_lose_nothing_and_repeat_nothing(works
         assert rows[: len(kept)] == kept, "a stored trial was lost"
         kept = rows
     assert 0 < len(kept) < TRIALS
-    ended = finished(workspace, "run", str(plan), "--resume")
+    ended = finished(workspace, "resume", "latest")
     assert ended.returncode == 0, ended.stderr
     rows = stored(workspace)
     assert rows[: len(kept)] == kept

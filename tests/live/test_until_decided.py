@@ -41,7 +41,7 @@ def test_a_run_ends_after_the_first_block_that_decides_and_a_resumed_one_adds_no
     assert (told["run"]["complete"], told["run"]["trials_planned"]) == (True, 2 * blocks)
     # Which word is no matter here: of twins, one interval in twenty misses the truth.
     assert (told["verdicts"][0]["word"] != "undecided") is first[-1]
-    again = finished(workspace, "compare", "--resume", "latest")
+    again = finished(workspace, "resume", "latest")
     assert again.returncode == 0, again.stderr
     assert stored(workspace) == rows
     assert processes_of(workspace) == []

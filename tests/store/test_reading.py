@@ -76,7 +76,7 @@ def test_the_other_runs_of_a_bricked_workspace_are_served(
     monkeypatch.setattr(runner, "run", lambda *given, **more: None)
     run, here = good.run_id, ["--workspace", str(bricked)]
     assert main(["report", run, *here]) == 0
-    assert main(["compare", "--resume", run, *here]) == 0
+    assert main(["resume", run, *here]) == 0
     assert main(["gate", run, "--fail-if-slower", "50%", *here]) == 0
     assert main(["bundle", run, "--out", str(bricked / "b.zip"), *here]) == 0
     assert main(["export", run, "--csv", str(bricked / "csv"), *here]) == 0

@@ -38,15 +38,16 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "compare": Command("measure:compare", "Measure systems side by side, a verdict on each cell."),
     "run": Command("measure:run", "Run a plan file."),
-    "more": Command("measure:more", "Add time to a run that was begun with a time."),
+    "resume": Command("measure:resume", "Go on with a stored run, or add time to it."),
     "report": Command("show:report", "Judge a stored run or a bundle again."),
     "serve": Command("show:serve", "Show runs, reports and a run in progress in a browser."),
     "runs": Command("runs:app", "The runs of a workspace, and what they take."),
     "history": Command("gate:history_command", "List the verdicts on a label over time."),
     "gate": Command("gate:gate_command", "Fail if a run proves a system slower than allowed."),
     "export": Command("transfer:export_command", "Write a stored run as tables."),
-    "bundle": Command("transfer:pack", "Write all evidence of a run into one file."),
-    "verify": Command("transfer:verify", "Check that a run or a bundle is as it was stored."),
+    "bundle": Command(
+        "transfer:bundle_command", "Write all evidence of a run into one file, or verify it."
+    ),
     "replay": Command("transfer:replay", "Run a bundle's experiment again and compare the two."),
     "import": Command("transfer:import_command", "Import results of other tools as a run."),
     "audit": Command("audit:command", "Hold a published comparison against itself."),

@@ -136,96 +136,73 @@ def _fitted(plan: Plan, machines: int) -> Plan:
 
 
 def resume(
-    run_id: str, workspace: Path, options: ReportOptions, *, retry: bool = False, fleet: str = ""
+    run_id: str,
+    workspace: Path,
+    options: ReportOptions,
+    *,
+    time_s: float | None = None,
+    retry: bool = False,
+    fleet: str = "",
 ) -> None:
     """Goes on with a stored run.
 
     Args:
         run_id: its id, or `latest`.
+        time_s: is added to a complete run that was begun with a time. Where every cell was decided
+            already, the added blocks are all run, for narrower intervals.
         retry: cells that could not be run are tried again.
         fleet: as of `begin`; another cluster will do.
+
+    Raises:
+        UsageError: time cannot be added to this run.
     """
     with opened(workspace) as store:
         run = find(store, run_id)
+        if time_s is not None:
+            _refuse_more_time(store, run, workspace, fleet)
         with _machines(run.plan, fleet) as machines:
+            if time_s is not None:
+                run = _with_more_time(store, run, time_s, machines.makers.machines)
             _run(store, run, workspace, options, machines, retry=retry)
 
 
-def more(
-    run_id: str, time_s: float, workspace: Path, options: ReportOptions, fleet: str = ""
-) -> None:
-    """Adds time to a run that was begun with a time, and goes on with it.
-
-    Where every cell was decided already, the added blocks are all run: a narrower interval is what
-    is left to wish for.
-
-    Raises:
-        UsageError: the run was begun with blocks, whose intervals leave nothing for more of them;
-            or it is not complete.
-    """
-    with opened(workspace) as store:
-        run = find(store, run_id)
-        design = run.plan.design.chosen
-        if run.plan.design.time_s is None:
-            raise UsageError(
-                f"nothing can be added to run {run.run_id}",
-                wanted="a run that was begun with --time, which keeps a share of its 5 % for more",
-                found=f"a run of {count(run.plan.design.blocks, 'block')}, which use all of it",
-                hint="begin a new run with --time, or with more blocks",
-            )
-        if design is None or not evidence.completion(store, run.run_id).complete:
-            raise UsageError(
-                f"run {run.run_id} is not complete",
-                hint=f"finish it first: {_command('compare --resume', run, workspace, fleet)}",
-            )
-        so_far = store.blocks_begun(run.run_id)
-        if so_far >= BLOCKS_LOOKED_AHEAD:
-            raise UsageError(
-                f"no block can be added to run {run.run_id}",
-                wanted=f"a run of fewer than {BLOCKS_LOOKED_AHEAD} blocks",
-                found=f"one of {so_far}",
-                hint="begin a new run",
-            )
-        with _machines(run.plan, fleet) as machines:
-            further = machines.makers.machines * max(1, int(time_s / design.block_s))
-            wider = {
-                "blocks": min(BLOCKS_LOOKED_AHEAD, so_far + further),
-                "additions": design.additions + 1,
-                "all_blocks": enough(store.measurements(run.run_id), run.plan),
-            }
-            store.choose(run.run_id, design.model_copy(update=wider))
-            _run(store, store.run(run.run_id), workspace, options, machines)
+def _refuse_more_time(store: Store, run: StoredRun, workspace: Path, fleet: str) -> None:
+    """UsageError for a run of blocks, whose intervals leave nothing for more, or an open one."""
+    if run.plan.design.time_s is None:
+        raise UsageError(
+            f"nothing can be added to run {run.run_id}",
+            wanted="a run that was begun with --time, which keeps a share of its 5 % for more",
+            found=f"a run of {count(run.plan.design.blocks, 'block')}, which use all of it",
+            hint="begin a new run with --time, or with more blocks",
+        )
+    is_complete = evidence.completion(store, run.run_id).complete
+    if run.plan.design.chosen is None or not is_complete:
+        raise UsageError(
+            f"run {run.run_id} is not complete",
+            hint=f"finish it first: {_command('resume', run, workspace, fleet)}",
+        )
+    so_far = store.blocks_begun(run.run_id)
+    if so_far >= BLOCKS_LOOKED_AHEAD:
+        raise UsageError(
+            f"no block can be added to run {run.run_id}",
+            wanted=f"a run of fewer than {BLOCKS_LOOKED_AHEAD} blocks",
+            found=f"one of {so_far}",
+            hint="begin a new run",
+        )
 
 
-def resume_plan(
-    plan: Plan, workspace: Path, options: ReportOptions, *, retry: bool = False, fleet: str = ""
-) -> None:
-    """Goes on with the newest unfinished run of the very same plan.
-
-    Where a budget decided how many blocks there are, the run keeps the number that it began with.
-
-    Args:
-        retry: cells that could not be run are unfinished, and are tried again.
-
-    Raises:
-        UsageError: there is none.
-    """
-    with opened(workspace) as store:
-        runs = store.runs()
-        for run in runs:
-            blocks = plan.design.blocks if plan.design.budget_s is None else run.plan.design.blocks
-            if run.plan.hash() != forecast.with_blocks(plan, blocks).hash():
-                continue
-            if not evidence.completion(store, run.run_id, impossible=not retry).complete:
-                with _machines(run.plan, fleet) as machines:
-                    _run(store, run, workspace, options, machines, retry=retry)
-                return
-    raise UsageError(
-        "there is nothing to resume",
-        wanted="an unfinished run of exactly this plan",
-        found=f"{count(len(runs), 'run')} in {workspace}, none of them so",
-        hint="leave --resume out to begin a new run",
-    )
+def _with_more_time(store: Store, run: StoredRun, time_s: float, machines: int) -> StoredRun:
+    """The run with a design of as many more blocks as fit into the time, which is stored."""
+    design, so_far = run.plan.design.chosen, store.blocks_begun(run.run_id)
+    assert design is not None
+    further = machines * max(1, int(time_s / design.block_s))
+    wider = {
+        "blocks": min(BLOCKS_LOOKED_AHEAD, so_far + further),
+        "additions": design.additions + 1,
+        "all_blocks": enough(store.measurements(run.run_id), run.plan),
+    }
+    store.choose(run.run_id, design.model_copy(update=wider))
+    return store.run(run.run_id)
 
 
 def report(name: str, workspace: Path, options: ReportOptions) -> None:
@@ -271,7 +248,7 @@ def _run(
         ended_by = _measure(store, run, workspace, makers, _enough(store, run), retry, language)
     finally:
         machines.release()
-    resume = _command("compare --resume", run, workspace, machines.address)
+    resume = _command("resume", run, workspace, machines.address)
     if ended_by is None or store.done(run.run_id):
         if ended_by is not None:
             note("the report of what is stored follows; Ctrl-C leaves it out")
@@ -297,7 +274,7 @@ def _note_more(run: StoredRun, workspace: Path, fleet: str) -> None:
     if run.plan.design.time_s is None:
         note("some cells are open; for narrower intervals begin a run of more blocks")
     else:
-        more = _command("more", run, workspace, fleet)
+        more = _command("resume", run, workspace, fleet)
         note(f"to add time to this run: {more} --time TIME")
 
 

@@ -40,10 +40,6 @@ WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
 WORKSPACE: Final = Path("dbdyno-runs")
 PORT: Final = 8732
-ALLOWED_WITH_RESUME: Final = frozenset(
-    {"resume", "retry", "exit_code", "workspace", "output", "lang", "fleet"}
-)
-"""Options of `compare` that --resume may be given with: they change no plan."""
 
 
 def expanded(path: Path) -> Path:
@@ -209,13 +205,9 @@ Distribution = Annotated[
     str,
     typer.Option(metavar="NAME", help="Rows touched: uniform, special, gaussian, pareto, zipfian."),
 ]
-ResumeRun = Annotated[
-    str | None,
-    typer.Option(metavar="RUN", help="Go on with a stored run, or `latest`; its plan is stored."),
-]
 Retry = Annotated[
     bool,
-    typer.Option("--retry", help="With --resume: try cells again that could not be run."),
+    typer.Option("--retry", help="Try cells again that could not be run."),
 ]
 
 Fleet = Annotated[
@@ -257,8 +249,11 @@ Lang = Annotated[
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
 RunIds = Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids of runs.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
-Added = Annotated[
-    str, typer.Option(metavar="TIME", help="How much longer to measure, such as 10m.")
+MoreTime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Such as 10m: time to add to a complete run that was begun with one."
+    ),
 ]
 RunOrBundle = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, `latest`, or a bundle's file.")
@@ -273,9 +268,6 @@ Scale = Annotated[
 Budget = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Such as 2h or 90m: as many blocks as fit into it."),
-]
-ResumePlan = Annotated[
-    bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
 ]
 
 # `dbdyno gate`.
@@ -306,6 +298,10 @@ Out = Annotated[
         callback=expanded_or_none,
     ),
 ]
+Verify = Annotated[
+    bool,
+    typer.Option("--verify", help="Write nothing: check that the run, or a bundle, is as stored."),
+]
 Trust = Annotated[
     bool,
     typer.Option("--trust", help="Run it even if it asks for unknown programs, hosts or files."),
@@ -315,9 +311,6 @@ With = Annotated[
     typer.Option(
         "--with", metavar="RUN", help="Compare with this stored run or bundle; run nothing."
     ),
-]
-Verified = Annotated[
-    str, typer.Argument(metavar="[RUN]", help="A run's id, `latest`, or a bundle's file.")
 ]
 Replayed = Annotated[
     str, typer.Argument(metavar="BUNDLE", help="A bundle's file, or a run of the workspace.")

@@ -1,6 +1,6 @@
 """A run as files, out of the workspace and into it.
 
-`dbdyno bundle` writes a run's evidence into one file, `verify` checks it, `replay` runs it again;
+`dbdyno bundle` writes a run's evidence into one file or checks it, `replay` runs it again;
 `export` writes tables; `import` makes a run of other tools' results.
 """
 
@@ -32,19 +32,26 @@ from dbdyno.report.formats.replay import replay as replayed
 from dbdyno.report.formats.stdout import Output, printable, render
 from dbdyno.report.rows import attempts
 from dbdyno.store import bundle
+from dbdyno.store.evidence import Evidence
 from dbdyno.store.store import LATEST, Store, find, opened
 
 FILES_NAMED_MAX: Final = 20
 """How many imported files the record of a run names."""
 
 
-def pack(
-    run: options.Run,
+def bundle_command(
+    run: options.RunOrBundle,
     out: options.Out = None,
+    verify: options.Verify = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Write all evidence of a run into one file."""
+    """Write all evidence of a run into one file, or verify it."""
     evidence = api.load(run, workspace).evidence
+    if verify:
+        if out is not None:
+            raise UsageError("--out is for a bundle that is written", found="also --verify")
+        _verify(run, evidence)
+        return
     path = out if out is not None else Path(f"{evidence.run.run_id}{bundle.SUFFIX}")
     digest = bundle.write(path, evidence.run, evidence.measurements)
     sys.stdout.write(f"{path}\n")
@@ -54,12 +61,8 @@ def pack(
     )
 
 
-def verify(
-    name: options.Verified = LATEST,
-    workspace: options.Workspace = options.WORKSPACE,
-) -> None:
-    """Check that a run or a bundle is as it was stored."""
-    evidence = api.load(name, workspace).evidence
+def _verify(name: str, evidence: Evidence) -> None:
+    """Prints the digest by which a run, or a bundle, was found to be as it was stored."""
     held = count(len(evidence.measurements), "measurement")
     if evidence.digest:
         sys.stdout.write(

@@ -101,7 +101,7 @@ def run(
             f"run {run.run_id} was interrupted by the user",
             wanted=f"{len(planned)} trials",
             found=f"{stored} of them are stored",
-            hint=f"to go on: dbdyno compare --resume {run.run_id}",
+            hint=f"to go on: dbdyno resume {run.run_id}",
         ) from None
 
 

@@ -32,7 +32,7 @@ from dbdyno.stats.distributions import student_quantile
 LEVEL: Final = 0.05
 """How often an interval may miss the truth: the complement of 95 %."""
 LEFT_FOR_MORE: Final = 0.1
-"""Share of the level that is kept for time that may be added (`dbdyno more`)."""
+"""Share of the level that is kept for time that may be added (`dbdyno resume --time`)."""
 FIXED: Final = DesignPlan()
 """All blocks are run, whatever they show."""
 LOG_MAX: Final = 700.0

@@ -138,7 +138,7 @@ class ChosenDesign(FiniteNoun):
         start_noise: standard deviation of a system's ln throughput from start to start.
         second_noise: the same of one second of a window; of longer windows it is that much less.
         block_s: what a block takes.
-        additions: how often `dbdyno more` has added time since.
+        additions: how often `dbdyno resume --time` has added time since.
         all_blocks: every cell was decided when time was added, so none of its blocks is left out.
     """
 

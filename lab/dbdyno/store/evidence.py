@@ -95,14 +95,10 @@ class Evidence:
         )
 
 
-def completion(store: Store, run_id: str, *, impossible: bool = True) -> Completion:
-    """How far a stored run has come by now.
-
-    Args:
-        impossible: trials of which it is stored that they cannot be run need not run again.
-    """
+def completion(store: Store, run_id: str) -> Completion:
+    """Trials done and planned of a stored run; those that cannot be run need not run again."""
     run = store.run(run_id)
-    done = store.done(run_id, impossible=impossible)
+    done = store.done(run_id)
     if run.plan.load.needs_pilot:
         done -= {pilot.trial.key for pilot in store.pilots(run_id)}
     blocks = store.blocks_begun(run_id)

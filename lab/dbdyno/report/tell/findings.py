@@ -224,7 +224,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         "the system does not support the cell's setting, or cannot take its load",
         lambda values: name(values["reason"]) if values["reason"] else say("it could not be run"),
         phrase(
-            "change the setting, the load or the system; --resume tries it again only with --retry"
+            "change the setting, the load or the system; resume tries it again only with --retry"
         ),
     ),
     "no-events": Telling(

@@ -382,7 +382,6 @@ def test_a_run_until_decided_ends_early_and_is_complete(
     assert said.err.startswith(f"run {run.run_id}: 24 trials at most, about ")
     assert said.err.splitlines()[0].endswith("it ends when every cell is decided")
     assert (printed["run"]["complete"], printed["run"]["trials_planned"]) == (True, 6)
-    assert {finding["check"] for finding in printed["findings"]} >= {"stopped-early"}
 
 
 def test_a_run_until_decided_that_was_interrupted_is_not_complete(

@@ -173,7 +173,7 @@ def test_settings_whose_rates_differ_have_the_findings_of_both() -> None:
     ]
     ((verdict,),) = (one.verdicts for one in judge(spoiled, plan).slo if one.verdicts)
     assert (verdict.baseline, verdict.system, verdict.word) == (SMALL, LARGE, Word.BETTER)
-    assert verdict.reasons == (Reason(kind="doubtful", values={"checks": {"steal": 15}}),)
+    assert verdict.reasons == (Reason(kind="doubtful", values={"checks": {"machine": 15}}),)
 
 
 def test_settings_whose_rates_differ_are_void_where_trials_of_one_are() -> None:

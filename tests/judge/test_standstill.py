@@ -66,7 +66,7 @@ def test_it_is_so_beside_a_system_that_still_warms_up():
         )
     ]
     found = judge(trials, making.plan(blocks=3, window_s=30))
-    assert {"not-steady", "later-cut"} & {finding.check for finding in found.findings}
+    assert "not-steady" in {finding.check for finding in found.findings}
     assert [one.word for one in found.verdicts] == [Word.WORSE]
 
 

@@ -110,11 +110,11 @@ def test_verdict_stands_when_enough_blocks_are_left():
 
 
 def test_reasons_name_doubts_and_an_open_size_but_no_notes():
-    found = [finding("steal", Level.DOUBTFUL), finding("short-window", Level.NOTE)]
+    found = [finding("machine", Level.DOUBTFUL), finding("machine-drift", Level.NOTE)]
     verdict = verdict_of(estimate(1.02, 1.005, 1.035), 0.02, found)
     assert verdict.reasons == (
         Reason(kind="size-undecided", values={"margin": 0.02}),
-        Reason(kind="doubtful", values={"checks": {"steal": 1}}),
+        Reason(kind="doubtful", values={"checks": {"machine": 1}}),
     )
 
 

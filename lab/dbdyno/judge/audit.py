@@ -26,13 +26,10 @@ from dbdyno.judge.checks import (
     durability,
     generator,
     machine,
-    replication,
-    settings,
     standstill,
     work,
 )
 from dbdyno.judge.checks.course import Steadiness, not_yet_steady, without_head
-from dbdyno.judge.checks.machine import probe_strays
 from dbdyno.judge.checks.settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement.measurement import EVENT, Cell, Measurement, Trial, kinds_of
@@ -67,24 +64,15 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     counts.little_law,
     counts.statements_of_event,
     counts.commits_at_server,
-    replication.replicas_missing,
-    replication.commits_not_waited,
-    replication.commits_unproven,
-    replication.wrong_wait_point,
-    replication.replica_lags,
+    durability.replicas_missing,
+    durability.commits_not_waited,
+    durability.replica_lags,
     durability.commits_unflushed,
     work.retries,
     generator.client_bound,
     generator.near_ceiling,
     generator.timer_late,
     disturbance.disturbed,
-    machine.steal,
-    machine.other_processes,
-    machine.shared_machine,
-    machine.throttled,
-    machine.overheated,
-    machine.memory_pressure,
-    machine.swapping,
 )
 
 RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
@@ -92,13 +80,8 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.unequal_load,
     work.unequal_dataset,
     work.rows_not_kept,
-    design.repeated_trial,
     design.incomplete_run,
-    design.few_blocks,
-    design.short_window,
-    settings.unequal_durability,
     durability.unseen_flushes,
-    settings.unequal_memory,
     design.uncontrolled_server,
     unequal_settings,
     changed_versions,
@@ -107,10 +90,8 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.split_block,
     design.machine_drift,
     disturbance.uneven_disturbance,
-    machine.uneven_clock,
-    probe_strays,
+    machine.machine,
     generator.certificate_failed,
-    design.stopped_early,
 )
 
 PER_EVENT: Final[tuple[TrialCheck, ...]] = (
@@ -122,20 +103,15 @@ PER_EVENT: Final[tuple[TrialCheck, ...]] = (
 """Skipped for a trial that completed no event."""
 OWN_COUNTS: Final[tuple[TrialCheck, ...]] = (counts.little_law, counts.statements_of_event)
 """Hold dbdyno's own counting against its plan; nobody knows all options of an imported run."""
-CELL_CHECKS: Final[tuple[CellCheck, ...]] = (
-    course.later_cut,
-    course.not_steady,
-)
+CELL_CHECKS: Final[tuple[CellCheck, ...]] = (course.not_steady,)
 
 CHECKS: Final = (
     *GATES,
     *TRIAL_CHECKS,
     *RUN_CHECKS,
     *CELL_CHECKS,
-    disturbance.measured_again,
 )
-"""Every check, in the order in which a trial meets them; the last two look at blocks that were
-replaced and at the workspace."""
+"""Every check, in the order in which a trial meets them; the last one looks at the workspace."""
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
 _TOKEN: Final = object()
@@ -219,6 +195,7 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
     """Looks at all measurements with every check; findings in the order of trials, then the run."""
     attempts = list(measurements)
     of_run = [finding for check in RUN_CHECKS for finding in check(attempts, plan)]
+    of_many = [finding for finding in of_run if finding.level is Level.VOID]
     of_trials: list[Finding] = []
     usable: list[Measurement] = []
     complete: set[str] = set()
@@ -229,7 +206,7 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
         if measurement.failure is None:
             complete.add(measurement.trial.key)
         void = any(finding.level is Level.VOID for finding in found)
-        if first and not void and not any(one.voids(measurement.trial) for one in of_run):
+        if first and not void and not any(one.voids(measurement.trial) for one in of_many):
             usable.append(measurement)
     unsteady = not_yet_steady(usable)
     of_cells = [

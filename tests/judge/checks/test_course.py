@@ -180,8 +180,8 @@ def test_a_warm_up_of_one_system_is_left_out_of_all_windows_alike() -> None:
     audited = audit(run((None, 6)), ONE_BLOCK)
     (window_s,) = {one.condensed.window_s for one in audited.sound}
     assert window_s == pytest.approx(36, abs=4)
-    assert "later-cut" in {one.check for one in audited.findings}
-    (finding,) = (one for one in audited.findings if one.check == "later-cut")
+    assert "not-steady" in {one.check for one in audited.findings}
+    (finding,) = (one for one in audited.findings if one.check == "not-steady")
     assert finding.level is Level.NOTE
     assert re.match(
         r"the systems were not steady when their windows began; all windows of the cell count "

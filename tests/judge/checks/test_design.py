@@ -40,25 +40,6 @@ def test_another_way_of_loading_makes_the_block_void(other):
     assert len(list(design.unequal_load(trials, making.plan()))) == 2
 
 
-def test_failed_attempt_made_good_is_noted():
-    failed = making.measurement(A, failure="connection refused")
-    (found,) = design.repeated_trial([failed, making.measurement(A)], making.plan())
-    assert found.level is Level.NOTE
-    assert "1 complete attempt and 1 failed; the first complete one counts" in evidence(found)
-
-
-def test_trial_complete_twice_is_doubtful():
-    twice = [making.measurement(A), making.measurement(A, tps=1100)]
-    (found,) = design.repeated_trial(twice, making.plan())
-    assert found.level is Level.DOUBTFUL
-    assert not list(design.repeated_trial(making.pairs((1.0, 1.0)), making.plan()))
-
-
-def test_failure_never_repeated_is_not_called_repeated():
-    twice = [making.measurement(A, failure="x"), making.measurement(A, failure="y")]
-    assert not list(design.repeated_trial(twice, making.plan()))
-
-
 def until_decided(plan):
     return making.with_parts(plan, design={"stop": "decided"})
 
@@ -70,16 +51,6 @@ def test_a_run_until_decided_owes_only_the_blocks_that_were_begun():
     (missing,) = design.incomplete_run(trials[:-1], plan)
     assert evidence(missing).startswith("1 of 6 planned trials are missing")
     assert len(list(design.incomplete_run([], plan))) == 1
-
-
-def test_an_early_end_is_noted_with_its_blocks():
-    plan = until_decided(making.plan(blocks=12))
-    (found,) = design.stopped_early(making.pairs((1.0,) * 3), plan)
-    assert found.level is Level.NOTE
-    assert evidence(found).startswith("3 of at most 12 blocks were run; intervals are wide enough")
-    assert not list(design.stopped_early(making.pairs((1.0,) * 12), plan))
-    assert not list(design.stopped_early(making.pairs((1.0,) * 3), making.plan(blocks=12)))
-    assert not list(design.stopped_early([], plan))
 
 
 def test_missing_trials_are_counted_and_named():
@@ -95,25 +66,6 @@ def test_missing_trials_are_counted_and_named():
     (found,) = design.incomplete_run([], plan)
     assert evidence(found).startswith("6 of 6 planned trials are missing")
     assert evidence(found).endswith("; …")
-
-
-@pytest.mark.parametrize(("blocks", "few"), [(3, True), (4, True), (5, False)])
-def test_few_blocks(blocks, few):
-    found = list(design.few_blocks(making.pairs((1.0,) * blocks), making.plan()))
-    assert [f.level for f in found] == [Level.NOTE] * few
-    if few:
-        assert f"few blocks: {blocks} (5 or more are good" in evidence(found[0])
-
-
-def test_short_window():
-    trials = [
-        making.measurement(window_s=seconds, histograms=False, block=block)
-        for block, seconds in enumerate((60, 30, 60))
-    ]
-    (found,) = design.short_window(trials, making.plan())
-    assert found.level is Level.NOTE
-    assert "1 of 3 trials measured less than 60 s, the shortest 30.0 s" in evidence(found)
-    assert not list(design.short_window(trials[::2], making.plan()))
 
 
 def test_control_is_a_system_that_is_there_twice():

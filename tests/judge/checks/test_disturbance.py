@@ -15,6 +15,7 @@ from dbdyno.judge.judgement import enough, judge
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.report.rows import State, attempts
+from dbdyno.report.tell.findings import evidence
 from support import making
 from support.making import A, B
 
@@ -33,14 +34,19 @@ def arms(block, of_a, of_b, repeat=0, ratio=1.0):
     return made
 
 
+def notes(judgement):
+    found = (one for one in judgement.findings if one.check == "disturbed")
+    return [one for one in found if one.level is Level.NOTE]
+
+
 @pytest.mark.parametrize(("cores", "is_void"), [(0.39, False), (0.42, True)])
 def test_a_trial_is_void_beyond_the_limit_that_is_printed(cores, is_void):
     found = disturbed(making.measurement(other_cpu=cores), PLAN)
     assert (found is not None) == is_void
     if found:
         assert (found.level, found.check) == (Level.VOID, "disturbed")
-        assert "used 10.5 % of the host's CPU" in found.evidence
-        assert "(limit 10 % together)" in found.evidence
+        assert "used 10.5 % of the host's CPU" in evidence(found)
+        assert "(limit 10 % together)" in evidence(found)
 
 
 def test_the_plan_sets_the_limit_or_switches_it_off():
@@ -58,15 +64,17 @@ def test_arms_that_lost_unequal_shares_are_doubtful_with_the_figures_of_each():
     (found,) = uneven_disturbance([*even, *arms(2, 0.04, limit + 0.06)], PLAN)
     assert found.level is Level.DOUBTFUL
     assert found.concerns(even[0].trial.cell, B)
-    assert "in 1 of 3 blocks" in found.evidence
-    assert "by more than 5 points" in found.evidence
-    assert f"block 3: {A} 1.0 % (CPU 1.0 %, steal 0.0 %, wait 0.0 %), {B} 6.5 % (" in found.evidence
+    assert "in 1 of 3 blocks" in evidence(found)
+    assert "by more than 5 points" in evidence(found)
+    assert f"block 3: {A} 1.0 % (CPU 1.0 %, steal 0.0 %, wait 0.0 %), {B} 6.5 % (" in evidence(
+        found
+    )
 
 
 def test_steal_alone_makes_arms_uneven():
     stolen = [making.measurement(A, steal=0.0), making.measurement(B, steal=0.3)]
     (found,) = uneven_disturbance(stolen, PLAN)
-    assert f"{B} 7.5 % (CPU 0.0 %, steal 7.5 %" in found.evidence
+    assert f"{B} 7.5 % (CPU 0.0 %, steal 7.5 %" in evidence(found)
 
 
 def test_a_void_trial_is_not_compared_once_more():
@@ -78,9 +86,8 @@ def test_a_replaced_block_is_kept_told_and_in_no_number():
     loud, anew = arms(2, QUIET, 1.0, ratio=0.5), arms(2, QUIET, QUIET, repeat=1)
     made = judge([*quiet, *loud, *anew], PLAN)
     assert made == judge([*quiet, *anew], PLAN).model_copy(update={"findings": made.findings})
-    (told,) = [finding for finding in made.findings if finding.check == "measured-again"]
-    assert told.level is Level.NOTE
-    assert told.evidence.startswith(
+    (told,) = notes(made)
+    assert evidence(told).startswith(
         "oltp_read_write, 8 threads, in block 3 was measured again, 1 time, because others"
         " disturbed it: 25.0 % of the host's CPU"
         f" beside {B}"
@@ -95,7 +102,7 @@ def test_a_block_that_is_measured_again_for_a_lost_machine_says_so():
     kept, one = arms(2, QUIET, QUIET)
     gone = making.changed(one, failure="the machine 10.0.0.7 was lost", lost=True)
     (told,) = measured_again([kept, gone, *arms(2, QUIET, QUIET, repeat=1)], PLAN)
-    assert "1 time, because a machine was lost; its last measurement counts" in told.evidence
+    assert "1 time, because a machine was lost; its last measurement counts" in evidence(told)
 
 
 def test_a_block_that_stays_disturbed_is_void_and_told():
@@ -105,7 +112,7 @@ def test_a_block_that_stays_disturbed_is_void_and_told():
     (verdict,) = made.verdicts
     assert verdict.word is Word.VOID
     assert verdict.estimate.blocks == 2
-    told = [finding.evidence for finding in made.findings if finding.check == "measured-again"]
+    told = [evidence(finding) for finding in notes(made)]
     assert told[1] == (
         "1 cell stayed disturbed, with all repeats used that a run of this length has"
     )

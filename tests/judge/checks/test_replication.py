@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.audit import examine
-from dbdyno.judge.checks import replication as checks
-from dbdyno.judge.checks.machine import other_processes
+from dbdyno.judge.checks import durability as checks
+from dbdyno.judge.checks.machine import machine
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import measurement, replication
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
+from dbdyno.report.tell.findings import evidence
 from support import making
 from support.making import A
 
@@ -38,9 +39,13 @@ def trial(seen: dict[str, float], **kind: object) -> measurement.Measurement:
 
 
 def findings(seen: dict[str, float], asked: Plan, **kind: object) -> list[Finding]:
-    names = ("replicas-missing", "commits-not-waited", "commits-unproven", "wrong-wait-point")
-    found = examine(trial(seen, **kind), asked)
-    return [f for f in found if f.check in (*names, "replica-lags")]
+    names = ("replicas-missing", "commits-not-waited", "replica-lags")
+    return [f for f in examine(trial(seen, **kind), asked) if f.check in names]
+
+
+def cases(found: Finding) -> list[str]:
+    assert (found.check, found.level) == ("commits-not-waited", Level.VOID)
+    return [reason["case"] for reason in found.values["reasons"]]
 
 
 @pytest.mark.parametrize("kind", ["semisync", "async"])
@@ -58,18 +63,18 @@ def test_a_replicated_trial_without_readings_is_void(kind):
     found = checks.replicas_missing(trial({}), plan(kind))
     assert found is not None
     assert found.level is Level.VOID
-    assert found.evidence.startswith("no reading of replication, the plan has 1 ")
+    assert evidence(found).startswith("no reading of replication, the plan has 1 ")
 
 
 def test_a_missing_replica_is_void():
     found = checks.replicas_missing(trial(SOUND), plan(replicas=2))
     assert found is not None
     assert found.level is Level.VOID
-    assert found.evidence == "1 running, the plan has 2 replicas (semi-synchronous)"
+    assert evidence(found) == "1 running, the plan has 2 replicas (semi-synchronous)"
 
 
 @pytest.mark.parametrize(
-    ("changed", "evidence"),
+    ("changed", "told"),
     [
         (
             {replication.COMMITS_NOT_ACKNOWLEDGED: 7.0},
@@ -84,17 +89,17 @@ def test_a_missing_replica_is_void():
     ],
     ids=["one commit", "a whole state"],
 )
-def test_a_fall_back_to_asynchronous_is_void(changed, evidence):
+def test_a_fall_back_to_asynchronous_is_void(changed, told):
     (found,) = findings({**SOUND, **changed}, plan())
-    assert (found.check, found.level) == ("commits-not-waited", Level.VOID)
-    assert found.evidence == evidence
+    assert cases(found) == ["alone"]
+    assert evidence(found) == told
     assert findings({**SOUND, **changed}, plan("async")) == []
 
 
 def test_writes_without_one_acknowledged_commit_are_void_and_reads_are_not():
     silent = {**SOUND, replication.COMMITS_ACKNOWLEDGED: 0.0}
     (found,) = findings(silent, plan())
-    assert (found.check, found.level) == ("commits-unproven", Level.VOID)
+    assert cases(found) == ["unproven"]
     reading = making.plan(systems=(A,), workloads=("oltp_read_only",))
     reading = reading.model_copy(update={"systems": plan().systems})
     assert findings(silent, reading, workload="oltp_read_only") == []
@@ -105,28 +110,28 @@ def test_a_server_that_counts_no_commits_is_believed_while_it_waits():
     postgres = {n: v for n, v in SOUND.items() if n not in (*counted, replication.TIMES_OFF)}
     assert findings(postgres, plan()) == []
     (found,) = findings({**postgres, replication.SEMISYNC_ON: 0.0}, plan())
-    assert (found.check, found.level) == ("commits-not-waited", Level.VOID)
+    assert cases(found) == ["alone"]
     del postgres[replication.SEMISYNC_ON]
-    checks_found = {one.check for one in findings(postgres, plan())}
-    assert checks_found == {"commits-not-waited", "commits-unproven"}
+    (found,) = findings(postgres, plan())
+    assert cases(found) == ["alone", "unproven"]
 
 
 def test_the_other_wait_point_is_void():
     (found,) = findings({**SOUND, replication.AFTER_SYNC: 0.0}, plan())
-    assert (found.check, found.level) == ("wrong-wait-point", Level.VOID)
-    assert found.evidence == "commits waited at after_commit, the plan says after_sync"
+    assert cases(found) == ["wait-point"]
+    assert evidence(found) == "commits waited at after_commit, the plan says after_sync"
 
 
 def test_a_replica_more_than_a_second_of_load_behind_is_doubtful():
     assert findings({**SOUND, replication.TRANSACTIONS_BEHIND: 1000.0}, plan()) == []
     (found,) = findings({**SOUND, replication.TRANSACTIONS_BEHIND: 2500.0}, plan("async"))
     assert (found.check, found.level) == ("replica-lags", Level.DOUBTFUL)
-    assert "2500 transactions behind" in found.evidence
-    assert "2.5 s of the load" in found.evidence
+    assert "2500 transactions behind" in evidence(found)
+    assert "2.5 s of the load" in evidence(found)
 
 
 def test_the_replicas_own_work_is_not_another_processs():
     busy = {"other_cpu": 1.0, "host_cores": 4}
-    assert other_processes(trial({}, **busy), plan()) is not None
+    assert list(machine([trial({}, **busy)], plan()))
     spent = {replication.REPLICAS_CPU_S: 10.0}
-    assert other_processes(trial(spent, **busy), plan()) is None
+    assert not list(machine([trial(spent, **busy)], plan()))

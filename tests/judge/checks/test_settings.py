@@ -8,8 +8,6 @@ from dbdyno.judge.checks.settings import (
     cache_bytes,
     changed_versions,
     durability,
-    unequal_durability,
-    unequal_memory,
     unequal_settings,
 )
 from dbdyno.judge.finding import Level
@@ -49,20 +47,20 @@ def asking(**settings):
     ],
 )
 def test_a_weaker_promise_is_doubtful(of_b, evidence):
-    (found,) = unequal_durability(two({}, of_b), PLAN)
-    assert (found.check, found.level, found.system) == ("unequal-durability", Level.DOUBTFUL, B)
+    (found,) = unequal_settings(two({}, of_b), PLAN)
+    assert (found.check, found.level, found.system) == ("unequal-settings", Level.DOUBTFUL, B)
     assert found.evidence == evidence
 
 
 def test_equal_promises_are_no_finding_whatever_a_log_that_is_off_would_do():
-    assert not list(unequal_durability(two({"sync_binlog": "1"}, {"sync_binlog": "0"}), PLAN))
-    assert not list(unequal_durability(two({"innodb_doublewrite": "on"}, {}), PLAN))
+    assert not list(unequal_settings(two({"sync_binlog": "1"}, {"sync_binlog": "0"}), PLAN))
+    assert not list(unequal_settings(two({"innodb_doublewrite": "on"}, {}), PLAN))
 
 
 def test_what_the_plan_asks_for_is_a_note_beside_what_it_does_not():
     of_b = {"innodb_flush_log_at_trx_commit": "2", "innodb_doublewrite": "OFF"}
     plan = asking(**{"innodb-flush-log-at-trx-commit": 2})
-    by_accident, on_purpose = unequal_durability(two({}, of_b), plan)
+    by_accident, on_purpose = unequal_settings(two({}, of_b), plan)
     assert (by_accident.level, on_purpose.level) == (Level.DOUBTFUL, Level.NOTE)
     assert by_accident.evidence.startswith("torn pages")
     assert on_purpose.evidence.startswith("a commit is on disk")
@@ -70,7 +68,7 @@ def test_what_the_plan_asks_for_is_a_note_beside_what_it_does_not():
 
 def test_a_switch_that_is_skipped_is_asked_for_too():
     of_a = {"log_bin": "ON"}
-    (found,) = unequal_durability(two(of_a, {}), asking(**{"skip-log-bin": True}))
+    (found,) = unequal_settings(two(of_a, {}), asking(**{"skip-log-bin": True}))
     assert found.level is Level.NOTE
 
 
@@ -79,7 +77,7 @@ def test_what_is_asked_for_one_workload_is_asked_for():
     asked = {"oltp_write_only": of_b}
     systems = (PLAN.systems[0], SystemPlan(label=B, reference=B, workload_settings=asked))
     plan = PLAN.model_copy(update={"systems": systems})
-    (found,) = unequal_durability(two({}, of_b), plan)
+    (found,) = unequal_settings(two({}, of_b), plan)
     assert found.level is Level.NOTE
 
 
@@ -91,31 +89,31 @@ def test_another_product_is_compared_by_what_it_promises():
     ):
         server = trials[1].server.model_copy(update={"settings": settings})
         changed = [trials[0], trials[1].model_copy(update={"server": server})]
-        assert len(list(unequal_durability(changed, PLAN))) == findings
+        assert len(list(unequal_settings(changed, PLAN))) == findings
 
 
 def test_a_failed_trial_promises_nothing():
     trials = two({}, {"innodb_doublewrite": "OFF"})
     failed = trials[1].model_copy(update={"failure": "died"})
-    assert not list(unequal_durability([trials[0], failed], PLAN))
+    assert not list(unequal_settings([trials[0], failed], PLAN))
 
 
 def test_more_memory_is_doubtful_or_a_note():
     of_b = {POOL: str(512 * MIB)}
-    (found,) = unequal_memory(two({}, of_b), PLAN)
-    assert (found.check, found.level, found.system) == ("unequal-memory", Level.DOUBTFUL, B)
+    (found,) = unequal_settings(two({}, of_b), PLAN)
+    assert (found.check, found.level, found.system) == ("unequal-settings", Level.DOUBTFUL, B)
     assert found.evidence == f"cache of data pages: {A} 256 MiB, {B} 512 MiB"
-    (found,) = unequal_memory(two({}, of_b), asking(**{POOL: "512M"}))
+    (found,) = unequal_settings(two({}, of_b), asking(**{POOL: "512M"}))
     assert found.level is Level.NOTE
 
 
 @pytest.mark.parametrize("bytes_of_b", [256 * MIB, 258 * MIB, 254 * MIB])
 def test_what_servers_round_is_equal(bytes_of_b):
-    assert not list(unequal_memory(two({}, {POOL: str(bytes_of_b)}), PLAN))
+    assert not list(unequal_settings(two({}, {POOL: str(bytes_of_b)}), PLAN))
 
 
 def test_memory_that_nobody_knows_is_no_finding():
-    assert not list(unequal_memory(two({}, {POOL: "much"}), PLAN))
+    assert not list(unequal_settings(two({}, {POOL: "much"}), PLAN))
 
 
 # Settings read as promises: the same words for every product, each published value once.

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN, stands_still
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.plan import Plan
@@ -184,54 +183,29 @@ def without_head(measurement: Measurement, cut_s: int) -> Measurement:
     return measurement.model_copy(update=changed)
 
 
-def later_cut(cell: Cell, steadiness: Steadiness) -> Finding | None:
-    """Note: the windows of a cell begin to count later, as one of its systems was not steady yet.
-
-    What may be left of the warm-up is below half a percent.
-    """
-    if not steadiness.found.cut_s or _most_left(steadiness) > NEAR:
-        return None
-    return Finding(
-        check="later-cut",
-        level=Level.NOTE,
-        evidence=say(
-            "the systems were not steady when their windows began; all windows of the cell count "
-            "{cut} s later, from {seconds:.0f} s of load on",
-            cut=steadiness.found.cut_s,
-            seconds=steadiness.warmup_s + steadiness.found.cut_s,
-        ),
-        advice=say("warm up for longer (--warmup, trial.warmup)"),
-        cell=cell,
-    )
-
-
 def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
-    """Doubtful: the rates still rose or fell, and more than half a percent may be left of that.
+    """Doubtful or a note: the rate still changed, so that the cell's windows count later.
 
-    The ends of the verdict's interval are moved by it.
+    Doubtful where more than half a percent may be left of that: it widens the verdict's interval.
     """
-    if _most_left(steadiness) <= NEAR:
+    found, is_left = steadiness.found, _most_left(steadiness) > NEAR
+    if not is_left and not found.cut_s:
         return None
-    off = (
-        say("{system} {low:+.1%} to {high:+.1%}", system=system, low=low, high=high)
-        for system in steadiness.systems
-        for low, _, high in [np.expm1(steadiness.left(system))]
+    ends = {one: np.expm1(steadiness.left(one)) for one in steadiness.systems}
+    left = {
+        one: [float(low), float(high)]
+        for one, (low, _, high) in ends.items()
         if max(high, -low) > NEAR
-    )
+    }
     return Finding(
         check="not-steady",
-        level=Level.DOUBTFUL,
-        evidence=say(
-            "the rate still changed in the windows, over all blocks; the first {cut} s of each "
-            "count as warm-up, and from what counts to where the rate would settle may be: {off}; "
-            "the interval of the verdict allows for that",
-            cut=steadiness.found.cut_s,
-            off=listed(off),
-        ),
-        advice=say(
-            "warm up for about {seconds:.0f} s, or use a longer window",
-            seconds=steadiness.found.until_s,
-        ),
+        level=Level.DOUBTFUL if is_left else Level.NOTE,
+        values={
+            "cut_s": found.cut_s,
+            "from_s": steadiness.warmup_s + found.cut_s,
+            "left": left,
+            "until_s": found.until_s,
+        },
         cell=cell,
     )
 

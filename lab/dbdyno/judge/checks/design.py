@@ -18,12 +18,11 @@ import numpy as np
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import count, say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, Plan, cells, system_pairs
+from dbdyno.plan.plan import Plan, cells, system_pairs
 from dbdyno.stats.distributions import line
 
 WINDOW_S_MIN: Final = 60.0
-"""In a shorter window the noise within a trial shows beside that of restarts: `short-window`
-(docs/reference/findings.md)."""
+"""In a shorter window the noise within a trial shows beside that of restarts."""
 NAMED_MAX: Final = 5
 """How many trials a finding names before it stops."""
 
@@ -48,33 +47,6 @@ def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
         for measurement in group:
             block = measurement.trial.block + 1
             yield on_trial(measurement, "unequal-load", Level.VOID, block=block, loads=loads)
-
-
-def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: a failed attempt was repeated; doubtful: a trial is there complete more than once."""
-    attempts: dict[str, list[Measurement]] = {}
-    for measurement in measurements:
-        attempts.setdefault(measurement.trial.key, []).append(measurement)
-    for tries in attempts.values():
-        complete = sum(attempt.failure is None for attempt in tries)
-        if complete == 0 or len(tries) == 1:
-            continue
-        failed = len(tries) - complete
-        yield on_trial(
-            tries[-1],
-            "repeated-trial",
-            Level.DOUBTFUL if complete > 1 else Level.NOTE,
-            say(
-                "{complete} and {failed} failed; the first complete one counts",
-                complete=count(complete, "complete attempt"),
-                failed=failed,
-            ),
-            say("keep the first: choosing among complete attempts would bias the result")
-            if complete > 1
-            else say(
-                "look why the attempt failed; only a trial without a complete attempt is lost"
-            ),
-        )
 
 
 def imported_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -107,68 +79,11 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     yield Finding(check="incomplete-run", level=Level.DOUBTFUL, values=values)
 
 
-def stopped_early(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: fewer blocks were run than the most that a run until decided may take."""
-    begun = _blocks_due(measurements, plan)
-    if plan.design.stop == "decided" and 0 < begun < plan.design.blocks:
-        yield Finding(
-            check="stopped-early",
-            level=Level.NOTE,
-            evidence=say(
-                "{begun} of at most {most} blocks were run; intervals are wide enough to be "
-                "looked at after each block, whatever the reason to stop",
-                begun=begun,
-                most=plan.design.blocks,
-            ),
-            advice=say("nothing is wrong; where a cell is undecided, resume the run"),
-        )
-
-
 def _blocks_due(measurements: Sequence[Measurement], plan: Plan) -> int:
     """Blocks whose trials must all be there: those that were begun, if the run may stop early."""
     if plan.design.stop == "decided" and measurements:
         return max(measurement.trial.block for measurement in measurements) + 1
     return plan.design.blocks
-
-
-def few_blocks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: fewer than five blocks make wide intervals."""
-    blocks = {m.trial.block for m in measurements if m.failure is None}
-    if measurements and len(blocks) < BLOCKS_FEW:
-        yield Finding(
-            check="few-blocks",
-            level=Level.NOTE,
-            evidence=say(
-                "few blocks: {blocks} ({good} or more are good, {least} the least for a verdict)",
-                blocks=len(blocks),
-                good=BLOCKS_FEW,
-                least=BLOCKS_MIN,
-            ),
-            advice=say("plan {good} blocks or more (--blocks, design.blocks)", good=BLOCKS_FEW),
-        )
-
-
-def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: windows below a minute."""
-    windows = [m.window_s for m in measurements if m.failure is None]
-    short = [window for window in windows if window < WINDOW_S_MIN]
-    if short:
-        yield Finding(
-            check="short-window",
-            level=Level.NOTE,
-            evidence=say(
-                "short window: {short} of {all} trials measured less than {least:.0f} s, the "
-                "shortest {shortest:.1f} s",
-                short=len(short),
-                all=len(windows),
-                least=WINDOW_S_MIN,
-                shortest=min(short),
-            ),
-            advice=say(
-                "use windows of a minute or more (--window, trial.window); checkpoints and flushes "
-                "do not fit in less"
-            ),
-        )
 
 
 def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:

@@ -9,10 +9,10 @@ again with all others of its cell, and arms that lost unequal shares below that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, count, listed, name, say
+from dbdyno.language.words import Said
 from dbdyno.measurement.disturbance import (
     Disturbance,
     current,
@@ -28,31 +28,22 @@ from dbdyno.plan.plan import Plan
 UNEVEN_MAX: Final = 0.05
 """Trials of 10 s on a quiet machine of two cores differed by 2 % of its CPU, those of 2 s by 7 %
 (docs/how-it-works/procedure.md)."""
-BLOCKS_NAMED: Final = 3
 
 
 def disturbed(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: others took more of the host's CPU in the window than the plan allows."""
+    """Void: others took more of the CPU than the plan allows; a note if measured again."""
     limit = plan.design.disturbance_max
     seen = beyond(measurement, limit)
     if seen is None:
         return None
-    shares = {"others": seen.cpu, "steal": seen.steal, "limit": limit * 100}
     return on_trial(
         measurement,
         "disturbed",
         Level.VOID,
-        say(
-            "processes besides server and generator used {others:.1%} of the host's CPU in the "
-            "window, and {steal:.1%} was stolen (limit {limit:g} % together)",
-            **shares,
-        )
-        if seen.is_attributed
-        else say("{steal:.1%} of the host's CPU was stolen (limit {limit:g} %)", **shares),
-        say(
-            "stop what else runs on this machine and measure again; another limit is "
-            "design.disturbance_max"
-        ),
+        case="attributed" if seen.is_attributed else "stolen",
+        others=seen.cpu,
+        steal=seen.steal,
+        limit=limit * 100,
     )
 
 
@@ -68,23 +59,14 @@ def uneven_disturbance(measurements: Sequence[Measurement], plan: Plan) -> Itera
         uneven = {block: arms for block, arms in sorted(blocks.items()) if _apart(arms)}
         if not uneven:
             continue
-        named = [_figures(block, arms) for block, arms in list(uneven.items())[:BLOCKS_NAMED]]
+        figures = [
+            {"block": block + 1, "arms": [_figures(arm, seen) for arm, seen in arms]}
+            for block, arms in uneven.items()
+        ]
         yield Finding(
             check="uneven-disturbance",
             level=Level.DOUBTFUL,
-            evidence=say(
-                "in {uneven} of {blocks} others took unequal shares of the host's CPU beside the "
-                "arms, by more than {limit:g} points (their CPU, steal and I/O wait together): "
-                "{figures}",
-                uneven=len(uneven),
-                blocks=count(len(blocks), "block"),
-                limit=UNEVEN_MAX * 100,
-                figures=listed([*named, *([name("…")] if len(uneven) > len(named) else [])], "; "),
-            ),
-            advice=say(
-                "the ratio carries the difference: stop what else runs on this machine and measure "
-                "again"
-            ),
+            values={"blocks": len(blocks), "limit": UNEVEN_MAX * 100, "uneven": figures},
             cell=cell,
         )
 
@@ -98,67 +80,34 @@ def _apart(arms: Sequence[tuple[Said, Disturbance]]) -> bool:
     return max(lost) - min(lost) > UNEVEN_MAX
 
 
-def _figures(block: int, arms: Sequence[tuple[Said, Disturbance]]) -> Said:
-    shares = (
-        say(
-            "{arm} {all:.1%} (CPU {cpu:.1%}, steal {steal:.1%}, wait {wait:.1%})",
-            arm=arm,
-            all=_lost(seen),
-            cpu=seen.cpu,
-            steal=seen.steal,
-            wait=seen.waiting or 0.0,
-        )
-        for arm, seen in arms
-    )
-    return say("block {block}: {shares}", block=block + 1, shares=listed(shares))
+def _figures(arm: Said, seen: Disturbance) -> dict[str, Any]:
+    wait = seen.waiting or 0.0
+    return {"arm": arm, "all": _lost(seen), "cpu": seen.cpu, "steal": seen.steal, "wait": wait}
 
 
 def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: what was disturbed was measured again, or no longer; sees replaced trials too."""
+    """Notes of `disturbed`: cells that were measured again, or no longer; sees replaced trials."""
     for place, times in repeats(measurements).items():
         if times:
             there = [m for m in measurements if place_of(m.trial) == place]
             cell = there[0].trial.cell
-            yield _noted(
-                say(
-                    "{workload}, {load}, in block {block} was measured again, {times}, because"
-                    " {why}; its last measurement counts, the others are stored",
-                    workload=cell.workload,
-                    load=cell.load,
-                    block=place.block + 1,
-                    times=count(times, "time"),
-                    why=_why_again(there, plan),
-                )
-            )
+            again = {"block": place.block + 1, "times": times, **_why_again(there, plan)}
+            yield _noted(workload=cell.workload, load=cell.load, **again)
     limit = plan.design.disturbance_max
     of_blocks = (m for m in current(measurements) if m.trial.block >= 0)
     lost = {place_of(m.trial) for m in of_blocks if beyond(m, limit) is not None}
     if lost and not to_repeat(measurements, plan.design.blocks, limit):
-        yield _noted(
-            say(
-                "{places} stayed disturbed, with all repeats used that a run of this length has",
-                places=count(len(lost), "cell"),
-            )
-        )
+        yield _noted(case="used-up", cells=len(lost))
 
 
-def _why_again(of_block: Sequence[Measurement], plan: Plan) -> Said:
+def _why_again(of_block: Sequence[Measurement], plan: Plan) -> dict[str, Any]:
     limit = plan.design.disturbance_max
     found = [(m.trial.arm, seen.share) for m in of_block if (seen := beyond(m, limit)) is not None]
     if found:
         arm, share = max(found, key=lambda one: one[1])
-        return say(
-            "others disturbed it: {share:.1%} of the host's CPU beside {arm}", share=share, arm=arm
-        )
-    if any(m.lost for m in of_block):
-        return say("a machine was lost")
-    return say("others disturbed it: the limit was another one then")
+        return {"case": "others", "arm": arm, "share": share}
+    return {"case": "lost" if any(m.lost for m in of_block) else "other-limit"}
 
 
-def _noted(evidence: Said) -> Finding:
-    return Finding(
-        check="measured-again",
-        level=Level.NOTE,
-        evidence=evidence,
-        advice=say("nothing is wrong with what counts; a quiet machine needs no repeats"),
-    )
+def _noted(**values: object) -> Finding:
+    return Finding(check="disturbed", level=Level.NOTE, values=values)

@@ -13,18 +13,20 @@ them; that takes the flushes as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability, is_postgres
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Text, clauses, say
+from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement, events_between_readings
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
 from dbdyno.measurement.syncs import disk_flushes, innodb_log_syncs
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.systems import TopologyPlan
 
 SHARE_MIN: Final = 0.9
 COMMITS_MIN: Final = 100
@@ -258,3 +260,97 @@ def _meaning(proof: Proof) -> Text:
         "outlive a loss of power rests on the counted flushes, and on disks that obey them; no "
         "power was cut"
     )
+
+
+# Did commits of a replicated system wait as the plan promised? A primary that stops waiting for its
+# replicas shows it in a counter only; clients see faster commits. So a replicated trial without
+# these counters is void.
+
+BEHIND_S_MAX: Final = 1.0
+"""Replicas that are that much of the window's commits behind do not keep up with the load."""
+
+
+def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: not all replicas ran at both edges of the window, or nothing says that they did."""
+    topology = _topology(measurement, plan)
+    running = measurement.server.replication.get(replication.REPLICAS_RUNNING)
+    if topology.replicas in (0, running):
+        return None
+    return on_trial(
+        measurement,
+        "replicas-missing",
+        Level.VOID,
+        running=running,
+        replicas=topology.replicas,
+        kind=topology.replication,
+    )
+
+
+def commits_not_waited(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: commits did not wait for a replica as the plan says, or nothing proves it."""
+    topology, seen = _topology(measurement, plan), measurement.server.replication
+    if topology.replicas == 0 or topology.replication != "semisync":
+        return None
+    reasons = [
+        reason
+        for reason in (
+            _went_on_alone(seen),
+            _unproven(measurement),
+            _wrong_wait_point(seen, topology),
+        )
+        if reason is not None
+    ]
+    if not reasons:
+        return None
+    return on_trial(measurement, "commits-not-waited", Level.VOID, reasons=reasons)
+
+
+def _went_on_alone(seen: Mapping[str, float]) -> dict[str, Any] | None:
+    """Commits of the window were acknowledged to clients although no replica had them."""
+    alone = seen.get(replication.COMMITS_NOT_ACKNOWLEDGED, 0)
+    ended = seen.get(replication.TIMES_OFF, 0)
+    is_on = bool(seen.get(replication.SEMISYNC_ON, 0))
+    if not alone and not ended and is_on:
+        return None
+    waited = seen.get(replication.COMMITS_ACKNOWLEDGED, 0)
+    counts = {"alone": round(alone), "waited": waited, "ended": round(ended)}
+    return {"case": "alone", **counts, "is_on": is_on}
+
+
+def _unproven(measurement: Measurement) -> dict[str, Any] | None:
+    """The window wrote, and a primary that counts them had not one acknowledged commit."""
+    seen = measurement.server.replication
+    wrote = sum(interval.writes for interval in measurement.measured)
+    proven = replication.waits_uncounted(seen) or seen.get(replication.COMMITS_ACKNOWLEDGED, 0) > 0
+    return None if not wrote or proven else {"case": "unproven", "wrote": wrote}
+
+
+def _wrong_wait_point(seen: Mapping[str, float], topology: TopologyPlan) -> dict[str, Any] | None:
+    """Commits waited at another point than the plan says."""
+    after_sync = seen.get(replication.AFTER_SYNC)
+    at = "after_sync" if after_sync else "after_commit"
+    if after_sync is None or at == topology.wait_point:
+        return None
+    return {"case": "wait-point", "at": at, "wanted": topology.wait_point}
+
+
+def replica_lags(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: a replica was so far behind that this rate could not have gone on."""
+    behind = measurement.server.replication.get(replication.TRANSACTIONS_BEHIND, 0)
+    if not measurement.window_s or not measurement.events:
+        return None
+    rate = measurement.events / measurement.window_s
+    if behind <= BEHIND_S_MAX * rate:
+        return None
+    return on_trial(
+        measurement,
+        "replica-lags",
+        Level.DOUBTFUL,
+        behind=behind,
+        behind_s=behind / rate,
+        limit_s=BEHIND_S_MAX,
+    )
+
+
+def _topology(measurement: Measurement, plan: Plan) -> TopologyPlan:
+    return plan.system(measurement.trial.system).topology

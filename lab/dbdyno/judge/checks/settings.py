@@ -36,21 +36,48 @@ Values = Mapping[str, set[str]]
 
 
 def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful or a note: a system has other files or instruments than what it is compared with.
+    """Doubtful or a note: a system promises less, caches more, or works otherwise than what it is
+    compared with.
 
     A difference which the plan itself asks for is a note: it is what the experiment is about.
     """
     for baseline, system, of_baseline, of_system in _compared(measurements, plan):
-        wanted, found = _effective(of_baseline), _effective(of_system)
-        differences = [
+        reported = {baseline: of_baseline, system: of_system}
+        differences = [*_of_promises(reported), *_of_memory(reported), *_of_settings(reported)]
+        for level, advice in (
             (
-                _difference(key, {baseline: wanted, system: found}),
-                _is_asked(plan, (baseline, system), {key}),
-            )
-            for key in EQUAL_SETTINGS
-            if key in wanted and key in found and wanted[key] != found[key]
-        ]
-        yield from _findings("unequal-settings", system, differences)
+                Level.DOUBTFUL,
+                say("set them equal in the plan, or the systems do not do the same work"),
+            ),
+            (Level.NOTE, say("the plan asks for it; say so beside the numbers")),
+        ):
+            is_note = level is Level.NOTE
+            if told := [
+                difference
+                for difference, keys in differences
+                if _is_asked(plan, (baseline, system), keys) is is_note
+            ]:
+                yield Finding(
+                    check="unequal-settings",
+                    level=level,
+                    evidence=listed(told, "; "),
+                    advice=advice,
+                    system=system,
+                )
+
+
+Reported = Mapping[str, Sequence[Mapping[str, str]]]
+"""The settings that the baseline and a system reported, by trials; the baseline first."""
+Differences = Iterator[tuple[Said, set[str]]]
+"""Each difference with the settings that decide it."""
+
+
+def _of_settings(reported: Reported) -> Differences:
+    values = {label: _effective(trials) for label, trials in reported.items()}
+    wanted, found = values.values()
+    for key in EQUAL_SETTINGS:
+        if key in wanted and key in found and wanted[key] != found[key]:
+            yield _difference(key, values), {key}
 
 
 ENGINE: Final = ("", "")
@@ -88,32 +115,6 @@ def _compared(
         for baseline, system in system_pairs(plan):
             of_baseline, of_system = (seen.get((one, setting), []) for one in (baseline, system))
             yield baseline, system, of_baseline, of_system
-
-
-def _findings(
-    check: str, system: str, differences: Sequence[tuple[Said, bool]]
-) -> Iterator[Finding]:
-    """A doubt about what differs by accident, and a note on what the plan itself asks for.
-
-    Args:
-        differences: each with whether the plan asks for it.
-    """
-    for level, is_asked, advice in (
-        (
-            Level.DOUBTFUL,
-            False,
-            say("set them equal in the plan, or the systems do not do the same work"),
-        ),
-        (Level.NOTE, True, say("the plan asks for it; say so beside the numbers")),
-    ):
-        if said := [difference for difference, asked in differences if asked is is_asked]:
-            yield Finding(
-                check=check,
-                level=level,
-                evidence=listed(said, "; "),
-                advice=advice,
-                system=system,
-            )
 
 
 def _difference(key: str, values: Mapping[str, Values]) -> Said:
@@ -154,43 +155,36 @@ MEMORY_TOLERANCE: Final = 0.01
 MIB: Final = 1024**2
 
 
-def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful or a note: a crash would leave less of one system than of the baseline."""
-    for baseline, system, of_baseline, of_system in _compared(measurements, plan):
-        wanted, found = _promises(of_baseline), _promises(of_system)
-        differences = [
-            (
-                say(
-                    "{what}: {baseline}, {system}",
-                    what=what,
-                    baseline=_told(baseline, wanted[what]),
-                    system=_told(system, found[what]),
-                ),
-                _is_asked(plan, (baseline, system), _keys(wanted[what] | found[what])),
+def _of_promises(reported: Reported) -> Differences:
+    """What a crash would leave less of."""
+    (baseline, of_baseline), (system, of_system) = reported.items()
+    wanted, found = _promises(of_baseline), _promises(of_system)
+    for what in wanted:
+        if what in found and not _alike(wanted[what], found[what]):
+            told = say(
+                "{what}: {baseline}, {system}",
+                what=what,
+                baseline=_told(baseline, wanted[what]),
+                system=_told(system, found[what]),
             )
-            for what in wanted
-            if what in found and not _alike(wanted[what], found[what])
-        ]
-        yield from _findings("unequal-durability", system, differences)
+            yield told, _keys(wanted[what] | found[what])
 
 
-def unequal_memory(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful or a note: caches of two systems differ by more than servers round their sizes."""
-    for baseline, system, of_baseline, of_system in _compared(measurements, plan):
-        wanted, found = _cache(of_baseline), _cache(of_system)
-        if wanted is None or found is None:
-            continue
-        if abs(found - wanted) <= MEMORY_TOLERANCE * max(found, wanted):
-            continue
-        difference = say(
+def _of_memory(reported: Reported) -> Differences:
+    """Caches that differ by more than servers round their sizes."""
+    (baseline, of_baseline), (system, of_system) = reported.items()
+    wanted, found = _cache(of_baseline), _cache(of_system)
+    if wanted is None or found is None:
+        return
+    if abs(found - wanted) > MEMORY_TOLERANCE * max(found, wanted):
+        told = say(
             "cache of data pages: {baseline} {wanted:.0f} MiB, {system} {found:.0f} MiB",
             baseline=baseline,
             wanted=wanted / MIB,
             system=system,
             found=found / MIB,
         )
-        asked = _is_asked(plan, (baseline, system), set(CACHE_KEYS))
-        yield from _findings("unequal-memory", system, [(difference, asked)])
+        yield told, set(CACHE_KEYS)
 
 
 def _promises(trials: Iterable[Settings]) -> dict[str, set[Promise]]:

@@ -30,8 +30,6 @@ from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import accounting, few_blocks, sentence
 
-CHECK_REPEATED_TRIAL: Final = "repeated-trial"
-"""The check that reports a trial with a complete attempt among several."""
 DOUBTS_MAX: Final = 3
 """More kinds of doubts are counted; the report has them all."""
 DOUBT_COLUMNS: Final = 190
@@ -189,9 +187,7 @@ def doubts(judgement: Judgement, *, advised: bool = True) -> Iterator[Text]:
     Args:
         advised: each with what to do about it.
     """
-    good = {
-        finding.trial for finding in judgement.findings if finding.check == CHECK_REPEATED_TRIAL
-    }
+    good = judgement.counted_from_s.keys()  # a sound attempt counts, whatever failed before it
     for level in (Level.VOID, Level.DOUBTFUL):
         found = [
             finding

@@ -7,15 +7,15 @@ and the catalogues of other languages all take them from this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Said, clauses, count, listed, name, phrase, say
+from dbdyno.report.tell import lists
+from dbdyno.report.tell.lists import Values
 
-Values = Mapping[str, Any]
 Template = str | Mapping[str, str] | Callable[[Values], Said]
 """A template of a finding's values; one for each level, or each `case` among the values; or a
 function, for evidence that lists several things."""
@@ -72,149 +72,13 @@ def _filled(template: Template, finding: Finding) -> Said:
         return template(finding.values)
     if isinstance(template, Mapping):
         template = template[finding.values.get("case", finding.level)]
-    lists = {key: list_of(v) for key, v in finding.values.items() if isinstance(v, (list, tuple))}
-    return Said(template, {**finding.values, **lists})
-
-
-def list_of(items: Iterable[object], sign: str = ", ", most: int | None = None) -> Said:
-    """Items one after the other; beyond `most`, a sign that there are more."""
-    texts = [item if isinstance(item, Said) else name(str(item)) for item in items]
-    more = [name("…")] if most is not None and len(texts) > most else []
-    return listed([*texts[:most], *more], sign)
+    several = {
+        key: lists.list_of(v) for key, v in finding.values.items() if isinstance(v, (list, tuple))
+    }
+    return Said(template, {**finding.values, **several})
 
 
 VOID, DOUBTFUL, NOTE = Level.VOID, Level.DOUBTFUL, Level.NOTE
-
-
-def _errors(values: Values) -> Said:
-    codes = (say("{code}: {times}", code=c, times=n) for c, n in sorted(values["codes"].items()))
-    return say(
-        "{failed} of {statements} statements failed, {share:.3%} (limit {limit:.1%}); by code"
-        " {codes}",
-        **{**values, "codes": listed(codes)},
-    )
-
-
-def _stands_still(values: Values) -> Said:
-    parts = [
-        say(
-            "nothing was answered for {silent_s:.1f} s of a window of {window_s:.1f} s while"
-            " {events} ran",
-            silent_s=values["silent_s"],
-            window_s=values["window_s"],
-            events=count(values["events"], "event"),
-        )
-    ]
-    if counters := values["counters"]:
-        most = (say("{counter} up to {most:.0f}", counter=c, most=m) for c, m in counters.items())
-        parts.append(say("the server's counters: {counters}", counters=listed(most)))
-    if values["late_s"]:
-        parts.append(say("who asked for them waited {waited_s:.1f} s", waited_s=values["late_s"]))
-    if statements := values["statements"]:
-        ordered = sorted(statements.items(), key=lambda item: (-item[1], item[0]))
-        waited = (say("{times} × {statement}", times=n, statement=name(s)) for s, n in ordered)
-        parts.append(
-            say("statements that waited at its end: {statements}", statements=listed(waited))
-        )
-    if values["is_mute"]:
-        parts.append(say("the server did not answer who asked for its counters either"))
-    return listed(parts, "; ")
-
-
-def _unequal_plans(values: Values) -> Said:
-    parts = []
-    for kind, plans in values["plans"].items():
-        (baseline, wanted), (system, found) = plans.items()
-        of = {"baseline": name(baseline), "wanted": name(wanted), "system": name(system)}
-        parts.append(
-            say("{kind}: {baseline} {wanted}; {system} {found}", kind=kind, **of, found=name(found))
-        )
-    return say(
-        "{count} of {total} kinds of statements take another way: {parts}",
-        count=values["differing"],
-        total=values["kinds"],
-        parts=listed(parts, " | "),
-    )
-
-
-def _rows_not_kept(values: Values) -> Said:
-    tables = values["tables"]
-    has = (say("{table} has {rows}", table=table, rows=rows) for table, rows in tables.items())
-    return say(
-        "its workloads leave {wanted} rows in each table; at the run's end: {seen}",
-        wanted=values["rows"],
-        seen=listed(has) if tables else say("as many, but others"),
-    )
-
-
-def _step_undone(values: Values) -> Said:
-    steps = (
-        say(
-            "{step}: {why}",
-            step=from_stored(step),
-            why=from_stored(why) if why else say("no reason given"),
-        )
-        for step, why in values["steps"].items()
-    )
-    return say("the trial began without what the plan asks for: {steps}", steps=listed(steps, "; "))
-
-
-def _stall(values: Values) -> Said:
-    if values["case"] == "silent":
-        seen = say(
-            "no statement was answered for up to {longest_s:.2f} s while events ran",
-            longest_s=values["longest_s"],
-        )
-    else:
-        seen = say(
-            "no event in {empty} of {all} measured seconds",
-            empty=values["empty"],
-            all=values["seconds"],
-        )
-    return say(
-        "{seen}, at {rate:.1f} events/s on average; seconds since the load began: {seconds}",
-        seen=seen,
-        rate=values["rate_per_s"],
-        seconds=list_of(values["at_s"], most=10),
-    )
-
-
-def _unequal_load(values: Values) -> Said:
-    seen = []
-    for system, (seed, distribution, is_prepared) in values["loads"].items():
-        load = say(
-            "seed {seed}, {distribution}, {statements}",
-            seed=seed,
-            distribution=distribution,
-            statements=say("prepared statements") if is_prepared else say("plain statements"),
-        )
-        seen.append(say("{system}: {load}", system=system, load=load))
-    return say(
-        "systems of block {block} got different requests: {seen}",
-        block=values["block"],
-        seen=listed(seen, "; "),
-    )
-
-
-def _incomplete_run(values: Values) -> Said:
-    named = [say("block {block}, {system}, {cell}", **trial) for trial in values["trials"]]
-    return say(
-        "{missing} of {planned} planned trials are missing: {named}",
-        missing=values["missing"],
-        planned=values["planned"],
-        named=list_of(named, "; ", most=5),
-    )
-
-
-def _changed_versions(values: Values) -> Said:
-    arm = say("{system} ({setting})", system=values["system"], setting=values["setting"])
-    return say(
-        "{what} had {count} versions within the run: {versions}",
-        what=arm if values["system"] else say("the engine"),
-        count=len(values["versions"]),
-        versions=list_of(values["versions"]),
-    )
-
 
 ROWS_LOST: Final = phrase("the system lost, kept or changed rows that it should not: report that")
 
@@ -244,7 +108,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         "events ran and nothing was answered for half of the window or more, where 10 events were"
         " expected in it; a note where nothing was completed at all, which is"
         " [a result](../how-it-works/verdicts.md#a-system-that-stands-still)",
-        _stands_still,
+        lists.stands_still,
         phrase(
             "the numbers stay as they are, a standstill included; look at what the statements"
             " waited for: a lock, a replica, a full disk"
@@ -253,7 +117,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "step-undone": Telling(
         (DOUBTFUL,),
         "a [step before the trial](../how-it-works/procedure.md) could not be taken or completed",
-        _step_undone,
+        lists.step_undone,
         phrase("give dbdyno the right to it or the step more time, or leave it out of the plan"),
     ),
     "script-check": Telling(
@@ -271,7 +135,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         "over 0.1 % of the statements failed for good (lock wait timeouts are no failures where"
         " nothing was completed); a note below, where their events were tried again (`retries`),"
         " and for what a script counts as errors itself (`script`)",
-        _errors,
+        lists.errors,
         phrase("remove the cause, or compare at a load level where it does not happen"),
     ),
     "retries": Telling(
@@ -398,7 +262,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (DOUBTFUL,),
         "half a second in which events ran and no statement was answered, or, where no connection"
         " rests between events, a second without an event where 10 were expected",
-        _stall,
+        lists.stall,
         phrase(
             "compare with the server's log (checkpoint, flush); a stall that belongs to the system"
             " needs windows that hold several of them"
@@ -408,7 +272,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (VOID,),
         "systems of one block got different requests: seed, distribution, prepared statements or"
         " not",
-        _unequal_load,
+        lists.unequal_load,
         phrase("run the block again with one plan and one version of dbdyno"),
     ),
     "imported-run": Telling(
@@ -423,7 +287,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "incomplete-run": Telling(
         (DOUBTFUL,),
         "planned trials are missing (in a run until decided: of blocks that were begun)",
-        _incomplete_run,
+        lists.incomplete_run,
         phrase("resume the run; stopping where the numbers please makes intervals too narrow"),
     ),
     "sequential-design": Telling(
@@ -470,7 +334,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "changed-versions": Telling(
         (DOUBTFUL,),
         "a system or the engine had two versions within the run",
-        _changed_versions,
+        lists.changed_versions,
         phrase("begin a new run; a run that is resumed must find the same programs"),
     ),
     "little-law": Telling(
@@ -522,7 +386,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (VOID,),
         "after a system's last trial tables have other rows than its workloads can leave: after"
         " reads the same (digest), after updates and whole transactions the same number",
-        _rows_not_kept,
+        lists.rows_not_kept,
         ROWS_LOST,
     ),
     "unequal-plans": Telling(
@@ -530,8 +394,82 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         "a kind of statement, or a statement of a"
         " [template](../how-to/templates.md#how-it-is-run), has another query plan than on the"
         " baseline (`EXPLAIN`: access, index, extra)",
-        _unequal_plans,
+        lists.unequal_plans,
         phrase("part of the difference may be the optimizer's choice, not the engine's"),
+    ),
+    "replicas-missing": Telling(
+        (VOID,),
+        "not all replicas ran at both edges of the window, or nothing says that they did",
+        lists.replicas_missing,
+        phrase("look into the replicas' error logs; the trial did less work than it was meant to"),
+    ),
+    "commits-not-waited": Telling(
+        (VOID,),
+        "a commit did not wait for a replica though the plan says so, or waited at another point,"
+        " or the window wrote and no commit was acknowledged ([topology](../how-to/topology.md))",
+        lists.commits_not_waited,
+        lambda values: lists.WAIT_ADVICE[values["reasons"][0]["case"]],
+    ),
+    "replica-lags": Telling(
+        (DOUBTFUL,),
+        "the slowest replica was more than a second of the load behind",
+        phrase(
+            "the slowest replica was {behind:.0f} transactions behind at the end of the window, "
+            "{behind_s:.1f} s of the load (limit {limit_s:.0f} s)"
+        ),
+        phrase(
+            "let the replica apply in parallel, or lower the load: this rate is the primary's alone"
+        ),
+    ),
+    "disturbed": Telling(
+        (VOID, NOTE),
+        "processes besides server and generator, together with stolen time, took more of the"
+        " machine's CPU in the window than `design.disturbance_max` (10 %); steal alone where the"
+        " server's CPU is unknown; a note on a cell that was measured again for it",
+        lists.disturbed,
+        {
+            **dict.fromkeys(
+                ("attributed", "stolen"),
+                phrase(
+                    "stop what else runs on this machine and measure again; another limit is "
+                    "design.disturbance_max"
+                ),
+            ),
+            **dict.fromkeys(
+                ("others", "lost", "other-limit", "used-up"),
+                phrase("nothing is wrong with what counts; a quiet machine needs no repeats"),
+            ),
+        },
+    ),
+    "machine": Telling(
+        (DOUBTFUL, NOTE),
+        "in a trial the machine was shared, held back or another than in the run's other trials"
+        " ([limits](#limits-of-machine))",
+        lists.machine,
+        lists.machine_advice,
+    ),
+    "uneven-disturbance": Telling(
+        (DOUBTFUL,),
+        "in a block, others took over 5 % more of the machine's CPU (their CPU, steal, and I/O wait"
+        " as far as disks moved bytes that the server did not ask for) beside one arm of a cell"
+        " than beside another",
+        lists.uneven_disturbance,
+        phrase(
+            "the ratio carries the difference: stop what else runs on this machine and measure "
+            "again"
+        ),
+    ),
+    "not-steady": Telling(
+        (DOUBTFUL, NOTE),
+        "a system was not steady when its windows began, so [all windows of the cell]"
+        "(../how-it-works/verdicts.md#where-a-window-begins-and-what-a-warm-up-leaves-in-it) count"
+        " from a later second; doubtful if the rate may still change by more than 0.5 % in the"
+        " counted part: the verdict's interval includes that",
+        lists.not_steady,
+        {
+            DOUBTFUL: phrase("warm up for about {until_s:.0f} s, or use a longer window"),
+            NOTE: phrase("warm up for longer (--warmup, trial.warmup)"),
+        },
     ),
 }
 """Rows in the order of docs/reference/findings.md."""

@@ -17,7 +17,8 @@ from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import PARTED, Said, Text, clauses, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN
-from dbdyno.report.tell.findings import FINDINGS, Values, check_name
+from dbdyno.report.tell.findings import FINDINGS, check_name
+from dbdyno.report.tell.lists import Values
 from dbdyno.report.tell.terms import term
 from dbdyno.stats.open_loop import RateSide
 

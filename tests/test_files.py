@@ -201,7 +201,6 @@ def test_a_folder_that_its_user_alone_can_change_is_used(monkeypatch, uid, owner
     ("uid", "owner", "group", "mode"),
     [
         (1000, 1000, 1000, 0o777),
-        (1000, 1000, 1000, 0o1777),
         (1000, 1000, 1001, 0o775),  # bob is in it
         (1000, 1000, 100, 0o775),
         (1000, 1000, 4242, 0o770),
@@ -214,6 +213,12 @@ def test_a_folder_that_its_user_alone_can_change_is_used(monkeypatch, uid, owner
 def test_a_folder_that_others_can_write_is_refused(monkeypatch, uid, owner, group, mode):
     hint = refused(monkeypatch, uid, Folder(owner, group, mode))
     assert hint == "chmod -R go-w runs, or choose another folder with --workspace"
+
+
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_a_folder_that_is_everybodys_is_refused_and_stays_open(monkeypatch, uid):
+    hint = refused(monkeypatch, uid, Folder(uid, uid, 0o1777))  # as /tmp
+    assert hint == "choose another folder with --workspace"
 
 
 @pytest.mark.parametrize("uid", [0, 1000])

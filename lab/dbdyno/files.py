@@ -79,7 +79,8 @@ def refuse_shared(
     facts = folder.stat()
     if _is_own(facts) and not _is_shared(facts):
         return
-    closed = f"chmod -R go-w {folder}, or " if _is_own(facts) else ""
+    is_everybodys = bool(facts.st_mode & stat.S_ISVTX)  # such as /tmp, which must stay open
+    closed = f"chmod -R go-w {folder}, or " if _is_own(facts) and not is_everybodys else ""
     raise error(
         f"{what} {folder} can be changed by others",
         wanted=f"a folder that only {_name(os.geteuid())} can change",

@@ -4,41 +4,13 @@ from __future__ import annotations
 
 import ast
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.language.stored import TEMPLATES, from_stored
+from dbdyno.language.stored import from_stored
 from dbdyno.language.words import NAME, translated
-from dbdyno.stats.steady import steady
 from support.source import LAB
-
-CHANCE = np.random.default_rng(5)
-
-
-def rates(*parts: tuple[int, float]) -> list[float]:
-    """Seconds of these lengths and rates, with 1 % of noise."""
-    seconds = [np.full(length, rate) for length, rate in parts]
-    return list(np.concatenate(seconds) * CHANCE.normal(1, 0.01, sum(n for n, _ in parts)))
-
-
-@pytest.mark.parametrize(
-    "seen",
-    [
-        rates((5, 100.0)),
-        [0.0] * 200,
-        rates((150, 100.0), (60, 80.0)),
-        rates((170, 80.0), (30, 100.0)),
-        list(np.linspace(80, 120, 200)),
-        rates((200, 100.0)),
-    ],
-)
-def test_whatever_is_said_of_a_load_is_known(seen):
-    why = steady(seen).why
-    found = from_stored(why)
-    assert found == why
-    assert found.template in TEMPLATES
 
 
 def test_values_are_found_and_told_in_another_language():

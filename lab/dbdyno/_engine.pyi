@@ -1,6 +1,6 @@
 """The compiled engine as Python sees it; written by hand, compared with the module in a test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 def version() -> str:
@@ -136,6 +136,18 @@ def run(spec: Json, on_interval: Callable[[Json], None] | None, stop: Stop) -> J
     Raises:
         ValueError: the spec is nonsense; one line per mistake.
         RuntimeError: the load could not be begun; its argument is a dict with code and message.
+    """
+
+def relay(routes: Sequence[tuple[int, str, int]], round_trip_ms: float) -> None:
+    """Passes connections on, half of the round trip away; it does not return, the GIL is released.
+
+    Args:
+        routes: the descriptor of each listener, which is taken over, with its target's address and
+            port.
+
+    Raises:
+        ValueError: no address, or a time below 0.
+        OSError: no listener.
     """
 
 def prepare(spec: Json, on_progress: Callable[[Json], None] | None, stop: Stop) -> Json:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import MIXES, WorkloadPlan, known_workloads
 from dbdyno.store.store import Store
 from support import making
-from support.fakes import FakeInstance, Progress, World
+from support.fakes import Progress, World
 
 
 @pytest.fixture
@@ -89,30 +88,6 @@ def test_a_run_that_may_end_early_counts_rows_from_its_third_block_on(store):
     measured = store.measurements(run(store, plan).run_id)
     counted = [m.trial.block for m in measured if m.evidence.rows_after]
     assert sorted(counted) == [2, 2, 3, 3]
-
-
-def test_a_scripts_check_reaches_a_server_that_is_in_a_network_of_its_own(
-    store, tmp_path, monkeypatch
-):
-    """As with `network: {client: 5ms}`: rows are loaded without it, load and check are within."""
-    entered, begin = tmp_path / "entered", FakeInstance.start
-    program = tmp_path / "nsenter"
-    program.write_text(f'#!/bin/sh\necho "$1" >> {entered}\nshift\nexec "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-
-    def start(instance, settings=None):
-        server = begin(instance, settings)
-        if instance.has_snapshot():
-            server.endpoint = replace(server.endpoint, namespace=Path("/proc/4711/ns/net"))
-        return server
-
-    monkeypatch.setattr(FakeInstance, "start", start)
-    script = WorkloadPlan(name="own.lua", script="function event() end")
-    plan = small(threads=(1,), window_s=2).model_copy(update={"workloads": (script,)})
-    measured = store.measurements(run(store, plan).run_id)
-    assert [m.evidence.script_check for m in measured] == [evidence.HOLDS] * 2
-    assert entered.read_text().splitlines() == ["--net=/proc/4711/ns/net"] * 4
 
 
 def test_a_server_that_does_not_answer_ends_no_run(store, monkeypatch):

@@ -7,7 +7,6 @@ fall-back to asynchronous replication that makes a trial void.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -30,13 +29,12 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, NetworkPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.workload import WorkloadPlan
-from dbdyno.servers import open
+from dbdyno.servers import open, process
 from dbdyno.servers.base import Instance, ServerSpec
-from dbdyno.servers.local import network, topology
 from dbdyno.servers.local.topology import TopologyServer
 from dbdyno.store.store import Store
 from support.fakes import Progress
-from support.lab_process import GONE_S
+from support.lab_process import GONE_S, lives
 
 pytestmark = pytest.mark.live
 MARIADB = "mariadb:11.4.5"
@@ -50,11 +48,13 @@ SMALL = {
 """Settings with which its files are copied sooner."""
 
 
-def opened(reference: str, folder: Path, kind: str, replicas: int = 1) -> Instance:
+def opened(
+    reference: str, folder: Path, kind: str, replicas: int = 1, replica_ms: float = 0
+) -> Instance:
     """An instance whose snapshot is a fresh data directory: nothing needs to be loaded here."""
     plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind, "timeout_s": 20})
     product = reference.partition(":")[0]
-    spec = ServerSpec("both", reference, SMALL[product], plan)
+    spec = ServerSpec("both", reference, SMALL[product], plan, replica_ms=replica_ms)
     made = open.instance(spec, folder / "system", lambda text: None)
     made.snapshot()
     return made
@@ -222,7 +222,6 @@ class Run:
         self.spoil = spoil
         self.instances: list[Instance] = []
         self.seconds: dict[int, int] = {}
-        self.endpoints: list[str] = []
         makers = Makers(open_instance=self._open)
         with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno run", {}, 2)
@@ -237,7 +236,6 @@ class Run:
         second = self.seconds[trial.block] = self.seconds.get(trial.block, 0) + 1
         servers = (made._server for made in self.instances)  # type: ignore[attr-defined]
         server = next(one for one in servers if one is not None and one.alive())
-        self.endpoints.append(server.endpoint.host)
         if trial.block == 1 and second == 2:
             self.spoil(server)
 
@@ -271,55 +269,42 @@ def test_a_postgresql_that_stops_waiting_makes_the_trial_void_and_the_others_sta
     assert [check for check, trial in void if trial == sound.trial.key] == []
 
 
-@pytest.mark.parametrize(
-    ("reference", "address"), [(MARIADB, "bind_address"), (POSTGRES, "listen_addresses")]
-)
-def test_load_primary_and_replica_work_in_networks_of_their_own(
-    reference, address, folder, monkeypatch
-):
-    if os.geteuid() != 0:
-        with pytest.raises(ServerError, match="cannot put a delay between load and servers"):
-            Run(plan("async", 1, NetworkPlan(client_ms=0.8)), folder)
-        return
-    # Without a delay, which not every kernel can make: the networks themselves are looked at.
-    monkeypatch.setattr(topology, "wanted", lambda plan: True)
-    monkeypatch.setattr(network, "wanted", lambda plan: True)
-    monkeypatch.setattr(network, "check", lambda plan: None)
-    before = namespaces()
-    run = Run(plan("async", 1, reference=reference), folder)
-    (measured,) = run.measured
-    assert measured.failure is None
-    assert measured.events > 0
-    assert measured.server.replication[replication.REPLICAS_RUNNING] == 1
-    assert set(run.endpoints) == {"10.213.0.2"}
-    assert measured.server.settings[address] == "10.213.0.2"
-    assert namespaces() <= before
+@pytest.mark.parametrize("reference", [MARIADB, POSTGRES])
+def test_load_primary_and_replica_have_a_network_between_them(reference, folder):
+    asked = plan("semisync", 1, NetworkPlan(client_ms=10, replica_ms=40), reference)
+    run = Run(asked, folder, lambda server: None)
+    for measured in run.measured:
+        assert measured.failure is None
+        assert measured.events > 0
+        # BEGIN, four statements and COMMIT, which waits for the replica as well.
+        assert measured.histogram().quantile(0.0) >= (6 * 10 + 40) * 0.99e6
+        assert measured.server.replication[replication.REPLICAS_RUNNING] == 1
+    assert [f for f in judge(run.measured, asked).findings if f.level == "void"] == []
 
 
-def namespaces() -> set[str]:
-    """The network namespaces that any process is in."""
-    return {name for process in psutil.process_iter() if (name := namespace(process.pid))}
-
-
-def namespace(pid: int) -> str:
+@pytest.mark.parametrize("reference", ["mysql:8.0.33", "mysql:9.7.4"])
+def test_a_group_agrees_through_a_network(reference, folder):
+    made = opened(reference, folder, "group", replicas=2, replica_ms=20)
+    server = started(made)
     try:
-        return str(network.namespace_of(pid).readlink())
-    except OSError:
-        return ""
+        began = time.monotonic()
+        of_primary, *of_replicas = write(server)
+        assert time.monotonic() - began >= COMMITS * 0.02
+        assert of_replicas == [of_primary] * 2
+        assert server.replication()[replication.REPLICAS_RUNNING] == 2
+    finally:
+        made.close()
 
 
 def test_no_network_outlives_a_lab_that_is_killed(folder):
-    if os.geteuid() != 0:
-        assert namespace(os.getpid()).startswith("net:")
-        return
     lab = textwrap.dedent(
         f"""
         import time
         from pathlib import Path
-        from dbdyno.plan.plan import NetworkPlan
-        from dbdyno.servers.local import network
-        made = network.Network(NetworkPlan(), 3, Path({str(folder)!r}))
-        print(*[place.namespace for place in (made.client, *made.members)], flush=True)
+        from dbdyno.servers.base import Endpoint
+        from dbdyno.servers.local.network import BEHIND, Network
+        made = Network([Endpoint(BEHIND, {process.free_port()}, None)], 1.0, Path({str(folder)!r}))
+        print(made.pid, flush=True)
         time.sleep(600)
         """
     )
@@ -329,46 +314,10 @@ def test_no_network_outlives_a_lab_that_is_killed(folder):
         [sys.executable, "-c", lab], stdout=subprocess.PIPE, env=environment, text=True
     ) as running:
         assert running.stdout is not None
-        pids = [int(Path(name).parts[2]) for name in running.stdout.readline().split()]
-        made = {namespace(pid) for pid in pids}
-        assert len(made) == len(pids) == 4
+        network = int(running.stdout.readline())
+        assert lives(network)
         running.kill()
     ends = time.monotonic() + GONE_S
-    while made & namespaces():
-        assert time.monotonic() < ends, "a network namespace outlived its lab"
+    while lives(network):
+        assert time.monotonic() < ends, "a network outlived its lab"
         time.sleep(0.02)
-
-
-def test_the_machines_own_answer_on_delays_is_a_network_or_a_clear_refusal(folder):
-    """Where the kernel has netem a round trip takes the delay; where not, it is said what lacks."""
-    refused = refusal(NetworkPlan(client_ms=40))
-    if refused is not None:
-        assert (refused.wanted or "").startswith("network: client_ms 40")
-        assert refused.found
-        assert "leave the delay out of the plan" in (refused.hint or "")
-        return
-    made = network.Network(NetworkPlan(client_ms=40), 1, folder)
-    try:
-        assert 0.04 <= min(dialled_s(made) for _ in range(5)) < 0.2
-    finally:
-        made.close()
-
-
-def refusal(asked: NetworkPlan) -> ServerError | None:
-    try:
-        network.check(asked)
-    except ServerError as error:
-        return error
-    return None
-
-
-def dialled_s(made: network.Network) -> float:
-    """Seconds that a refused connection from the load to the primary takes: one round trip."""
-    dial = (
-        "import socket,time; s=socket.socket(); s.connect_ex(('10.213.0.2', 9));"
-        " s=socket.socket(); t=time.monotonic(); s.connect_ex(('10.213.0.2', 9));"
-        " print(time.monotonic()-t)"
-    )
-    nsenter = shutil.which("nsenter") or "nsenter"
-    command = [nsenter, f"--net={made.client.namespace}", sys.executable, "-c", dial]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

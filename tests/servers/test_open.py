@@ -9,9 +9,7 @@ import tarfile
 import pytest
 
 from dbdyno.errors import ProvisionError, UnknownSystemError, UsageError
-from dbdyno.plan.plan import NetworkPlan
 from dbdyno.servers import axes, base, open, process
-from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.open import obtain
 from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG
@@ -47,14 +45,6 @@ def test_a_mistake_in_the_settings_is_reported_before_anything_is_fetched(monkey
     wrong = base.ServerSpec("x", "mysql:8.0.15", {"datadir": "/elsewhere"})
     with pytest.raises(UsageError, match="datadir cannot be set"):
         open.instance(wrong, tmp_path / "x", str)
-
-
-@pytest.mark.parametrize("reference", ["mysql://u@h/d", f"container:x@sha256:{'0f' * 32}"])
-def test_the_network_of_a_server_that_others_run_is_not_delayed(reference, tmp_path):
-    spec = ServerSpec("theirs", reference, network=NetworkPlan(client_ms=0.8))
-    with pytest.raises(UsageError, match="only") as error:
-        open.instance(spec, tmp_path, str)
-    assert reference in str(error.value)
 
 
 PROGRAM = b"#!/bin/sh\necho 'mysqld  Ver 8.0.32-26 for Linux on x86_64 (GreatSQL)'\n"
@@ -136,5 +126,5 @@ def test_a_reference_that_cannot_be_is_reported_before_anything_is_done(referenc
     with pytest.raises(UnknownSystemError):
         open.get(reference, str)
     with pytest.raises(UnknownSystemError):
-        open.instance(ServerSpec("x", reference), lab / "x", str)
+        open.instance(base.ServerSpec("x", reference), lab / "x", str)
     assert list(lab.iterdir()) == []

@@ -2,6 +2,7 @@
 mod histogram;
 mod load;
 mod reference;
+mod relay;
 mod responder;
 mod script;
 mod session;
@@ -29,6 +30,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::legacy_workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::run, module)?)?;
+    module.add_function(wrap_pyfunction!(relay::relay, module)?)?;
     module.add_function(wrap_pyfunction!(load::prepare, module)?)?;
     module.add_function(wrap_pyfunction!(load::prewarm, module)?)?;
     module.add_function(wrap_pyfunction!(load::cleanup, module)?)

@@ -3,7 +3,8 @@
 //! [`run`] opens connections ([`opening`], [`session`]), deals them out to engine threads, and lets
 //! a [`worker`] loop on each thread send the events of a [`workload`] through a [`reactor`].
 //! [`time`] says when, [`placement`] on which core. [`dataset`] creates and fills the tables;
-//! [`control`] is an administrator's session; [`reference`] holds servers of known behaviour for tests and calibration.
+//! [`control`] is an administrator's session; [`reference`] holds servers of known behaviour for tests and
+//! calibration; [`relay`] is a network between servers.
 pub mod control;
 pub mod dataset;
 pub mod driver;
@@ -14,6 +15,7 @@ pub mod random;
 pub mod reactor;
 pub mod record;
 pub mod reference;
+pub mod relay;
 pub mod run;
 pub mod script;
 pub mod session;

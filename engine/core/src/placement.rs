@@ -7,8 +7,8 @@
 //! **normal**: threads as the system makes them. With 8 and 64 connections the server then gets less of
 //! shared cores than beside sysbench.
 //!
-//! With **a rate or think time** threads must wake up on time, so they are normal ones whatever is asked
-//! for, with exact timers: on two busy cores the median lag is 25 µs instead of 250 µs.
+//! With **a rate, think time or a delay** of replies threads must wake up on time, so they are normal ones
+//! whatever is asked for, with exact timers: on two busy cores the median lag is 25 µs instead of 250 µs.
 //!
 //! No thread is pinned to a core: figures in docs/how-it-works/decisions.md.
 
@@ -40,14 +40,14 @@ pub struct Placed {
 /// A thread as the system made it.
 pub const NORMAL: Placed = Placed { policy: "normal", refused: "" };
 
-/// Places the calling thread of a run with so many connections as [`CHOSEN`] says. With a rate or think
-/// time (`is_scheduled`) it stays a normal one, with exact timers.
+/// Places the calling thread of a run with so many connections as [`CHOSEN`] says. If it waits for
+/// moments of its own (`is_timed`), it stays a normal one, with exact timers.
 #[must_use]
-pub fn place(connections: u32, is_scheduled: bool) -> Placed {
-    if is_scheduled {
+pub fn place(connections: u32, is_timed: bool) -> Placed {
+    if is_timed {
         make_timers_exact();
     }
-    if is_scheduled || CHOSEN == Choice::Normal || connections == 1 {
+    if is_timed || CHOSEN == Choice::Normal || connections == 1 {
         return NORMAL;
     }
     if become_batch_thread() {
@@ -67,7 +67,7 @@ pub fn become_batch_thread() -> bool {
 
 /// Makes the timers of the calling thread exact (timer slack 1 ns); the default is 50 µs late, which saves
 /// energy.
-fn make_timers_exact() {
+pub(crate) fn make_timers_exact() {
     // Where the system refuses, timers stay as they are.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }

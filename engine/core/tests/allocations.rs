@@ -4,7 +4,7 @@
 use dbdyno_core::opening::open_all;
 use dbdyno_core::placement;
 use dbdyno_core::random::Seeding;
-use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
+use dbdyno_core::reactor::{Delayed, Epoll, OpenReactor, Reactor, Uring, io_uring_is_allowed};
 use dbdyno_core::record::recorder::Recorder;
 use dbdyno_core::reference::{Reference, Script};
 use dbdyno_core::spec::RunSpec;
@@ -20,7 +20,9 @@ use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner};
 use serde_json::json;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -60,12 +62,17 @@ fn with_thinking() -> Pacing<'static> {
     Pacing::thinking([0.0, 0.5], 0..4, 1, Timetable::new(0, 0, 0))
 }
 
+fn opened<R: OpenReactor>(sockets: Vec<OwnedFd>) -> R {
+    R::open(sockets, MAX_WAIT).unwrap()
+}
+
 /// What a worker in this thread allocates for so many events.
 fn allocations<R: Reactor>(
     server: &Reference,
     events: u64,
     prepared: bool,
     schedule: Schedule,
+    open: fn(Vec<OwnedFd>) -> R,
 ) -> u64 {
     let spec: RunSpec = serde_json::from_value(json!({
         "endpoint": {"host": "127.0.0.1", "port": server.port},
@@ -93,7 +100,7 @@ fn allocations<R: Reactor>(
         give_up_ns: u64::MAX,
         control: &control,
     };
-    let reactor = R::open(sockets, MAX_WAIT).unwrap();
+    let reactor = open(sockets);
     let recorder = Recorder::new(Timetable::new(0, 0, 0), 0, finished);
     let (pacing, reconnect) = (schedule(), Reconnect::default());
     let placed = placement::NORMAL;
@@ -106,11 +113,11 @@ fn allocations<R: Reactor>(
 }
 
 /// 1600 replies more, and at most one longer event that lets a connection's buffers grow.
-fn replies_cost_nothing<R: Reactor>(server: &Reference) {
+fn replies_cost_nothing<R: Reactor>(server: &Reference, open: fn(Vec<OwnedFd>) -> R) {
     let schedules: [Schedule; 3] = [Pacing::closed, at_a_rate, with_thinking];
     for (schedule, prepared) in schedules.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-        let few = allocations::<R>(server, 20, prepared, schedule);
-        let many = allocations::<R>(server, 100, prepared, schedule);
+        let few = allocations::<R>(server, 20, prepared, schedule, open);
+        let many = allocations::<R>(server, 100, prepared, schedule, open);
         assert!(few > 0 && many <= few + 8, "{}: {few} allocations, then {many}", R::NAME);
     }
 }
@@ -118,9 +125,12 @@ fn replies_cost_nothing<R: Reactor>(server: &Reference) {
 #[test]
 fn a_reply_costs_no_allocation() {
     let server = Reference::start(Script::default()).unwrap();
-    replies_cost_nothing::<Epoll>(&server);
+    replies_cost_nothing(&server, opened::<Epoll>);
+    replies_cost_nothing(&server, |sockets| {
+        Delayed::new(opened::<Epoll>(sockets), Duration::from_micros(100))
+    });
     if io_uring_is_allowed() {
-        replies_cost_nothing::<Uring>(&server);
+        replies_cost_nothing(&server, opened::<Uring>);
     }
 }
 

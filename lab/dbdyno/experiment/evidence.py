@@ -30,7 +30,7 @@ from dbdyno.measurement.parts import Probe, TrialEvidence
 from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.plan.template import examples
 from dbdyno.plan.workload import MIXES
-from dbdyno.servers import process, reference
+from dbdyno.servers import reference
 from dbdyno.servers.base import PGSQL, Instance, Server
 
 
@@ -105,7 +105,7 @@ def _checked_by_script(context: RunContext, server: Server, trial: Trial) -> str
             "script",
             asked,
             system=trial.system,
-            command=(*process.inside(server.endpoint.namespace), *context.makers.command),
+            command=context.makers.command,
         ) as engine:
             answer = engine.answer()
     except LoadError as error:

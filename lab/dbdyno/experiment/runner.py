@@ -332,7 +332,7 @@ def _system_loads(context: RunContext, system: SystemPlan) -> SystemLoads:
         password_env=system.password_env,
         after_start=system.after_start,
         dataset=dataset_hash(context.plan),
-        network=context.plan.network,
+        replica_ms=context.plan.network.replica_ms,
         has_scripts=any(one.script is not None for one in context.plan.workloads),
         address=context.makers.address,
     )

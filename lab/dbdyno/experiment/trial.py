@@ -32,7 +32,6 @@ from dbdyno.experiment.watch.window import WindowCounters
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
 from dbdyno.measurement.parts import Phase, StatusSeries, WatchSample
 from dbdyno.plan.plan import Plan
-from dbdyno.servers import process
 from dbdyno.servers.base import Server
 
 INTERRUPTED: Final = "interrupted by the user"
@@ -91,7 +90,7 @@ def run_trial(
             run_spec(plan, trial, server),
             system=trial.system,
             cores=plan.procedure.pin,
-            command=(*process.inside(server.endpoint.namespace), *command),
+            command=command,
         ) as engine,
         Watch(server.pid, engine.pid) as watch,
     ):

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers.process import LOOPBACK
@@ -46,12 +45,11 @@ class Encryption:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a server listens: loopback or a network of the lab's making, unless others run it.
+    """Where a server listens: on loopback, unless others run it.
 
     Attributes:
         socket: the unix socket, where there is one.
         others: further servers that take connections in turn with this one.
-        namespace: the network namespace from which it is reached; None for the lab's own.
         encryption: TLS, which only others' servers have; None for none.
         is_foreign: it is somebody else's, and gets the password itself only if it is verified or
             on this machine.
@@ -61,7 +59,6 @@ class Endpoint:
     port: int
     socket: Path | None
     others: tuple[Endpoint, ...] = ()
-    namespace: Path | None = None
     encryption: Encryption | None = None
     is_foreign: bool = False
 
@@ -88,7 +85,7 @@ class ServerSpec:
         topology: replicas behind it, and what a commit waits for.
         password_env: environment variable that holds the password of an endpoint's user.
         dataset: names the rows that are loaded, so that tables on an endpoint are known again.
-        network: delays between the load, the server and its replicas.
+        replica_ms: what is added to a round trip between any two of its servers.
         after_start: SQL that follows each start of a run.
         has_scripts: whether the load makes tables of names that only its scripts know.
         address: on which a server that is started listens; loopback unless the load comes from
@@ -101,7 +98,7 @@ class ServerSpec:
     topology: TopologyPlan = field(default_factory=TopologyPlan)
     password_env: str = ""
     dataset: str = ""
-    network: NetworkPlan = field(default_factory=NetworkPlan)
+    replica_ms: float = 0.0
     after_start: tuple[str, ...] = ()
     has_scripts: bool = False
     address: str = LOOPBACK

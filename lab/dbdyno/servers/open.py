@@ -18,7 +18,6 @@ from dbdyno.servers.foreign.container_instance import ContainerInstance
 from dbdyno.servers.foreign.endpoint import EndpointInstance
 from dbdyno.servers.foreign.postgres_container import PostgresContainerInstance
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
-from dbdyno.servers.local import network
 from dbdyno.servers.local.server import ProductSettings
 from dbdyno.servers.local.topology import Replication, TopologyInstance
 from dbdyno.servers.mysql import settings as mysql_settings
@@ -177,13 +176,6 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ServerError: the data directory could not be made.
     """
     match parse(spec.reference):
-        case EndpointReference() | ImageReference() if network.wanted(spec.network):
-            raise UsageError(
-                f"{spec.label}: dbdyno can delay the network of servers that it starts itself only",
-                found=spec.reference,
-                hint="leave network out of the plan, or delay the network yourself and say so in "
-                "it",
-            )
         case EndpointReference() as asked:
             at_endpoint = PostgresEndpointInstance if asked.driver == PGSQL else EndpointInstance
             return at_endpoint(spec, asked, folder, report)
@@ -241,10 +233,7 @@ def obtain(asked: Programs, report: Callable[[str], None]) -> tuple[CatalogEntry
 
 
 def _check(spec: ServerSpec, entry: CatalogEntry) -> None:
-    """Settings and topology can be had of this product and version; UsageError if not.
-
-    ServerError if this machine cannot delay the network.
-    """
+    """Settings and topology can be had of this product and version; UsageError if not."""
     rules_of(entry.product).effective(entry, spec.settings)
     if not _is_linked(spec):
         return
@@ -252,7 +241,6 @@ def _check(spec: ServerSpec, entry: CatalogEntry) -> None:
         postgres_replication.check(spec)
     else:
         topology.check(spec, entry)
-    network.check(spec.network)
 
 
 def _replication(
@@ -263,7 +251,7 @@ def _replication(
 
 
 def _is_linked(spec: ServerSpec) -> bool:
-    return bool(spec.topology.replicas) or network.wanted(spec.network)
+    return spec.topology.replicas > 0
 
 
 def _silent(_: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import pwd
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
@@ -44,22 +43,6 @@ class ServerUser:
     name: str
     uid: int
     gid: int
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where on the network a process is.
-
-    Attributes:
-        address: the one it listens on.
-        namespace: the network namespace that has the address; None for the lab's own.
-    """
-
-    address: str = LOOPBACK
-    namespace: Path | None = None
-
-
-HERE: Final = Place()
 
 
 def server_user() -> ServerUser | None:
@@ -101,7 +84,8 @@ def spawn(
     *,
     fed: Path = DEV_NULL,
     libraries: Path | None = None,
-    place: Place = HERE,
+    env: Mapping[str, str] | None = None,
+    fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start `command` as the server's user in `folder`; it dies with the lab.
 
@@ -109,7 +93,8 @@ def spawn(
         output: file that receives what the program prints.
         fed: file that the program reads as its input.
         libraries: folder in which it finds shared libraries of its own.
-        place: the network it is on.
+        env: its whole environment; what a server finds unless given.
+        fds: descriptors that it inherits.
 
     Raises:
         ServerError: called from a thread that is not the main one, or the fork failed.
@@ -123,14 +108,14 @@ def spawn(
     try:
         with fed.open("rb") as read, output.open("ab") as printed:
             return subprocess.Popen(
-                [*inside(place.namespace), *launcher(user), *command],
+                [*launcher(user), *command],
                 cwd=folder,
-                env=environment(folder, libraries),
+                env=env or environment(folder, libraries),
                 stdin=read,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is the lab's to handle, not the server's
-                pass_fds=passed(),
+                pass_fds=(*passed(), *fds),
             )
     except OSError as error:
         raise ServerError(f"{command[0]} cannot be started: {error.strerror}") from error
@@ -228,11 +213,6 @@ def environment(folder: Path, libraries: Path | None = None) -> dict[str, str]:
         paths = [str(libraries), *filter(None, [kept.get(LIBRARY_PATH)])]
         kept[LIBRARY_PATH] = ":".join(paths)
     return {**kept, "HOME": str(folder), "LC_ALL": "C"}
-
-
-def inside(namespace: Path | None) -> list[str]:
-    """What to put before a command so that it runs in a namespace; nothing for our own."""
-    return [] if namespace is None else [shutil.which("nsenter") or "nsenter", f"--net={namespace}"]
 
 
 def free_port() -> int:

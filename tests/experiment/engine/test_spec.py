@@ -50,6 +50,7 @@ def test_a_run_is_the_cell_on_the_dataset_with_the_trials_seed():
         "drain_s": 30.0,
         "seed": trial.seed,
         "seeding": "streams",
+        "round_trip_ms": 0,
         "reactor": "auto",
         "prepared": True,
         "workload": {

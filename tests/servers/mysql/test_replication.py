@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.systems import TopologyPlan
+from dbdyno.servers import process
+from dbdyno.servers.base import Endpoint
 from dbdyno.servers.local import topology
 from dbdyno.servers.mysql.replication import (
     Links,
@@ -97,14 +99,12 @@ def test_rows_are_loaded_without_a_log():
 
 
 def test_members_of_a_group_know_each_other():
-    keys = group_keys("name-of-group", ["10.213.0.2:33061", "10.213.0.3:33061"], 1)
-    assert keys["group_replication_local_address"] == "10.213.0.3:33061"
-    assert keys["group_replication_group_seeds"] == "10.213.0.2:33061,10.213.0.3:33061"
-    assert keys["group_replication_ip_allowlist"] == "10.213.0.2,10.213.0.3"
-    assert keys["report_host"] == "10.213.0.3"
+    keys = group_keys("name-of-group", "127.0.0.1", is_delayed=False)
+    assert keys["group_replication_ip_allowlist"] == keys["report_host"] == "127.0.0.1"
     assert keys["group_replication_ssl_mode"] == "DISABLED"
-    alone = group_keys("name", ["127.0.0.1:1", "127.0.0.1:2"], 0)
-    assert alone["group_replication_ip_allowlist"] == "127.0.0.1"
+    assert "group_replication_communication_stack" not in keys
+    delayed = group_keys("name-of-group", "127.0.0.1", is_delayed=True)
+    assert delayed == {**keys, "group_replication_communication_stack": "MYSQL"}
 
 
 def test_the_plugins_are_those_of_the_kind():
@@ -131,9 +131,15 @@ CLIENTS = {"SHOW GLOBAL STATUS": [("Rpl_semi_sync_source_clients", "1")]}
 ONLINE = {"replication_group_members": [("2",)]}
 
 
-def links(kind="semisync", product="mysql", version=(8, 0, 33)):
+def links(kind="semisync", product="mysql", version=(8, 0, 33), is_delayed=False):
     plan = TopologyPlan.model_validate({"replicas": 1, "replication": kind})
-    return Links(plan, dialect_of("x", product, version, plan), "caching_sha2_password")
+    words = dialect_of("x", product, version, plan)
+    return Links(plan, words, "caching_sha2_password", is_delayed)
+
+
+def join(links, *members):
+    """Joins them; they reach each other where they listen."""
+    links.join(members[0], members[1:], [member.endpoint for member in members])
 
 
 def primary(**more):
@@ -162,7 +168,7 @@ def follows_once_started(replica):
 def test_waiting_is_switched_on_after_the_user_is_made_and_before_replicas_connect():
     first, second = primary(), follows_once_started(replica())
     order = second.asked = first.asked
-    links().join(first, [second])
+    join(links(), first, second)
     assert plain(order)[:8] == [
         "SELECT @@global.gtid_executed",
         "CREATE USER IF NOT EXISTS 'dbdyno_replica'@'%'",
@@ -179,7 +185,7 @@ def test_waiting_is_switched_on_after_the_user_is_made_and_before_replicas_conne
 
 def test_a_replica_whose_data_was_kept_is_stopped_and_gets_the_new_password():
     kept = replica()
-    links().join(primary(), [kept])
+    join(links(), primary(), kept)
     assert [sql.split(" TO ")[0] for sql in kept.asked[:4]] == [
         "SHOW REPLICA STATUS",
         "STOP REPLICA",
@@ -191,7 +197,7 @@ def test_a_replica_whose_data_was_kept_is_stopped_and_gets_the_new_password():
 def test_a_fresh_mariadb_replica_gets_the_position_of_its_copy():
     fresh = follows_once_started(FakeMember("r", {}, port=3308))
     first = FakeMember("both", {"gtid_binlog_pos": [("0-1-9",)]})
-    links("async", "mariadb", (11, 4, 5)).join(first, [fresh])
+    join(links("async", "mariadb", (11, 4, 5)), first, fresh)
     assert fresh.asked[1:3] == ["RESET MASTER", "SET GLOBAL gtid_slave_pos = '0-1-9'"]
     assert plain(first.asked)[1] == (
         "GRANT REPLICATION SLAVE ON *.* TO 'dbdyno_replica'@'%' IDENTIFIED BY 'PASSWORD'"
@@ -199,24 +205,62 @@ def test_a_fresh_mariadb_replica_gets_the_position_of_its_copy():
     assert not [sql for sql in first.asked if "semi_sync" in sql]
 
 
-def test_a_group_is_begun_by_the_primary_and_joined_by_the_others():
+def test_a_replica_is_told_the_door_of_its_primary():
+    follower = follows_once_started(replica())
+    doors = [Endpoint("127.0.0.9", 4711, None), follower.endpoint]
+    links().join(primary(), [follower], doors)
+    (change,) = [sql for sql in follower.asked if sql.startswith("CHANGE")]
+    assert "SOURCE_HOST='127.0.0.9', SOURCE_PORT=4711," in change
+
+
+USER_OF_GROUP = [
+    "CREATE USER IF NOT EXISTS 'dbdyno_replica'@'%'",
+    "ALTER USER 'dbdyno_replica'@'%' IDENTIFIED WITH caching_sha2_password BY 'PASSWORD'",
+    "GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM"
+    " ON *.* TO 'dbdyno_replica'@'%'",
+]
+BEGIN_GROUP = "START GROUP_REPLICATION USER='dbdyno_replica', PASSWORD='PASSWORD'"
+
+
+def test_a_group_is_begun_by_the_primary_and_joined_by_the_others(monkeypatch):
+    monkeypatch.setattr(process, "free_port", iter((4001, 4002)).__next__)
     first, second = primary(**ONLINE), replica()
-    links("group").join(first, [second])
-    assert plain(first.asked)[3:7] == [
-        "GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM"
-        " ON *.* TO 'dbdyno_replica'@'%'",
+    join(links("group"), first, second)
+    seeds = "SET GLOBAL group_replication_group_seeds = '127.0.0.1:4001,127.0.0.1:4002'"
+    assert plain(first.asked)[1:9] == [
+        *USER_OF_GROUP,
+        "SET GLOBAL group_replication_local_address = '127.0.0.1:4001'",
+        seeds,
         "SET GLOBAL group_replication_bootstrap_group = ON",
-        "START GROUP_REPLICATION USER='dbdyno_replica', PASSWORD='PASSWORD'",
+        BEGIN_GROUP,
         "SET GLOBAL group_replication_bootstrap_group = OFF",
     ]
-    assert plain(second.asked) == [plain(first.asked)[5]]
+    assert plain(second.asked) == [
+        "SET GLOBAL group_replication_local_address = '127.0.0.1:4002'",
+        seeds,
+        BEGIN_GROUP,
+    ]
     assert links("group").running(first, [second]) == 1
+
+
+def test_members_of_a_delayed_group_let_each_other_in_through_their_doors():
+    first, second = primary(**ONLINE), replica()
+    doors = [Endpoint("127.0.0.1", port, None) for port in (5001, 5002)]
+    links("group", is_delayed=True).join(first, [second], doors)
+    assert plain(second.asked) == [
+        "SET SQL_LOG_BIN = 0",
+        *USER_OF_GROUP,
+        "SET SQL_LOG_BIN = 1",
+        "SET GLOBAL group_replication_local_address = '127.0.0.1:5002'",
+        "SET GLOBAL group_replication_group_seeds = '127.0.0.1:5001,127.0.0.1:5002'",
+        BEGIN_GROUP,
+    ]
 
 
 def test_a_replica_that_does_not_follow_is_reported_with_its_own_reason(monkeypatch):
     monkeypatch.setattr(topology, "JOIN_S_MAX", 0.1)
     with pytest.raises(ServerError, match="replica 1: it did not join its primary") as caught:
-        links().join(primary(), [replica(STOPPED)])
+        join(links(), primary(), replica(STOPPED))
     assert caught.value.found == (
         "cannot reach the primary; its last words: [ERROR] of both replica 1"
     )
@@ -226,7 +270,7 @@ def test_a_replica_that_follows_without_acknowledging_is_reported(monkeypatch):
     monkeypatch.setattr(topology, "JOIN_S_MAX", 0.1)
     silent = primary(**{"SHOW GLOBAL STATUS": [("Rpl_semi_sync_source_clients", "0")]})
     with pytest.raises(ServerError, match="did not join") as caught:
-        links().join(silent, [replica()])
+        join(links(), silent, replica())
     assert "fewer replicas acknowledge than follow" in (caught.value.found or "")
 
 
@@ -235,7 +279,7 @@ def test_no_error_holds_the_password():
         raise ServerError(f"it did not answer {sql!r}", found=f"near {sql}")
 
     with pytest.raises(ServerError) as caught:
-        links().join(primary(**{"ALTER USER": refuse}), [replica()])
+        join(links(), primary(**{"ALTER USER": refuse}), replica())
     message = str(caught.value)
     assert "BY '…'" in message
     assert not re.search(r"[0-9a-f]{32}", message)

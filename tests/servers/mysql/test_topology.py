@@ -1,18 +1,18 @@
 """A system of several servers: what is started when, from which files, and what is left."""
 
-from pathlib import Path
+from __future__ import annotations
+
+from typing import ClassVar
 
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers import open
-from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.base import Endpoint, ServerSpec
 from dbdyno.servers.local import topology
 from dbdyno.servers.mysql import replication
 from dbdyno.servers.mysql import topology as of_mysql
-from dbdyno.servers.process import HERE, Place
 from dbdyno.servers.programs.identify import ServerFiles
 from dbdyno.servers.reference import find
 from support.fake_members import FakeMember
@@ -29,12 +29,9 @@ class FakeInstance:
         self.server = None
         World.calls.append(("make", spec.label))
 
-    def place(self):
-        return HERE
-
-    def start(self, settings=None, place=HERE):
+    def start(self, settings=None, address=None):
         World.calls.append(("start", self.spec.label))
-        World.starts.append((dict(settings or {}), place))
+        World.starts.append((dict(settings or {}), address))
         if self.spec.label in World.broken:
             raise ServerError(f"{self.spec.label}: it does not start")
         self.server = FakeMember(self.spec.label)
@@ -66,24 +63,27 @@ class World:
 
 
 class FakeNetwork:
-    """Places without namespaces behind them."""
+    """Doors without relays behind them."""
 
-    closed = 0
+    made: ClassVar[list[FakeNetwork]] = []
 
-    def __init__(self, plan, members, folder):
-        self.client = Place("10.213.0.1", Path("/proc/1/ns/net"))
-        self.members = tuple(
-            Place(f"10.213.0.{n + 2}", Path(f"/proc/{n + 2}/ns/net")) for n in range(members)
-        )
+    def __init__(self, servers, round_trip_ms, folder):
+        self.servers, self.asked = list(servers), (round_trip_ms, folder)
+        self.doors = [Endpoint("127.0.0.1", 5000 + n, None) for n, _ in enumerate(servers)]
+        self.lives, self.closed = True, 0
+        FakeNetwork.made.append(self)
+
+    def alive(self):
+        return self.lives
 
     def close(self):
-        FakeNetwork.closed += 1
+        self.closed += 1
 
 
 @pytest.fixture
 def world(monkeypatch, tmp_path):
     World.calls, World.starts, World.broken, World.joined = [], [], set(), []
-    FakeNetwork.closed = 0
+    FakeNetwork.made.clear()
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     for name in ("semisync_source.so", "semisync_replica.so", "group_replication.so"):
@@ -122,17 +122,17 @@ def test_without_a_snapshot_the_primary_is_loaded_alone_and_logs_nothing(world):
     instance = made(world)
     server = instance.start({"innodb_buffer_pool_size": "1G"})
     assert World.calls == [("make", "both"), ("start", "both")]
-    keys, place = World.starts[0]
+    keys, address = World.starts[0]
     assert keys["log_bin"] is False
     assert keys["innodb_buffer_pool_size"] == "1G"
-    assert place is HERE
+    assert address is None
     assert isinstance(server, FakeMember)
 
 
 def test_with_a_snapshot_all_begin_as_copies_of_it(world):
     instance = made(world)
     instance.snapshot()
-    server = instance.start({"sync_binlog": 0})
+    instance.start({"sync_binlog": 0})
     assert [call for call in World.calls if call[0] == "start"] == [
         ("start", "both"),
         ("start", "both replica 1"),
@@ -143,7 +143,8 @@ def test_with_a_snapshot_all_begin_as_copies_of_it(world):
     assert [replica.copy for replica in instance._replicas] == [world / "snapshot"] * 2
     assert len(World.joined) == 1
     assert [member.label for member in World.joined[0][1]] == ["both replica 1", "both replica 2"]
-    assert server.endpoint.namespace is None
+    assert {address for _, address in World.starts} == {None}
+    assert FakeNetwork.made == []
     instance.restore()
     assert [label for what, label in World.calls if what == "restore"] == [
         "both",
@@ -186,34 +187,38 @@ def test_what_a_dead_lab_left_of_replicas_is_removed(world):
     assert not left.exists()
 
 
-def test_a_network_is_made_once_and_ended_with_the_instance(world):
-    network = NetworkPlan(client_ms=0.8)
-    instance = made(world, "group", network=network)
+def test_a_network_lives_as_long_as_the_servers_behind_it(world):
+    instance = made(world, "group", replica_ms=0.8)
     instance.snapshot()
     server = instance.start()
-    assert [place.address for _, place in World.starts] == [f"10.213.0.{n}" for n in (2, 3, 4)]
-    assert server.endpoint.namespace == Path("/proc/1/ns/net")
-    keys = World.starts[1][0]
-    assert keys["group_replication_local_address"] == "10.213.0.3:33061"
+    assert [address for _, address in World.starts] == ["127.0.0.2"] * 3
+    (network,) = FakeNetwork.made
+    assert network.asked == (0.8, world)
+    assert network.servers == [member.endpoint for member in server._all()]
+    assert World.joined[0][2] == network.doors
+    assert server.endpoint == server._primary.endpoint
+    assert server.alive()
+    network.lives = False
+    assert not server.alive()
     server.stop()
+    assert network.closed == 1
     instance.start()
     instance.close()
-    assert FakeNetwork.closed == 1
-    assert (
-        World.starts[0][0]["group_replication_group_name"]
-        == (World.starts[3][0]["group_replication_group_name"])
-    )
+    assert FakeNetwork.made[1].closed
+    names = [keys["group_replication_group_name"] for keys, _ in World.starts]
+    assert len(set(names)) == 1
 
 
-def test_a_single_server_may_have_a_network_too(world):
-    instance = made(world, "async", 0, network=NetworkPlan(client_ms=1))
-    instance.start({"log_bin": False})
+def test_a_network_ends_with_a_start_that_fails(world, monkeypatch):
+    def refuse(links, *asked):
+        raise ServerError("it does not follow")
+
+    monkeypatch.setattr(replication.Links, "join", refuse)
+    instance = made(world, replica_ms=5)
     instance.snapshot()
-    server = instance.start({"log_bin": False})
-    assert World.starts[1] == ({"log_bin": False}, Place("10.213.0.2", Path("/proc/2/ns/net")))
-    assert World.joined == []
-    assert server.replication() == {}
-    assert server.catch_up(1) < 1
+    with pytest.raises(ServerError, match="does not follow"):
+        instance.start()
+    assert FakeNetwork.made[0].closed == 1
 
 
 def test_a_start_without_a_log_is_refused_for_its_cell_alone(world):

@@ -4,7 +4,7 @@
 //! answered by the wait that follows them, so the worker's loop goes through the same rounds as
 //! with a network.
 
-use super::{Arrival, ArrivalKind, Reactor};
+use super::{Arrival, ArrivalKind, OpenReactor, Reactor};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread::sleep;
@@ -20,12 +20,14 @@ pub struct DryRun {
     answered: Vec<u32>,
 }
 
-impl Reactor for DryRun {
-    const NAME: &'static str = "dry_run";
-
+impl OpenReactor for DryRun {
     fn open(_sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self> {
         Ok(Self { max_wait, asked: Vec::new(), answered: Vec::new() })
     }
+}
+
+impl Reactor for DryRun {
+    const NAME: &'static str = "dry_run";
 
     fn send(&mut self, slot: u32, _bytes: &[u8]) -> io::Result<()> {
         self.asked.push(slot);

@@ -4,7 +4,7 @@
 //! left. Requests are sent at once; what does not fit into a socket's buffer is kept and sent when
 //! the kernel reports room.
 
-use super::{Arrival, ArrivalKind, Reactor};
+use super::{Arrival, ArrivalKind, OpenReactor, Reactor};
 use crate::system::{receive_now, send_now};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -34,9 +34,7 @@ pub struct Epoll {
     received: Vec<u8>,
 }
 
-impl Reactor for Epoll {
-    const NAME: &'static str = "epoll";
-
+impl OpenReactor for Epoll {
     fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self> {
         let queue = epoll::create(CreateFlags::CLOEXEC)?;
         let unsent = vec![Vec::new(); sockets.len()];
@@ -56,6 +54,10 @@ impl Reactor for Epoll {
         epoll::add(&reactor.queue, &reactor.timer, EventData::new_u64(TICK), EventFlags::IN)?;
         Ok(reactor)
     }
+}
+
+impl Reactor for Epoll {
+    const NAME: &'static str = "epoll";
 
     fn send(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()> {
         let index = slot as usize;

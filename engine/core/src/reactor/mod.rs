@@ -7,6 +7,7 @@
 //! `io_uring` is chosen wherever the kernel allows it.
 
 mod buffers;
+mod delayed;
 mod dry_run;
 mod epoll;
 mod ring;
@@ -14,6 +15,7 @@ mod ring;
 pub(crate) mod simulated;
 mod uring;
 
+pub use delayed::Delayed;
 pub use dry_run::DryRun;
 pub use epoll::Epoll;
 pub use uring::Uring;
@@ -64,16 +66,6 @@ pub trait Reactor: Sized {
     /// The name that records carry.
     const NAME: &'static str;
 
-    /// Takes over connected stream sockets; slot i is the i-th of them. A wait takes about
-    /// `max_wait` at most.
-    ///
-    /// This limit belongs to the reactor, not to a wait: one timer that ticks on costs nothing, while a
-    /// timeout for each wait is set and removed with every reply.
-    ///
-    /// # Errors
-    /// When the kernel refuses the interface or its resources.
-    fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self>;
-
     /// The time on the run's clock, ns. A simulated reactor has a clock of its own.
     #[inline]
     fn now_ns(&self, clock: &Clock) -> u64 {
@@ -115,6 +107,19 @@ pub trait Reactor: Sized {
 
     /// Gives the arrival's buffer back. Every arrival must be given back once.
     fn give_back(&mut self, arrival: Arrival);
+}
+
+/// A reactor over sockets of the system.
+pub trait OpenReactor: Reactor {
+    /// Takes over connected stream sockets; slot i is the i-th of them. A wait takes about
+    /// `max_wait` at most.
+    ///
+    /// This limit belongs to the reactor, not to a wait: one timer that ticks on costs nothing, while a
+    /// timeout for each wait is set and removed with every reply.
+    ///
+    /// # Errors
+    /// When the kernel refuses the interface or its resources.
+    fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self>;
 }
 
 /// Whether this kernel lets us use `io_uring` as we need it; asked by opening one.

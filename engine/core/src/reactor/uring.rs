@@ -15,7 +15,7 @@
 
 use super::buffers::BufferRing;
 use super::ring::{BUFFER_GROUP, explained, open_ring};
-use super::{Arrival, ArrivalKind, Reactor};
+use super::{Arrival, ArrivalKind, OpenReactor, Reactor};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use rustix::net::{Shutdown, shutdown};
 use std::io;
@@ -54,9 +54,7 @@ pub struct Uring {
     ticking: bool,
 }
 
-impl Reactor for Uring {
-    const NAME: &'static str = "io_uring";
-
+impl OpenReactor for Uring {
     fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self> {
         let count = sockets.len();
         let (ring, buffers) = open_ring(count).map_err(|error| explained(&error))?;
@@ -81,6 +79,10 @@ impl Reactor for Uring {
             ticking: false,
         })
     }
+}
+
+impl Reactor for Uring {
+    const NAME: &'static str = "io_uring";
 
     #[inline]
     fn send(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()> {

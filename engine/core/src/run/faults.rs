@@ -117,6 +117,9 @@ fn asked(dice: &Dice, seed: u64) -> Value {
     if dice.hits(0.3) {
         set("reconnect_every", json!(dice.one_of(&[1, 2, 7])));
     }
+    if dice.hits(0.3) {
+        set("round_trip_ms", json!(dice.one_of(&[0.8, 30.0])));
+    }
     asked.as_object_mut().unwrap().extend(also);
     asked
 }

@@ -11,7 +11,7 @@ mod threads;
 
 use crate::error::Failure;
 use crate::placement::{self, Placed};
-use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
+use crate::reactor::{Choice, Delayed, DryRun, Epoll, OpenReactor, Reactor, Uring, settle};
 use crate::record::interval::Interval;
 use crate::record::interval::Merger;
 use crate::record::recorder::{LastAnswers, Recorder, WindowCpu};
@@ -28,6 +28,7 @@ use crate::worker::{
 };
 use crate::workload::Workload;
 use serde_json::value::RawValue;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -71,12 +72,33 @@ pub fn run(
     }
 }
 
-fn load<R: Reactor>(
+/// Loads the server through `R`, behind a network if the spec wants one.
+fn load<R: OpenReactor>(
     spec: &RunSpec,
     workload: &dyn Workload,
     sources: Vec<ConnectionSource>,
     stop: &AtomicBool,
     on_interval: &mut dyn FnMut(&LiveInterval),
+) -> Result<RunRecord, Failure> {
+    let open = |sockets| R::open(sockets, MAX_WAIT);
+    let delay = spec.round_trip();
+    if delay.is_zero() {
+        return load_through(spec, workload, sources, stop, on_interval, &open);
+    }
+    let open_delayed = |sockets| Ok(Delayed::new(open(sockets)?, delay));
+    load_through(spec, workload, sources, stop, on_interval, &open_delayed)
+}
+
+/// Opens the reactor of a thread.
+type Opening<'a, R> = &'a (dyn Fn(Vec<OwnedFd>) -> io::Result<R> + Sync);
+
+fn load_through<R: Reactor>(
+    spec: &RunSpec,
+    workload: &dyn Workload,
+    sources: Vec<ConnectionSource>,
+    stop: &AtomicBool,
+    on_interval: &mut dyn FnMut(&LiveInterval),
+    open: Opening<'_, R>,
 ) -> Result<RunRecord, Failure> {
     let threads = sources.len();
     let shared = Shared::new(spec, threads, stop);
@@ -90,7 +112,8 @@ fn load<R: Reactor>(
             .map(|(number, connections)| {
                 let recorder = (number, finished.clone());
                 let (start, shared) = (&start, &shared);
-                scope.spawn(move || work::<R>(spec, workload, connections, recorder, start, shared))
+                scope
+                    .spawn(move || work(spec, workload, connections, recorder, start, shared, open))
             })
             .collect();
         drop(finished);
@@ -237,6 +260,7 @@ fn work<R: Reactor>(
     (number, finished): (usize, Sender<(usize, Interval)>),
     start: &Start,
     shared: &Shared<'_>,
+    open: Opening<'_, R>,
 ) -> Result<WorkerEnd, Failure> {
     let give_up = |failure| {
         shared.control.failed.store(true, Ordering::Relaxed);
@@ -256,15 +280,15 @@ fn work<R: Reactor>(
     }
     let reconnect = reconnect(spec, connections.len(), &mut sockets);
     // Threads that log in again were begun before this one is placed, which they would inherit.
-    let placed = placement::place(spec.own_connections(), spec.is_scheduled());
+    let placed = placement::place(spec.own_connections(), spec.is_timed());
     // A ring belongs to the thread that opens it.
-    let reactor = R::open(sockets, MAX_WAIT);
+    let reactor = open(sockets);
     let clock = start.wait();
     let (reconnect, reactor) = reconnect.and_then(|it| Ok((it, reactor?))).map_err(|error| {
         give_up(Failure::new("connect", format!("{} cannot be opened: {error}", R::NAME)))
     })?;
     let recorder = Recorder::new(spec.timetable(), number, finished);
-    connections.iter_mut().for_each(|connection| connection.set_clock(clock));
+    connections.iter_mut().for_each(|connection| connection.begin_run(clock, spec.round_trip()));
     let thread = Thread { connections, reactor, reconnect, placed };
     Ok(worker(spec, workload, thread, recorder, clock, shared).drive())
 }
@@ -326,7 +350,7 @@ fn reconnect(
     spec: &RunSpec,
     connections: usize,
     sockets: &mut Vec<OwnedFd>,
-) -> std::io::Result<Reconnect> {
+) -> io::Result<Reconnect> {
     let may_reopen = spec.reopens() || (spec.script.is_some() && !sockets.is_empty());
     if spec.dry_run || !may_reopen {
         return Ok(Reconnect::default());

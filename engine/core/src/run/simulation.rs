@@ -41,6 +41,21 @@ pub(super) fn play(
     sessions: impl Fn(&Rc<RefCell<Wire>>, usize) -> Reconnect,
     wrap: impl Fn(Socket, Connection) -> Connection,
 ) -> RunRecord {
+    let delay = spec.round_trip();
+    if delay.is_zero() {
+        return play_through(spec, world, stop, sessions, wrap, |simulated| simulated);
+    }
+    play_through(spec, world, stop, sessions, wrap, |simulated| Delayed::new(simulated, delay))
+}
+
+fn play_through<R: Reactor>(
+    spec: &RunSpec,
+    world: &Rc<World>,
+    stop: &AtomicBool,
+    sessions: impl Fn(&Rc<RefCell<Wire>>, usize) -> Reconnect,
+    wrap: impl Fn(Socket, Connection) -> Connection,
+    behind: impl Fn(Simulated) -> R,
+) -> RunRecord {
     let workload = spec.workload().unwrap();
     let threads = threads::dry_run(spec, &*workload);
     let shared = Shared::new(spec, threads.len(), stop);
@@ -51,7 +66,7 @@ pub(super) fn play(
         .into_iter()
         .enumerate()
         .map(|(number, ThreadConnections { connections, .. })| {
-            let reactor = Simulated::on(world, &wires[number], MAX_WAIT);
+            let reactor = behind(Simulated::on(world, &wires[number], MAX_WAIT));
             let reconnect = sessions(&wires[number], connections.len());
             let placed = placement::NORMAL;
             let numbered = connections.into_iter().zip(0..);
@@ -88,7 +103,7 @@ pub(super) fn play(
         turn(at, false);
     }
     let found = collect(spec, &arriving, wires.len(), &mut |_| {});
-    record_of::<Simulated>(spec, found, ends, &shared.control)
+    record_of::<R>(spec, found, ends, &shared.control)
 }
 
 #[test]
@@ -102,6 +117,37 @@ fn a_known_service_time_is_the_latency_and_gives_the_throughput() {
         assert_eq!((largest(&record, "latency_ns_max"), record.unfinished), (5 * MS, 0));
         assert_eq!(record.stopped_by, "time");
     }
+}
+
+/// N connections that wait D for a reply that took S: X = N / (S + D), whatever the delay is to the service time,
+/// and so for each statement of a transaction.
+#[test]
+fn a_network_adds_its_round_trip_to_each_reply() {
+    for (threads, round_trip_ms) in [(1, 0.8), (2, 0.8), (1, 45.0)] {
+        let per_event = json!({"threads": threads, "round_trip_ms": round_trip_ms, "window_s": 1});
+        let record = simulate(answering_after_ms(5), &per_event);
+        let event_ns = 5 * MS + (round_trip_ms * 1e6) as u64;
+        let events = total(&record, "events");
+        assert!(events.abs_diff(4 * 1000 * MS / event_ns) <= 4, "{events} events");
+        assert_eq!(total(&record, "latency_ns_sum"), events * event_ns);
+        assert_eq!(largest(&record, "latency_ns_max"), event_ns);
+    }
+    let transactions = json!({"round_trip_ms": 5, "workload": {"name": "oltp_read_only"}});
+    let record = simulate(answering_after_ms(0), &transactions);
+    // BEGIN, 14 reads, COMMIT.
+    assert_eq!(largest(&record, "latency_ns_max"), 16 * 5 * MS);
+}
+
+/// Four connections of 5 ms and 20 ms of delay serve 160 a second.
+#[test]
+fn a_network_is_in_the_queue_of_an_open_loop() {
+    let lighter = json!({"rate_per_s": 100, "arrival": "uniform", "round_trip_ms": 20});
+    let record = simulate(answering_after_ms(5), &lighter);
+    assert_eq!((largest(&record, "latency_ns_max"), record.unserved), (25 * MS, 0));
+    let heavier = json!({"rate_per_s": 200, "arrival": "uniform", "round_trip_ms": 20});
+    let record = simulate(answering_after_ms(5), &heavier);
+    assert_eq!(total(&record, "events"), 160);
+    assert!(record.unserved >= 35, "{} unserved", record.unserved);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure};
 use crate::record::recorder::Answer;
 use crate::session::{Endpoint, Refusal};
 use crate::time::clock::Clock;
+use crate::worker::MAX_WAIT;
 use crate::workload::event::Reply;
 use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::command;
@@ -22,7 +23,7 @@ use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The refusal of a statement that the server cannot prepare: it then travels as text.
 const NOT_PREPARABLE: u16 = 1295;
@@ -47,6 +48,8 @@ pub(super) struct Caller {
     pub(super) log: Arc<Log>,
     /// The run's clock; None before the run.
     pub(super) clock: Option<Clock>,
+    /// For how long a reply is held; zero before the run.
+    pub(super) round_trip: Duration,
     /// Whether it is a thread of a run, which is asked what happened; in a command it would pile up.
     pub(super) is_run: bool,
     /// What happened at servers without the loop.
@@ -57,6 +60,18 @@ impl Caller {
     /// Nanoseconds of the run's clock; 0 before the run.
     fn now_ns(&self) -> u64 {
         self.clock.map_or(0, |clock| clock.now_ns())
+    }
+
+    /// Holds a reply that has just arrived, unless the run is over.
+    fn hold_reply(&self) {
+        let due = Instant::now() + self.round_trip;
+        while !self.connections.database.is_over.load(Ordering::Relaxed) {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(MAX_WAIT));
+        }
     }
 
     /// Notes what happened without the loop.
@@ -211,6 +226,7 @@ fn reconnect(host: &mut Caller) -> bool {
     let asked_ns = host.now_ns();
     match host.connections.database.open(&endpoint) {
         Ok(session) => {
+            host.hold_reply();
             reopened(host, number, session, asked_ns);
             true
         }
@@ -252,6 +268,7 @@ fn exchange(host: &mut Caller) -> bool {
         None => Err(Refusal::Lost("the connection is closed".to_owned())),
     };
     host.connections.request = request;
+    host.hold_reply();
     let done_ns = host.now_ns();
     match outcome {
         Ok((summary, id)) => {
@@ -294,6 +311,7 @@ fn roll_back(host: &mut Caller, number: usize, error: &ServerError) {
     {
         // A session that broke over it says so when it is asked next.
         drop(session.query("ROLLBACK"));
+        host.hold_reply();
     }
 }
 

@@ -12,6 +12,7 @@ use std::ptr;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Counters of a script's own, by sysbench's numbers.
 const COUNTERS: usize = 9;
@@ -79,7 +80,8 @@ pub(super) struct Host {
 impl Host {
     pub(super) fn new(draws: Draws, connections: Connections, log: Arc<Log>) -> Box<Self> {
         let (task, happened) = (Task::new(), VecDeque::new());
-        let caller = Caller { task, connections, log, clock: None, is_run: false, happened };
+        let (clock, round_trip, is_run) = (None, Duration::ZERO, false);
+        let caller = Caller { task, connections, log, clock, round_trip, is_run, happened };
         let (api, counters) = (Api::new(), [0; COUNTERS]);
         let event_kinds = Vec::new();
         Box::new(Self { caller, api, draws, counters, event_kinds, way_back: ptr::null() })

@@ -17,6 +17,7 @@ use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::scanner::{ServerError, Summary};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// What a client does next.
 #[derive(Debug)]
@@ -102,9 +103,10 @@ impl ScriptThread {
         }
     }
 
-    /// The run's clock reads 0 now.
-    pub(crate) fn set_clock(&mut self, clock: Clock) {
-        self.state.host.caller.clock = Some(clock);
+    /// The run's clock reads 0 now, and from now on replies to the script's own sessions are held.
+    pub(crate) fn begin_run(&mut self, clock: Clock, round_trip: Duration) {
+        let caller = &mut self.state.host.caller;
+        (caller.clock, caller.round_trip) = (Some(clock), round_trip);
     }
 
     /// Hands its connection to the loop; None unless it has exactly one.

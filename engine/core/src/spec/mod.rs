@@ -153,6 +153,10 @@ server_spec! {
         /// Least and most time between an event's end and the same connection's next intended start, ms.
         #[serde(default)]
         pub think_time_ms: [f64; 2],
+        /// Round trip of a network that is put between the load and the server: each reply is held for so
+        /// long, ms; 0 for none.
+        #[serde(default)]
+        pub round_trip_ms: f64,
         /// Events of a connection after which it logs out and connects again; 0 for never.
         #[serde(default)]
         pub reconnect_every: u32,
@@ -247,6 +251,10 @@ impl RunSpec {
             "reconnect_every has no meaning in a dry run, which has no connections",
         );
         check(
+            (0.0..=1e7).contains(&self.round_trip_ms),
+            "round_trip_ms must be 0 (no delay) or up to 1e7 milliseconds",
+        );
+        check(
             seconds(self.connect_timeout_s) && self.connect_timeout_s >= 0.001,
             "connect_timeout_s must be at least 0.001 seconds",
         );
@@ -325,6 +333,18 @@ impl RunSpec {
     #[must_use]
     pub const fn is_scheduled(&self) -> bool {
         self.rate_per_s > 0.0 || self.think_time_ms[1] > 0.0
+    }
+
+    /// For how long each reply is held.
+    #[must_use]
+    pub fn round_trip(&self) -> Duration {
+        Duration::from_nanos(ns(self.round_trip_ms / 1e3))
+    }
+
+    /// Whether engine threads wait for moments of their own, and not for replies alone.
+    #[must_use]
+    pub const fn is_timed(&self) -> bool {
+        self.is_scheduled() || self.round_trip_ms > 0.0
     }
 
     /// Whether sessions may be replaced by others in the middle of the run.

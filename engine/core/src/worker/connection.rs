@@ -20,6 +20,7 @@ use dbdyno_wire::postgres::message;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// A connection that is logged in.
 pub struct Connection {
@@ -196,10 +197,11 @@ impl Connection {
         self.script.as_mut()?.happened()
     }
 
-    /// The run's clock, for its script.
-    pub(crate) fn set_clock(&mut self, clock: Clock) {
+    /// The run's clock reads 0 now; a script that waits for servers itself holds their replies as the loop
+    /// does.
+    pub(crate) fn begin_run(&mut self, clock: Clock, round_trip: Duration) {
         if let Some(script) = &mut self.script {
-            script.set_clock(clock);
+            script.begin_run(clock, round_trip);
         }
     }
 

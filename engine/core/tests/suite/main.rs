@@ -10,6 +10,7 @@ mod connections {
     mod opening;
     mod reconnect;
     mod reference;
+    mod relay;
     mod session;
     mod several_servers;
     mod timeouts;

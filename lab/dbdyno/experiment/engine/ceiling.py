@@ -76,7 +76,8 @@ def measure(
     if workload.script is not None:
         spec["script"]["source"] = workload.without_rests
     short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
-    asked = json.dumps({**spec, **short, "threads": threads}, sort_keys=True)
+    direct = {"round_trip_ms": 0.0, "threads": threads}
+    asked = json.dumps({**spec, **short, **direct}, sort_keys=True)
     kept_on = plan.procedure.pin if cores is None else tuple(cores)
     return _reached(asked, driver, kept_on, tuple(command))
 

@@ -53,6 +53,7 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "seed": trial.seed,
         "seeding": "streams",
         **_schedule(trial),
+        "round_trip_ms": plan.network.client_ms,
         "reactor": "auto",
         "prepared": prepared(plan, trial.cell),
         "distribution": plan.distribution.model_dump(mode="json"),

@@ -25,7 +25,7 @@ from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint, ServerS
 from dbdyno.servers.local import pristine
 from dbdyno.servers.local.files import InstanceFiles, read_file
 from dbdyno.servers.local.pristine import Making
-from dbdyno.servers.process import HERE, LOOPBACK, Place, ServerUser
+from dbdyno.servers.process import LOOPBACK, ServerUser
 from dbdyno.servers.programs import places
 from dbdyno.servers.programs.catalog import CatalogEntry
 
@@ -44,7 +44,7 @@ class Site:
         home: the programs.
         work: the folder of the running server, its user's own; data lies in ``data`` below it.
         asked: settings by variable name; a ``port`` among them is kept to.
-        place: the network it is on.
+        address: on which it listens.
     """
 
     label: str
@@ -53,7 +53,7 @@ class Site:
     work: Path
     user: ServerUser | None
     asked: Mapping[str, str]
-    place: Place = HERE
+    address: str = LOOPBACK
 
 
 class PortTakenError(ServerError):
@@ -448,19 +448,15 @@ class StartedInstance(OwnInstance[Started]):
             if not self.has_snapshot():
                 self._lay_pristine()
 
-    def place(self) -> Place:
-        """Where it listens unless a start says otherwise."""
-        return Place(self.spec.address)
-
     def start(
-        self, settings: Mapping[str, SettingValue] | None = None, place: Place | None = None
+        self, settings: Mapping[str, SettingValue] | None = None, address: str | None = None
     ) -> Started:
         """Start it, with `settings` of this start alone laid over the instance's.
 
         It begins with the snapshot, or with fresh data if there is none.
 
         Args:
-            place: where it listens; unless given, at its own.
+            address: on which it listens; unless given, its own.
 
         Raises:
             UsageError: a setting cannot be given to a data directory that exists, or is the lab's.
@@ -468,7 +464,7 @@ class StartedInstance(OwnInstance[Started]):
         """
         self._must_be_stopped("started")
         asked = asked_with(self.spec, self.rules, self._site.entry, settings or {})
-        site = replace(self._site, asked=asked, place=place or self.place())
+        site = replace(self._site, asked=asked, address=address or self.spec.address)
         with self._files.os_errors("started on"):
             if not self._files.data.is_dir():
                 self.restore() if self.has_snapshot() else self._lay_pristine()

@@ -20,14 +20,12 @@ import psutil
 from dbdyno.errors import ServerError
 from dbdyno.files import remove_tree
 from dbdyno.measurement import replication
-from dbdyno.plan.plan import NetworkPlan
 from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
-from dbdyno.servers.base import STOP_S, Observer, Server, ServerSpec, observe
+from dbdyno.servers.base import STOP_S, Endpoint, Observer, Server, ServerSpec, observe
 from dbdyno.servers.local.files import SNAPSHOT
-from dbdyno.servers.local.network import Network, wanted
+from dbdyno.servers.local.network import BEHIND, Network
 from dbdyno.servers.local.server import StartedInstance
-from dbdyno.servers.process import Place
 
 REPLICA: Final = "replica-{}"
 JOIN_S_MAX: Final = 60.0
@@ -37,7 +35,7 @@ Keys = Mapping[str, SettingValue]
 
 
 class Replication(Protocol):
-    """How servers of one product become a primary with replicas, or one with a network."""
+    """How servers of one product become a primary with replicas."""
 
     def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> StartedInstance[Any]:
         """The primary's files; with a snapshot to begin with, those of a replica."""
@@ -49,11 +47,14 @@ class Replication(Protocol):
             UsageError: what is asked takes away what a topology needs.
         """
 
-    def member_keys(self, asked: Keys, places: Sequence[Place]) -> Sequence[Keys]:
+    def member_keys(self, asked: Keys) -> Sequence[Keys]:
         """As `loading_keys`, for each member of a start, the primary first."""
 
-    def join(self, primary: Server, replicas: Sequence[Server]) -> None:
+    def join(self, primary: Server, replicas: Sequence[Server], doors: Sequence[Endpoint]) -> None:
         """Have all replicas follow the primary, commits waiting as the plan says.
+
+        Args:
+            doors: where the servers reach each other, the primary first.
 
         Raises:
             ServerError: a replica did not follow; the server's own reason is quoted.
@@ -83,7 +84,7 @@ def wait_joined(joined: Callable[[], bool], server: Server, trouble: Callable[[]
 
 
 class TopologyInstance:
-    """Made by `open.instance` for a system with replicas or with a network; as `Instance`."""
+    """Made by `open.instance` for a system with replicas; as `Instance`."""
 
     def __init__(
         self,
@@ -93,14 +94,13 @@ class TopologyInstance:
         report: Callable[[str], None],
     ) -> None:
         self.spec, self._replication = spec, replication
-        self._alone = replace(spec, topology=TopologyPlan(), network=NetworkPlan())
+        self._alone = replace(spec, topology=TopologyPlan(), replica_ms=0.0)
         self._primary = replication.member(self._alone, folder, None)
         self.driver = self._primary.driver
         self.folder = self._primary.folder
         self._clear_replicas()  # a lab that died may have left its own
         self._replicas: list[StartedInstance[Any]] = []
         self._server: TopologyServer | None = None
-        self._network: Network | None = None
         self._report = report
 
     def start(self, settings: Keys | None = None) -> Server:
@@ -114,22 +114,24 @@ class TopologyInstance:
         if not self.has_snapshot():
             loaded: Server = self._primary.start({**asked, **self._replication.loading_keys(asked)})
             return loaded
-        self._open()
+        self._lay_out_replicas()
         members = [self._primary, *self._replicas]
-        client, places = self._places(members)
-        keys_of_all = self._replication.member_keys(asked, places)
+        keys_of_all = self._replication.member_keys(asked)
+        is_delayed = self.spec.replica_ms > 0
         with ExitStack() as started:
             running: list[Server] = []
-            for member, keys, place in zip(members, keys_of_all, places, strict=True):
-                running.append(member.start({**asked, **keys}, place))
+            for member, keys in zip(members, keys_of_all, strict=True):
+                running.append(member.start({**asked, **keys}, BEHIND if is_delayed else None))
                 started.callback(running[-1].kill)
-            if self._replicas:
-                self._report(
-                    f"{self.spec.label}: joining its replicas, {len(self._replicas)} in all"
-                )
-                self._replication.join(running[0], running[1:])
+            doors = tuple(server.endpoint for server in running)
+            network = Network(doors, self.spec.replica_ms, self.folder) if is_delayed else None
+            if network is not None:
+                started.callback(network.close)
+                doors = network.doors
+            self._report(f"{self.spec.label}: joining its replicas, {len(self._replicas)} in all")
+            self._replication.join(running[0], running[1:], doors)
             started.pop_all()
-        self._server = TopologyServer(running[0], running[1:], self._replication, client)
+        self._server = TopologyServer(running[0], running[1:], self._replication, network)
         return self._server
 
     def snapshot(self) -> None:
@@ -151,30 +153,20 @@ class TopologyInstance:
         return self._primary.data_bytes()
 
     def close(self) -> None:
-        """End what runs, remove working data and network; a snapshot stays."""
+        """End what runs and remove working data; a snapshot stays."""
         with ExitStack() as stack:
-            if self._network is not None:
-                stack.callback(self._network.close)
+            if self._server is not None:
+                stack.callback(self._server.close_network)
             for member in (self._primary, *self._replicas):
                 stack.callback(member.close)
         self._clear_replicas()
 
-    def _open(self) -> None:
-        """Makes the replicas' places, which begin as copies of the snapshot, and the network."""
+    def _lay_out_replicas(self) -> None:
+        """Makes the replicas' places, which begin as copies of the snapshot."""
         for number in range(len(self._replicas) + 1, self.spec.topology.replicas + 1):
             spec = replace(self._alone, label=f"{self.spec.label} replica {number}")
             folder, copy = self.folder / REPLICA.format(number), self.folder / SNAPSHOT
             self._replicas.append(self._replication.member(spec, folder, copy))
-        if self._network is None and wanted(self.spec.network):
-            members = 1 + len(self._replicas)
-            self._network = Network(self.spec.network, members, self.folder)
-
-    def _places(
-        self, members: Sequence[StartedInstance[Any]]
-    ) -> tuple[Path | None, tuple[Place, ...]]:
-        if self._network is None:
-            return None, tuple(member.place() for member in members)
-        return self._network.client.namespace, self._network.members
 
     def _clear_replicas(self) -> None:
         for left in self.folder.glob(REPLICA.format("*")):
@@ -192,18 +184,19 @@ class TopologyServer:
         primary: Server,
         replicas: Sequence[Server],
         replication: Replication,
-        client: Path | None,
+        network: Network | None,
     ) -> None:
         self.driver = primary.driver
         self.label = primary.label
         self.pid = primary.pid
-        self.endpoint = replace(primary.endpoint, namespace=client)
+        self.endpoint = primary.endpoint
         self.credentials = primary.credentials
         self.database = primary.database
         self.replicas = tuple(replicas)
         self.pids = tuple(server.pid for server in (primary, *replicas))
         self._primary = primary
         self._replication = replication
+        self._network = network
 
     def version(self) -> str:
         """The primary's; ServerError if it is gone."""
@@ -226,8 +219,9 @@ class TopologyServer:
         return observe(self._primary)
 
     def alive(self) -> bool:
-        """Whether the primary and all its replicas still run."""
-        return all(server.alive() for server in self._all())
+        """Whether the primary, all its replicas and the network between them still run."""
+        has_network = self._network is None or self._network.alive()
+        return has_network and all(server.alive() for server in self._all())
 
     def last_words(self) -> str:
         """The end of the error log of the first server that is dead, else of the primary."""
@@ -244,6 +238,7 @@ class TopologyServer:
                 server.stop(patience_s)
             except ServerError as error:
                 failures.append(error)
+        self.close_network()
         if failures:
             raise failures[0]
 
@@ -251,11 +246,15 @@ class TopologyServer:
         """End all of them at once; for servers whose data will not be used again."""
         for server in self._all():
             server.kill()
+        self.close_network()
+
+    def close_network(self) -> None:
+        """End the network between the servers, if there is one."""
+        if self._network is not None:
+            self._network.close()
 
     def replication(self) -> dict[str, float]:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""
-        if not self.replicas:
-            return {}
         used_s = sum(_cpu_s(replica.pid) for replica in self.replicas)
         state = self._replication.state(self._primary, self.replicas)
         return {**state, replication.REPLICAS_CPU_S: used_s}
@@ -270,8 +269,7 @@ class TopologyServer:
             ServerError: a replica is gone.
         """
         began = time.monotonic()
-        if self.replicas:
-            self._replication.catch_up(self._primary, self.replicas, began + cap_s)
+        self._replication.catch_up(self._primary, self.replicas, began + cap_s)
         return time.monotonic() - began
 
     def _all(self) -> tuple[Server, ...]:

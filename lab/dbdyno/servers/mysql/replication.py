@@ -17,7 +17,8 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
-from dbdyno.servers.base import Credentials, Server, count_of, row_of, rows_of
+from dbdyno.servers import process
+from dbdyno.servers.base import Credentials, Endpoint, Server, count_of, row_of, rows_of
 from dbdyno.servers.local.topology import wait_joined
 from dbdyno.servers.mysql.settings import OFF_WORDS, lines_of, normalise
 
@@ -191,19 +192,21 @@ def member_keys(
     return {**keys, **_plugin(plan, words, own, number)}
 
 
-def group_keys(name: str, addresses: list[str], number: int) -> dict[str, SettingValue]:
-    """For a member of the group `name`, whose members talk at `addresses` (host:port)."""
-    hosts = [address.rpartition(":")[0] for address in addresses]
+def group_keys(name: str, host: str, is_delayed: bool) -> dict[str, SettingValue]:
+    """For a member of the group `name`, whose members reach each other at `host`.
+
+    A delayed group talks through the servers' own ports, as it can since 8.0.27: by itself it takes
+    one port on all addresses, before which there is no room for a door.
+    """
     return {
+        **({"group_replication_communication_stack": "MYSQL"} if is_delayed else {}),
         "group_replication_group_name": name,
         "group_replication_start_on_boot": "OFF",
-        "group_replication_local_address": addresses[number],
-        "group_replication_group_seeds": ",".join(addresses),
-        "group_replication_ip_allowlist": ",".join(dict.fromkeys(hosts)),
+        "group_replication_ip_allowlist": host,
         "group_replication_ssl_mode": "DISABLED",  # required from 8.4 on; no server here has TLS
         "group_replication_recovery_use_ssl": "OFF",
         "group_replication_recovery_get_public_key": "ON",
-        "report_host": hosts[number],
+        "report_host": host,
     }
 
 
@@ -265,14 +268,19 @@ class Links:
 
     Attributes:
         authentication: plugin of the replicas' user.
+        is_delayed: whether they reach each other by doors.
     """
 
     plan: TopologyPlan
     words: ReplicationDialect
     authentication: str
+    is_delayed: bool = False
 
-    def join(self, primary: Server, replicas: Sequence[Server]) -> None:
+    def join(self, primary: Server, replicas: Sequence[Server], doors: Sequence[Endpoint]) -> None:
         """Have all replicas follow the primary, commits waiting as the plan says.
+
+        Args:
+            doors: where the servers reach each other, the primary first.
 
         Raises:
             ServerError: a replica did not follow; the server's own reason is quoted.
@@ -281,12 +289,12 @@ class Links:
         begin = row_of(primary, self.words.position)[0]
         self._make_user(primary, who)
         if self.plan.replication == "group":
-            self._join_group(primary, replicas, who)
+            self._join_group((primary, *replicas), doors, who)
             return
         if self.plan.replication == "semisync":
             primary.ask(f"SET GLOBAL {self.words.variable('source', 'enabled')} = ON")
         for replica in replicas:
-            self._follow(primary, replica, who, begin)
+            self._follow(doors[0], replica, who, begin)
         for replica in replicas:
             wait_joined(partial(self._follows, replica), replica, self._trouble(replica))
         if self.plan.replication == "semisync":
@@ -310,15 +318,15 @@ class Links:
         for order in orders:
             _send_secret(primary, order, who.password)
 
-    def _follow(self, primary: Server, replica: Server, who: Credentials, begin: str) -> None:
-        words, endpoint = self.words, primary.endpoint
+    def _follow(self, primary: Endpoint, replica: Server, who: Credentials, begin: str) -> None:
+        words = self.words
         known = replica.ask(words.order("SHOW"))
         if known:  # its data was kept from an earlier start
             replica.ask(words.order("STOP"))
         elif words.mariadb:  # a copy of MySQL's data knows its GTIDs
             replica.ask("RESET MASTER")
             replica.ask(f"SET GLOBAL gtid_slave_pos = '{begin}'")
-        follow = words.follow(endpoint.host, endpoint.port, who.user, who.password)
+        follow = words.follow(primary.host, primary.port, who.user, who.password)
         _send_secret(replica, follow, who.password)
         replica.ask(words.order("START"))
 
@@ -344,8 +352,21 @@ class Links:
     def _silence(self) -> str:
         return "fewer replicas acknowledge than follow: see their error logs for semi-sync"
 
-    def _join_group(self, primary: Server, replicas: Sequence[Server], who: Credentials) -> None:
+    def _join_group(
+        self, members: Sequence[Server], doors: Sequence[Endpoint], who: Credentials
+    ) -> None:
+        primary, *replicas = members
         begin = f"START GROUP_REPLICATION USER='{who.user}', PASSWORD='{who.password}'"
+        # Through the servers' own ports each lets the others in by their user.
+        for replica in replicas if self.is_delayed else ():
+            replica.ask("SET SQL_LOG_BIN = 0")
+            self._make_user(replica, who)
+            replica.ask("SET SQL_LOG_BIN = 1")
+        ports = [door.port if self.is_delayed else process.free_port() for door in doors]
+        talk = [f"{door.host}:{port}" for door, port in zip(doors, ports, strict=True)]
+        for member, address in zip(members, talk, strict=True):
+            member.ask(f"SET GLOBAL group_replication_local_address = '{address}'")
+            member.ask(f"SET GLOBAL group_replication_group_seeds = '{','.join(talk)}'")
         primary.ask("SET GLOBAL group_replication_bootstrap_group = ON")
         _send_secret(primary, begin, who.password)
         primary.ask("SET GLOBAL group_replication_bootstrap_group = OFF")

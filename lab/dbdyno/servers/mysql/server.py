@@ -160,7 +160,7 @@ def start(site: Site, port: int) -> MysqlServer:
     for path in (site.work / "pid", site.work / "err.log", printed_log(site.work)):
         path.unlink(missing_ok=True)
     socket = socket_place(site.label, site.work, "my.sock", site.user, commas=True)
-    endpoint = Endpoint(site.place.address, 0 if settings.is_local(site.asked) else port, socket)
+    endpoint = Endpoint(site.address, 0 if settings.is_local(site.asked) else port, socket)
     root = Credentials.fresh("root")
     load = Credentials.fresh(LOAD_USER)
     passwords = site.work / "passwords.sql"
@@ -170,9 +170,7 @@ def start(site: Site, port: int) -> MysqlServer:
         config = private(site.work / "my.cnf", configuration, site.user)
         found, log = files_of(site.home / site.entry.program), printed_log(site.work)
         command = [str(found.program), f"--defaults-file={config}"]
-        running = process.spawn(
-            command, site.work, site.user, log, libraries=found.libraries, place=site.place
-        )
+        running = process.spawn(command, site.work, site.user, log, libraries=found.libraries)
         server = MysqlServer(site, running, endpoint, root, load)
         server.wait_proven()
         return server

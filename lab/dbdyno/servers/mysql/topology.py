@@ -16,8 +16,7 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.measurement import replication
 from dbdyno.plan.settings import SettingValue
-from dbdyno.servers import process
-from dbdyno.servers.base import Server, ServerSpec, odd_answer, row_of, rows_of
+from dbdyno.servers.base import Endpoint, Server, ServerSpec, odd_answer, row_of, rows_of
 from dbdyno.servers.mysql.instance import MysqlInstance
 from dbdyno.servers.mysql.replication import (
     MARIADB,
@@ -34,12 +33,10 @@ from dbdyno.servers.mysql.replication import (
     plugins_of,
 )
 from dbdyno.servers.mysql.settings import is_local, normalise
-from dbdyno.servers.process import Place
+from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
 
-UNUSED: Final = ReplicationDialect(mariadb=False, source="source", replica="replica")
-GROUP_PORT: Final = 33061  # in a network of its own; elsewhere a free one is taken
 WAIT_S_MAX: Final = 10.0
 """Longest single question to a replica while it catches up."""
 
@@ -52,9 +49,9 @@ def check(spec: ServerSpec, entry: CatalogEntry) -> None:
     """
     if entry.product not in (MARIADB, *MYSQL_KIND):
         raise UsageError(
-            f"{entry.reference} cannot have replicas or a delayed network",
+            f"{entry.reference} cannot have replicas",
             wanted=f"one of {', '.join((MARIADB, *MYSQL_KIND))}, postgres",
-            hint="leave topology and network out for it",
+            hint="leave topology out for it",
         )
     _words(spec, entry)
 
@@ -71,10 +68,9 @@ class MysqlReplication:
     ) -> None:
         self._spec, self._files, self._report = spec, (entry, home), report
         words = _words(spec, entry)
-        if spec.topology.replicas:
-            _check_plugins(entry, home, plugins_of(spec.topology, words))
-            own_keys(spec.settings)
-        self._links = Links(spec.topology, words, entry.authentication)
+        _check_plugins(entry, home, plugins_of(spec.topology, words))
+        own_keys(spec.settings)
+        self._links = Links(spec.topology, words, entry.authentication, spec.replica_ms > 0)
         self._group = str(uuid.uuid4())
 
     def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> MysqlInstance:
@@ -85,25 +81,24 @@ class MysqlReplication:
         """Nothing is logged, so all copies begin equal."""
         own = self._own(asked)
         plan = self._spec.topology
-        return loading_keys(plan, self._links.words, own) if plan.replicas else {}
+        return loading_keys(plan, self._links.words, own)
 
     def member_keys(
-        self, asked: Mapping[str, SettingValue], places: Sequence[Place]
+        self, asked: Mapping[str, SettingValue]
     ) -> Sequence[Mapping[str, SettingValue]]:
         """A number for each, the log that replicas read, and what the plan has commits wait for."""
         own = self._own(asked)
         plan, words = self._spec.topology, self._links.words
-        if not plan.replicas:
-            return [{}]
-        keys = [member_keys(plan, words, own, number) for number in range(len(places))]
+        keys = [member_keys(plan, words, own, number) for number in range(plan.replicas + 1)]
         if plan.replication == "group":
-            talk = [f"{place.address}:{_group_port(place)}" for place in places]
-            keys = [{**k, **group_keys(self._group, talk, n)} for n, k in enumerate(keys)]
+            is_delayed = self._links.is_delayed
+            host = LOOPBACK if is_delayed else self._spec.address
+            keys = [{**one, **group_keys(self._group, host, is_delayed)} for one in keys]
         return keys
 
-    def join(self, primary: Server, replicas: Sequence[Server]) -> None:
+    def join(self, primary: Server, replicas: Sequence[Server], doors: Sequence[Endpoint]) -> None:
         """As `Links.join`."""
-        self._links.join(primary, replicas)
+        self._links.join(primary, replicas, doors)
 
     def state(self, primary: Server, replicas: Sequence[Server]) -> dict[str, float]:
         """Who follows, how far behind, and for how many commits a replica has answered."""
@@ -141,11 +136,11 @@ class MysqlReplication:
         """The settings of a start by variable name."""
         if is_local(normalise({**self._spec.settings, **asked})):
             raise UsageError(
-                f"{self._spec.label}: replicas and delays need a network",
+                f"{self._spec.label}: replicas need a network",
                 found="skip_networking",
-                hint="leave skip_networking out, or replicas and delays",
+                hint="leave skip_networking out, or the replicas",
             )
-        return own_keys(self._spec.settings, asked) if self._spec.topology.replicas else {}
+        return own_keys(self._spec.settings, asked)
 
     def _behind(self, committed: str, primary: Server, replica: Server) -> float:
         applied = row_of(replica, self._links.words.applied)[0]
@@ -182,13 +177,7 @@ class MysqlReplication:
 
 
 def _words(spec: ServerSpec, entry: CatalogEntry) -> ReplicationDialect:
-    if not spec.topology.replicas:
-        return UNUSED
     return dialect_of(entry.reference, entry.product, entry.version_numbers, spec.topology)
-
-
-def _group_port(place: Place) -> int:
-    return process.free_port() if place.namespace is None else GROUP_PORT
 
 
 def _check_plugins(entry: CatalogEntry, home: Path, files: tuple[str, ...]) -> None:

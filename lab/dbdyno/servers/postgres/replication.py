@@ -22,12 +22,11 @@ from typing import Final, cast
 from dbdyno.errors import UsageError
 from dbdyno.measurement import replication
 from dbdyno.plan.settings import SettingValue
-from dbdyno.servers.base import Credentials, Server, ServerSpec, count_of, row_of
+from dbdyno.servers.base import Credentials, Endpoint, Server, ServerSpec, count_of, row_of
 from dbdyno.servers.local.topology import LOOK_S, wait_joined
 from dbdyno.servers.postgres.instance import PostgresInstance, StandbyInstance
 from dbdyno.servers.postgres.server import REPLICA_USER, PostgresServer, PostgresStandby
 from dbdyno.servers.postgres.settings import normalise
-from dbdyno.servers.process import Place
 from dbdyno.servers.programs.catalog import CatalogEntry
 
 NAME: Final = "replica_{}"
@@ -69,8 +68,7 @@ def check(spec: ServerSpec) -> None:
             wanted=f"wait_point: {plan.wait_point}",
             hint="leave wait_point out",
         )
-    if plan.replicas:
-        _own(spec, {})
+    _own(spec, {})
 
 
 class PostgresReplication:
@@ -92,14 +90,13 @@ class PostgresReplication:
         return {}
 
     def member_keys(
-        self, asked: Mapping[str, SettingValue], places: Sequence[Place]
+        self, asked: Mapping[str, SettingValue]
     ) -> Sequence[Mapping[str, SettingValue]]:
         """Those of a standby; the rest is set when all run."""
-        if self._spec.topology.replicas:
-            _own(self._spec, asked)
-        return [{}, *[STANDBY_KEYS] * (len(places) - 1)]
+        _own(self._spec, asked)
+        return [{}, *[STANDBY_KEYS] * self._spec.topology.replicas]
 
-    def join(self, primary: Server, replicas: Sequence[Server]) -> None:
+    def join(self, primary: Server, replicas: Sequence[Server], doors: Sequence[Endpoint]) -> None:
         """Has all follow, and then commits wait if the plan says so; ServerError if they do not."""
         first = cast(PostgresServer, primary)
         who = Credentials(REPLICA_USER, secrets.token_hex(24))
@@ -110,7 +107,7 @@ class PostgresReplication:
                 f"SELECT pg_create_physical_replication_slot('{name}', true) WHERE NOT EXISTS"
                 f" (SELECT FROM pg_replication_slots WHERE slot_name = '{name}')"
             )
-            cast(PostgresStandby, replica).follow(primary.endpoint, who, name)
+            cast(PostgresStandby, replica).follow(doors[0], who, name)
         position = row_of(primary, POSITION)[0]
         applied = f"{STREAMING} AND replay_lsn >= '{position}'"  # the lab's own orders till now
         _wait(primary, applied, names, replicas)

@@ -119,9 +119,7 @@ class PostgresServer(StartedServer):
     def prove(self) -> None:
         """Version and settings are those asked for, the load user can log in; else ServerError."""
         self._prove_settings()
-        line = self.endpoint
-        if self._site.place.namespace is None:
-            line = Endpoint(line.host, line.port, None)  # as the load comes in
+        line = Endpoint(self.endpoint.host, self.endpoint.port, None)  # as the load comes in
         with closing(PostgresClient(self.label, line, self.credentials, DATABASE)) as load:
             load.ask("SELECT 1")
 
@@ -205,7 +203,7 @@ def start(site: Site, port: int, kind: type[AnyPostgres]) -> AnyPostgres:
     printed_log(site.work).unlink(missing_ok=True)
     name = f".s.PGSQL.{port}"
     socket = socket_place(site.label, site.work, name, site.user, commas=False)
-    endpoint = Endpoint(site.place.address, port, socket)
+    endpoint = Endpoint(site.address, port, socket)
     load = Credentials.fresh(LOAD_USER)
     data = site.work / "data"
     where = settings.places_of(site.work, socket.parent, port, endpoint.host)
@@ -215,7 +213,7 @@ def start(site: Site, port: int, kind: type[AnyPostgres]) -> AnyPostgres:
     private(data / "postgresql.auto.conf", configuration, site.user)
     command = [str(site.home / site.entry.program), "-D", str(data)]
     log = printed_log(site.work)
-    running = process.spawn(command, site.work, site.user, log, place=site.place)
+    running = process.spawn(command, site.work, site.user, log)
     server = kind(site, running, endpoint, load)
     server.wait_proven()
     return server
@@ -250,7 +248,7 @@ def login_rules(load_user: str, address: str = LOOPBACK) -> str:
     Args:
         address: on which it listens; others come from this machine if that is loopback.
     """
-    anybody = f"{LOOPBACK}/32" if address == LOOPBACK else "all"
+    anybody = "127.0.0.0/8" if address.startswith("127.") else "all"
     rules = (
         ("local", "all", ADMIN.user, "peer", f"map={MAP}"),
         ("local", "all", load_user, "scram-sha-256"),

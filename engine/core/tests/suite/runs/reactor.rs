@@ -2,7 +2,7 @@
 
 use crate::support::in_a_quiet_moment;
 use dbdyno_core::reactor::{
-    ArrivalKind, Choice, Epoll, Reactor, Uring, io_uring_is_allowed, settle,
+    ArrivalKind, Choice, Epoll, OpenReactor, Uring, io_uring_is_allowed, settle,
 };
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -31,7 +31,7 @@ fn echoes(count: usize) -> (Vec<OwnedFd>, Vec<JoinHandle<()>>) {
 }
 
 /// Sends a request of `bytes` bytes on every slot and waits for the same back, `rounds` times.
-fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
+fn ping_pong<R: OpenReactor>(count: usize, rounds: usize, bytes: usize) {
     let (sockets, echoes) = echoes(count);
     let mut reactor = R::open(sockets, MAX_WAIT).unwrap();
     let request = |slot: usize, round: usize| vec![((slot * 31 + round) % 251) as u8; bytes];
@@ -58,7 +58,7 @@ fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
     echoes.into_iter().for_each(|echo| echo.join().unwrap());
 }
 
-fn a_closed_socket_is_told<R: Reactor>() {
+fn a_closed_socket_is_told<R: OpenReactor>() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut reactor = R::open(vec![ours.into()], MAX_WAIT).unwrap();
     reactor.flush().unwrap();
@@ -82,7 +82,7 @@ fn a_closed_socket_is_told<R: Reactor>() {
     assert!(began.elapsed() >= Duration::from_millis(50), "{} waits busily", R::NAME);
 }
 
-fn a_wait_ends_in_time<R: Reactor>() {
+fn a_wait_ends_in_time<R: OpenReactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let began = Instant::now(); // so does the timer of a reactor that opens
     let mut reactor = R::open(vec![ours.into()], MAX_WAIT).unwrap();
@@ -91,7 +91,7 @@ fn a_wait_ends_in_time<R: Reactor>() {
     assert!(began.elapsed() >= Duration::from_millis(50), "{}", R::NAME);
 }
 
-fn a_wait_can_be_short<R: Reactor>() {
+fn a_wait_can_be_short<R: OpenReactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let mut reactor = R::open(vec![ours.into()], MAX_WAIT).unwrap();
     // The tick of the max_wait may end one of them early, a busy machine any of them late.
@@ -104,7 +104,7 @@ fn a_wait_can_be_short<R: Reactor>() {
 }
 
 /// Bytes are on their way on the old socket, which then closes; only the new one may be heard.
-fn a_replaced_socket_is_never_heard_again<R: Reactor>(request: usize) {
+fn a_replaced_socket_is_never_heard_again<R: OpenReactor>(request: usize) {
     let (old, mut old_peer) = UnixStream::pair().unwrap();
     let mut reactor = R::open(vec![old.into()], MAX_WAIT).unwrap();
     reactor.wait(Some(Duration::ZERO)).unwrap();

@@ -1,6 +1,6 @@
 //! Runs of Lua scripts: what is recorded while they wait by themselves, rest, or end early.
 
-use crate::support::{intervals, merged, server, total};
+use crate::support::{in_a_quiet_moment, intervals, merged, server, total};
 use dbdyno_core::reference::Script;
 use dbdyno_core::run::run;
 use dbdyno_core::spec::RunSpec;
@@ -94,5 +94,28 @@ fn a_rest_that_outlasts_the_run_is_no_unfinished_event() {
         let record = run(&scripted(source, &database, &ending), &stop, &mut end_it).unwrap();
         assert_eq!((record.failure.clone(), total(&record, "events")), (None, 2), "{ending}");
         assert_eq!(record.unfinished, 0, "{ending}");
+    }
+}
+
+/// One session for a thread is the loop's; with two, threads wait for servers themselves.
+#[test]
+fn a_network_adds_its_round_trip_to_each_statement_of_a_script() {
+    let server = server(Script::default());
+    let database = json!({"endpoint": {"host": "127.0.0.1", "port": server.port},
+        "user": server.login().user, "password": server.login().password, "database": "sbtest"});
+    let event = "function event() con:query('SELECT 1'); con:query('SELECT 2') end";
+    let two = "function thread_init()
+            con, other = sysbench.sql.driver():connect(), sysbench.sql.driver():connect()
+        end";
+    let delayed = json!({"round_trip_ms": 20, "window_s": 0, "events": 6});
+    for source in [event.to_owned(), format!("{two} {event}")] {
+        let spec = scripted(&source, &database, &delayed);
+        assert!(in_a_quiet_moment(|| {
+            let record = run(&spec, &AtomicBool::new(false), &mut |_| {}).unwrap();
+            assert_eq!((record.failure.clone(), total(&record, "events")), (None, 6));
+            let mean_ms = total(&record, "latency_ns_sum") as f64 / 6e6;
+            assert!(mean_ms >= 40.0, "{mean_ms} ms for {source}");
+            mean_ms < 42.0
+        }));
     }
 }

@@ -56,6 +56,7 @@ fn numbers_that_cannot_be_meant_are_refused() {
         (json!({"think_time_ms": [5, 1]}), "think_time_ms"),
         (json!({"think_time_ms": [-5, 1]}), "think_time_ms"),
         (json!({"rate_per_s": 10, "think_time_ms": [1, 2]}), "rate_per_s and think_time_ms"),
+        (json!({"round_trip_ms": -1}), "round_trip_ms"),
         (json!({"dry_run": true, "reconnect_every": 1}), "reconnect_every"),
     ];
     for (changes, name) in cases {

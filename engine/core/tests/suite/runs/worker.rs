@@ -4,7 +4,7 @@ use dbdyno_core::driver::Driver;
 use dbdyno_core::error::CONNECTION_LOST;
 use dbdyno_core::placement;
 use dbdyno_core::random::{Distribution, Random};
-use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
+use dbdyno_core::reactor::{Epoll, OpenReactor, Uring, io_uring_is_allowed};
 use dbdyno_core::record::interval::Interval;
 use dbdyno_core::record::recorder::Recorder;
 use dbdyno_core::reference::{Reference, Script};
@@ -31,7 +31,7 @@ const DISCONNECTED: &[u8] = b"\x0b\0\0\0\xff\xbf\x0f#HY000go";
 const SHUT_DOWN: &[u8] = b"\x0b\0\0\x02\xff\x1d\x04#08S01go";
 
 /// Point selects as text over `sockets`, without a time limit, until `budget` events are done.
-fn load<R: Reactor>(
+fn load<R: OpenReactor>(
     sockets: Vec<OwnedFd>,
     connections: usize,
     budget: u64,
@@ -76,7 +76,7 @@ fn load<R: Reactor>(
 }
 
 /// The second connection has nothing to do and is closed by the server; the first is answered later.
-fn the_server_closes_an_idle_connection<R: Reactor + 'static>(last_words: &[u8]) {
+fn the_server_closes_an_idle_connection<R: OpenReactor + 'static>(last_words: &[u8]) {
     let (busy, mut busy_peer) = UnixStream::pair().unwrap();
     let (resting, mut resting_peer) = UnixStream::pair().unwrap();
     let worker = std::thread::spawn(|| {
@@ -106,7 +106,10 @@ fn an_idle_connection_may_be_closed() {
 }
 
 /// So many bytes of the last words come with the reply; the others find the next request sent.
-fn a_server_may_end_a_session_behind_a_reply<R: Reactor>(last_words: &'static [u8], cut: usize) {
+fn a_server_may_end_a_session_behind_a_reply<R: OpenReactor>(
+    last_words: &'static [u8],
+    cut: usize,
+) {
     let (near, mut peer) = UnixStream::pair().unwrap();
     let server = std::thread::spawn(move || {
         let (with_the_reply, later) = last_words.split_at(cut);
@@ -153,7 +156,7 @@ fn resting() -> Pacing<'static> {
     Pacing::thinking([200.0, 200.0], 0..1, 1, Timetable::new(0, 0, 0))
 }
 
-fn a_server_may_close_a_resting_connection<R: Reactor>() {
+fn a_server_may_close_a_resting_connection<R: OpenReactor>() {
     let (near, peer) = UnixStream::pair().unwrap();
     let server = std::thread::spawn(|| answer_until_a_rest(peer));
     let (end, intervals) =
@@ -164,7 +167,7 @@ fn a_server_may_close_a_resting_connection<R: Reactor>() {
     assert_eq!(events, server.join().unwrap(), "{}", R::NAME);
 }
 
-fn a_connection_lost_at_rest_is_opened_again<R: Reactor>() {
+fn a_connection_lost_at_rest_is_opened_again<R: OpenReactor>() {
     let server = Reference::start(Script::default()).unwrap();
     let spec: RunSpec = serde_json::from_value(serde_json::json!({
         "endpoint": {"host": "127.0.0.1", "port": server.port}, "user": server.login().user,

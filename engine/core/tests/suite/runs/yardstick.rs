@@ -3,7 +3,7 @@
 //! The server computes when each answer is due as the statement arrives, so its truth does not depend
 //! on the machine; the client's numbers do, and are looked at in a quiet moment.
 
-use crate::support::{go, histogram, in_a_quiet_moment, total};
+use crate::support::{go, histogram, in_a_quiet_moment, reactors, total};
 use dbdyno_core::record::histogram::Histogram;
 use dbdyno_core::record::run_record::RunRecord;
 use dbdyno_core::reference::{Reference, Script, Service, Slowdown, Stall, Truth};
@@ -45,6 +45,26 @@ fn fewer_connections_than_workers_have_the_service_time() {
         let mean_ms = total(&record, "latency_ns_sum") as f64 / 1e6 / truth.times.count() as f64;
         agrees(&record, &truth, &[0.5, 0.99]) && (mean_ms / 50.0 - 1.0).abs() < 0.01
     }));
+}
+
+/// X = N / (S + D), each reply being held for D; by Little's law X is N events in each mean latency.
+#[test]
+fn a_network_of_the_clients_has_the_throughput_of_service_and_delay() {
+    for (reactor, (service, delay_ms)) in
+        reactors().into_iter().flat_map(|it| [(it, (50 * MS, 0.8)), (it, (10 * MS, 40.0))])
+    {
+        let script = Script { service: Service::Fixed(service), ..Script::default() };
+        let changes = json!({"connections": 4, "window_s": 0.8, "round_trip_ms": delay_ms,
+            "reactor": reactor});
+        let wanted_ms = service.as_secs_f64() * 1e3 + delay_ms;
+        assert!(in_a_quiet_moment(|| {
+            let (record, truth) = played(&script, &changes);
+            let mean_ms =
+                total(&record, "latency_ns_sum") as f64 / 1e6 / truth.times.count() as f64;
+            assert!(mean_ms >= wanted_ms, "{mean_ms} of {wanted_ms} ms with {reactor}");
+            mean_ms / wanted_ms < 1.01
+        }));
+    }
 }
 
 /// X = c / S, and by Little's law N connections wait N / X.

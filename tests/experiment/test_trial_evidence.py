@@ -90,6 +90,13 @@ def test_a_run_that_may_end_early_counts_rows_from_its_third_block_on(store):
     assert sorted(counted) == [2, 2, 3, 3]
 
 
+def test_a_scripts_own_check_of_its_rows_is_kept_with_the_trial(store):
+    script = WorkloadPlan(name="own.lua", script="function event() end")
+    plan = small(threads=(1,), window_s=2).model_copy(update={"workloads": (script,)})
+    measured = store.measurements(run(store, plan).run_id)
+    assert [m.evidence.script_check for m in measured] == [evidence.HOLDS] * 2
+
+
 def test_a_server_that_does_not_answer_ends_no_run(store, monkeypatch):
     def silent(plan, server):
         raise ServerError("gone")

@@ -279,6 +279,7 @@ def test_load_primary_and_replica_have_a_network_between_them(reference, folder)
         # BEGIN, four statements and COMMIT, which waits for the replica as well.
         assert measured.histogram().quantile(0.0) >= (6 * 10 + 40) * 0.99e6
         assert measured.server.replication[replication.REPLICAS_RUNNING] == 1
+        assert 0 < measured.server.replication[replication.NETWORK_CPU_S] < measured.window_s
     assert [f for f in judge(run.measured, asked).findings if f.level == "void"] == []
 
 

@@ -14,7 +14,7 @@ from dbdyno.measurement.disturbance import (
     to_repeat,
 )
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.replication import REPLICAS_CPU_S
+from dbdyno.measurement.replication import NETWORK_CPU_S, REPLICAS_CPU_S
 from support import making
 from support.making import A, B
 
@@ -42,9 +42,10 @@ def test_shares_are_of_the_whole_host():
     assert seen.share == pytest.approx(0.15)
 
 
-def test_replicas_are_no_others():
-    made = making.measurement(other_cpu=1.0)
-    facts = made.server.model_copy(update={"replication": {REPLICAS_CPU_S: 10.0}})
+def test_replicas_and_the_network_between_them_are_no_others():
+    made = making.measurement(other_cpu=1.5)
+    own = {REPLICAS_CPU_S: 10.0, NETWORK_CPU_S: 5.0}
+    facts = made.server.model_copy(update={"replication": own})
     seen = disturbance_of(making.changed(made, server=facts))
     assert seen.others == pytest.approx(0.0)
     assert seen.waiting is None  # their bytes are not counted

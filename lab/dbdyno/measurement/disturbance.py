@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.parts import WatchSample, mean_over_time
-from dbdyno.measurement.replication import REPLICAS_CPU_S
+from dbdyno.measurement.replication import NETWORK_CPU_S, REPLICAS_CPU_S
 
 REPEATS_MIN: Final = 2
 REPEATS_SHARE: Final = 4
@@ -67,7 +67,9 @@ def disturbance_of(measurement: Measurement) -> Disturbance | None:
         return None
     apart = measurement.evidence.irq_apart
     others = _mean(samples, _not_own) - (_mean(samples, _interrupts) if apart else 0.0)
-    others -= measurement.server.replication.get(REPLICAS_CPU_S, 0) / measurement.window_s
+    behind = measurement.server.replication
+    own_cpu_s = behind.get(REPLICAS_CPU_S, 0) + behind.get(NETWORK_CPU_S, 0)
+    others -= own_cpu_s / measurement.window_s
     unclear = apart is None and not _are_charged(samples)
     return Disturbance(
         others=others / cores,

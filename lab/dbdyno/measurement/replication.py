@@ -17,6 +17,8 @@ TRANSACTIONS_BEHIND: Final = "transactions_behind"
 """Transactions of the primary that the slowest replica has not applied."""
 REPLICAS_CPU_S: Final = "replicas_cpu_s"
 """CPU seconds of the processes of all replicas."""
+NETWORK_CPU_S: Final = "network_cpu_s"
+"""CPU seconds of the relays between the servers, where the plan delays them."""
 SEMISYNC_ON: Final = "semisync_on"
 """1 while commits wait for a replica, 0 once the primary has given up waiting."""
 SEMISYNC_REPLICAS: Final = "semisync_replicas"
@@ -36,6 +38,7 @@ EDGES: Final[Mapping[str, Literal["growth", "least", "most", "end"]]] = {
     REPLICAS_RUNNING: "least",
     TRANSACTIONS_BEHIND: "end",
     REPLICAS_CPU_S: "growth",
+    NETWORK_CPU_S: "growth",
     SEMISYNC_ON: "least",
     SEMISYNC_REPLICAS: "least",
     COMMITS_ACKNOWLEDGED: "growth",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import ClassVar
 
 import pytest
@@ -70,7 +71,7 @@ class FakeNetwork:
     def __init__(self, servers, round_trip_ms, folder):
         self.servers, self.asked = list(servers), (round_trip_ms, folder)
         self.doors = [Endpoint("127.0.0.1", 5000 + n, None) for n, _ in enumerate(servers)]
-        self.lives, self.closed = True, 0
+        self.lives, self.closed, self.pid = True, 0, os.getpid()
         FakeNetwork.made.append(self)
 
     def alive(self):

@@ -255,9 +255,11 @@ class TopologyServer:
 
     def replication(self) -> dict[str, float]:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""
-        used_s = sum(_cpu_s(replica.pid) for replica in self.replicas)
+        used = {replication.REPLICAS_CPU_S: sum(_cpu_s(one.pid) for one in self.replicas)}
+        if self._network is not None:
+            used[replication.NETWORK_CPU_S] = _cpu_s(self._network.pid)
         state = self._replication.state(self._primary, self.replicas)
-        return {**state, replication.REPLICAS_CPU_S: used_s}
+        return {**state, **used}
 
     def catch_up(self, cap_s: float) -> float:
         """Wait until the replicas have applied all that the primary committed until now.

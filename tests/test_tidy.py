@@ -58,6 +58,7 @@ ENGINE_ARROWS: dict[str, str] = {
     "workload": "random driver",
     "session": "error system driver",
     "driver": "",
+    "relay": "placement",
     "placement": "",
     "error": "",
     "random": "",
@@ -76,6 +77,7 @@ LONG: dict[str, int] = {}
 LINES_OF_A_SMALL_FILE = 120
 # Files below that with a single importer, and why they stand alone.
 SMALL_WITH_ONE_IMPORTER = {
+    "servers.local.network": "its tests, and all that touches sockets and a child process",
     "audit.audit": "the door of the audit",
     "export.files": "the door of the export",
     "fleet.fleet": "the door of the fleet",

@@ -13,7 +13,6 @@ use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure};
 use crate::record::recorder::Answer;
 use crate::session::{Endpoint, Refusal};
 use crate::time::clock::Clock;
-use crate::worker::MAX_WAIT;
 use crate::workload::event::Reply;
 use dbdyno_wire::kept::Kept;
 use dbdyno_wire::mysql::command;
@@ -31,6 +30,8 @@ const NOT_PREPARABLE: u16 = 1295;
 /// so. PostgreSQL's has words of its own, which end with their line.
 const UNKNOWN_HOST: u16 = 2005;
 const NO_SUCH_NAME: &str = "failed to lookup address information";
+/// How soon a reply that is held notices the end of the run.
+const LOOK: Duration = Duration::from_millis(50);
 /// Delay between two attempts to reconnect.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
@@ -70,7 +71,7 @@ impl Caller {
             if left.is_zero() {
                 return;
             }
-            thread::sleep(left.min(MAX_WAIT));
+            thread::sleep(left.min(LOOK));
         }
     }
 

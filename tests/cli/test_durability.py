@@ -51,14 +51,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     return heard
 
 
-def test_what_is_done_is_told_in_the_language_that_was_asked_for(
-    asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked["told"] = "mysql:8.0.15: round 2 of 3: commits, then SIGKILL"
-    status, _, err = run(*ASKED, "--lang", "zh", capsys=capsys)
-    assert (status, err) == (0, "mysql:8.0.15：第 2/3 轮：提交，然后 SIGKILL\n")
-
-
 def test_a_durable_server_is_said_to_be_one(
     asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

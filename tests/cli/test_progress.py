@@ -16,8 +16,6 @@ from rich.console import Console
 from dbdyno.cli import progress
 from dbdyno.cli.progress import Feed, GrowingFile, growing
 from dbdyno.experiment.context import Progress
-from dbdyno.language.catalogues import Language
-from dbdyno.language.words import name
 from dbdyno.store.store import FEED_NAME
 from support import making
 
@@ -116,17 +114,6 @@ def test_what_a_server_said_does_not_steer_the_terminal(
     assert not any(sign in log.getvalue() for sign in ("\x1b]0", "\x07", "\x9b"))
     progress.note("title \x1b[2J\nnext")
     assert capsys.readouterr().err == "title  [2J\nnext\n"
-
-
-def test_it_is_told_in_chinese_where_the_report_is() -> None:
-    log = io.StringIO()
-    with progress.on_console(Console(file=log), blocks=3, language=Language.ZH) as seen:
-        watch(seen)
-    lines = log.getvalue().splitlines()
-    assert lines[0] == "mysql:5.7.22：正在恢复数据集"
-    assert lines[1].startswith("试验 1/12，区组 1/3：mysql:5.7.22，oltp_read_write，8 线程；剩余 1")
-    assert lines[-1].endswith("失败：mysql:8.0.15 died in the window")
-    assert not re.search("[a-z]{3,} [a-z]{3,}", " ".join(lines[:-1]))
 
 
 def test_a_terminal_keeps_the_finished_trials_and_redraws_the_rest() -> None:
@@ -255,10 +242,10 @@ def test_what_takes_long_is_told_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "LOOK_S", 0.01)
-    with progress.noted(name("working"), Language.EN):
+    with progress.noted("working"):
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(progress, "STDERR_EVERY_S", 0.1)
-    with progress.noted(name("working"), Language.EN):
+    with progress.noted("working"):
         time.sleep(1)
     assert capsys.readouterr().err.startswith("  working: for ")

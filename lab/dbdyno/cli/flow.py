@@ -243,9 +243,8 @@ def _run(
             f"the load generator did not pass on this machine ({known.made_at}), so the trials of"
             " this run will be void: dbdyno certify tries it again, in a minute"
         )
-    makers, language = machines.makers, options.language
     try:
-        ended_by = _measure(store, run, workspace, makers, _enough(store, run), retry, language)
+        ended_by = _measure(store, run, workspace, machines.makers, _enough(store, run), retry)
     finally:
         machines.release()
     resume = _command("resume", run, workspace, machines.address)
@@ -285,7 +284,6 @@ def _measure(
     makers: Makers,
     sufficient: runner.Enough | None,
     retry: bool,
-    language: Language,
 ) -> DbdynoError | KeyboardInterrupt | None:
     """Runs the trials that are left; gives what ended that early, or None.
 
@@ -296,7 +294,7 @@ def _measure(
         design = run.plan.design
         blocks = design.blocks if design.time_s is None or design.chosen else 0
         console = Console(stderr=True)
-        with watched(console, workspace / run.run_id, blocks, language) as seen:
+        with watched(console, workspace / run.run_id, blocks) as seen:
             runner.run(run.plan, store, run, workspace, seen, makers, retry, sufficient)
     except StoreError:
         raise
@@ -314,7 +312,7 @@ def _measure(
 def _report(stored: Evidence, options: ReportOptions) -> api.Run:
     """Judges what is stored of a run, writes the report, prints the result."""
     run = api.Run(stored)
-    with noted(say("judging and writing the report"), options.language):
+    with noted("judging and writing the report"):
         judgement = run.judgement
         written = run.report(language=options.language)
     summary = Summary(run.plan, judgement, run.facts)

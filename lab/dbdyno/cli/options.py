@@ -244,7 +244,7 @@ ExitCode = Annotated[
 ]
 Lang = Annotated[
     Language,
-    typer.Option(metavar="en|zh", help="Language of report, stdout and progress; JSON is English."),
+    typer.Option(metavar="en|zh", help="Language of report and stdout; JSON is English."),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
 RunIds = Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids of runs.")]

@@ -25,9 +25,6 @@ from rich.text import Text as Styled
 
 from dbdyno.experiment.context import Progress
 from dbdyno.files import make_folder, open_own
-from dbdyno.language.catalogues import Language, said_in
-from dbdyno.language.stored import from_stored
-from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.report.formats.stdout import printable
@@ -46,18 +43,15 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def watched(
-    console: Console, folder: Path, blocks: int, language: Language = Language.EN
-) -> Iterator[Progress]:
+def watched(console: Console, folder: Path, blocks: int) -> Iterator[Progress]:
     """A run's progress on the console, in its log and in its feed, for the length of the block.
 
     Args:
-        language: of the console; log and feed are English.
         folder: the run's, where its report goes; a resumed run goes on in the files it has.
         blocks: how many blocks the plan has, to say "block 2/5"; 0 where the run decides it.
     """
     with (
-        on_console(console, blocks, language) as shown,
+        on_console(console, blocks) as shown,
         growing(folder / LOG_NAME) as log,
         feeding(folder, blocks) as feed,
     ):
@@ -91,25 +85,19 @@ class Several:
             one.end(trial, measurement, seconds_left)
 
 
-# Sentences for people.
+# Lines for people, in English: they are written while a run goes on.
 
 
-def place(trial: Trial, number: int, total: int, blocks: int) -> Text:
+def place(trial: Trial, number: int, total: int, blocks: int) -> str:
     """Which trial of how many, in which block, on what."""
     if trial.is_pilot:
-        return say("pilot: {system}, {cell}", system=trial.system, cell=trial.cell.title)
-    return say(
-        "trial {number}/{total}, block {block}{again}: {arm}, {cell}",
-        number=number,
-        total=total,
-        block=f"{trial.block + 1}/{blocks}" if blocks else trial.block + 1,
-        again=say(" again") if trial.repeat else name(""),
-        arm=trial.arm,
-        cell=trial.cell.title,
-    )
+        return f"pilot: {trial.system}, {trial.cell.title}"
+    block = f"{trial.block + 1}/{blocks}" if blocks else f"{trial.block + 1}"
+    again = " again" if trial.repeat else ""
+    return f"trial {number}/{total}, block {block}{again}: {trial.arm}, {trial.cell.title}"
 
 
-PHASES: Final = {"warmup": say("warm-up"), "measured": say("measured"), "drain": say("drain")}
+PHASES: Final = {"warmup": "warm-up", "measured": "measured", "drain": "drain"}
 """The engine's words for what a load is for."""
 
 
@@ -120,24 +108,19 @@ class Meter:
         self._phase = ""
         self._events = self._seconds = 0.0
 
-    def told(self, interval: Mapping[str, Any]) -> Text:
+    def told(self, interval: Mapping[str, Any]) -> str:
         """What is known after this interval, as the engine reports it."""
         if interval["phase"] != self._phase:
             self._phase, self._events, self._seconds = interval["phase"], 0.0, 0.0
         self._events += float(interval["events"])
         self._seconds += float(interval["seconds"])
         so_far = self._events / self._seconds if self._seconds > 0 else 0.0
-        last = speed(interval)
-        return say(
-            "{phase} {at:.0f} s: TPS {so_far:.1f}; last second: {last}",
-            phase=PHASES.get(self._phase, name(self._phase)),
-            at=interval["at_s"],
-            so_far=so_far,
-            last=last,
-        )
+        phase = PHASES.get(self._phase, self._phase)
+        at_s = interval["at_s"]
+        return f"{phase} {at_s:.0f} s: TPS {so_far:.1f}; last second: {speed(interval)}"
 
 
-def speed(interval: Mapping[str, Any]) -> Text:
+def speed(interval: Mapping[str, Any]) -> str:
     """TPS, QPS and p95 of one interval as the engine reports it."""
     seconds = float(interval["seconds"])
     tps, qps = (
@@ -146,22 +129,22 @@ def speed(interval: Mapping[str, Any]) -> Text:
     p95 = interval["latency_ms"].get("95")
     latency = f"p95 {float(p95):.2f} ms" if p95 is not None else "p95 –"
     errors = interval["errors"]
-    rates = name(f"TPS {tps:.1f}, QPS {qps:.1f}, {latency}")
-    return say("{rates}, errors {errors}", rates=rates, errors=errors) if errors else rates
+    rates = f"TPS {tps:.1f}, QPS {qps:.1f}, {latency}"
+    return f"{rates}, errors {errors}" if errors else rates
 
 
-def outcome(trial: Trial, measurement: Measurement) -> Text:
+def outcome(trial: Trial, measurement: Measurement) -> str:
     """One finished trial in one line: its numbers, or why there are none."""
-    named = {"arm": trial.arm, "cell": trial.cell.title}
+    where = f"{trial.arm}, {trial.cell.title}"
     if measurement.failure is not None:
-        return say("{arm}, {cell}: failed: {why}", **named, why=measurement.failure)
+        return f"{where}: failed: {measurement.failure}"
     values = []
     for shown in ("transactions_per_s", "queries_per_s", "latency_ms_p95"):
         metric = BY_NAME[shown]
         value = measurement.value(metric)
         unit = "" if metric.unit == "1/s" else f" {metric.unit}"
         values.append(f"{metric.label} –" if value is None else f"{metric.label} {value:.2f}{unit}")
-    return say("{arm}, {cell}: {values}", **named, values=", ".join(values))
+    return f"{where}: {', '.join(values)}"
 
 
 class Lines:
@@ -173,7 +156,6 @@ class Lines:
         write: takes a line, without its end.
         every_s: seconds of load between two lines of one trial.
         blocks: how many blocks the plan has.
-        language: of the lines.
         begun: what is being done already, for `repeat`.
     """
 
@@ -182,22 +164,20 @@ class Lines:
         write: Callable[[str], None],
         every_s: float,
         blocks: int,
-        language: Language = Language.EN,
-        begun: Text | None = None,
+        begun: str = "",
     ) -> None:
         self._told_to = write
-        self._language = language
         self._every_s = every_s
         self._blocks = blocks
         self._written_at_s = 0.0
         self._meter = Meter()
-        self._said = begun or name("")
+        self._said = begun
         self._said_at = self._repeated_at = time.monotonic()
 
-    def _write(self, text: Text, before: str = "") -> None:
+    def _write(self, text: str, before: str = "") -> None:
         self._said = text
         self._said_at = self._repeated_at = time.monotonic()
-        self._told_to(before + printable(said_in(text, self._language)))
+        self._told_to(before + printable(text))
 
     def repeat(self) -> None:
         """Says the last line again, and for how long, if nothing was heard for `every_s`."""
@@ -205,12 +185,11 @@ class Lines:
         if now - self._repeated_at >= self._every_s and self._said:
             self._repeated_at = now
             time_of_it = duration(now - self._said_at)
-            again = say("{what}: for {time} now", what=self._said, time=time_of_it)
-            self._told_to("  " + printable(said_in(again, self._language)))
+            self._told_to("  " + printable(f"{self._said}: for {time_of_it} now"))
 
     def stage(self, text: str) -> None:
         """What is being prepared."""
-        self._write(from_stored(text))
+        self._write(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Which trial begins, and how long the run still takes."""
@@ -235,22 +214,21 @@ class Lines:
 class RedrawnLines:
     """For a terminal: finished trials scroll away above two lines that are redrawn in place."""
 
-    def __init__(self, live: Live, blocks: int, language: Language) -> None:
+    def __init__(self, live: Live, blocks: int) -> None:
         self._live = live
         self._blocks = blocks
-        self._language = language
-        self._place = name("")
+        self._place = ""
         self._meter = Meter()
 
     def stage(self, text: str) -> None:
         """Shows what is being prepared."""
-        self._draw(from_stored(text))
+        self._draw(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Shows which trial begins and how long the run still takes."""
         self._place = place(trial, number, total, self._blocks)
         self._meter = Meter()
-        self._draw(with_time_left(say("beginning"), seconds_left))
+        self._draw(with_time_left("beginning", seconds_left))
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """Shows the current speed."""
@@ -258,24 +236,21 @@ class RedrawnLines:
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """Leaves the trial's outcome above the lines that are redrawn."""
-        where = say("pilot")
-        if not trial.is_pilot:
-            where = say("block {block}", block=trial.block + 1)
-        told = say("{where}: {outcome}", where=where, outcome=outcome(trial, measurement))
-        done = Styled(printable(said_in(told, self._language)))
+        where = "pilot" if trial.is_pilot else f"block {trial.block + 1}"
+        done = Styled(printable(f"{where}: {outcome(trial, measurement)}"))
         done.stylize("red" if measurement.failure is not None else "")
         self._live.console.print(done)
-        self._draw(say("{time} left", time=duration(seconds_left)))
+        self._draw(f"{duration(seconds_left)} left")
 
-    def _draw(self, text: Text) -> None:
-        where, now = (printable(said_in(one, self._language)) for one in (self._place, text))
+    def _draw(self, text: str) -> None:
+        where, now = map(printable, (self._place, text))
         shown = [Styled(where, style="bold")] if where else []
         self._live.update(Styled("\n").join([*shown, Styled(now, style="cyan")]))
 
 
-def with_time_left(told: Text, seconds_left: float) -> Text:
+def with_time_left(told: str, seconds_left: float) -> str:
     """What is told, and how long the run still takes."""
-    return say("{told}; {time} left", told=told, time=duration(seconds_left))
+    return f"{told}; {duration(seconds_left)} left"
 
 
 LOOK_S: Final = 0.5
@@ -300,29 +275,25 @@ def repeated(lines: Lines) -> Iterator[Lines]:
         looking.join()
 
 
-def noted(
-    begun: Text | None = None, language: Language = Language.EN
-) -> AbstractContextManager[Lines]:
+def noted(begun: str = "") -> AbstractContextManager[Lines]:
     """Lines on stderr, the last of them again while nothing is heard for ten seconds.
 
     Args:
         begun: what is being done already; it is only said again, and not if it is done by then.
     """
-    return repeated(Lines(note, STDERR_EVERY_S, 0, language, begun))
+    return repeated(Lines(note, STDERR_EVERY_S, 0, begun))
 
 
 @contextmanager
-def on_console(
-    console: Console, blocks: int, language: Language = Language.EN
-) -> Iterator[Lines | RedrawnLines]:
+def on_console(console: Console, blocks: int) -> Iterator[Lines | RedrawnLines]:
     """The progress that fits the console, for the length of the block."""
     if not console.is_terminal or console.is_dumb_terminal:
         plain = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-        with repeated(Lines(plain, STDERR_EVERY_S, blocks, language)) as lines:
+        with repeated(Lines(plain, STDERR_EVERY_S, blocks)) as lines:
             yield lines
         return
     with Live(console=console, refresh_per_second=4, transient=True) as live:
-        yield RedrawnLines(live, blocks, language)
+        yield RedrawnLines(live, blocks)
 
 
 # Files beside the run's report that grow while it goes on. A full disk must not end a run that

@@ -48,7 +48,7 @@ def prove_durability(
     place = places.make_cache_folder() / "durability"
     with locked(place.with_suffix(".lock"), "the proof of durability", wait=note):
         provision.clear_left(place)
-        with provision.fresh_folder(place) as folder, noted(language=lang) as lines:
+        with provision.fresh_folder(place) as folder, noted() as lines:
             folder.chmod(0o755)  # the servers' user must enter it
             killed = durability.prove(
                 spec,
@@ -126,7 +126,7 @@ def prove_generator(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Try the load generator and this machine. The truth of the servers is known."""
-    with noted(language=lang) as lines:
+    with noted() as lines:
         made = certify.certify(lines.stage, power.difference_seen_in_time)
     sys.stdout.write(render(CertificateResult(made), output, lang))
     if not made.passed:

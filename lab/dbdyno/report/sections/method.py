@@ -8,7 +8,6 @@ from typing import Final
 
 from dbdyno.judge.checks.generator import placement_of
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import EngineFacts, Measurement
@@ -25,6 +24,7 @@ from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
 from dbdyno.report.sections.limits import certified, dataset, is_saturated, limits
+from dbdyno.report.tell.terms import step_name
 from dbdyno.report.tell.verdicts import duration
 
 P95 = BY_NAME["latency_ms_p95"]
@@ -481,7 +481,7 @@ def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | 
         for measurement in measurements:
             if measurement.trial.system == system:
                 for step in measurement.procedure:
-                    taken.setdefault((system, from_stored(step.name)), []).append(step)
+                    taken.setdefault((system, step_name(step.name)), []).append(step)
     if not taken:
         return None
     return table(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Said, count, listed, name, phrase, say
+from dbdyno.report.tell.terms import step_name
 
 Values = Mapping[str, Any]
 """Values of a finding, or of a part of one."""
@@ -89,8 +89,8 @@ def step_undone(values: Values) -> Said:
     steps = (
         say(
             "{step}: {why}",
-            step=from_stored(step),
-            why=from_stored(why) if why else say("no reason given"),
+            step=step_name(step),
+            why=why or say("no reason given"),
         )
         for step, why in values["steps"].items()
     )

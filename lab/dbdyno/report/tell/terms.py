@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from dbdyno.language.words import Said, say
+from dbdyno.language.words import Said, name, say
 
 TERMS: Final = {
     str(term): term
@@ -44,3 +44,22 @@ TERMS: Final = {
 def term(word: StrEnum) -> Said:
     """A stored word as people read it."""
     return TERMS[word.value]
+
+
+STEPS: Final = {
+    str(step): step
+    for step in (
+        say("restore"),
+        say("drop caches"),
+        say("start"),
+        say("SQL after the start"),
+        say("purge binary logs"),
+        say("settle"),
+        say("replicas catch up"),
+    )
+}
+
+
+def step_name(stored: str) -> Said:
+    """A step before a trial as people read it; what it came to stays as it was stored."""
+    return STEPS.get(stored, name(stored))

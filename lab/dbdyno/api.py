@@ -65,12 +65,10 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The run's name in its workspace."""
         return self.evidence.run.run_id
 
     @property
     def plan(self) -> Plan:
-        """What was asked for."""
         return self.evidence.plan
 
     @property

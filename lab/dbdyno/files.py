@@ -43,11 +43,9 @@ class Owner(Protocol):
 
     @property
     def uid(self) -> int:
-        """The user's number."""
 
     @property
     def gid(self) -> int:
-        """The group's number."""
 
 
 def restrict_umask() -> None:

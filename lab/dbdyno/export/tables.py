@@ -58,7 +58,6 @@ class TableDefinition:
 
     @property
     def schema(self) -> dict[str, Kind]:
-        """Its own columns with their kinds."""
         return {column.name: column.kind for column in self.columns}
 
 

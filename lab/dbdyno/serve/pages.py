@@ -78,7 +78,6 @@ class Pages:
         )
 
     def index(self, request: Request) -> Response:
-        """Every run of the workspace."""
         return self._page("runs.html.j2", runs=self._runs.listed())
 
     def report(self, request: Request) -> Response:
@@ -91,7 +90,6 @@ class Pages:
         return self._page("live.html.j2", listed=self._runs.one(request.path_params["run_id"]))
 
     async def events(self, request: Request) -> Response:
-        """The run's feed as server-sent events."""
         run_id = request.path_params["run_id"]
         listed = await run_in_threadpool(self._runs.one, run_id)
         feed = self._runs.workspace / listed.run.run_id / FEED_NAME
@@ -118,7 +116,6 @@ class Pages:
         return self._page("trouble.html.j2", HTTPStatus.NOT_FOUND, text=str(error))
 
     def not_there(self, request: Request, error: Exception) -> Response:
-        """An address that no page has."""
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
         return self._page("trouble.html.j2", HTTPStatus(status), text=WORDS["no_page"])
 

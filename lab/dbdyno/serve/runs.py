@@ -53,7 +53,6 @@ class ListedRun:
 
     @property
     def title(self) -> Text:
-        """The plan's title, or the systems."""
         return title_of(self.run.plan)
 
     @property
@@ -91,7 +90,6 @@ class Runs:
             return self._kept[key]
 
     def is_running(self, run_id: str) -> bool:
-        """Whether a lab works on the run at this moment."""
         return is_locked(lock_path(self.workspace, run_id))
 
     def _row(self, store: Store, run: StoredRun | UnreadableRun) -> ListedRun | UnreadableRun:

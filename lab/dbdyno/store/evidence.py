@@ -59,7 +59,6 @@ class Evidence:
 
     @property
     def plan(self) -> Plan:
-        """What was asked for."""
         return self.run.plan
 
     @property

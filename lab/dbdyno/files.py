@@ -43,9 +43,11 @@ class Owner(Protocol):
 
     @property
     def uid(self) -> int:
+        """The user's number."""
 
     @property
     def gid(self) -> int:
+        """The group's number."""
 
 
 def restrict_umask() -> None:

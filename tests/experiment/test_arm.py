@@ -11,8 +11,8 @@ from dbdyno.experiment import procedure as procedure_room
 from dbdyno.experiment.arm import never_begun, reason, run_arm
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import disk
-from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule import TrialQueue
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.settings import SettingsPlan
@@ -26,9 +26,8 @@ def arm_of(store, plan, world):
     stored = store.create_run(plan, "command", {}, 2)
     trials = [t for t in trials_of(plan, stored.run_id) if t.position == 0 and t.block == 0]
     folder = store.path.parent
-    context = RunContext(
-        plan, store, folder, Progress(), world.makers, Forecast(plan), [*trials], 2
-    )
+    schedule = TrialQueue(plan, trials, 2)
+    context = RunContext(schedule, store, folder, Progress(), world.makers)
     instance = world.open(
         ServerSpec(trials[0].system, "mysql:5.7.22"), folder / "i", context.progress.stage
     )
@@ -53,7 +52,7 @@ def test_the_ladder_runs_on_one_fresh_server_which_is_ended(store):
         ("start", trials[0].system),
     ]
     assert (instance.server.killed, instance.server.stopped) == (1, 0)
-    assert context.remaining == []
+    assert context.schedule.left == []
 
 
 def test_a_server_whose_data_stays_is_stopped_so_that_they_can(store):
@@ -75,7 +74,7 @@ def test_a_trial_that_cannot_be_stored_ends_the_arm_and_its_server(store, monkey
     with pytest.raises(StoreError, match="disk full"):
         run_arm(context, instance, trials)
     assert world.servers_left() == []
-    assert context.remaining == trials
+    assert context.schedule.left == trials
 
 
 def test_a_server_that_ends_uncleanly_is_reported_and_no_more(store, tmp_path):
@@ -162,7 +161,7 @@ def test_a_setting_that_a_version_cannot_have_is_void_and_starts_nothing(store):
     assert world.calls == [("snapshot", trials[0].system)]
     assert store.done(trials[0].run_id) == {t.key for t in trials}
     assert store.done(trials[0].run_id, impossible=False) == set()
-    assert context.remaining == []
+    assert context.schedule.left == []
 
 
 TOO_MANY = {
@@ -179,7 +178,7 @@ def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(sto
     context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)
     again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
-    context.remaining = [*again]
+    context.schedule.left = [*again]
     run_arm(context, instance, again)
     measured = store.measurements(trials[0].run_id)
     failures = {(m.trial.block, m.trial.cell.threads): m.failure for m in measured}
@@ -259,7 +258,7 @@ def test_a_system_that_once_started_and_then_does_not_fails_an_arm_and_not_the_r
     context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)
     again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
-    context.remaining = [*again]
+    context.schedule.left = [*again]
     instance.broken = (trials[0].system,)
     run_arm(context, instance, again)
     failures = [m.failure for m in store.measurements(trials[0].run_id)]

@@ -7,8 +7,6 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.experiment.context import Makers, RunContext
-from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import (
     arms,
     cell_order,
@@ -16,10 +14,10 @@ from dbdyno.experiment.order import (
     system_order,
     trials_of,
 )
+from dbdyno.experiment.schedule import TrialQueue
 from dbdyno.plan.plan import cells
 from dbdyno.plan.settings import SettingsPlan, setting_names
 from support import making
-from support.fakes import Progress
 
 A, B = making.A, making.B
 
@@ -162,10 +160,10 @@ def test_each_cell_has_each_place_in_its_share_of_blocks():
 # Trials are counted over the whole plan.
 
 
-def test_trials_are_counted_over_the_whole_plan(tmp_path):
+def test_trials_are_counted_over_the_whole_plan():
     plan = making.plan(blocks=3)
     left = trials_of(plan, "r")[4:]
-    context = RunContext(plan, None, tmp_path, Progress(), Makers(), Forecast(plan), left, total=6)
-    assert context.number() == 5
-    left.pop(0)
-    assert context.number() == 6
+    queue = TrialQueue(plan, left, total=6)
+    assert queue.number == 5
+    queue.ended(left[0])
+    assert queue.number == 6

@@ -9,7 +9,6 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.experiment import procedure as room
 from dbdyno.experiment.context import RunContext
-from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.procedure import (
     Steps,
     before_start,
@@ -18,6 +17,7 @@ from dbdyno.experiment.procedure import (
     drop_caches,
     start,
 )
+from dbdyno.experiment.schedule import TrialQueue
 from dbdyno.measurement.parts import Step
 from dbdyno.servers.base import ServerSpec
 from support import making
@@ -28,7 +28,7 @@ from support.fakes import FakeInstance, FakeServer, Progress, World
 def context(tmp_path):
     def made(**procedure):
         plan = making.plan(procedure=procedure)
-        return RunContext(plan, None, tmp_path, Progress(), World().makers, Forecast(plan), [], 0)
+        return RunContext(TrialQueue(plan, [], 0), None, tmp_path, Progress(), World().makers)
 
     return made
 

@@ -194,7 +194,7 @@ class SideBySide:
             for trial in trials:
                 made = making.measurement(trial.system, threads=trial.cell.threads)
                 context.store.append(made.model_copy(update={"trial": trial}))
-                context.remaining.remove(trial)
+                context.schedule.ended(trial)
 
 
 class World:

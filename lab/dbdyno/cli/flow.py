@@ -24,15 +24,15 @@ from dbdyno.cli.progress import note, noted, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, forecast, order, runner
 from dbdyno.experiment.context import Makers
+from dbdyno.experiment.schedule import Enough
 from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import enough
 from dbdyno.judge.verdict import is_open
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.measurement.disturbance import current
-from dbdyno.plan.pilot import foreseen, trials_expected
+from dbdyno.plan.pilot import trials_expected
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, Plan
-from dbdyno.plan.timed import begun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.tell.verdicts import duration
@@ -120,7 +120,7 @@ def begin(
         if fit:
             plan = _fitted(plan, machines.makers.machines)
         with Store.open(workspace) as store:
-            planned = len(order.trials_of(begun(foreseen(plan)), ""))
+            planned = len(order.planned(plan))
             here = environment.describe(workspace)
             run = store.create_run(plan, command, {**here, **machines.environment}, planned)
             _run(store, run, workspace, options, machines)
@@ -282,7 +282,7 @@ def _measure(
     run: StoredRun,
     workspace: Path,
     makers: Makers,
-    sufficient: runner.Enough | None,
+    sufficient: Enough | None,
     retry: bool,
 ) -> DbdynoError | KeyboardInterrupt | None:
     """Runs the trials that are left; gives what ended that early, or None.
@@ -323,7 +323,7 @@ def _report(stored: Evidence, options: ReportOptions) -> api.Run:
     return run
 
 
-def _enough(store: Store, run: StoredRun) -> runner.Enough | None:
+def _enough(store: Store, run: StoredRun) -> Enough | None:
     """Decides before each block whether the run may stop; None if it runs all of its blocks."""
     design = run.plan.design
     if design.stop == "blocks" or (design.chosen and design.chosen.all_blocks):

@@ -50,9 +50,8 @@ def run_arm(context: RunContext, instance: Instance, trials: Iterable[Trial]) ->
         for trial in trials:
             measurement = arm.measure(trial)
             context.store.append(measurement)
-            context.remaining.remove(trial)
-            left_s = context.forecast.seconds_left(context.remaining, running=1)
-            context.progress.end(trial, measurement, left_s)
+            context.schedule.ended(trial)
+            context.progress.end(trial, measurement, context.schedule.seconds_left(running=1))
             if measurement.failure == INTERRUPTED or context.interrupted:
                 raise KeyboardInterrupt
             if context.plan.procedure.restart == "cell":
@@ -84,10 +83,9 @@ class _Arm:
     def measure(self, trial: Trial) -> Measurement:
         """One trial from its preparation to its measurement, whatever becomes of it."""
         context, self.steps = self.context, Steps()
-        left_s = context.forecast.seconds_left(
-            context.remaining, running=int(self.server is not None)
-        )
-        context.progress.begin(trial, context.number(), context.total, left_s)
+        schedule = context.schedule
+        left_s = schedule.seconds_left(running=int(self.server is not None))
+        context.progress.begin(trial, schedule.number, schedule.total, left_s)
         if (known := context.refusal(trial)) is not None:
             return self._void(trial, known, impossible=True)
         disk.check_during(context.folders)
@@ -214,9 +212,7 @@ class _Arm:
         context = self.context
 
         def report(interval: Mapping[str, Any]) -> None:
-            left_s = context.forecast.seconds_left(
-                context.remaining, into_s=interval["at_s"], running=1
-            )
+            left_s = context.schedule.seconds_left(into_s=interval["at_s"], running=1)
             context.progress.interval(trial, interval, left_s)
             disk.check_during(context.folders)
 

@@ -5,7 +5,7 @@ Tests pass fake makers instead of real processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from dbdyno.experiment import certify
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import COMMAND, Engine, EngineProcess
 from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.schedule import Schedule, TrialQueue
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan
@@ -47,29 +48,13 @@ OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
 Ceiling = Callable[[Plan, Trial, str], float | None]
 
 
-class Blocks(Protocol):
-    """The blocks that are left, for whoever runs them."""
-
-    def next(self, running: Collection[int] = ()) -> list[Trial]:
-        """The trials of the next block; none if there is none, or not while those are running."""
-
-    def queue_repeats(self, block: int) -> None:
-        """Puts what has to be measured again of a block that has ended back before what is left."""
-
-    def repeat_block(self, block: int) -> list[Trial]:
-        """All of a block again, begun on a machine that is gone; its trials are queued again."""
-
-    def needs_pilot(self) -> bool:
-        """Whether rates have to be found before the first block; takes those that are stored."""
-
-
 class BlockRunner(Protocol):
     """Other machines on which blocks are run."""
 
     def count(self) -> int:
         """How many there are by now."""
 
-    def run(self, context: RunContext, run_id: str, blocks: Blocks) -> None:
+    def run(self, context: RunContext, run_id: str, schedule: Schedule) -> None:
         """Has all blocks run, and stores each trial as it ends."""
 
 
@@ -104,8 +89,7 @@ class RunContext:
     """One run's surroundings.
 
     Attributes:
-        remaining: the trials that were not run yet, in order; the first is the next one.
-        total: trials of the whole plan, those stored by an earlier lab included.
+        schedule: the trials that are run.
         refused: why a system cannot have a setting, or cannot bear a cell, by both their names.
         started: labels of systems that this lab has started for a trial.
         as_loaded: labels of systems whose data was restored by this lab and not spoiled since.
@@ -120,14 +104,11 @@ class RunContext:
             stored before the run ends.
     """
 
-    plan: Plan
+    schedule: TrialQueue
     store: Store
     folder: Path
     progress: Progress
     makers: Makers
-    forecast: Forecast
-    remaining: list[Trial]
-    total: int
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     as_loaded: set[str] = field(default_factory=set)
@@ -138,6 +119,16 @@ class RunContext:
     ceilings: dict[tuple[str, str, bool], float | None] = field(default_factory=dict)
     query_plans: dict[str, dict[str, str]] = field(default_factory=dict)
     interrupted: bool = False
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the trials that are run."""
+        return self.schedule.plan
+
+    @property
+    def forecast(self) -> Forecast:
+        """How long trials take here."""
+        return self.schedule.forecast
 
     @cached_property
     def certificate(self) -> CertificateFacts:
@@ -153,7 +144,3 @@ class RunContext:
     def is_restored_at_start(self, system: str) -> bool:
         """Whether the next start of a system's server begins by restoring its dataset."""
         return self.plan.procedure.fresh_data == "start" or system not in self.as_loaded
-
-    def number(self) -> int:
-        """The next trial's number, from 1."""
-        return self.total - len(self.remaining) + 1

@@ -36,7 +36,7 @@ from dbdyno.servers.base import PGSQL, Instance, Server
 
 def before_arm(context: RunContext, instance: Instance) -> Probe:
     """The machine's speed now; and once a run, for each kind of load, the generator's ceilings."""
-    for trial in context.remaining:
+    for trial in context.schedule.left:
         asked = _load_of(context, trial, instance.driver)
         if asked not in context.ceilings:
             context.progress.stage(f"{trial.cell.workload}: how fast the load is without a server")
@@ -120,7 +120,7 @@ def _is_used_on(context: RunContext, trial: Trial) -> bool:
     is_endpoint = context.plan.systems[0].is_endpoint
     if context.plan.procedure.fresh_data == "start" and not is_endpoint:
         return False
-    return any(one.system == trial.system and one != trial for one in context.remaining)
+    return any(one.system == trial.system and one != trial for one in context.schedule.left)
 
 
 @cache
@@ -141,7 +141,7 @@ def _is_last(context: RunContext, trial: Trial) -> bool:
     may_end = context.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
     left = [
         one
-        for one in context.remaining
+        for one in context.schedule.left
         if one.system == trial.system and one != trial and context.refusal(one) is None
     ]
     return not any(other.block == trial.block or not may_end for other in left)

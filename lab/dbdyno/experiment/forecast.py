@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.experiment.order import arms, trials_of
+from dbdyno.experiment.order import arms, planned
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.pilot import foreseen, piloting, trials_expected
+from dbdyno.plan.pilot import piloting, trials_expected
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.timed import TRIAL_S, begun
@@ -34,7 +34,7 @@ def seconds_expected(plan: Plan, machines: int = 1) -> float:
     plan = begun(plan)
     forecast, blocks = Forecast(plan), plan.design.blocks
     share = math.ceil(blocks / machines) / blocks
-    whole_s = plan.design.time_s or share * forecast.seconds_left(trials_of(foreseen(plan), ""))
+    whole_s = plan.design.time_s or share * forecast.seconds_left(planned(plan))
     return forecast.loads_s + pilot_s(plan) + whole_s
 
 

@@ -13,8 +13,10 @@ from itertools import groupby
 from operator import attrgetter
 
 from dbdyno.measurement.measurement import Cell, Trial
+from dbdyno.plan.pilot import foreseen
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import DEFAULT, setting_names
+from dbdyno.plan.timed import begun
 from dbdyno.stats.draw import draw
 
 
@@ -43,6 +45,11 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
                 for rung, cell in enumerate(ladder)
             ]
     return trials
+
+
+def planned(plan: Plan) -> list[Trial]:
+    """Every trial that a plan is expected to have, in order; with rates made up before a pilot."""
+    return trials_of(foreseen(begun(plan)), "")
 
 
 def arms(trials: Iterable[Trial]) -> list[list[Trial]]:

@@ -24,10 +24,10 @@ from ray.util.queue import Empty, Queue
 
 from dbdyno.errors import DbdynoError, LoadError, LostError
 from dbdyno.experiment.arm import never_begun
-from dbdyno.experiment.context import Blocks, Makers, RunContext
-from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.context import Makers, RunContext
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import Machine, machine
+from dbdyno.experiment.schedule import Schedule, TrialQueue
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import PATIENCE_S, SILENT_S, Installed, Node
 from dbdyno.fleet.generators import Generators
@@ -98,8 +98,8 @@ class Host:
         Args:
             plan: the run's, with what it has found and chosen by now.
         """
-        every = trials_of(foreseen(plan), run.run_id)
-        later = [one for one in every if one.block > trials[0].block]  # this host may be given any
+        every = trials_of(foreseen(plan), run.run_id)  # this host may be given any block
+        later = [one for one in every if one.block > trials[0].block]
         self._opened(run, plan, [*trials, *later]).run(trials)
 
     def find_rates(
@@ -122,18 +122,15 @@ class Host:
             store = self._stack.enter_context(Store.open(Path(parts)))
             store.begin(run)
             self._context = RunContext(
-                plan,
+                TrialQueue(plan, left, len(left)),
                 store,
                 self._folder,
                 Sender(self._events, self.name),
                 self._makers(plan),
-                Forecast(plan),
-                list(left),
-                len(left),
             )
             self._machine = self._stack.enter_context(machine(self._context, run.run_id))
-        self._context.plan = plan
-        self._context.remaining[:] = left
+        self._context.schedule.plan = plan
+        self._context.schedule.left[:] = left
         return self._machine
 
     def _makers(self, plan: Plan) -> Makers:
@@ -266,7 +263,7 @@ class Hosts:
         self._hosts = []
         self._events.shutdown(force=True)
 
-    def run(self, context: RunContext, run_id: str, blocks: Blocks) -> None:
+    def run(self, context: RunContext, run_id: str, schedule: Schedule) -> None:
         """As `BlockRunner.run`.
 
         Raises:
@@ -275,7 +272,7 @@ class Hosts:
             LoadError, ServerError: nothing can be run; so too on a machine alone.
         """
         try:
-            self._run(context, run_id, blocks)
+            self._run(context, run_id, schedule)
         except RayError as error:
             raise LostError(
                 "the cluster cannot be reached any more",
@@ -283,24 +280,24 @@ class Hosts:
                 hint="start it again, then resume the run; nothing stored is measured again",
             ) from error
 
-    def _run(self, context: RunContext, run_id: str, blocks: Blocks) -> None:
-        if blocks.needs_pilot():
+    def _run(self, context: RunContext, run_id: str, schedule: Schedule) -> None:
+        if schedule.needs_pilot():
             host, pilots = self._hosts[0], context.store.pilots(run_id)
             host.work = host.actor.find_rates.remote(
-                context.store.run(run_id), context.plan, context.remaining, pilots
+                context.store.run(run_id), context.plan, context.schedule.left, pilots
             )
-            self._wait(context, blocks)
-            if blocks.needs_pilot():
+            self._wait(context, schedule)
+            if schedule.needs_pilot():
                 raise LostError("the machine that ran the pilot was lost", hint="resume the run")
         while True:
             self._fill()
             while idle := [host for host in self._hosts if host.work is None]:
                 running = [host.block for host in self._hosts if host.work is not None]
-                if not self._give(context, run_id, blocks, idle, running):
+                if not self._give(context, run_id, schedule, idle, running):
                     break
             if all(host.work is None for host in self._hosts):
                 return
-            self._wait(context, blocks)
+            self._wait(context, schedule)
 
     def _fill(self) -> None:
         """Starts hosts on nodes that have none, until there are as many as wanted."""
@@ -334,12 +331,12 @@ class Hosts:
         self,
         context: RunContext,
         run_id: str,
-        blocks: Blocks,
+        schedule: Schedule,
         idle: Sequence[_Running],
         running: Collection[int],
     ) -> bool:
         """Gives the next block to a host; whether there was one."""
-        trials = blocks.next(running)
+        trials = schedule.next(running)
         if not trials:
             return False
         block = trials[0].block
@@ -349,13 +346,13 @@ class Hosts:
             context.progress.stage(
                 f"block {block + 1} was begun on another machine; all of it is measured again"
             )
-            trials = blocks.repeat_block(block)
+            trials = schedule.repeat_block(block)
         host.block, host.heard_s = block, time.monotonic()
         run = context.store.run(run_id)
         host.work = host.actor.run_block.remote(run, context.plan, trials)
         return True
 
-    def _wait(self, context: RunContext, blocks: Blocks) -> None:
+    def _wait(self, context: RunContext, schedule: Schedule) -> None:
         """Stores what hosts tell until one of them has done its block, or was lost."""
         while True:
             self._take(context)
@@ -364,25 +361,25 @@ class Hosts:
                 silent_s = time.monotonic() - host.heard_s
                 if ready:
                     self._take(context)
-                    self._ended(context, host, blocks)
+                    self._ended(context, host, schedule)
                     return
                 if silent_s > SILENT_S:
-                    self._lose(context, host, f"it said nothing for {SILENT_S:.0f} s", blocks)
+                    self._lose(context, host, f"it said nothing for {SILENT_S:.0f} s", schedule)
                     return
 
-    def _ended(self, context: RunContext, host: _Running, blocks: Blocks) -> None:
+    def _ended(self, context: RunContext, host: _Running, schedule: Schedule) -> None:
         try:
             ray.get(host.work)
         except RayTaskError as error:
             raise _cause(error) from error
         except RayError as error:
-            self._lose(context, host, type(error).__name__, blocks)
+            self._lose(context, host, type(error).__name__, schedule)
             return
         host.work, host.trial = None, None
         if host.block != NO_BLOCK:
-            blocks.queue_repeats(host.block)
+            schedule.queue_repeats(host.block)
 
-    def _lose(self, context: RunContext, host: _Running, why: str, blocks: Blocks) -> None:
+    def _lose(self, context: RunContext, host: _Running, why: str, schedule: Schedule) -> None:
         """Takes a host out; its trial is stored as void, its block is left again."""
         self._hosts.remove(host)
         with suppress(RayError):
@@ -402,10 +399,10 @@ class Hosts:
                 found=why,
                 hint="look at the machines, then resume the run: it goes on with those there are",
             )
-        if any(one.block == host.block for one in context.remaining):
-            blocks.repeat_block(host.block)
+        if any(one.block == host.block for one in schedule.left):
+            schedule.repeat_block(host.block)
         else:  # it had ended, but for its last server
-            blocks.queue_repeats(host.block)
+            schedule.queue_repeats(host.block)
 
     def _take(self, context: RunContext) -> None:
         """Stores and shows what the hosts have told, waiting a little for the first of it."""
@@ -422,7 +419,8 @@ class Hosts:
                 self._tell(context, host, event)
 
     def _tell(self, context: RunContext, host: _Running, event: Event) -> None:
-        left_s = context.forecast.seconds_left(context.remaining) / len(self._hosts)
+        schedule = context.schedule
+        left_s = schedule.seconds_left() / len(self._hosts)
         alone = sum(one.work is not None for one in self._hosts) == 1
         if event.kind == "stage":
             context.progress.stage(event.value if alone else f"{host.name}: {event.value}")
@@ -430,15 +428,14 @@ class Hosts:
             return
         elif event.kind == "begin":
             host.trial = event.trial
-            context.progress.begin(event.trial, context.number(), context.total, left_s)
+            context.progress.begin(event.trial, schedule.number, schedule.total, left_s)
         elif event.kind == "interval" and alone:
             context.progress.interval(event.trial, event.value, left_s)
         elif event.kind == "end":
             measurement = event.value.model_copy(update={"machine": host.name})
             context.store.append(measurement)
             host.trial = None
-            if event.trial in context.remaining:  # those of a pilot never were
-                context.remaining.remove(event.trial)
+            schedule.ended(event.trial)
             context.progress.end(event.trial, measurement, left_s)
 
 

@@ -24,7 +24,7 @@ from dbdyno.experiment.data.dataset import (
     write_record,
 )
 from dbdyno.experiment.engine.process import EngineProcess
-from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.schedule import TrialQueue
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.workload import WorkloadPlan
@@ -121,7 +121,7 @@ def sparing(tmp_path, monkeypatch):
     def load(rows):
         monkeypatch.setattr(dataset, "_load", lambda context, server: rows(order))
         made, makers = making.plan(), World().makers
-        context = RunContext(made, None, tmp_path, Progress(), makers, Forecast(made), [], 0)
+        context = RunContext(TrialQueue(made, [], 0), None, tmp_path, Progress(), makers)
         ensure_dataset(context, instance)
 
     yield load, instance, order

@@ -1,0 +1,228 @@
+"""The trials of a run in their order: those left, the next block, and those measured again.
+
+The list follows from the plan and from what the store holds, so a run that is resumed goes on where
+it was. It changes when a pilot has found the rates, when the first blocks have chosen the design of
+the others, and when a block was disturbed or lost its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.order import trials_of
+from dbdyno.measurement.disturbance import (
+    current,
+    disturbed,
+    lost,
+    place_of,
+    repeats,
+    to_repeat,
+)
+from dbdyno.measurement.measurement import Measurement, Trial
+from dbdyno.plan.pilot import foreseen, resolved
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
+from dbdyno.store.store import Store
+
+Enough = Callable[[Sequence[Measurement]], bool]
+"""Whether the measurements so far answer the question, so that no further block is begun."""
+
+
+class TrialQueue:
+    """Trials that are run one after the other.
+
+    Attributes:
+        plan: of these trials.
+        left: trials to be run, in order; the first is the next one.
+        total: all trials, those stored by an earlier lab included.
+        forecast: how long trials take here.
+    """
+
+    def __init__(self, plan: Plan, left: Iterable[Trial], total: int) -> None:
+        self.plan, self.left, self.total = plan, list(left), total
+        self.forecast = Forecast(plan)
+
+    @property
+    def number(self) -> int:
+        """Number of the next trial, from 1."""
+        return self.total - len(self.left) + 1
+
+    def ended(self, trial: Trial) -> None:
+        """Takes a trial out that is stored; those of a pilot on another machine never were in."""
+        if trial in self.left:
+            self.left.remove(trial)
+
+    def seconds_left(self, into_s: float = 0.0, running: int = 0) -> float:
+        """Seconds that the trials left take, as `Forecast.seconds_left`."""
+        return self.forecast.seconds_left(self.left, into_s, running)
+
+
+class Schedule(TrialQueue):
+    """The trials of one run of the store.
+
+    Args:
+        plan: as it was asked for.
+        tell: takes a sentence on each change of what comes next.
+        machines: how many run blocks beside each other.
+        enough: asked before each block but the first; None: all blocks are run.
+        retry: cells that could not be run are left, too.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        run_id: str,
+        tell: Callable[[str], None],
+        machines: int = 1,
+        enough: Enough | None = None,
+        *,
+        retry: bool = False,
+    ) -> None:
+        self._store, self._run_id, self._tell = store, run_id, tell
+        self._machines, self._enough = machines, enough
+        design = store.run(run_id).plan.design.chosen
+        found = begun(with_chosen(resolved(plan, store.pilots(run_id)), design), machines)
+        self._planned = trials_of(foreseen(found), run_id)
+        times, done = store.repeats(run_id), store.done(run_id, impossible=not retry)
+        now = [_repeated(one, times.get(place_of(one), 0)) for one in self._planned]
+        super().__init__(found, [one for one in now if one.key not in done], len(now))
+
+    def __iter__(self) -> Iterator[list[Trial]]:
+        """Block after block; the loads of a disturbed one come again at once."""
+        while trials := self.next():
+            yield trials
+            self.queue_repeats(trials[0].block)
+
+    def next(self, running: Collection[int] = ()) -> list[Trial]:
+        """The trials of the next block; none if there is none, or not while those are running.
+
+        The design of a run with a time waits for the first blocks.
+        """
+        waiting = self._waiting(running)
+        if not waiting or self.is_decided(running):
+            return []
+        if waiting[0].block >= FIRST_BLOCKS:
+            if min(running, default=FIRST_BLOCKS) < FIRST_BLOCKS and self._may_choose:
+                return []
+            self._choose()
+            waiting = self._waiting(running)
+        return [trial for trial in waiting if trial.block == waiting[0].block]
+
+    def begin_again(self) -> None:
+        """Queues what blocks of an earlier lab lack, and drops the rest if those were enough."""
+        if self._store.run(self._run_id).finished_at is None:
+            for block in reversed(range(self._store.blocks_begun(self._run_id))):
+                self.queue_repeats(block)  # blocks on several machines end in any order
+        if self.is_decided():
+            self.left.clear()
+
+    def needs_pilot(self) -> bool:
+        """Whether rates have to be found before the first block; takes those that are stored."""
+        found = resolved(self.plan, self._store.pilots(self._run_id))
+        if found is not self.plan:  # none of its rates were measured before
+            self._replan(found)
+            self.left, self.total = list(self._planned), len(self._planned)
+        return found.load.needs_pilot and not found.load.pilot
+
+    def repeat_block(self, block: int) -> list[Trial]:
+        """Queues all of a block again, which was begun on a machine that is gone."""
+        times = self._store.repeats(self._run_id)
+        again = [
+            _repeated(one, times.get(place_of(one), -1) + 1)
+            for one in self._planned
+            if one.block == block
+        ]
+        others = [trial for trial in self.left if trial.block != block]
+        self.total += len(again) + len(others) - len(self.left)
+        self.left[:] = [*again, *others]
+        return again
+
+    def queue_repeats(self, block: int) -> None:
+        """Requeues the disturbed trials of a complete block ahead of the rest, and tells so."""
+        if block < 0 or any(trial.block == block for trial in self.left):
+            return
+        stored = current(self._store.block(self._run_id, block))
+        limit = self.plan.design.disturbance_max
+        beyond = [(m.trial, seen) for m in stored if (seen := disturbed(m, limit))]
+        gone = [m.failure for m in lost(stored)]
+        if not beyond and not gone:
+            return
+        every = self._store.measurements(self._run_id)
+        every_place = to_repeat(every, self.plan.design.blocks, limit)
+        places = [place for place in every_place if place.block == block]
+        reason = f"block {block + 1}: {gone[0]}" if gone else ""
+        if beyond:
+            trial, seen = max(beyond, key=lambda one: one[1].share)
+            reason = (
+                f"block {block + 1} was disturbed: others had {seen.share:.1%} of the host's CPU"
+                f" beside {trial.arm} (limit {(limit or 0) * 100:g} %)"
+            )
+        if not places:
+            self._tell(f"{reason}; its repeats are used, its trial is void")
+            return
+        loads = ", ".join(place.load for place in places)
+        self._tell(f"{reason}; measured again on all systems: {loads}")
+        times = repeats(every)
+        again = [
+            _repeated(one, times[place_of(one)] + 1)
+            for one in self._planned
+            if place_of(one) in places
+        ]
+        self.left[:0] = again
+        self.total += len(again)
+
+    def is_decided(self, running: Collection[int] = ()) -> bool:
+        """Whether only whole blocks are left, and the blocks before them were enough.
+
+        A block that was begun is ended: the plan wants all of its trials. Blocks that are running
+        elsewhere do not count, as half a block would.
+        """
+        waiting = self._waiting(running)
+        next_block = waiting[0].block if waiting else 0
+        if next_block == 0 or self._enough is None:
+            return False
+        whole = sum(trial.block == next_block for trial in self._planned)
+        is_begun = sum(trial.block == next_block for trial in waiting) < whole
+        stored = self._store.measurements(self._run_id)
+        ended = [m for m in stored if m.trial.block not in running]
+        if is_begun or waiting[0].repeat > 0 or not self._enough(ended):
+            return False
+        most = self.plan.design.blocks
+        self._tell(
+            f"ended after {next_block} of at most {most} blocks: more would change no verdict"
+        )
+        return True
+
+    def _waiting(self, running: Collection[int]) -> list[Trial]:
+        return [trial for trial in self.left if trial.block not in running]
+
+    def _replan(self, plan: Plan) -> None:
+        self.plan, self._planned = plan, trials_of(foreseen(plan), self._run_id)
+
+    @property
+    def _may_choose(self) -> bool:
+        return self.plan.design.time_s is not None and self.plan.design.chosen is None
+
+    def _choose(self) -> None:
+        """Chooses the design of a run with a time after its first blocks, once."""
+        if not self._may_choose:
+            return
+        every = self._store.measurements(self._run_id)
+        first = [m for m in every if m.trial.block < FIRST_BLOCKS]
+        design = chosen(self.plan, current(first), self._machines)
+        self._store.choose(self._run_id, design)
+        self._replan(with_chosen(self.plan, design))
+        self.left = [one for one in self._planned if one.block >= FIRST_BLOCKS]
+        self.total = len(self._planned)
+        self.forecast.chosen(self.plan)
+        self._tell(
+            f"from block {FIRST_BLOCKS + 1} on: windows of {design.window_s:g} s after"
+            f" {design.warmup_s:g} s, {design.blocks} blocks at most"
+        )
+
+
+def _repeated(trial: Trial, repeat: int) -> Trial:
+    """The same trial of the plan, in that repeat of it."""
+    return trial.model_copy(update={"repeat": repeat}) if repeat else trial

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dbdyno.errors import BundleError, UsageError
+from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.judge.uses.gate import Gate, gate
 from dbdyno.language.catalogues import Language
@@ -134,8 +135,9 @@ class Run:
         return _frame([_flat(value) for value in self.judgement.values])
 
     def findings(self) -> polars.DataFrame:
-        """One row for each doubt."""
-        return _frame([_flat(finding) for finding in self.judgement.findings])
+        """One row for each doubt; its columns are there without any, too."""
+        nothing = _flat(Finding(check="", level=Level.NOTE))
+        return _frame([nothing, *map(_flat, self.judgement.findings)])[1:]
 
     def charts(self) -> list[str]:
         """The names of the report's charts."""

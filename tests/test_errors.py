@@ -20,6 +20,7 @@ STATUS = {
     "BundleError": 1,
     "Interrupted": 1,
     "GateError": 3,
+    "VoidError": 4,
 }
 
 

@@ -52,8 +52,14 @@ def write_parquet(path: Path, table: TableDefinition, attempts: Sequence[Attempt
         raise OSError(str(error)) from error
 
 
-def of_rows(rows: list[dict[str, Any]]) -> polars.DataFrame:
-    """A frame of plain rows, numbers as numbers even where all of them are missing."""
+def of_rows(rows: list[dict[str, Any]], texts: Sequence[str] = ()) -> polars.DataFrame:
+    """A frame of plain rows, numbers as numbers even where all of them are missing.
+
+    Args:
+        texts: columns of text, which a frame without rows has too.
+    """
+    if texts:
+        return polars.DataFrame(rows, schema=dict.fromkeys(texts, polars.String))
     known = dict.fromkeys(NUMBERS, polars.Float64) | dict.fromkeys(COUNTS, polars.Int64)
     kinds = {name: kind for name, kind in known.items() if rows and name in rows[0]}
     return polars.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)

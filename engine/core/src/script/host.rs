@@ -75,6 +75,8 @@ pub(super) struct Host {
     pub(super) event_kinds: Vec<Arc<str>>,
     /// To whoever let the script's thread go on; null outside of it.
     pub(super) way_back: *const Yielder<(), ()>,
+    /// The lowest address that the stack on which Lua runs may reach while it has room for calls within calls.
+    pub(super) room_from: usize,
 }
 
 impl Host {
@@ -84,7 +86,8 @@ impl Host {
         let caller = Caller { task, connections, log, clock, round_trip, is_run, happened };
         let (api, counters) = (Api::new(), [0; COUNTERS]);
         let event_kinds = Vec::new();
-        Box::new(Self { caller, api, draws, counters, event_kinds, way_back: ptr::null() })
+        let (way_back, room_from) = (ptr::null(), 0);
+        Box::new(Self { caller, api, draws, counters, event_kinds, way_back, room_from })
     }
 
     /// The addresses that prelude.lua takes.
@@ -95,6 +98,12 @@ impl Host {
     /// Tells that an event was completed, see [`Random::end_event`].
     pub(super) fn end_event(&mut self) {
         self.draws.random.end_event();
+    }
+
+    /// Whatever runs from now on, runs on no stack that could rest: the connection of the loop is closed to it.
+    pub(super) fn leave_loop(&mut self) {
+        self.way_back = ptr::null();
+        self.caller.task.looped = 0;
     }
 
     /// Whether the script has asked for a driver; told to all.
@@ -121,6 +130,7 @@ struct Api {
     wait: extern "C" fn(*mut Host),
     kind: extern "C" fn(*mut Host, *const u8, u64) -> u32,
     execute: extern "C" fn(*mut Host, *mut SqlStatement) -> i32,
+    has_room: extern "C" fn(*mut Host) -> bool,
 }
 
 impl Api {
@@ -139,6 +149,7 @@ impl Api {
             wait,
             kind,
             execute,
+            has_room,
         }
     }
 }
@@ -224,6 +235,12 @@ extern "C" fn wait(at: *mut Host) {
             yielder.suspend(());
         }
     }
+}
+
+/// Whether the stack has room for calls within calls.
+extern "C" fn has_room(at: *mut Host) -> bool {
+    let here = 0_u8;
+    ptr::from_ref(&here).addr() >= host(at).room_from
 }
 
 /// What [`execute`] gives where there is no answer.

@@ -7,7 +7,7 @@ use super::chunks::{Chunk, Chunks};
 use super::connections::{Connections, Database};
 use super::host::{Draws, Host};
 use super::log::Log;
-use super::stack::{CameBack, Thread};
+use super::stack::{self, CameBack, Thread};
 use crate::random::{Distribution, Random, UniqueSequence};
 use crate::spec::ScriptSpec;
 use mlua_sys as lua;
@@ -45,9 +45,18 @@ impl Drop for State {
         if !self.host.caller.is_run {
             let _ = self.call_of_host("finish", |_| 0, 0);
         }
+        self.host.leave_loop();
+        let raw = self.raw;
         // SAFETY: the state is open, and nothing refers to it any more. Its finalizers call functions of
         // the host, which is dropped after.
-        unsafe { lua::lua_close(self.raw) };
+        let close = || unsafe { lua::lua_close(raw) };
+        let closed = self.on_stack(|_| {
+            close();
+            Ok(())
+        });
+        if closed.is_err() {
+            close();
+        }
     }
 }
 
@@ -208,14 +217,41 @@ impl State {
     ) -> Result<(), String> {
         let raw = self.raw;
         // SAFETY: the state is open; name and code outlive the call.
-        unsafe {
+        self.on_stack(|state| unsafe {
             let status = lua::luaL_loadbuffer(raw, code.as_ptr().cast(), code.len(), name.as_ptr());
             if status != lua::LUA_OK {
                 return Err(take_error(raw));
             }
             let arguments = push_arguments(raw);
-            let status = lua::lua_pcall(raw, arguments, 0, 0);
-            if status == lua::LUA_OK { Ok(()) } else { Err(take_error(raw)) }
+            state.protected_call(arguments, 0)
+        })
+    }
+
+    /// Does `work`, in which Lua may run, on a stack with room for it.
+    fn on_stack<R>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<R, String>,
+    ) -> Result<R, String> {
+        let host = &raw mut *self.host;
+        // SAFETY: the host is there as long as the state.
+        let done = unsafe { stack::call(host, || work(self)) };
+        done.map_err(|error| format!("no stack: {error}"))?
+    }
+
+    /// Calls the function that stands below so many arguments.
+    ///
+    /// # Errors
+    /// What it raised.
+    ///
+    /// # Safety
+    /// They stand on the stack of the state.
+    unsafe fn protected_call(&mut self, arguments: c_int, results: c_int) -> Result<(), String> {
+        // SAFETY: the caller says so, and the state is open.
+        unsafe {
+            match lua::lua_pcall(self.raw, arguments, results, 0) {
+                lua::LUA_OK => Ok(()),
+                _ => Err(take_error(self.raw)),
+            }
         }
     }
 
@@ -239,14 +275,13 @@ impl State {
         let name = CString::new(name).unwrap_or_default();
         let raw = self.raw;
         // SAFETY: the state is open.
-        unsafe {
+        self.on_stack(|state| unsafe {
             lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, name.as_ptr());
-            let status = lua::lua_pcall(raw, 0, 0, 0);
-            let outcome = if status == lua::LUA_OK { Ok(()) } else { Err(take_error(raw)) };
+            let outcome = state.protected_call(0, 0);
             lua::lua_settop(raw, 0);
-            self.host.note_database();
+            state.host.note_database();
             outcome
-        }
+        })
     }
 
     /// Calls `sysbench.<table>.<name>`, if it is a function; gives whether there was one, and what it
@@ -265,7 +300,7 @@ impl State {
             (CString::new(table).unwrap_or_default(), CString::new(name).unwrap_or_default());
         // SAFETY: the state is open; a script that replaced the tables by something else is noticed by
         // their types.
-        unsafe {
+        self.on_stack(|state| unsafe {
             lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, c"sysbench".as_ptr());
             for field in [&table, &name] {
                 if lua::lua_type(raw, -1) != lua::LUA_TTABLE {
@@ -281,16 +316,13 @@ impl State {
             if let Some(argument) = argument {
                 push(raw, argument);
             }
-            let status = lua::lua_pcall(raw, c_int::from(argument.is_some()), 1, 0);
-            let outcome = if status == lua::LUA_OK {
-                Ok(Some(lua::lua_toboolean(raw, -1) != 0))
-            } else {
-                Err(take_error(raw))
-            };
+            let outcome = state
+                .protected_call(c_int::from(argument.is_some()), 1)
+                .map(|()| Some(lua::lua_toboolean(raw, -1) != 0));
             lua::lua_settop(raw, 0);
-            self.host.note_database();
+            state.host.note_database();
             outcome
-        }
+        })
     }
 
     /// The options that the script declares: name, type, default (None for none) and description of each.
@@ -300,9 +332,9 @@ impl State {
     pub(super) fn declared_options(&mut self) -> Result<Vec<[Option<String>; 4]>, String> {
         self.call_of_host("declared_options", |_| 0, 1)?;
         let raw = self.raw;
-        let mut options = Vec::new();
         // SAFETY: the state is open, and `declared_options` gives an array of tables of strings.
-        unsafe {
+        self.on_stack(|_| unsafe {
+            let mut options = Vec::new();
             for place in 1.. {
                 lua::lua_rawgeti(raw, 1, place);
                 if lua::lua_type(raw, -1) != lua::LUA_TTABLE {
@@ -317,8 +349,8 @@ impl State {
                 lua::lua_settop(raw, 1);
             }
             lua::lua_settop(raw, 0);
-        }
-        Ok(options)
+            Ok(options)
+        })
     }
 
     /// Sets `sysbench.opt`, and those named in `globals` as globals too if the script declares no options.
@@ -355,7 +387,7 @@ impl State {
         let name = CString::new(name).unwrap_or_default();
         let raw = self.raw;
         // SAFETY: the state is open.
-        unsafe {
+        self.on_stack(|state| unsafe {
             lua::lua_settop(raw, 0);
             get_host(raw);
             if lua::lua_type(raw, -1) != lua::LUA_TTABLE {
@@ -365,9 +397,8 @@ impl State {
             lua::lua_getfield(raw, -1, name.as_ptr());
             lua::lua_remove(raw, 1);
             let arguments = push_arguments(raw);
-            let status = lua::lua_pcall(raw, arguments, results, 0);
-            if status == lua::LUA_OK { Ok(()) } else { Err(take_error(raw)) }
-        }
+            state.protected_call(arguments, results)
+        })
     }
 
     /// The script's thread, before its first instruction.

@@ -27,6 +27,7 @@ mod workloads {
 
 /// From a spec to load, and what is recorded of it.
 mod runs {
+    mod hostile_scripts;
     mod null_responder;
     mod reactor;
     mod run;

@@ -115,6 +115,7 @@ typedef struct dbdyno_api {
   void (*wait)(dbdyno_task *);
   uint32_t (*kind)(dbdyno_task *, const char *name, uint64_t length);
   int32_t (*execute)(dbdyno_task *, sql_statement *);
+  bool (*has_room)(dbdyno_task *);
 } dbdyno_api;
 ]]
 
@@ -142,6 +143,54 @@ local serve, write_line = host.serve, api.log
 function host.log(level, text)
   write_line(task, level, text, #text)
 end
+
+-- LuaJIT watches the stack of Lua, and not that of C: a function of C that calls a script which calls it again
+-- would run over its end. Those that are not here take so little of it that Lua's stack ends before.
+local has_room, error = api.has_room, error
+
+local function guarded(calls_back)
+  return function(...)
+    if not has_room(task) then
+      error("C stack overflow", 2)
+    end
+    return calls_back(...)
+  end
+end
+
+for library, names in pairs({
+  [_G] = { "collectgarbage", "dofile", "load", "print", "require" },
+  [coroutine] = { "resume" },
+  [string] = { "gsub" },
+  [table] = { "sort" },
+}) do
+  for _, name in ipairs(names) do
+    library[name] = guarded(library[name])
+  end
+end
+
+local wrap = coroutine.wrap
+
+function coroutine.wrap(...)
+  return guarded(wrap(...))
+end
+
+-- LuaJIT keeps to itself what a finalizer raises. The LuaJIT of sysbench's releases raises it where the collector
+-- was at work, and here the next instruction does.
+local sethook, gethook = debug.sethook, debug.gethook
+local has_raised = false
+
+jit.attach(function(raised)
+  if has_raised then
+    return
+  end
+  has_raised = true
+  local hook, mask, count = gethook()
+  sethook(function()
+    has_raised = false
+    sethook(hook, mask, count)
+    error(raised, 0)
+  end, "", 1)
+end, "errfin")
 
 -- Gives the engine's thread away until there is an answer: the whole stack rests, so this is a call like
 -- any other, compiled with what surrounds it, and coroutines of the script's own may make it too.

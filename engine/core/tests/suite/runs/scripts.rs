@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A run of this script, whose threads wait for themselves and are answered at once.
-fn dry(source: &str, changes: &Value) -> RunSpec {
+pub(super) fn dry(source: &str, changes: &Value) -> RunSpec {
     let database = json!({"endpoint": {"socket": "/nowhere"}, "user": "nobody", "database": "sbtest",
         "dry_run": true});
     scripted(source, &database, changes)
 }
 
-fn scripted(source: &str, database: &Value, changes: &Value) -> RunSpec {
+pub(super) fn scripted(source: &str, database: &Value, changes: &Value) -> RunSpec {
     let by_default = |name: &str| json!({"name": name});
     let whole = json!({
         "endpoint": database["endpoint"], "user": "nobody", "database": "sbtest", "seed": 7,

@@ -1,0 +1,203 @@
+//! Scripts that do their worst without `ffi`, and write into no structure of the engine's: each ends with an error or
+//! a run, and none with the process, which would be that of these tests.
+
+use super::scripts::{dry, scripted};
+use crate::support::server;
+use dbdyno_core::reference;
+use dbdyno_core::run::run;
+use dbdyno_core::script::Script;
+use dbdyno_core::spec::RunSpec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
+
+/// What a script does in a phase. `FINALIZE(f)` lets the collector call `f`, `KEEP(f)` lets the state's end do it, and
+/// `RECUR(call)` gives `call` a function that calls it again with itself, without end.
+const HOSTILE: [&str; 54] = [
+    "FINALIZE(function() error('gc') end)",
+    "FINALIZE(function() error({}) end)",
+    "FINALIZE(function() error(setmetatable({}, {__tostring = error})) end)",
+    "FINALIZE(function() error() end)",
+    "FINALIZE('no function')",
+    "FINALIZE(function() local function f() return 1 + f() end f() end)",
+    "FINALIZE(function() coroutine.yield() end)",
+    "FINALIZE(function() coroutine.wrap(error)('gc') end)",
+    "FINALIZE(function() FINALIZE(function() error('inner') end) error('outer') end)",
+    "FINALIZE(function() caught = coroutine.running() end) \
+     if caught then coroutine.resume(caught) coroutine.wrap(coroutine.resume)(caught) end",
+    "FINALIZE(function() local t = {} for i = 1, 1e5 do t[i] = {} end collectgarbage() error(t) end)",
+    "FINALIZE(function() con:query('SELECT 1') end)",
+    "FINALIZE(function() con:query('SELECT 1') error('gc') end)",
+    "FINALIZE(function() con:disconnect() end)",
+    "for _ = 1, 2000 do FINALIZABLE(function() error('many') end) end",
+    "for _ = 1, 2000 do FINALIZABLE(function() error('many') end) end collectgarbage()",
+    "coroutine.wrap(function() FINALIZE(function() error('gc') end) end)()",
+    "pcall(FINALIZE, function() error('gc') end) error('more')",
+    "KEEP(function() error('close') end)",
+    "KEEP(function() local function f() return 1 + f() end f() end)",
+    "KEEP(function() KEEP(function() error('again') end) end)",
+    "KEEP(function() con:query('SELECT 1') end)",
+    "KEEP(function() con:disconnect() end)",
+    "KEEP(function() coroutine.wrap(function() con:query('SELECT 1') end)() end)",
+    "KEEP(function() RECUR(function(f) return (('x'):gsub('x', f)) end) end)",
+    "getmetatable(io.stdout).__gc = function() error('file') end \
+     local file = io.open('/proc/self/status') file = nil collectgarbage()",
+    "local gc = getmetatable(io.stdout).__gc FINALIZE(gc) pcall(gc) pcall(gc, 1)",
+    "error(setmetatable({}, {__tostring = function() error('text') end}))",
+    "error(setmetatable({}, {__tostring = function() return {} end}))",
+    "error()",
+    "error('\\0\\255\\27[31m')",
+    "error(string.rep('x', 1e6))",
+    "debug.sethook(function() error('hook') end, '', 1) local x = 1",
+    "debug.sethook(function() coroutine.yield() end, '', 1) local x = 1",
+    "debug.sethook(function() con:query('SELECT 1') end, '', 10) for i = 1, 100 do local x = i end debug.sethook()",
+    "debug.sethook(function() RECUR(function(f) table.sort({1, 2}, f) end) end, 'l') local x\nx = 1",
+    "debug.sethook(function() end, 'crl', 1) FINALIZE(function() error('gc') end)",
+    "local function f() return 1 + f() end f()",
+    "xpcall(error, function(e) error(e) end)",
+    "RECUR(function(f) return xpcall(f, f) end)",
+    "coroutine.yield(1)",
+    "local c c = coroutine.create(function() return coroutine.resume(c) end) coroutine.resume(c)",
+    "local c = coroutine.create(function() con:query('SELECT 1') coroutine.yield() end) coroutine.resume(c)",
+    "for i = 1, 2e3 do FINALIZABLE(function() local t = {} for j = 1, 50 do t[j] = j end error('trace') end) end",
+    "jit.attach(function() if con then con:query('SELECT 1') end end, 'trace') for i = 1, 1e4 do local x = i end",
+    "jit.attach(function() if con then con:query('SELECT 1') end end, 'errfin') FINALIZE(function() error('gc') end)",
+    "getmetatable('').__index = error local x = ('x').y",
+    "setfenv(0, {})",
+    "sysbench = nil event = nil",
+    "sysbench.hooks.before_restart_event = 1 error({errcode = sysbench.error.RESTART_EVENT})",
+    "loadstring('return ' .. string.rep('(', 1e5))() ",
+    "string.find(string.rep('a', 1e5), string.rep('a?', 1e4) .. 'b')",
+    "collectgarbage('setpause', 0) collectgarbage('setstepmul', 1e6) for i = 1, 1e3 do local t = {} end",
+    "con:query(nil) con.query(nil, {}) con:prepare('SELECT ?'):execute()",
+];
+
+const TOOLS: &str = "
+    kept = {}
+    function FINALIZABLE(f) local p = newproxy(true) getmetatable(p).__gc = f return p end
+    function FINALIZE(f) FINALIZABLE(f) collectgarbage() end
+    function KEEP(f) kept[#kept % 3 + 1] = FINALIZABLE(f) end
+    function RECUR(call) local function f() return call(f) end return f() end
+";
+
+/// Ways to call a script back, which each call it again.
+const CALLING_BACK: [&str; 18] = [
+    "return (('x'):gsub('x', f))",
+    "return (string.gsub('x', 'x', setmetatable({}, {__index = f})))",
+    "table.sort({1, 2}, f)",
+    "local mt = {__lt = f} table.sort({setmetatable({}, mt), setmetatable({}, mt)})",
+    "table.foreach({1}, f)",
+    "table.foreachi({1}, f)",
+    "load(f)",
+    "load(function() return f() end)()",
+    "package.preload.again = f package.loaded.again = nil require('again')",
+    "package.loaded.again = nil package.loaders[1] = f require('again')",
+    "module('again', f)",
+    "print(setmetatable({}, {__tostring = f}))",
+    "return string.format('%s', setmetatable({}, {__tostring = f}))",
+    "return os.time(setmetatable({sec = 0, min = 0, hour = 0, day = 1, month = 1}, {__index = f}))",
+    "coroutine.wrap(f)()",
+    "coroutine.resume(coroutine.create(f))",
+    "assert(coroutine.resume(coroutine.create(f)))",
+    "require('string.buffer').new():put(setmetatable({}, {__tostring = f}))",
+];
+
+/// Loads and runs a script as the command `run` does; what it raised.
+fn raised(spec: &RunSpec) -> Vec<String> {
+    let script = spec.script.as_ref().expect("it is a script's");
+    let mut main = match Script::load(script) {
+        Ok(main) => main,
+        Err(failure) => return vec![failure.message],
+    };
+    let mut call = |name: &str| {
+        if main.defines(name) { main.call(name).err() } else { None }
+    };
+    let of_init = call("init");
+    let record = run(spec, &AtomicBool::new(false), &mut |_| {});
+    let of_run = record.map_or_else(Some, |record| record.failure);
+    let of_done = call("done");
+    [of_init, of_run, of_done].into_iter().flatten().map(|failure| failure.message).collect()
+}
+
+/// A script that does this as an event, for so long.
+fn in_event(work: &str) -> String {
+    format!("{TOOLS} function event() con:query('SELECT 1') do {work} end return true end")
+}
+
+fn short() -> Value {
+    json!({"window_s": 30, "connections": 1})
+}
+
+fn at(server: &reference::Reference) -> Value {
+    json!({"endpoint": {"host": "127.0.0.1", "port": server.port},
+        "user": server.login().user, "password": server.login().password, "database": "sbtest"})
+}
+
+#[test]
+fn what_a_finalizer_raises_ends_its_thread_with_these_words() {
+    let work = [
+        "FINALIZE(function() error('gc') end)",
+        "local raised = FINALIZABLE(function() error('gc') end) raised = nil for i = 1, 1e6 do kept[i % 9] = {i} end",
+    ];
+    for work in work {
+        for phase in ["thread_init", "event", "thread_done"] {
+            let source =
+                format!("{TOOLS} function event() return true end function {phase}() {work} end");
+            // `thread_done` of sysbench tells nobody.
+            let told = raised(&dry(&source, &short())).concat();
+            assert!(told.ends_with(": gc"), "{phase}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_script_can_catch_what_a_finalizer_raises_and_keeps_its_hook() {
+    let source = "
+        local mine = function() end
+        debug.sethook(mine, 'l', 9)
+        local ok, raised = pcall(FINALIZE, function() error({}) end)
+        local hook, mask, count = debug.gethook()
+        error(type(raised) .. tostring(ok) .. mask .. count .. tostring(hook == mine), 0)";
+    let told = raised(&dry(&in_event(source), &short()));
+    assert_eq!(told, ["`thread_run' function failed: tablefalsel9true"]);
+}
+
+#[test]
+fn calls_within_calls_end_before_their_stack() {
+    for work in CALLING_BACK {
+        let work = format!("pcall(RECUR, function(f) {work} end) error('survived', 0)");
+        for source in [in_event(&work), format!("{TOOLS} {work}")] {
+            let told = raised(&dry(&source, &short())).concat();
+            assert!(told.ends_with("survived") || told.contains("memory"), "{work}: {told}");
+        }
+    }
+}
+
+#[test]
+fn no_event_ends_the_process() {
+    let server = server(reference::Script::default());
+    for work in HOSTILE {
+        raised(&scripted(&in_event(work), &at(&server), &short()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_mixture_ends_the_process(
+        works in proptest::collection::vec(select(HOSTILE.as_slice()), 7),
+        is_caught in any::<bool>(),
+    ) {
+        let mut source = format!("{TOOLS} local connect = thread_init\n");
+        let phases = ["init", "thread_init", "event", "thread_done", "done"];
+        for (phase, work) in phases.iter().zip(&works) {
+            let work = if is_caught { format!("pcall(function() {work} end)") } else { (*work).to_owned() };
+            let con = if *phase == "thread_init" { "connect()" } else { "" };
+            source += &format!("function {phase}() {con} do {work} end return true end\n");
+        }
+        source += &format!("local event_itself = event function event() {} return event_itself() end", works[5]);
+        raised(&dry(&source, &short()));
+    }
+}

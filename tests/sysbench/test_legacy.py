@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.sysbench.test_request import spec_of
 
 from dbdyno.sysbench import legacy
-from dbdyno.sysbench.legacy import SCRIPTS, is_known, name_of_test
+from dbdyno.sysbench.legacy import SCRIPTS, name_of_test
 from dbdyno.sysbench.options.values import Refusal
 
 MYSQL = "--mysql-host=db --mysql-user=root --mysql-db=sbtest "
@@ -39,6 +41,10 @@ ROW = {
     "delta": 5,
     "table_locks": False,
 }
+
+
+INSTALLED = Path("/usr/share/sysbench")
+needs_sysbench = pytest.mark.skipif(not INSTALLED.is_dir(), reason="sysbench is not installed")
 
 
 def notes(sysbench):
@@ -306,9 +312,6 @@ def test_a_published_copy_of_a_script_is_the_script_and_that_is_said(sysbench, e
     assert workload["name"] == "legacy_oltp"
     parts = ("point_selects", "simple_ranges", "distinct_ranges", "index_updates")
     assert [workload["options"][part] for part in parts] == [1, 0, 0, 1]
-    (folder / "tests/db").mkdir(parents=True)
-    (folder / "tests/db/oltp_new.lua").write_text("function event() end")
-    assert not is_known("./tests/db/oltp_new.lua", OURS)
 
 
 @pytest.mark.parametrize("typed", ["otlp.lua", "tests/db/common.lua", "", "tests/db/", "./x/y"])
@@ -324,47 +327,68 @@ def test_a_bare_script_s_name_needs_the_option():
     assert of("tests/db/oltp.lua", is_option=False) == "legacy_oltp"
 
 
+def placed(folder, **texts):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.lua").write_text(text)
+
+
+def released(name):
+    return (INSTALLED / f"{name}.lua").read_text()
+
+
+MINE = "error('mine')"
+
+
 @pytest.mark.parametrize(
-    "typed", ["oltp.lua", "db/oltp.lua", "oltp_read_write", "mine/oltp_read_only.lua", "oltp"]
+    "typed",
+    [
+        *("oltp.lua", "db/oltp.lua", "oltp_read_write", "mine/oltp_read_only.lua", "oltp"),
+        *("tests/db/oltp_new.lua", "share/sysbench/oltp_read_only.lua", "src/lua/bulk_insert.lua"),
+    ],
 )
-def test_a_script_of_the_user_s_is_not_replaced(typed, folder):
-    place = folder / (typed if typed.endswith(".lua") else f"{typed}.lua")
-    place.parent.mkdir(exist_ok=True)
-    place.write_text("function event() end")
-    assert not is_known(typed, OURS)
+def test_a_script_of_the_user_s_is_run_itself(typed, sysbench, folder):
+    path = Path(typed if typed.endswith(".lua") else f"{typed}.lua")
+    placed(folder / path.parent, **{path.stem: MINE, "common": "", "oltp_common": ""})
+    assert sysbench(f"{typed} --mysql-dry-run run") == 1
+    assert f"{path.name}:1: mine" in sysbench.stdout
 
 
-def test_sysbench_s_own_files_are_the_built_in_tests(folder):
-    for place, beside, script, name in (
-        ("tests/db", "common.lua", "oltp.lua", "legacy_oltp"),
-        ("oltp_legacy", "common.lua", "bulk_insert.lua", "legacy_bulk_insert"),
-        ("share/sysbench", "oltp_common.lua", "oltp_read_write.lua", "oltp_read_write"),
-        ("src/lua", "oltp_common.lua", "oltp_common.lua", "oltp_common"),
-    ):
-        (folder / place).mkdir(parents=True)
-        for file in (beside, script):
-            (folder / place / file).touch()
-        assert of(f"{place}/{script}") == name
-        assert of(str(folder / place / script)) == name
+def test_a_changed_file_of_sysbench_s_is_told_by_its_path(sysbench, folder):
+    placed(folder, oltp_point_select='require("oltp_common")', oltp_common=MINE)
+    sysbench("./oltp_point_select.lua --mysql-dry-run run")
+    assert "./oltp_common.lua:1: mine" in sysbench.stdout
+    said = "run itself: the text of ./oltp_point_select.lua is not that of sysbench 1.0.20"
+    assert notes(sysbench) == [f"note: ./oltp_point_select.lua is {said}"]
 
 
-def test_a_file_in_whose_place_a_test_of_ours_runs_is_told(sysbench, engine, folder):
-    (folder / "src/lua").mkdir(parents=True)
-    for file in ("src/lua/oltp_common.lua", "src/lua/oltp_read_only.lua", "oltp_common.lua"):
-        (folder / file).touch()
-    for typed, path in (
-        ("src/lua/oltp_read_only.lua", "src/lua/oltp_read_only.lua"),
-        ("oltp_read_only", "./oltp_common.lua"),
-    ):
-        spec = spec_of(sysbench, engine, f"{typed} {MYSQL} run")
-        assert spec["workload"]["name"] == "oltp_read_only"
-        (said,) = notes(sysbench)
-        assert said.startswith(f"note: the test that is built in runs, not {path}: ")
-    spec_of(sysbench, engine, f"bulk_insert {MYSQL} run")
+@needs_sysbench
+@pytest.mark.parametrize("place", ["mine", "share/sysbench", "tests/db"])
+@pytest.mark.parametrize("name", ["oltp_read_write", "select_random_points", "bulk_insert"])
+def test_a_released_text_is_the_built_in_test_in_any_folder(place, name, sysbench, engine, folder):
+    text = released(name).replace("#!/usr/bin/sysbench", "#!/usr/bin/env sysbench")
+    placed(folder / place, **{name: text, "oltp_common": released("oltp_common")})
+    assert spec_of(sysbench, engine, f"{place}/{name}.lua {MYSQL} run")["workload"]["name"] == name
     assert notes(sysbench) == []
-    (folder / "share").mkdir()
-    (folder / "src/lua").rename(folder / "share/sysbench")
-    spec_of(sysbench, engine, f"share/sysbench/oltp_read_only.lua {MYSQL} run")
+
+
+@needs_sysbench
+def test_a_changed_module_is_a_changed_test(sysbench, folder):
+    placed(folder, oltp_read_only=released("oltp_read_only"), oltp_common=MINE)
+    for typed in ("oltp_read_only.lua", str(INSTALLED / "oltp_read_only.lua")):
+        sysbench(f"{typed} --mysql-dry-run run")
+        assert "./oltp_common.lua:1: mine" in sysbench.stdout
+        (said,) = notes(sysbench)
+        assert said.startswith(f"note: {typed} is run itself: the text of ")
+        assert said.endswith("oltp_common.lua is not that of sysbench 1.0.20")
+
+
+def test_a_module_that_a_built_in_test_passes_over_is_told(sysbench, engine, folder):
+    placed(folder, oltp_common="")
+    assert spec_of(sysbench, engine, f"oltp_read_only {MYSQL} run")["workload"]["name"]
+    (said,) = notes(sysbench)
+    assert said.startswith("note: the test that is built in runs: the text of ./oltp_common.lua ")
+    spec_of(sysbench, engine, f"bulk_insert {MYSQL} run")
     assert notes(sysbench) == []
 
 

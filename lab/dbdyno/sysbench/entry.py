@@ -12,7 +12,14 @@ import sys
 
 from dbdyno import _engine
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.legacy import is_known, name_of_test, original_of, passed_over
+from dbdyno.sysbench.legacy import (
+    file_of_test,
+    is_name_of_test,
+    name_of_test,
+    original_of,
+    passed_over,
+    unreleased,
+)
 from dbdyno.sysbench.options import command_line
 from dbdyno.sysbench.options.command_line import (
     PREWARM,
@@ -134,14 +141,31 @@ def _test(line: CommandLine, release: str) -> str | ScriptFile:
         line.notes.append(f"{typed} is no script of sysbench's: its oltp.lua is run instead")
         typed = original
     ours = _engine.workloads()
-    if not is_known(typed, ours) and (script := _script(typed)):
+    is_named = is_name_of_test(typed, ours)
+    path = file_of_test(typed, ours)
+    changed = _unreleased(path) if path else None
+    if (changed or not is_named) and (script := _script(typed)):
+        if changed and is_named:
+            _write_notes([f"{path} is run itself: {_differs(changed)}"])
         return script
+    if path and not changed:
+        return os.path.basename(path).removesuffix(".lua")  # noqa: PTH119 - start-up time
     if path := passed_over(typed, ours):
         line.notes.append(
-            f"the test that is built in runs, not {path}: if that is changed, run a copy of the"
-            " script and of what it requires in a folder of your own"
+            f"the test that is built in runs: {_differs(path)}; to run it, copy the script that"
+            " requires it into this folder"
         )
     return name_of_test(typed, is_option=line.names_test, version=release, ours=ours)
+
+
+def _differs(path: str) -> str:
+    return f"the text of {path} is not that of sysbench 1.0.20"
+
+
+def _unreleased(path: str) -> str | None:
+    from dbdyno.sysbench.script import search_path  # noqa: PLC0415 - start-up time
+
+    return unreleased(path, search_path())
 
 
 def _script(typed: str | None) -> ScriptFile | None:

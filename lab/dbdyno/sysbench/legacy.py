@@ -178,7 +178,7 @@ class Legacy(NamedTuple):
 
 # Which test is meant: a built-in one, by its name or by the path under which sysbench ships it.
 # Published command lines have paths of other machines. Such a path means the built-in test unless
-# there is a file: a file is only taken for sysbench's own where sysbench installs its own.
+# there is a file with a text that no release has.
 
 COMMON = "oltp_common"
 """The module that sysbench 1.0's tests share; its prepare and cleanup are theirs."""
@@ -193,7 +193,6 @@ COPIES = {"oltp.lua.bak": "oltp.lua", "oltp_new.lua": "oltp.lua"}
 """Names under which publications ran a copy of a script that they do not show."""
 
 _LEGACY_FOLDERS = ("db", "oltp_legacy")
-_FOLDERS = ("sysbench", "lua")
 _TOO_OLD = "a legacy test of sysbench 1.0 and before: leave --compat=1.1 out"
 
 
@@ -218,26 +217,17 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
     return ONE_TABLE if typed == ONE_TABLE else LEGACY + stem
 
 
-def is_known(typed: str, ours: Sequence[str]) -> bool:
-    """Whether the name means a test of ours: no file of the user's has it.
-
-    Scripts where sysbench installs its own, beside what they require, are taken for those.
-    """
+def is_name_of_test(typed: str, ours: Sequence[str]) -> bool:
+    """Whether a script of this name is one of sysbench's."""
     stem = os.path.basename(typed).removesuffix(".lua")  # noqa: PTH119 - start-up time
-    script = _file(typed, ours)
-    if script is not None:
-        return _is_of_sysbench(script, stem, ours)
     return stem in (*ours, COMMON, *SCRIPTS, *SYSBENCH_TESTS)
 
 
 def passed_over(typed: str, ours: Sequence[str]) -> str | None:
-    """The file that a test of ours runs in place of, None for none or an installed one."""
-    path = _file(typed, ours)
+    """The module of the user's that the scripts of this bare name would require."""
     module = f"./{COMMON}.lua"
-    if path is None and typed in ours and typed != "bulk_insert":
-        path = module if os.path.isfile(module) else None  # noqa: PTH113
-    is_installed = path is not None and "/share/" in os.path.abspath(path)  # noqa: PTH100
-    return None if is_installed else path
+    is_required = typed in ours and typed != "bulk_insert" and os.path.isfile(module)  # noqa: PTH113
+    return module if is_required and not _is_released(module) else None
 
 
 def _is_of_legacy_scripts(folder: str) -> bool:
@@ -253,19 +243,56 @@ def original_of(typed: str) -> str | None:
     return os.path.join(folder, COPIES[base])  # noqa: PTH118
 
 
-def _file(typed: str, ours: Sequence[str]) -> str | None:
+def file_of_test(typed: str, ours: Sequence[str]) -> str | None:
     """The file that sysbench would run: the path itself, or a module in the working directory."""
     places = [typed, f"./{typed}.lua"] if typed in (*ours, COMMON, *SCRIPTS) else [typed]
     return next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113
 
 
-def _is_of_sysbench(path: str, stem: str, ours: Sequence[str]) -> bool:
-    folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - start-up time
+# Texts of sysbench's own scripts, of 1.0.20 as Debian's package installs it. A file of another
+# release is run as it is, which is right too, and only takes more of the machine.
 
-    def beside(module: str) -> bool:
-        return os.path.isfile(os.path.join(folder, module))  # noqa: PTH113, PTH118
+_DIGESTS = {
+    "bulk_insert": "aa303c46d71f2200bec4fe143fe746f5d4f0aebd47023149ce3fe64b51635a68",
+    COMMON: "710c3b38027668c83e46f3c0814dc7cfd67cc8c4012df6cab461e46d62b5996a",
+    "oltp_delete": "0f66a3cc6547269619a8db8ea660b4764b26facdf8db234583d93d0a9d16c74b",
+    "oltp_insert": "41e948b4b5104c38bc7d0623b22b7777e6f974b69217a291fe16281911c38584",
+    "oltp_point_select": "a8df447935502a9cd6f9cbf11e91e1403afc14776af2d795e6c25790a786307b",
+    "oltp_read_only": "2e85a293465743ec51947ea643b8e506c5e55a65004e178292c730fe59361917",
+    "oltp_read_write": "7896a91b452a24e70ccf96809649c64172f73ae515531fa1c0cd2336d16de9b4",
+    "oltp_update_index": "ee08292a90b002de58c5e0240a4c675462b568d88d5c0ddb56bc522220e663a5",
+    "oltp_update_non_index": "9f802610b8f38d1b1390ad06cfccbc5f9b7462404968fb4039a3965474d7c65d",
+    "oltp_write_only": "e06be71d5aacf5fbd96db871247e9097307cad5f255f8358aa2c9b801e1a729f",
+    "select_random_points": "dea05906163359d8d460669ffa5eb6b75ff9528911c31e2b5e1527d1e52b431f",
+    "select_random_ranges": "6bb9ee3b66f28ef241c000ace5f0d1fd11696da8d48fe5bd3ebaac71f00f85ab",
+}
 
-    if _is_of_legacy_scripts(folder):
-        return stem in SCRIPTS and beside("common.lua")
-    name = os.path.basename(folder)  # noqa: PTH119
-    return name in _FOLDERS and stem in (*ours, COMMON) and beside("oltp_common.lua")
+
+def _is_released(path: str) -> bool:
+    """Whether the file has the text of the released script of its name."""
+    from hashlib import sha256  # noqa: PLC0415 - start-up time
+
+    name = os.path.basename(path).removesuffix(".lua")  # noqa: PTH119 - start-up time
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            text = file.read()
+    except OSError:
+        return False
+    if text.startswith(b"#!"):  # by which program it is run, in which packages differ
+        text = text.partition(b"\n")[2]
+    return sha256(text).hexdigest() == _DIGESTS.get(name)
+
+
+def unreleased(path: str, search_path: str) -> str | None:
+    """The first file of a test with a text of its own: its script, or the module that it requires.
+
+    Args:
+        search_path: where Lua looks for the module; one beside the script counts as well.
+    """
+    is_there = os.path.isfile
+    files = [path]
+    if os.path.basename(path) != "bulk_insert.lua":  # noqa: PTH119 - which requires nothing
+        files.append(os.path.join(os.path.dirname(path), f"{COMMON}.lua"))  # noqa: PTH118, PTH120
+        places = (place.replace("?", COMMON) for place in search_path.split(";"))
+        files += [place for place in places if is_there(place)][:1]
+    return next((file for file in files if is_there(file) and not _is_released(file)), None)

@@ -67,7 +67,7 @@ def find_script(typed: str | None) -> ScriptFile | None:
         return ScriptFile("", None, _text("standard input", _standard_input()))
     if typed == CPU:
         return ScriptFile(CPU, CPU, f'require("sysbench.{CPU}")')
-    names = [typed, *(part.replace("?", typed) for part in _search_path().split(";"))]
+    names = [typed, *(part.replace("?", typed) for part in search_path().split(";"))]
     path = next((one for one in names if os.path.isfile(one)), None)  # noqa: PTH113 - start-up time
     if path is None:
         return None
@@ -99,7 +99,8 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _search_path() -> str:
+def search_path() -> str:
+    """Where Lua looks for modules."""
     return _paths("LUA_PATH", "?.lua", _PREFIXES, ["./?.lua", "./?/init.lua", "./src/lua/?.lua"])
 
 
@@ -157,7 +158,7 @@ def _spec(
         "argv": ["sysbench", *line.arguments],
         "command": line.command,
         "script_path": file.path,
-        "package_path": _search_path(),
+        "package_path": search_path(),
         "package_cpath": _library_path(),
         "luajit_cmd": values.text("luajit-cmd") or None,
         "driver": request.driver(),

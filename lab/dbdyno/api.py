@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dbdyno.errors import BundleError, UsageError
-from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.judge.uses.gate import Gate, gate
 from dbdyno.language.catalogues import Language
@@ -29,6 +28,7 @@ from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import attempts
+from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell.verdicts import reason
 from dbdyno.report.write import Written
 from dbdyno.store import evidence
@@ -135,9 +135,20 @@ class Run:
         return _frame([_flat(value) for value in self.judgement.values])
 
     def findings(self) -> polars.DataFrame:
-        """One row for each doubt; its columns are there without any, too."""
-        nothing = _flat(Finding(check="", level=Level.NOTE))
-        return _frame([nothing, *map(_flat, self.judgement.findings)])[1:]
+        """One row for each finding, with its evidence and advice as sentences."""
+        rows = [
+            {
+                "check": finding.check,
+                "level": finding.level.value,
+                "evidence": str(tell.evidence(finding)),
+                "advice": str(tell.advice(finding)),
+                "system": finding.system,
+                "cell": None if finding.cell is None else str(finding.cell.title),
+                "trial": finding.trial,
+            }
+            for finding in self.judgement.findings
+        ]
+        return _frame(rows, FINDING_COLUMNS)
 
     def charts(self) -> list[str]:
         """The names of the report's charts."""
@@ -220,10 +231,14 @@ def _flat(noun: Noun) -> dict[str, Any]:
     return row
 
 
-def _frame(rows: list[dict[str, Any]]) -> polars.DataFrame:
+FINDING_COLUMNS: Final = ("check", "level", "evidence", "advice", "system", "cell", "trial")
+"""Texts, in a run without findings too."""
+
+
+def _frame(rows: list[dict[str, Any]], texts: Sequence[str] = ()) -> polars.DataFrame:
     from dbdyno.export.frames import of_rows  # noqa: PLC0415 - see above
 
-    return of_rows(rows)
+    return of_rows(rows, texts)
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> UsageError:

@@ -16,6 +16,7 @@ from dbdyno.fleet import cluster
 from dbdyno.report.charts import converter
 from dbdyno.servers import launch, watcher
 from dbdyno.servers.kept import kept
+from dbdyno.servers.local import network
 from support.source import lab_modules, tree
 
 OTHER_WAYS = {"multiprocessing", "runpy", "ProcessPoolExecutor"}
@@ -23,6 +24,7 @@ CHILDREN = {
     "experiment.engine.generators": generators.COMMAND,
     "report.charts.converter": converter.COMMAND,
     "servers.kept.kept": kept.SUPERVISOR,
+    "servers.local.network": network.COMMAND,
     "servers.process": interpreter.bare_script(launch.__file__),
     "servers.watcher": interpreter.bare_script(watcher.__file__),
 }

@@ -15,7 +15,7 @@ from tests.live.test_bench import Silent
 from tests.live.test_bench import plan as small_plan
 
 from dbdyno import __main__
-from dbdyno.experiment import order, runner
+from dbdyno.experiment import runner
 from dbdyno.export.tables import TABLES
 from dbdyno.judge.checks import durability, work
 from dbdyno.measurement.cost import COSTS, per_event, source_of
@@ -42,8 +42,7 @@ def workspace() -> Iterator[Path]:
         )
         changed = {"load": LoadPlan(threads=(16,)), "systems": systems}
         plan = small_plan(WINDOW_S).model_copy(update=changed)
-        with Store.open(folder) as store, pytest.MonkeyPatch.context() as patched:
-            patched.setattr(order, "WINDOW_S_MIN", WINDOW_S)
+        with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno compare", {}, 2)
             runner.run(plan, store, run, folder, Silent())
         yield folder

@@ -17,7 +17,8 @@ from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import PARTED, Said, Text, clauses, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN
-from dbdyno.report.tell.findings import FINDINGS, check_name
+from dbdyno.report.tell import lists
+from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.lists import Values
 from dbdyno.report.tell.terms import term
 from dbdyno.stats.open_loop import RateSide
@@ -222,13 +223,6 @@ def _limit_outside(values: Values) -> Said:
     )
 
 
-def _stands_still(values: Values) -> Said:
-    tell = FINDINGS["stands-still"].evidence
-    if not callable(tell):
-        raise TypeError("the evidence of stands-still is a function")
-    return tell(values)
-
-
 def _too_few_levels(values: Values) -> Said:
     why = say(
         "{whole} of {blocks} blocks have a sound trial at every level; {least} are the least",
@@ -276,7 +270,7 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
         checks=_checks(values["checks"]),
     ),
     "doubtful": lambda values: say("doubtful: {checks}", checks=_checks(values["checks"])),
-    "stands-still": _stands_still,
+    "stands-still": lists.stands_still,
     "alone": _alone,
     "most-blocks": lambda values: say(
         "this run may take {most} at most; a new one with more of them would decide",

@@ -302,3 +302,24 @@ def complaints(path: Path) -> list[str]:
 
 def test_the_marker_of_types_is_shipped() -> None:
     assert (LAB / "py.typed").is_file()
+
+
+KINDS_ASKED = r"\b(is_endpoint|is_imported|may_rest|has_own_tables)\b"
+# Files of rooms that tell of runs, and the deed for which they ask what a system is.
+KINDS_ACTED_ON = {
+    "lab/dbdyno/cli/flow.py": "measures no imported run",
+    "lab/dbdyno/cli/plan.py": "tells of plans, not of runs",
+    "lab/dbdyno/cli/servers.py": "starts no endpoint",
+    "lab/dbdyno/cli/transfer.py": "refuses the risks of a stranger's plan",
+    "lab/dbdyno/cli/workload.py": "tries no template on an endpoint",
+}
+
+
+def test_what_tells_of_a_run_asks_for_facts_and_not_for_its_kind() -> None:
+    asking = {
+        named(path)
+        for room in ("judge", "report", "cli")
+        for path in (LAB / room).rglob("*.py")
+        if re.search(KINDS_ASKED, path.read_text())
+    }
+    assert asking == set(KINDS_ACTED_ON)

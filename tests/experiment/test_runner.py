@@ -462,7 +462,7 @@ def test_progress_reports_an_arm_step_by_step(store):
     words = Words()
     start(store, small(systems=("mysql:5.7.22",), threads=(8,), blocks=1), World(), words)
     assert words.words == [
-        "mysql:5.7.22: starting the server to load the dataset",
+        "mysql:5.7.22: loading the dataset",
         "mysql:5.7.22: loading table 1, 25 %",
         "mysql:5.7.22: loading table 2, 50 %",
         "mysql:5.7.22: loading table 3, 75 %",

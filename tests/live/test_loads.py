@@ -86,7 +86,7 @@ def test_a_run_in_another_workspace_does_not_load_again(
     assert told.first_s - began_s < 60
     assert [one.failure for one in (*first, *second)] == [None] * 6
     assert "a: the dataset is there already" in told.done
-    assert "a: starting the server to load the dataset" not in told.done
+    assert "a: loading the dataset" not in told.done
     assert [one.load for one in second] == [one.load for one in first]
     assert len({one.dataset for one in (*first, *second)}) == 1
 

@@ -13,6 +13,7 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateSearch
 from dbdyno.language.words import translated
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.plan.known import known_of
 from dbdyno.plan.plan import cells
 from dbdyno.report import numbers
 from dbdyno.report.formats.stdout import Output, render
@@ -69,7 +70,7 @@ def test_a_share_has_three_significant_digits(share: float | None, text: str) ->
     [("latency_ms_p99", "not enough requests"), ("transactions_per_s", "—")],
 )
 def test_only_a_percentile_lacks_requests(name: str, text: str) -> None:
-    assert numbers.measured_value(None, BY_NAME[name]) == text
+    assert numbers.measured_value(None, BY_NAME[name], known_of(making.plan())) == text
 
 
 @pytest.mark.parametrize(
@@ -110,19 +111,23 @@ def test_an_interval_stands_in_brackets_and_only_if_there_is_one() -> None:
     assert numbers.change_with_interval(None) == "—"
 
 
-def system_value(metric: str, value: float | None) -> SystemValue:
-    return SystemValue(
+def shown(metric: str, value: float | None, reference: str = making.A) -> str:
+    """The table's cell of a run in which the system has that value."""
+    seen = SystemValue(
         cell=CELL, system=making.A, metric=metric, value=value, low=None, high=None, blocks=1
     )
+    known = known_of(making.plan(systems=(reference,)))
+    judgement = Judgement(findings=(), values=(seen,), estimates=(), verdicts=(), known=known)
+    return numbers.metric_value(judgement, CELL, making.A, BY_NAME[metric])
 
 
 def test_a_percentile_without_enough_requests_says_so() -> None:
-    p99 = BY_NAME["latency_ms_p99"]
-    assert numbers.metric_value(system_value(p99.name, None), p99) == "not enough requests"
-    assert numbers.metric_value(system_value(PRIMARY.name, None), PRIMARY) == "—"
-    assert numbers.metric_value(None, p99) == "—"
-    cpu = BY_NAME["server_cpu_us_per_query"]
-    assert numbers.metric_value(system_value(cpu.name, 39.96), cpu) == "40.0"
+    assert shown("latency_ms_p99", None) == "not enough requests"
+    assert shown("latency_ms_p99", None, "imported:old") == "—"
+    assert shown(PRIMARY.name, None) == "—"
+    assert shown("server_cpu_us_per_query", 39.96) == "40.0"
+    nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
+    assert numbers.metric_value(nothing, CELL, making.A, PRIMARY) == "—"
 
 
 def test_sizes_shares_and_durations() -> None:

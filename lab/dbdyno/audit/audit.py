@@ -11,6 +11,7 @@ from dbdyno.audit.rules import cells, claims, copies, design
 from dbdyno.audit.tables import LATENCY, MEAN, QPS, TPS, Printed, Publication, PublishedTable
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Cell
+from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import DEFAULT
 from dbdyno.plan.workload import WorkloadPlan
@@ -55,7 +56,8 @@ def of_run(plan: Plan, judgement: Judgement) -> Publication:
         "repeats": f"{blocks} blocks" if blocks > 1 else "",
         "spread": "95 %" if any(value.low is not None for value in seen) else "",
     }
-    if not plan.is_imported:  # nobody of ours saw the rest
+    is_here = known_of(plan).has(Fact.HERE)
+    if is_here:
         disclosed |= {
             "duration": f"{plan.trial.window_s:g} s",
             "warm_up": f"{plan.trial.warmup_s:g} s",
@@ -66,7 +68,7 @@ def of_run(plan: Plan, judgement: Judgement) -> Publication:
         }
     return Publication(
         title=plan.title,
-        tool="" if plan.is_imported else "dbdyno",
+        tool="dbdyno" if is_here else "",
         systems={system.label: system.reference for system in plan.systems},
         tables=tuple(_table(*arm, levels) for arm, levels in arms.items()),
         disclosed=disclosed,

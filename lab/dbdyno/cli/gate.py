@@ -23,6 +23,7 @@ from dbdyno.judge.verdict import Word
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
 from dbdyno.measurement.disturbance import current
+from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.plan import comparisons
 from dbdyno.plan.spelling import ratio
 from dbdyno.report.formats import history
@@ -155,7 +156,7 @@ def history_command(
         entries = list(_entries(store, runs[:last], workspace))
     sys.stdout.write(render(History(history.entries(entries, label)), output, lang))
     for run in runs[:last]:
-        if run.plan.is_imported:
+        if known_of(run.plan).has(Fact.ELSEWHERE):
             note(f"run {run.run_id} ({run.plan.title}) was imported: no verdict")
     if len(runs) > last:
         note(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}")

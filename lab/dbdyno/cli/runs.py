@@ -25,6 +25,7 @@ from dbdyno.experiment.data.dataset import SYSTEMS
 from dbdyno.files import locked
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.plan.known import Fact, known_of
 from dbdyno.report.formats.stdout import Output, Result, render
 from dbdyno.report.numbers import mebibytes
 from dbdyno.report.parts import Table, numeric, table
@@ -195,7 +196,7 @@ def _state(store: Store, run: StoredRun) -> Text:
     except StoreError as error:
         return say("damaged: {reason}", reason=error.found or error.message)
     trials = say("{done} of {planned} trials", done=found.done, planned=found.planned)
-    if run.plan.is_imported:
+    if known_of(run.plan).has(Fact.ELSEWHERE):
         trials = say("{trials}, imported", trials=count(found.done, "trial"))
     return trials if found.complete else say("{trials}, not complete", trials=trials)
 

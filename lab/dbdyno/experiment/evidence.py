@@ -117,7 +117,7 @@ def _checked_by_script(context: RunContext, server: Server, trial: Trial) -> str
 
 def _is_used_on(context: RunContext, trial: Trial) -> bool:
     """Whether a later trial begins on the rows that this one left."""
-    is_endpoint = context.plan.systems[0].is_endpoint
+    is_endpoint = context.plan.system(trial.system).is_endpoint
     if context.plan.procedure.fresh_data == "start" and not is_endpoint:
         return False
     return any(one.system == trial.system and one != trial for one in context.schedule.left)

@@ -91,8 +91,10 @@ def start(
             was refused; no server is left.
     """
     began = time.monotonic()
-    context.progress.stage(f"{instance.spec.label}: starting the server")
-    with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
+    is_ours = not is_endpoint(instance.spec.reference)
+    doing, step = ("starting the server", "start") if is_ours else ("connecting", "connect")
+    context.progress.stage(f"{instance.spec.label}: {doing}")
+    with steps.timed(step, ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
     try:
         for sql in instance.spec.after_start:

@@ -8,12 +8,13 @@ A failed attempt that was repeated stays in the list with its finding; the compl
 If a trial is complete twice, the first one counts, so that nobody can choose.
 
 To add a check: a function in the file of `judge/checks` that asks its question, a line here, and in
-tests/judge/checks a measurement that trips it and one that does not.
+tests/judge/checks a measurement that trips it and one that does not. What it takes for granted of
+the run stands in `NEEDS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
@@ -35,6 +36,7 @@ from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement.measurement import EVENT, Cell, Measurement, Trial, kinds_of
 from dbdyno.measurement.metric import KIND, Metric
 from dbdyno.measurement.parts import Phase
+from dbdyno.plan.known import Fact, known_of, known_of_trial
 from dbdyno.plan.plan import Plan
 from dbdyno.stats.settling import NO_TAIL, Tail
 
@@ -94,15 +96,6 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     generator.certificate_failed,
 )
 
-PER_EVENT: Final[tuple[TrialCheck, ...]] = (
-    counts.little_law,
-    counts.statements_of_event,
-    counts.commits_at_server,
-    generator.few_requests,
-)
-"""Skipped for a trial that completed no event."""
-OWN_COUNTS: Final[tuple[TrialCheck, ...]] = (counts.little_law, counts.statements_of_event)
-"""Hold dbdyno's own counting against its plan; nobody knows all options of an imported run."""
 CELL_CHECKS: Final[tuple[CellCheck, ...]] = (course.not_steady,)
 
 CHECKS: Final = (
@@ -112,6 +105,30 @@ CHECKS: Final = (
     *CELL_CHECKS,
 )
 """Every check, in the order in which a trial meets them; the last one looks at the workspace."""
+
+NEEDS: Final[Mapping[Callable[..., object], tuple[Fact, ...]]] = {
+    generator.client_bound: (Fact.HERE,),
+    generator.few_requests: (Fact.HERE, Fact.EVENTS),
+    counts.little_law: (Fact.HERE, Fact.EVENTS),
+    counts.statements_of_event: (Fact.STATEMENTS, Fact.EVENTS),
+    counts.commits_at_server: (Fact.SETTINGS, Fact.EVENTS),
+    disturbance.disturbed: (Fact.MACHINE,),
+    design.imported_run: (Fact.ELSEWHERE,),
+    design.uncontrolled_server: (Fact.OTHERS,),
+    design.unequal_load: (Fact.HERE,),
+    design.incomplete_run: (Fact.HERE,),
+    design.sequential_design: (Fact.HERE,),
+    design.split_block: (Fact.HERE,),
+    design.machine_drift: (Fact.HERE,),
+    changed_versions: (Fact.HERE,),
+    unequal_settings: (Fact.SETTINGS,),
+    durability.unseen_flushes: (Fact.SETTINGS, Fact.BESIDE),
+    work.rows_not_kept: (Fact.ROWS,),
+    disturbance.uneven_disturbance: (Fact.MACHINE,),
+    machine.machine: (Fact.MACHINE,),
+    course.not_steady: (Fact.HERE,),
+}
+"""Facts without which a check is left out: those of its trial, or of some system of its run."""
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
 _TOKEN: Final = object()
@@ -194,7 +211,13 @@ class Audit:
 def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
     """Looks at all measurements with every check; findings in the order of trials, then the run."""
     attempts = list(measurements)
-    of_run = [finding for check in RUN_CHECKS for finding in check(attempts, plan)]
+    known = known_of(plan, attempts)
+    of_run = [
+        finding
+        for check in RUN_CHECKS
+        if known.has(*NEEDS.get(check, ()))
+        for finding in check(attempts, plan)
+    ]
     of_many = [finding for finding in of_run if finding.level is Level.VOID]
     of_trials: list[Finding] = []
     usable: list[Measurement] = []
@@ -208,7 +231,8 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
         void = any(finding.level is Level.VOID for finding in found)
         if first and not void and not any(one.voids(measurement.trial) for one in of_many):
             usable.append(measurement)
-    unsteady = not_yet_steady(usable)
+    is_course_known = known.has(*NEEDS[course.not_steady])
+    unsteady = not_yet_steady(usable) if is_course_known else {}
     of_cells = [
         finding
         for cell, steadiness in unsteady.items()
@@ -229,9 +253,6 @@ def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
     for gate in GATES:
         if finding := gate(measurement, plan):
             return [finding]
-    skipped = {
-        *(() if measurement.events else PER_EVENT),
-        *(OWN_COUNTS if plan.is_imported else ()),
-    }
-    found = (check(measurement, plan) for check in TRIAL_CHECKS if check not in skipped)
+    known = known_of_trial(measurement, plan)
+    found = (check(measurement, plan) for check in TRIAL_CHECKS if known.has(*NEEDS.get(check, ())))
     return [finding for finding in found if finding is not None]

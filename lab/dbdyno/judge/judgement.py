@@ -44,6 +44,7 @@ from dbdyno.judge.verdict import (
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement, without_pilots
 from dbdyno.measurement.parts import Noun
+from dbdyno.plan.known import Fact, Known, known_of
 from dbdyno.plan.plan import DesignPlan, Plan, cells, comparisons, metric_of, system_pairs
 from dbdyno.plan.systems import Comparison, MeasuredArm
 
@@ -69,6 +70,7 @@ class Judgement(Noun):
         machines: the ratios on each machine, where blocks ran on several.
         claims: what the publication that the plan follows says of its results.
         counted_from_s: of each sound trial, by its key, the second of load from which it counts.
+        known: facts of the run, for the sentences of a report.
     """
 
     findings: tuple[Finding, ...]
@@ -87,6 +89,7 @@ class Judgement(Noun):
     machines: tuple[MachineRatio, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()
     counted_from_s: dict[str, float] = {}
+    known: Known = Known()
 
     @property
     def all_verdicts(self) -> tuple[Verdict, ...]:
@@ -153,6 +156,7 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
             for one in audited.sound
             if one.condensed.measured
         },
+        known=known_of(plan, compared),
     )
 
 
@@ -224,7 +228,7 @@ def _family(
         )
         for estimate, standstill in zip(primary, still, strict=True)
     ]
-    return _Family(pairs, ratios, [] if plan.is_imported else verdicts)
+    return _Family(pairs, ratios, verdicts if known_of(plan).has(Fact.HERE) else [])
 
 
 def _by_cell(judged: Sequence[Cell], found: Iterable[OfCell]) -> tuple[OfCell, ...]:

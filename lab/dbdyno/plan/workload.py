@@ -62,11 +62,6 @@ class WorkloadPlan(FiniteNoun):
         return value
 
     @property
-    def has_think_time(self) -> bool:
-        """Whether it is a template, events of which are followed by a rest (`plan.template`)."""
-        return RESTS in (self.script or "")
-
-    @property
     def without_rests(self) -> str:
         """The script of a template whose events follow each other at once."""
         return (self.script or "").replace(RESTS, RESTS.replace("true", "false"))
@@ -75,12 +70,7 @@ class WorkloadPlan(FiniteNoun):
     def may_rest(self) -> bool:
         """Whether connections may rest between events, which no latency has: a loop of its own."""
         script = self.script or ""
-        return self.has_think_time or ("thread_run" in script and "\nlocal RESTS = " not in script)
-
-
-def rests(workloads: Iterable[WorkloadPlan], label: str) -> bool:
-    """Whether connections may rest between events of the workload of that label, if it is there."""
-    return any(one.may_rest for one in workloads if one.label == label)
+        return RESTS in script or ("thread_run" in script and "\nlocal RESTS = " not in script)
 
 
 def has_own_tables(workloads: Iterable[WorkloadPlan]) -> bool:

@@ -12,20 +12,22 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from dbdyno.judge.estimate import Estimate, SystemValue
+from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.interval import Typical
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RateSearch
 from dbdyno.judge.verdict import Verdict
-from dbdyno.language.words import PARTED, Text, listed, name, say
+from dbdyno.language.words import PARTED, Text, listed, name, phrase, say
+from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, Metric
+from dbdyno.plan.known import Fact, Known, Sentence
 from dbdyno.report.tell import verdicts as wording
 from dbdyno.report.tell.verdicts import sentence
 from dbdyno.stats.open_loop import RateSide
 
 NONE: Final = name("—")
 """There is no such number."""
-TOO_FEW: Final = say("not enough requests")
+TOO_FEW: Final = Sentence(phrase("not enough requests"), Fact.HERE)
 """A percentile with fewer than 100 requests beyond it (docs/how-it-works/stability.md)."""
 SIGNIFICANT_DIGITS: Final = 4
 DECIMALS_BELOW_ONE: Final = 3
@@ -43,16 +45,22 @@ def number(value: float | None, decimals_max: int = 2) -> Text:
     return name(f"{value:,.{decimals}f}".replace(",", PARTED).replace("-", "−"))
 
 
-def metric_value(value: SystemValue | None, metric: Metric) -> Text:
+def metric_value(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> Text:
     """A table's cell for one system: a number, "not enough requests", or a dash if unseen."""
-    return NONE if value is None else measured_value(value.value, metric)
+    value = judgement.value(cell, system, metric.name)
+    return NONE if value is None else measured_value(value.value, metric, judgement.known)
 
 
-def measured_value(value: float | None, metric: Metric) -> Text:
+def measured_value(value: float | None, metric: Metric, known: Known) -> Text:
     """One measurement's value, or as `metric_value` says why there is none."""
     if value is None:
-        return TOO_FEW if metric.quantile is not None else NONE
+        return too_few(known) if metric.quantile is not None else NONE
     return number(value, metric.decimals)
+
+
+def too_few(known: Known) -> Text:
+    """A percentile that has no value; a dash where another tool gave none."""
+    return next(iter(TOO_FEW.of(known)), NONE)
 
 
 def change(ratio: float | None) -> Text:

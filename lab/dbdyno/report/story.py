@@ -8,13 +8,16 @@ chart finds its section below.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import Text, say
+from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Measurement, without_pilots
 from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.known import Fact, Known
 from dbdyno.plan.plan import Plan
 from dbdyno.report.charts.charts import figures, named
 from dbdyno.report.parts import Figure, Paragraph, Section, Story
@@ -30,6 +33,21 @@ from dbdyno.report.sections import (
 )
 from dbdyno.report.sections.conclusion import conclusion
 from dbdyno.report.sections.published import published
+
+NEEDS: Final[Mapping[Callable[..., Section], tuple[Fact, ...]]] = {
+    costs.costs: (Fact.HERE,),
+    costs.flushes: (Fact.SETTINGS,),
+    costs.machine: (Fact.MACHINE,),
+    method.how_measured: (Fact.HERE,),
+    method.how_imported: (Fact.ELSEWHERE,),
+    cells.pilot: (Fact.HERE,),
+    published: (Fact.HERE,),
+    settings.settings: (Fact.SETTINGS,),
+    settings.environment: (Fact.HERE,),
+    method.limitations: (Fact.HERE,),
+    method.repeat: (Fact.HERE,),
+}
+"""Facts without which a section is left out."""
 
 
 def story_of(
@@ -48,22 +66,21 @@ def story_of(
         shape.scalability(judgement),
     )
     course = (over_time(drawn), *shape.from_run_to_run(judgement))
+    told = partial(_told, judgement.known)
     work = (
-        with_charts(costs.costs(plan, made), drawn, "costs"),
-        costs.flushes(plan, made),
-        with_charts(costs.machine(plan, made), drawn, "cpu", "disk"),
+        with_charts(told(costs.costs, plan, made), drawn, "costs"),
+        told(costs.flushes, plan, made),
+        with_charts(told(costs.machine, plan, made), drawn, "cpu", "disk"),
     )
-    procedure: tuple[Section, ...] = (
-        method.how_measured(plan, measurements),
-        cells.pilot(plan),
-        published(plan, measurements, run, judgement.claims),
-        settings.settings(plan, measurements),
-        settings.environment(plan, measurements, run),
-        method.trial_order(every),
+    procedure = (
+        told(method.how_measured, plan, measurements),
+        told(method.how_imported, measurements, run),
+        told(cells.pilot, plan),
+        told(published, plan, measurements, run, judgement.claims),
+        told(settings.settings, plan, measurements),
+        told(settings.environment, plan, measurements, run),
+        method.trial_order(every, judgement.known),
     )
-    trust: tuple[Section, ...] = (method.limitations(plan, measurements, judgement, run),)
-    if plan.is_imported:  # nobody of ours was there
-        procedure, trust = (method.how_imported(measurements, run), method.trial_order(every)), ()
     sections = (
         glance.glance(plan, made, judgement, run, named(drawn, first)),
         folded(with_charts(cells.within_limit(judgement), drawn, "limits")),
@@ -78,8 +95,11 @@ def story_of(
         group(say("From second to second, from run to run"), *course),
         group(say("Costs and machine"), *work),
         group(say("Method, settings, trials"), *procedure),
-        group(say("Trust and limitations"), *trust),
-        *(() if plan.is_imported else (folded(method.repeat(plan, run)),)),
+        group(
+            say("Trust and limitations"),
+            told(method.limitations, plan, measurements, judgement),
+        ),
+        folded(told(method.repeat, plan, run)),
     )
     return Story(
         title=title_of(plan),
@@ -93,6 +113,11 @@ def story_of(
         conclusion=conclusion(plan, judgement, run, made),
         sections=tuple(section for section in sections if section.parts),
     )
+
+
+def _told(known: Known, section: Callable[..., Section], *of: object) -> Section:
+    """A section of the run; without parts where it lacks facts."""
+    return section(*of) if known.has(*NEEDS.get(section, ())) else Section(name(""), ())
 
 
 def folded(section: Section) -> Section:

@@ -54,7 +54,8 @@ def test_beside_servers_of_the_lab_those_of_others_are_told_apart() -> None:
     lines = report("mysql:8.0.15", "mysql://u@b:3306/sbtest")
     assert any(line.startswith("- 5 starts of A say little about rare") for line in lines)
     assert any(
-        "on a restored dataset, caches dropped, binary logs purged, none of this on B" in line
+        "on a restored dataset, caches dropped, binary logs purged, servers of others, neither"
+        " restarted nor restored: B" in line
         for line in lines
     )
     at = next(n for n, line in enumerate(lines) if line.startswith("- A freshly started server"))

@@ -19,11 +19,11 @@ from dbdyno.report.sections.method import how_measured
 from dbdyno.report.story import story_of
 from support import making
 from support.made_certificate import MACHINE, certificate
-from support.made_run import Run, facts, run
+from support.made_run import Run, run
 
 
 def sentences(made: Run) -> str:
-    return "\n".join(limits(made.plan, made.measurements, made.judgement, made.facts))
+    return "\n".join(limits(made.plan, made.measurements, made.judgement))
 
 
 def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
@@ -32,8 +32,6 @@ def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
     trials += making.pairs((1.0,) * 3, failure="the server went away")[4:]
     text = sentences(run(plan, trials, complete=False))
     for limit in (
-        "incomplete",
-        "2 blocks only",
         "no A/A control",
         "2 cells hold together",
         "one server start",
@@ -98,7 +96,7 @@ def test_what_is_not_known_of_a_script_is_said_and_of_a_template_it_is_known() -
     assert (
         "What a script sends is known only as it runs: of mine neither statements per event nor "
         "query plans were checked."
-    ) in limits(plan, [], judge([], plan), facts(plan))
+    ) in limits(plan, [], judge([], plan))
 
 
 MINE = WorkloadPlan(name="mine.lua", script="function event() end")
@@ -134,10 +132,9 @@ def test_beside_the_plans_tables_those_of_scripts_may_not_fit_into_memory() -> N
     lines = report(plan, innodb_buffer_pool_size=str(2**30))
     assert not any("fits into the buffer pool" in line for line in lines)
     rows = "4 tables of 100 000 rows"
-    assert (
-        f"- Dataset: {rows} each, and the rows that mine make, whose size is not known."
-    ) in lines
-    assert any(f"| {rows} and those of mine, buffer pool 1 024 MiB" in line for line in lines)
+    assert f"- Dataset: {rows} each." in lines
+    assert "- Dataset: the rows that mine make; their size is not known." in lines
+    assert any(f"| {rows} and the rows of mine, buffer pool 1 024 MiB" in line for line in lines)
     small = report(plan, innodb_buffer_pool_size=str(2**20))
     assert any("is larger than the buffer pool (1 MiB)" in line for line in small)
 
@@ -165,7 +162,7 @@ def test_latency_is_service_time_at_saturation_where_connections_never_rest(
     changed: dict[str, object], saturated: bool, hides: bool
 ) -> None:
     plan = making.plan(blocks=3).model_copy(update=changed)
-    limitations = "\n".join(limits(plan, [], judge([], plan), facts(plan)))
+    limitations = "\n".join(limits(plan, [], judge([], plan)))
     method = str(how_measured(plan, []).parts)
     assert ("at saturation" in limitations, "at saturation" in method) == (saturated, saturated)
     assert ("A closed loop hides stalls" in limitations) is hides
@@ -179,7 +176,7 @@ def test_limits_that_do_not_hold_are_not_claimed() -> None:
     trials = making.pairs((1.0,) * 10, systems=(making.A, "control"), settings=pool)
     text = sentences(run(plan, trials))
     assert "larger than the buffer pool (1 MiB)" in text
-    for limit in ("incomplete", "only", "A/A", "verdicts", "one server start", "too short"):
+    for limit in ("A/A", "verdicts", "one server start", "too short"):
         assert limit not in text
 
 

@@ -90,7 +90,7 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
     if instance.has_snapshot():
         context.progress.stage(f"{label}: the dataset is there already")
         return
-    context.progress.stage(f"{label}: starting the server to load the dataset")
+    context.progress.stage(f"{label}: loading the dataset")
     server = instance.start()
     try:
         # A server that dies now leaves no snapshot: the next lab begins with fresh data.

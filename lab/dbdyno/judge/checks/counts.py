@@ -18,10 +18,11 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement.measurement import Measurement, events_between_readings, kinds_of
 from dbdyno.measurement.metric import KIND
 from dbdyno.measurement.parts import Phase
+from dbdyno.plan.known import Fact, known_of_trial
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
 from dbdyno.plan.template import TRANSACTION, statement_counts
-from dbdyno.plan.workload import MIXES, RANGES, TRANSACTIONS, WRITES, WorkloadPlan, rests
+from dbdyno.plan.workload import MIXES, RANGES, TRANSACTIONS, WRITES, WorkloadPlan
 
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (docs/reference/findings.md, same work)."""
@@ -88,8 +89,8 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     rate_per_s = measurement.events / measurement.window_s
     latency_s = (measurement.latency_ms_avg or 0.0) / 1e3
     off = rate_per_s * latency_s / connections - 1
-    may_rest = rests(plan.workloads, measurement.trial.cell.workload)
-    if abs(off) <= tolerance or (off < 0 and may_rest):
+    is_resting = known_of_trial(measurement, plan).has(Fact.RESTING)
+    if abs(off) <= tolerance or (off < 0 and is_resting):
         return None
     return on_trial(
         measurement,

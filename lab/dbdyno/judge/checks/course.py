@@ -10,7 +10,7 @@ minutes of the machine; what may be left of its warm-up widens the verdict's int
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN, stands_still
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
+from dbdyno.plan.known import Fact, known_of_trial
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.workload import rests
 from dbdyno.stats.settling import NEAR, NO_TAIL, Settling, Tail, settling
 
 UPTIME_SHORT_S: Final = 2.0
@@ -34,10 +34,13 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: the trial did not end as planned."""
     if measurement.failure is None:
         return None
+    case: dict[str, Any] = {"case": "elsewhere"}
+    of_others = known_of_trial(measurement, plan).has(Fact.ELSEWHERE)
     return on_trial(
         measurement,
         "trial-failed",
         Level.VOID,
+        **(case if of_others else {}),
         window_s=measurement.window_s,
         failure=measurement.failure,
     )
@@ -91,8 +94,8 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
         for i in measurement.measured
         if i.silence_ns_max >= SILENCE_S_MIN * 1e9 and is_long(i.silence_ns_max / 1e9)
     ]
-    may_rest = rests(plan.workloads, measurement.trial.cell.workload)
-    measured = () if may_rest else measurement.measured
+    is_resting = known_of_trial(measurement, plan).has(Fact.RESTING)
+    measured = () if is_resting else measurement.measured
     empty = [i for i in measured if i.events == 0 and is_long(i.end_s - i.start_s)]
     if not silent and not empty:
         return None

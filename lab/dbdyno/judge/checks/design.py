@@ -18,6 +18,7 @@ import numpy as np
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import count, say
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.plan import Plan, cells, system_pairs
 from dbdyno.stats.distributions import line
 
@@ -51,8 +52,7 @@ def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
 
 def imported_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: another tool measured it, so that nobody saw what a verdict rests on."""
-    if plan.is_imported:
-        yield Finding(check="imported-run", level=Level.DOUBTFUL)
+    yield Finding(check="imported-run", level=Level.DOUBTFUL)
 
 
 def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -88,25 +88,24 @@ def _blocks_due(measurements: Sequence[Measurement], plan: Plan) -> int:
 
 def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: a system's servers are somebody else's, an endpoint."""
-    measured = {m.trial.system for m in measurements}
-    for system in plan.systems:
-        if not system.is_endpoint or system.label not in measured:
+    for system in known_of(plan)[Fact.OTHERS]:
+        blocks = {m.trial.block for m in measurements if m.trial.system == system}
+        if not blocks:
             continue
-        blocks = {m.trial.block for m in measurements if m.trial.system == system.label}
         yield Finding(
             check="uncontrolled-server",
             level=Level.DOUBTFUL,
             evidence=say(
                 "{system} is an endpoint: in {blocks} its servers were not restarted and its rows "
                 "not restored; its processes, disks and other clients were not seen",
-                system=system.label,
+                system=system,
                 blocks=count(len(blocks), "block"),
             ),
             advice=say(
                 "restart and reload it between runs yourself, keep others off it, or measure a "
                 "system that dbdyno can start"
             ),
-            system=system.label,
+            system=system,
         )
 
 

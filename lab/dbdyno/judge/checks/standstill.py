@@ -13,8 +13,8 @@ from typing import Any, Final
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Interval, StatusSeries
+from dbdyno.plan.known import Fact, known_of_trial
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.workload import rests
 
 SHARE_MIN: Final = 0.5
 """So much of the window nothing is answered; less than that is a stall."""
@@ -61,7 +61,7 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
     silent_s = stretch[-1].end_s - stretch[0].start_s
     if silent_s < SHARE_MIN * measurement.window_s:
         return None
-    if rests(plan.workloads, measurement.trial.cell.workload):  # so do those that are in flight
+    if known_of_trial(measurement, plan).has(Fact.RESTING):  # so do those that are in flight
         heard_s = max(one.silence_ns_max for one in measurement.measured) / 1e9
         if heard_s < SHARE_MIN * measurement.window_s:
             return None

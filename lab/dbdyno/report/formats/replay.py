@@ -19,6 +19,7 @@ from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.known import Fact
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE, found, interval, what
@@ -181,7 +182,7 @@ def _tables(replay: Replay) -> Iterator[Table]:
     if replay.differences:
         caption = say("What was different ({count})", count=len(replay.differences))
         yield Table(caption, columns, replay.differences, folded=True)
-    else:
+    elif all(side.judgement.known.has(Fact.SETTINGS) for side in (replay.first, replay.second)):
         alike = (say("machine, versions and settings"), say("alike"), say("alike"))
         yield Table(say("What was different"), columns, (alike,))
 

@@ -14,22 +14,25 @@ from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Text, clauses, count, listed, name, say
+from dbdyno.language.words import Text, clauses, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.known import Fact, Sentence
 from dbdyno.plan.plan import Plan, cells, latency_of, one_baseline
 from dbdyno.report import document, numbers
 from dbdyno.report.formats.stdout import Result, shortened
 from dbdyno.report.numbers import change_with_interval, metric_value
 from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
 from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, compared_arms, title_of
+from dbdyno.report.sections.conclusion import IMPORTED
 from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell import verdicts as words_of
 from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import accounting, few_blocks, sentence
 
+MERGED: Final = Sentence(phrase("Numbers, merged over all sound trials"), Fact.HERE)
 DOUBTS_MAX: Final = 3
 """More kinds of doubts are counted; the report has them all."""
 DOUBT_COLUMNS: Final = 190
@@ -112,16 +115,14 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
     rows = []
     for cell in cells:
         for system in plan.systems:
-            values = (
-                metric_value(judgement.value(cell, system.label, metric.name), metric)
-                for metric in metrics
-            )
+            values = (metric_value(judgement, cell, system.label, metric) for metric in metrics)
             rows.append((name(cell.title), name(system.label), *values))
     heads = (
         numeric(say("{metric} {unit}", metric=metric.label, unit=metric.unit)) for metric in metrics
     )
     columns = (Column(say("Cell")), Column(say("System")), *heads)
-    return Table(say("Numbers, merged over all sound trials"), columns, tuple(rows))
+    caption = next(iter(MERGED.of(judgement.known)), say("Numbers"))
+    return Table(caption, columns, tuple(rows))
 
 
 def _metrics(plan: Plan, cells: Sequence[Cell]) -> tuple[Metric, ...]:
@@ -154,8 +155,8 @@ def _table(plan: Plan, judgement: Judgement) -> Table:
             row = [name(cell.title), name(system.label), word]
             for metric in metrics:
                 estimate = judgement.estimate(cell, baseline, system.label, metric.name)
-                value = judgement.value(cell, system.label, metric.name)
-                row += [metric_value(value, metric), change_with_interval(estimate)]
+                value = metric_value(judgement, cell, system.label, metric)
+                row += [value, change_with_interval(estimate)]
             rows.append(tuple(row))
     caption = say("Verdicts against {baseline}", baseline=baseline)
     return Table(caption, tuple(columns), tuple(rows))
@@ -175,7 +176,7 @@ def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
 def _counts(judgement: Judgement) -> Iterator[Text]:
     words = [verdict.word for verdict in judgement.all_verdicts]
     if not words:
-        yield say("no comparison was made")
+        yield from IMPORTED.of(judgement.known) or [say("no comparison was made")]
         return
     counts = (say("{word} {count}", word=term(w), count=words.count(w)) for w in Word)
     yield listed(counts)

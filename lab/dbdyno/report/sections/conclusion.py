@@ -19,6 +19,7 @@ from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.known import Fact, Sentence
 from dbdyno.plan.plan import BLOCKS_MIN, Plan, comparisons
 from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
@@ -48,6 +49,15 @@ NAMED: Final[Mapping[Word, str]] = {
 }
 
 
+IMPORTED: Final = Sentence(
+    phrase(
+        "These are results of another tool: this report has their numbers and ratios, and no"
+        " verdict, as nobody saw in which order and on what they were measured."
+    ),
+    Fact.ELSEWHERE,
+)
+
+
 def conclusion(
     plan: Plan,
     judgement: Judgement,
@@ -55,14 +65,9 @@ def conclusion(
     attempts: Sequence[Attempt],
 ) -> tuple[Text, ...]:
     """Verdicts, then what is missing, then what throws doubt on it; the first line says it all."""
-    if plan.is_imported and any(attempt.state is State.SOUND for attempt in attempts):
-        return (
-            say(
-                "These are results of another tool: this report has their numbers and ratios, and"
-                " no verdict, as nobody saw in which order and on what they were measured."
-            ),
-            *_what_is_missing(run, attempts),
-        )
+    imported = IMPORTED.of(judgement.known)
+    if imported and any(attempt.state is State.SOUND for attempt in attempts):
+        return (*imported, *_what_is_missing(run, attempts))
     parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
     doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
     if doubts and attempts:

@@ -171,7 +171,7 @@ def _heading(metric: Metric) -> Text:
 
 
 def _value(judgement: Judgement, row: _Row, metric: Metric) -> Text:
-    return metric_value(judgement.value(row.cell, row.system, metric.name), metric)
+    return metric_value(judgement, row.cell, row.system, metric)
 
 
 def _told(verdict: Verdict | None) -> tuple[Text, Text]:

@@ -1,89 +1,52 @@
 """Limitations of a run, and its generator's certificate.
 
-Each limitation is a sentence with its condition; those that hold for this run are printed.
+`LIMITS` has the facts that each limitation needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from dbdyno.judge.checks.design import WINDOW_S_MIN, lacks_control
 from dbdyno.judge.checks.settings import cache_bytes, is_postgres
-from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement, cells_of
-from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.language.words import Text, count, listed, phrase, say
 from dbdyno.measurement.certificate import PRODUCTS, CertificateFacts
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import BLOCKS_FEW, Plan, comparisons
-from dbdyno.plan.systems import endpoints
-from dbdyno.plan.template import statement_counts
-from dbdyno.plan.workload import has_own_tables, scripts_of
+from dbdyno.plan.known import Fact, Known, Sentence
+from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.report.numbers import mebibytes, number, seconds
 from dbdyno.report.rows import State, attempts
 
 
-def limits(
-    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
-) -> Iterator[Text]:
+class LimitedRun(NamedTuple):
+    """A run as its limits see it."""
+
+    plan: Plan
+    measurements: Sequence[Measurement]
+    known: Known
+
+    @property
+    def cells(self) -> int:
+        return len(cells_of(self.plan, self.measurements))
+
+    def servers(self, fact: Fact) -> Text:
+        """The servers for which a fact holds, told apart where others run some."""
+        if not self.known.has(Fact.OTHERS):
+            return say("each system")
+        return listed(self.known[fact])
+
+
+def limits(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Iterator[Text]:
     """The limits that hold for this run, the gravest first."""
-    yield from _of_record(plan, measurements, judgement, run)
-    yield from _of_design(plan, measurements)
-    yield from _of_scripts(plan)
-    yield from _of_place(plan, measurements)
-    yield from _of_loops(plan)
-    yield say(
-        "Generated rows and queries are not your application; a difference here need not be the "
-        "difference there."
-    )
+    yield from _lost(measurements, judgement)
+    for limit in judgement.known.kept(LIMITS):
+        yield from limit(LimitedRun(plan, measurements, judgement.known))
 
 
-def _of_scripts(plan: Plan) -> Iterator[Text]:
-    """Of what was made of a template the statements are known."""
-    scripts = [w.label for w in plan.workloads if w.script and not statement_counts(w.script)]
-    if scripts:
-        yield say(
-            "What a script sends is known only as it runs: of {scripts} neither statements per "
-            "event nor query plans were checked.",
-            scripts=listed(scripts),
-        )
-
-
-def is_saturated(plan: Plan) -> bool:
-    """Whether connections of a closed loop send without a pause, so that the server is never idle.
-
-    Those of a template with think times, and of a script with a loop of its own, may rest.
-    """
-    return bool(plan.load.threads) and not any(one.may_rest for one in plan.workloads)
-
-
-def _of_loops(plan: Plan) -> Iterator[Text]:
-    if is_saturated(plan):
-        yield say(
-            "A closed loop hides stalls: requests that would have arrived during one are never "
-            "sent. Its latencies are service times at saturation."
-        )
-    elif plan.load.threads:
-        yield say(
-            "A closed loop hides stalls: requests that would have arrived during one are never "
-            "sent."
-        )
-    if plan.load.is_open:
-        yield say(
-            "Random arrivals over {connections} are independent users; real ones may"
-            " come in larger bursts, or wait for each other.",
-            connections=count(plan.load.connections, "connection"),
-        )
-    else:
-        yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
-
-
-def _of_record(
-    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
-) -> Iterator[Text]:
+def _lost(measurements: Sequence[Measurement], judgement: Judgement) -> Iterator[Text]:
     made = attempts(measurements, judgement)
-    if not run.complete:
-        yield say("The run is incomplete.{further}", further=_cost_of_stopping(plan))
     tried = {a.measurement.trial.key for a in made if a.state is not State.REPEATED}
     sound = {a.measurement.trial.key for a in made if a.state is State.SOUND}
     if tried - sound:
@@ -93,14 +56,152 @@ def _of_record(
             trials=count(len(tried - sound), "trial"),
             all=len(tried),
         )
-    if any(finding.level is Level.DOUBTFUL for finding in judgement.findings):
-        yield say("Some trials that count are doubtful; see Findings.")
 
 
-def _cost_of_stopping(plan: Plan) -> Text:
-    """Intervals of a run until decided allow for any end."""
-    narrow = say(" Stopping when the numbers please makes intervals too narrow.")
-    return narrow if plan.design.stop == "blocks" else name("")
+def _design(run: LimitedRun) -> Iterator[Text]:
+    if lacks_control(run.plan):
+        yield say(
+            "There is no A/A control: no system ran twice, "
+            "so the run does not measure how often it would err."
+        )
+    if run.cells * len(comparisons(run.plan)) > 1:
+        yield say(
+            "The verdicts on a system's {cells} hold together at 95 %; those on "
+            "another system, and all intervals but those of verdicts, do not allow for one "
+            "another.",
+            cells=count(run.cells, "cell"),
+        )
+    if run.plan.trial.window_s < WINDOW_S_MIN:
+        yield say(
+            "Windows of {window} are too short to hold several checkpoints; a cost that comes in "
+            "waves may be missed.",
+            window=seconds(run.plan.trial.window_s),
+        )
+
+
+def _starts(run: LimitedRun) -> Iterator[Text]:
+    blocks = blocks_run(run.plan, run.measurements)
+    if run.plan.procedure.restart == "block" and run.cells > 1:
+        yield say(
+            "Cells of one block ran on one server start, so what befell that start befell all of "
+            "them; the cells are not independent evidence."
+        )
+    yield say(
+        "{starts} of {systems} say little about rare bad starts: even if none was seen, a "
+        "share of up to {share} % is not excluded.",
+        starts=count(blocks, "start"),
+        systems=run.servers(Fact.OURS),
+        share=number((1 - 0.05 ** (1 / blocks)) * 100, 0),  # the rule of three
+    )
+
+
+def _scripts(run: LimitedRun) -> Iterator[Text]:
+    yield say(
+        "What a script sends is known only as it runs: of {scripts} neither statements per "
+        "event nor query plans were checked.",
+        scripts=listed(run.known[Fact.UNTOLD]),
+    )
+
+
+def _shared_machine(run: LimitedRun) -> Iterator[Text]:
+    values = {"systems": run.servers(Fact.BESIDE), "delay_ms": run.plan.network.client_ms}
+    if run.plan.network.client_ms:
+        yield say(
+            "The load generator and the servers of {systems} shared one machine: they take CPU "
+            "from each other, and of a network only its delay of {delay_ms:g} ms is in the "
+            "latencies.",
+            **values,
+        )
+    elif not run.plan.fleet.generators:
+        yield say(
+            "The load generator and the servers of {systems} shared one machine and talked over "
+            "loopback: they take CPU from each other, and no network is in the latencies.",
+            **values,
+        )
+
+
+def _unseen(run: LimitedRun) -> Iterator[Text]:
+    yield say(
+        "The processes of {systems} were not seen, as their containers run in another machine: "
+        "what a transaction costs them in CPU is unknown, and what others used beside them.",
+        systems=listed(run.known[Fact.UNSEEN]),
+    )
+
+
+def _machines(run: LimitedRun) -> Iterator[Text]:
+    if len({measurement.machine for measurement in run.measurements}) > 1:
+        yield say(
+            "These machines: other processors, disks and memory may rank the systems differently."
+        )
+    elif not run.known.has(Fact.OTHERS):
+        yield say(
+            "One machine: other processors, disks and memory sizes may rank the systems "
+            "differently."
+        )
+
+
+def _size(run: LimitedRun) -> Iterator[Text]:
+    data_bytes, pools = run.plan.dataset.bytes_about, pools_of(run.measurements)
+    if not pools:
+        return
+    sizes = {"data": mebibytes(data_bytes), "pool": mebibytes(pools[0])}
+    if data_bytes >= pools[0]:
+        yield say(
+            "The dataset (about {data}) is larger than the buffer pool ({pool}), but the "
+            "operating system's cache may have served it.",
+            **sizes,
+        )
+    elif not run.known.has(Fact.SCRIPTED):
+        yield say(
+            "The dataset (about {data}) fits into the buffer pool ({pool}): reads from disk "
+            "were not measured.",
+            **sizes,
+        )
+
+
+def _saturation(run: LimitedRun) -> Iterator[Text]:
+    yield say(
+        "A closed loop hides stalls: requests that would have arrived during one are never "
+        "sent. Its latencies are service times at saturation."
+    )
+
+
+def _stalls(run: LimitedRun) -> Iterator[Text]:
+    if run.plan.load.threads:
+        yield say(
+            "A closed loop hides stalls: requests that would have arrived during one are never "
+            "sent."
+        )
+
+
+def _arrivals(run: LimitedRun) -> Iterator[Text]:
+    if run.plan.load.is_open:
+        yield say(
+            "Random arrivals over {connections} are independent users; real ones may"
+            " come in larger bursts, or wait for each other.",
+            connections=count(run.plan.load.connections, "connection"),
+        )
+    else:
+        yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
+    yield say(
+        "Generated rows and queries are not your application; a difference here need not be the "
+        "difference there."
+    )
+
+
+LIMITS: Final[Mapping[Callable[[LimitedRun], Iterator[Text]], tuple[Fact, ...]]] = {
+    _design: (Fact.HERE,),
+    _starts: (Fact.OURS,),
+    _scripts: (Fact.UNTOLD,),
+    _shared_machine: (Fact.BESIDE,),
+    _unseen: (Fact.UNSEEN,),
+    _machines: (Fact.OURS,),
+    _size: (Fact.ROWS, Fact.SETTINGS),
+    _saturation: (Fact.BUSY,),
+    _stalls: (Fact.RESTING,),
+    _arrivals: (Fact.HERE,),
+}
+"""Limits with the facts that they need."""
 
 
 def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
@@ -108,133 +209,25 @@ def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
     return len({m.trial.block for m in measurements if m.failure is None}) or plan.design.blocks
 
 
-def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
-    blocks = blocks_run(plan, measurements)
-    if blocks < BLOCKS_FEW:
-        yield say(
-            "{blocks} only: intervals are wide, and differences of a few percent cannot be "
-            "settled.",
-            blocks=count(blocks, "block"),
-        )
-    if lacks_control(plan):
-        yield say(
-            "There is no A/A control: no system ran twice, "
-            "so the run does not measure how often it would err."
-        )
-    cells = len(cells_of(plan, measurements))
-    if cells * len(comparisons(plan)) > 1:
-        yield say(
-            "The verdicts on a system's {cells} hold together at 95 %; those on "
-            "another system, and all intervals but those of verdicts, do not allow for one "
-            "another.",
-            cells=count(cells, "cell"),
-        )
-    others = endpoints(plan.systems)
-    started = [system.label for system in plan.systems if system.label not in others]
-    if plan.procedure.restart == "block" and cells > 1 and started:
-        yield say(
-            "Cells of one block ran on one server start, so what befell that start befell all of "
-            "them; the cells are not independent evidence."
-        )
-    if plan.trial.window_s < WINDOW_S_MIN:
-        yield say(
-            "Windows of {window} are too short to hold several checkpoints; a cost that comes in "
-            "waves may be missed.",
-            window=seconds(plan.trial.window_s),
-        )
-    if started:
-        yield say(
-            "{starts} of {systems} say little about rare bad starts: even if none was seen, a "
-            "share of up to {share} % is not excluded.",
-            starts=count(blocks, "start"),
-            systems=listed(started) if others else say("each system"),
-            share=_rule_of_three(blocks),
-        )
-
-
-def _rule_of_three(starts: int) -> Text:
-    """The share that none seen in so many starts does not exclude at 95 %: 1 − 0.05^(1/n)."""
-    return number((1 - 0.05 ** (1 / starts)) * 100, 0)
-
-
-def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
-    are_ours = any(measurement.server.pid is not None for measurement in measurements)
-    if are_ours and plan.network.client_ms:
-        yield say(
-            "Load generator and server shared one machine: they take CPU from each other, and of a "
-            "network only its delay of {delay_ms:g} ms is in the latencies.",
-            delay_ms=plan.network.client_ms,
-        )
-    elif are_ours and not plan.fleet.generators:
-        yield say(
-            "Load generator and server shared one machine and talked over loopback: they take CPU "
-            "from each other, and no network is in the latencies."
-        )
-    if unseen := _unseen(plan, measurements):
-        yield say(
-            "The processes of {systems} were not seen, as their containers run in another machine: "
-            "what a transaction costs them in CPU is unknown, and what others used beside them.",
-            systems=listed(unseen),
-        )
-    if len({measurement.machine for measurement in measurements}) > 1:
-        yield say(
-            "These machines: other processors, disks and memory may rank the systems differently."
-        )
-    else:
-        yield say(
-            "One machine: other processors, disks and memory sizes may rank the systems "
-            "differently."
-        )
-    if pools := pools_of(measurements):
-        yield from _of_size(plan, pools[0])
-
-
-def _unseen(plan: Plan, measurements: Sequence[Measurement]) -> list[str]:
-    """Systems that the lab started and whose processes it could not read."""
-    ours = [s.label for s in plan.systems if not (s.is_endpoint or s.is_imported)]
-    seen = {m.trial.system: m.server.pid or m.server.cpu_s for m in measurements if not m.failure}
-    return [label for label in ours if not seen.get(label, True)]
-
-
 # The data: the plan's tables, and those of scripts, of whose size nothing is known.
 
+DATASETS: Final = (
+    Sentence(phrase("Dataset: {tables} of {rows} each."), Fact.ROWS),
+    Sentence(
+        phrase("Dataset: the rows that {scripts} make; their size is not known."),
+        Fact.SCRIPTED,
+    ),
+)
 
-def dataset(plan: Plan) -> Text:
-    """What is loaded."""
-    scripts = listed(scripts_of(plan.workloads))
-    own = {
+
+def dataset(plan: Plan, known: Known) -> list[Text]:
+    """The loaded rows."""
+    values = {
         "tables": count(plan.dataset.tables, "table"),
         "rows": count(plan.dataset.rows, "row"),
+        "scripts": listed(known[Fact.SCRIPTED]),
     }
-    if not has_own_tables(plan.workloads):
-        return say(
-            "Dataset: the rows that {scripts} make; their size is not known.", scripts=scripts
-        )
-    if scripts:
-        return say(
-            "Dataset: {tables} of {rows} each, and the rows that {scripts} make, whose size is "
-            "not known.",
-            scripts=scripts,
-            **own,
-        )
-    return say("Dataset: {tables} of {rows} each.", **own)
-
-
-def _of_size(plan: Plan, pool_bytes: int) -> Iterator[Text]:
-    data_bytes = plan.dataset.bytes_about
-    sizes = {"data": mebibytes(data_bytes), "pool": mebibytes(pool_bytes)}
-    if data_bytes >= pool_bytes and has_own_tables(plan.workloads):
-        yield say(
-            "The dataset (about {data}) is larger than the buffer pool ({pool}), but the "
-            "operating system's cache may have served it.",
-            **sizes,
-        )
-    elif not scripts_of(plan.workloads):
-        yield say(
-            "The dataset (about {data}) fits into the buffer pool ({pool}): reads from disk "
-            "were not measured.",
-            **sizes,
-        )
+    return [text for one in DATASETS for text in one.of(known, **values)]
 
 
 def pools_of(measurements: Sequence[Measurement]) -> list[int]:

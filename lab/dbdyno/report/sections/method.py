@@ -8,22 +8,22 @@ from typing import Final
 
 from dbdyno.judge.checks.generator import placement_of
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.language.words import Text, count, listed, name, phrase, say
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import EngineFacts, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
+from dbdyno.plan.known import Fact, Known, Sentence, known_of
 from dbdyno.plan.pilot import is_pilot
-from dbdyno.plan.plan import Plan, ProcedurePlan, latency_of
+from dbdyno.plan.plan import Plan, latency_of
 from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
-from dbdyno.plan.systems import SystemPlan, TopologyPlan, endpoints
+from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.timed import FIRST_BLOCKS
-from dbdyno.plan.workload import has_own_tables
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
-from dbdyno.report.sections.limits import certified, dataset, is_saturated, limits
+from dbdyno.report.sections.limits import certified, dataset, limits
 from dbdyno.report.tell.terms import step_name
 from dbdyno.report.tell.verdicts import duration
 
@@ -34,8 +34,13 @@ ROWS_OPEN_MAX = 60
 
 def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """Systems, workloads and procedure."""
-    asked = (*asked_design(plan), *asked_replicas(plan, measurements), *asked_procedure(plan))
-    items = (*asked, *_seen(measurements), *_always(plan))
+    items = (
+        *asked_design(plan),
+        *asked_replicas(plan, measurements),
+        *asked_procedure(plan),
+        *_seen(measurements),
+        *_always(known_of(plan)),
+    )
     tables = (replicas_table(plan, measurements), procedure_table(plan, measurements))
     parts = (_systems(plan, measurements), _workloads(plan), Items(items))
     return Section(say("How it was measured"), (*parts, *(table for table in tables if table)))
@@ -146,14 +151,18 @@ def _placements(measurements: Sequence[Measurement]) -> list[Text]:
     ]
 
 
-def _always(plan: Plan) -> list[Text]:
-    saturated = say(
-        "In a closed loop a connection sends its next request when it has the answer to the "
-        "last, so latency is service time at saturation, and cannot be compared at unequal "
-        "throughput."
-    )
+SATURATED: Final = Sentence(
+    phrase(
+        "In a closed loop a connection sends its next request when it has the answer to the last, "
+        "so latency is service time at saturation, and cannot be compared at unequal throughput."
+    ),
+    Fact.BUSY,
+)
+
+
+def _always(known: Known) -> list[Text]:
     return [
-        *([saturated] if is_saturated(plan) else []),
+        *SATURATED.of(known),
         say(
             "Percentiles are read from merged histograms: counts of all seconds and trials are "
             "added, percentiles are never averaged. One is shown only with 100 requests or more "
@@ -171,11 +180,11 @@ def _always(plan: Plan) -> list[Text]:
     ]
 
 
-def _p95(measurement: Measurement) -> Text:
-    return measured_value(measurement.value(P95), P95) if measurement.events else NONE
+def _p95(measurement: Measurement, known: Known) -> Text:
+    return measured_value(measurement.value(P95), P95, known) if measurement.events else NONE
 
 
-def trial_order(attempts: Sequence[Attempt]) -> Section:
+def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
     """Every attempt in the order in which the design placed it."""
     made = table(
         say("Every attempt, in the order of the design"),
@@ -189,7 +198,7 @@ def trial_order(attempts: Sequence[Attempt]) -> Section:
             lambda attempt: attempt.measurement.started_at[:19].replace("T", " "),
         ),
         (numeric(say("TPS")), lambda attempt: number(attempt.measurement.value(PRIMARY))),
-        (numeric(name("p95 ms")), lambda attempt: _p95(attempt.measurement)),
+        (numeric(name("p95 ms")), lambda attempt: _p95(attempt.measurement, known)),
         (say("State"), _state),
         folded=len(attempts) > ROWS_OPEN_MAX,
     )
@@ -209,11 +218,9 @@ def _state(attempt: Attempt) -> Text:
     return say("{state}: {why}", state=state, why=attempt.why) if attempt.why else state
 
 
-def limitations(
-    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
-) -> Section:
+def limitations(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:
     """What this run cannot show."""
-    return Section(say("Limitations"), (Items(tuple(limits(plan, measurements, judgement, run))),))
+    return Section(say("Limitations"), (Items(tuple(limits(plan, measurements, judgement))),))
 
 
 def repeat(plan: Plan, run: RunFacts) -> Section:
@@ -255,16 +262,16 @@ SYSBENCH_DEFAULT: Final = "special"
 
 def asked_design(plan: Plan) -> list[Text]:
     """What is measured and how, in the order in which it is done."""
-    trial, design = plan.trial, plan.design
+    trial, design, known = plan.trial, plan.design, known_of(plan)
     return [
         *(
             [say("This is the scale {scale} of its plan file.", scale=plan.scale)]
             * bool(plan.scale)
         ),
-        dataset(plan),
-        *(_load(plan, load) for load in _loads(plan)),
+        *dataset(plan, known),
+        *(_load(plan, load) for load in _loads(plan, known)),
         *_generators(plan),
-        *([_distribution(plan)] if has_own_tables(plan.workloads) else []),
+        *_distribution(plan, known),
         say(
             "Each trial: {warmup} warm-up, which is recorded and not counted, then a window of "
             "{window}.",
@@ -281,7 +288,7 @@ def asked_design(plan: Plan) -> list[Text]:
         ),
         *_until_decided(plan),
         *_varied(plan),
-        *_servers(plan),
+        *_servers(plan, known),
         say(
             "Margin: a difference of {margin} in {metric} is what matters.",
             margin=share(design.margin),
@@ -318,14 +325,18 @@ def _generators(plan: Plan) -> list[Text]:
     return [said] if plan.load.generators > 1 else []
 
 
-def _loads(plan: Plan) -> list[Text]:
+LOOPS: Final = (
+    Sentence(phrase("closed loop of {levels}, without pauses"), Fact.BUSY),
+    Sentence(
+        phrase("closed loop of {levels}, which may rest between events of {resting}"), Fact.RESTING
+    ),
+)
+
+
+def _loads(plan: Plan, known: Known) -> list[Text]:
     load = plan.load
-    levels = connections(load.threads)
-    resting = [one.label for one in plan.workloads if one.has_think_time]
-    loops: list[Text] = [say("closed loop of {levels}, without pauses", levels=levels)]
-    if resting:
-        told = {"levels": levels, "workloads": listed(resting)}
-        loops = [say("closed loop of {levels}, with the think times of {workloads}", **told)]
+    values = {"levels": connections(load.threads), "resting": listed(known[Fact.RESTING])}
+    loops = [text for loop in LOOPS for text in loop.of(known, **values) if load.threads]
     rates = listed(load.rates)
     if load.is_open:
         over = {"rates": rates, "connections": count(load.connections, "connection")}
@@ -334,7 +345,7 @@ def _loads(plan: Plan) -> list[Text]:
             if rates
             else say("open loop at rates around the limit, over {connections}", **over)
         )
-    return loops if load.threads else loops[1:]
+    return loops
 
 
 def connections(levels: Sequence[int]) -> Text:
@@ -352,35 +363,29 @@ def _compared(plan: Plan) -> Text:
     return listed(labels)
 
 
-def _servers(plan: Plan) -> list[Text]:
-    """How often a server is new, and what it finds; whose servers are not the lab's."""
-    others = endpoints(plan.systems)
-    told = say(
+SERVERS: Final = {
+    "block": Sentence(
+        phrase(
+            "A freshly started server for each arm of a block; its load levels run on it in "
+            "an order drawn per block."
+        ),
+        Fact.OURS,
+    ),
+    "cell": Sentence(phrase("A freshly started server for every cell."), Fact.OURS),
+}
+"""By what is restarted."""
+OTHERS: Final = Sentence(
+    phrase(
         "Others run the servers of {systems}: dbdyno neither restarts them nor restores their "
-        "rows, and clears nothing there between trials.",
-        systems=listed(others),
-    )
-    started = [_started(plan)] if len(others) < len(plan.systems) else []
-    return [*started, *([told] if others else [])]
+        "rows, and clears nothing there between trials."
+    ),
+    Fact.OTHERS,
+)
 
 
-def _started(plan: Plan) -> Text:
-    restored = plan.procedure.fresh_data == "start"
-    match plan.procedure.restart == "block", restored:
-        case True, True:
-            return say(
-                "A freshly started server on a restored dataset for each arm of a block; its load "
-                "levels run on it in an order drawn per block."
-            )
-        case True, False:
-            return say(
-                "A freshly started server for each arm of a block; its load levels run on it in "
-                "an order drawn per block."
-            )
-        case False, True:
-            return say("A freshly started server on a restored dataset for every cell.")
-        case _:
-            return say("A freshly started server for every cell.")
+def _servers(plan: Plan, known: Known) -> list[Text]:
+    started = SERVERS[plan.procedure.restart]
+    return [*started.of(known), *OTHERS.of(known, systems=listed(known[Fact.OTHERS]))]
 
 
 def _chosen(plan: Plan) -> list[Text]:
@@ -433,45 +438,63 @@ def _varied(plan: Plan) -> list[Text]:
     ]
 
 
-def _distribution(plan: Plan) -> Text:
-    """The distribution, with a warning to those who compare with numbers of a plain sysbench."""
-    if plan.distribution.name == SYSBENCH_DEFAULT:
-        return say(
-            "Rows are chosen by sysbench's {distribution} distribution, the default of its 1.0.",
-            distribution=SYSBENCH_DEFAULT,
-        )
-    return say(
-        "Rows are chosen by sysbench's {distribution} distribution, not {default}, the default of "
-        "its 1.0: numbers under the two cannot be compared.",
-        distribution=plan.distribution.name,
-        default=SYSBENCH_DEFAULT,
-    )
+DISTRIBUTION: Final = {
+    True: Sentence(
+        phrase(
+            "Rows are chosen by sysbench's {distribution} distribution, the default of its 1.0."
+        ),
+        Fact.ROWS,
+    ),
+    False: Sentence(
+        phrase(
+            "Rows are chosen by sysbench's {distribution} distribution, not {default}, the default "
+            "of its 1.0: numbers under the two cannot be compared."
+        ),
+        Fact.ROWS,
+    ),
+}
+"""By whether it is sysbench's default."""
+
+
+def _distribution(plan: Plan, known: Known) -> list[Text]:
+    distribution = plan.distribution.name
+    told = DISTRIBUTION[distribution == SYSBENCH_DEFAULT]
+    return told.of(known, distribution=distribution, default=SYSBENCH_DEFAULT)
 
 
 # The procedure: steps between measured windows, how often and how long.
 
+RESTORED: Final = {
+    "start": Sentence(phrase("The dataset is restored before each start."), Fact.OURS),
+    "once": Sentence(
+        phrase("The dataset is restored before the first trial only; later ones find it grown."),
+        Fact.OURS,
+    ),
+}
+CACHES: Final = Sentence(
+    phrase("The operating system's caches are dropped before each start."), Fact.OURS
+)
+BINLOGS: Final = Sentence(phrase("Binary logs are purged before each trial."), Fact.OURS)
+QUIESCED: Final = Sentence(
+    phrase(
+        "Between two trials on one server it is waited until changed pages are written and old row "
+        "versions are purged, {most} at most."
+    ),
+    Fact.OURS,
+)
 
-def asked_procedure(plan: Plan) -> Iterator[Text]:
-    """What the plan asks for beyond a restart on restored data, a sentence each."""
-    if len(endpoints(plan.systems)) < len(plan.systems):
-        yield from _asked_of_servers(plan.procedure)
 
-
-def _asked_of_servers(procedure: ProcedurePlan) -> Iterator[Text]:
-    if procedure.fresh_data == "once":
-        yield say(
-            "The dataset is restored before the run's first trial only; later ones find it grown."
-        )
-    if procedure.drop_caches:
-        yield say("The operating system's caches are dropped before each start.")
-    if procedure.purge_binlogs:
-        yield say("Binary logs are purged before each trial.")
-    if procedure.settle_cap_s > 0:
-        yield say(
-            "Between two trials on one server it is waited until changed pages are written and old "
-            "row versions are purged, {most} at most.",
-            most=seconds(procedure.settle_cap_s),
-        )
+def asked_procedure(plan: Plan) -> list[Text]:
+    """Steps of the plan beyond a restart, a sentence each."""
+    asked, known = plan.procedure, known_of(plan)
+    steps = {
+        RESTORED[asked.fresh_data]: True,
+        CACHES: asked.drop_caches,
+        BINLOGS: asked.purge_binlogs,
+        QUIESCED: asked.settle_cap_s > 0,
+    }
+    most = seconds(asked.settle_cap_s)
+    return [text for one, holds in steps.items() if holds for text in one.of(known, most=most)]
 
 
 def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:

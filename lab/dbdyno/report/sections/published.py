@@ -9,7 +9,7 @@ cell by cell (`judge.beside.claims`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from dbdyno.judge.beside.claims import VARIATION, ClaimedCell, ClaimWord, JudgedClaim
@@ -17,6 +17,7 @@ from dbdyno.language.words import Text, clauses, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.publication import RATE_VARIATION, Claim, PublishedFacts
 from dbdyno.plan.settings import SettingValue, each_value, on_or_off
@@ -51,7 +52,8 @@ def published(
     if plan.published is None:
         return Section(HEADING, ())
     here, setup = tested(plan, measurements, run), plan.published.setup
-    facts = list(_facts(plan, plan.published.facts, here))
+    topics = known_of(plan, measurements).kept(FACTS)
+    facts = [fact for topic in topics for fact in topic(plan, plan.published.facts, here)]
     rows = [(fact.topic, fact.theirs, fact.ours) for fact in facts]
     told = {row[0] for row in rows}
     rows += [
@@ -164,7 +166,7 @@ def _in_words(cell: ClaimedCell) -> Text:
 
 
 def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:
-    """Every topic that the facts name; what was seen here is told more exactly than it was asked.
+    """Topics of the facts; what was seen here is told more exactly than it was asked.
 
     Args:
         here: topics of this run.
@@ -177,19 +179,25 @@ def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Itera
             here["systems"],
             all(system.rpartition(" ")[2] in references for system in facts.systems),
         )
-    if facts.tables and facts.rows:
-        same = (facts.tables, facts.rows) == (plan.dataset.tables, plan.dataset.rows)
-        yield _Fact(say("data"), rows_in_tables(facts.tables, facts.rows), here["data"], same)
     if facts.threads:
         load = sorted(plan.load.threads)
         yield _compared(say("threads"), _list(facts.threads), _list(load))
     if facts.workloads:
         asked = sorted(workload.name for workload in plan.workloads)
         yield _compared(say("workloads"), _list(sorted(facts.workloads)), _list(asked))
-    if facts.distribution:
-        yield _compared(say("rows drawn"), name(facts.distribution), name(plan.distribution.name))
     if facts.window_s:
         yield _compared(say("window"), seconds(facts.window_s), seconds(plan.trial.window_s))
+
+
+def _of_rows(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:
+    if facts.tables and facts.rows:
+        same = (facts.tables, facts.rows) == (plan.dataset.tables, plan.dataset.rows)
+        yield _Fact(say("data"), rows_in_tables(facts.tables, facts.rows), here["data"], same)
+    if facts.distribution:
+        yield _compared(say("rows drawn"), name(facts.distribution), name(plan.distribution.name))
+
+
+def _of_servers(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:
     if facts.buffer_pool:
         pools = plan.settings.buffer_pool or ()
         yield _compared(say("buffer pool"), _list(facts.buffer_pool), _list(pools))
@@ -198,6 +206,12 @@ def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Itera
         yield _compared(say("durability"), _list(facts.durability), _list(asked_for))
     if facts.settings:
         yield _keys(plan, facts)
+
+
+FACTS: Final[
+    Mapping[Callable[[Plan, PublishedFacts, Mapping[str, Text]], Iterator[_Fact]], tuple[Fact, ...]]
+] = {_facts: (), _of_rows: (Fact.ROWS,), _of_servers: (Fact.OURS,)}
+"""Topics that are compared, with the facts of this run that they need."""
 
 
 def _compared(topic: Text, theirs: Text, ours: Text) -> _Fact:
@@ -210,7 +224,7 @@ def _list(values: Sequence[object]) -> Text:
 
 def _keys(plan: Plan, facts: PublishedFacts) -> _Fact:
     """How many of the published keys every system is given with the published value."""
-    given = [_given(plan, system) for system in plan.systems if not system.is_endpoint]
+    given = [_given(plan, plan.system(label)) for label in known_of(plan)[Fact.OURS]]
     missing = [
         key
         for key, value in facts.settings.items()

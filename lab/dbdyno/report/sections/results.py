@@ -7,13 +7,14 @@ from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement, cells_of
-from dbdyno.language.words import Text, capital, count, listed, name, say
+from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Cell, Measurement, kinds_of
 from dbdyno.measurement.metric import NOPM, PRIMARY, TABLE, Metric, of_kind
+from dbdyno.plan.known import Fact, Sentence
 from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.plan.settings import DEFAULT
 from dbdyno.plan.systems import Comparison
-from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, metric_value
+from dbdyno.report.numbers import NONE, change_with_interval, metric_value, too_few
 from dbdyno.report.parts import (
     Column,
     Entries,
@@ -76,7 +77,7 @@ def change_of(judgement: Judgement, cell: Cell, comparison: Comparison, metric: 
     if estimate is None or primary is None:
         return text
     if estimate.blocks == 0:
-        return TOO_FEW if metric.quantile is not None and primary.blocks else text
+        return too_few(judgement.known) if metric.quantile is not None and primary.blocks else text
     if estimate.blocks == primary.blocks:
         return text
     return say("{change} ({blocks})", change=text, blocks=count(estimate.blocks, "block"))
@@ -132,6 +133,7 @@ def _evidence(finding: Finding) -> Text:
 # Tables as benchmarks publish them, a row for each load level and a column for each system, with
 # the change and its interval.
 
+MERGED: Final = Sentence(phrase("Values are merged over all sound trials."), Fact.HERE)
 WITHOUT_INTERVAL: Final = "latency_ms_max"
 """One request of a trial makes it, so an interval over a few trials says nothing."""
 PER_STATEMENT: Final = "queries_per_s"
@@ -169,9 +171,9 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
         nothing = say("No trial is usable, so there are no numbers.")
         return Section(heading, (Paragraph(nothing),))
     head = say(
-        "In the form of published reports: a row for each load level, a column for each system. "
-        "Values are merged over all sound trials."
+        "In the form of published reports: a row for each load level, a column for each system."
     )
+    head = listed([head, *MERGED.of(judgement.known)], " ")
     against = say(
         "{head} A change is against {baseline}, each with a 95 % interval of its own.",
         head=head,
@@ -215,7 +217,7 @@ def _settings_table(
         (
             name(f"{threads}"),
             *(
-                metric_value(judgement.value(cells[at], system, PRIMARY.name), PRIMARY)
+                metric_value(judgement, cells[at], system, PRIMARY)
                 if (at := (ladder.setting, threads)) in cells
                 else NONE
                 for ladder in beside
@@ -276,7 +278,7 @@ def _of_kinds(
             level_of(cell),
             name(kind),
             *(
-                metric_value(judgement.value(cell, system, metric.name), metric)
+                metric_value(judgement, cell, system, metric)
                 for system in systems
                 for metric in of_kind(kind)
             ),
@@ -317,10 +319,7 @@ def _table(
     rows = tuple(
         (
             level_of(cell),
-            *(
-                metric_value(judgement.value(cell, system, metric.name), metric)
-                for system in systems
-            ),
+            *(metric_value(judgement, cell, system, metric) for system in systems),
             *(change_of(judgement, cell, one, metric) for one in compared),
         )
         for cell in ladder.cells

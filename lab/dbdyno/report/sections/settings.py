@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dbdyno.judge.checks.settings import durability
-from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.language.words import Text, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.known import Fact, Known, Sentence, known_of
+from dbdyno.plan.plan import Plan, ProcedurePlan
 from dbdyno.plan.settings import axes
-from dbdyno.plan.systems import endpoints
-from dbdyno.plan.workload import has_own_tables, scripts_of
 from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
@@ -104,22 +103,30 @@ STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 """Features of the machine that say on what the data lay."""
 
 
+TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
+    "systems": (),
+    "data": (Fact.HERE,),
+    "durability": (Fact.SETTINGS,),
+    "load": (),
+    "settings": (Fact.HERE,),
+    "procedure": (Fact.HERE,),
+    "repeats": (Fact.HERE,),
+    "machine": (Fact.OURS,),
+    "storage": (Fact.OURS,),
+}
+"""Topics of a run with the facts that they need."""
+
+
 def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
     """The same topics of this run, as far as plan and measurements have them."""
-    systems = systems_of(plan, measurements)
-    if plan.is_imported:
-        workloads = listed(workload.label for workload in plan.workloads)
-        return {
-            "systems": listed(map(name, systems)),
-            "load": listed((connections(plan.load.threads), workloads), "; "),
-        }
-    return {
+    systems, known = systems_of(plan, measurements), known_of(plan, measurements)
+    topics = {
         "systems": listed(_system(label, measurements) for label in systems),
-        "data": _data(plan, measurements),
+        "data": _data(plan, measurements, known),
         "durability": _durability(systems, measurements),
-        "load": _load(plan),
+        "load": _load(plan, known),
         "settings": _settings(plan),
-        "procedure": _procedure(plan),
+        "procedure": _procedure(plan, known),
         "repeats": say(
             "windows of {window} × {blocks} × {loads}, every cell once in each block",
             window=seconds(plan.trial.window_s),
@@ -129,23 +136,24 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
         "machine": _machine(run, "cpu", "cores", "memory", "virtualisation"),
         "storage": _machine(run, *STORAGE),
     }
+    return {topic: topics[topic] for topic in known.kept(TESTED)}
 
 
-def _data(plan: Plan, measurements: Sequence[Measurement]) -> Text:
-    """The plan's tables, what scripts make beside them or alone, and the memory for all."""
-    data = rows_in_tables(plan.dataset.tables, plan.dataset.rows)
-    scripts = listed(scripts_of(plan.workloads))
-    if scripts and has_own_tables(plan.workloads):
-        data = say("{data} and those of {scripts}", data=data, scripts=scripts)
-    elif scripts:
-        data = say("the rows of {scripts}", scripts=scripts)
+def _data(plan: Plan, measurements: Sequence[Measurement], known: Known) -> Text:
+    """The plan's tables, the rows of scripts, and the memory for all."""
+    tables = [rows_in_tables(plan.dataset.tables, plan.dataset.rows)] * known.has(Fact.ROWS)
+    scripted = SCRIPTED.of(known, scripts=listed(known[Fact.SCRIPTED]))
+    data = listed([*tables, *scripted], " and ")
     pools = listed(map(mebibytes, pools_of(measurements)), " / ")
     if not pools:
         return data
-    if scripts:
+    if scripted:
         return say("{data}, buffer pool {pool}", data=data, pool=pools)
     size = mebibytes(plan.dataset.bytes_about)
     return say("{data}, about {size}, buffer pool {pool}", data=data, size=size, pool=pools)
+
+
+SCRIPTED: Final = Sentence(phrase("the rows of {scripts}"), Fact.SCRIPTED)
 
 
 def rows_in_tables(tables: int, rows: int) -> Text:
@@ -184,18 +192,20 @@ def _system(label: str, measurements: Sequence[Measurement]) -> Text:
     return say("{system} ({versions})", system=label, versions=versions)
 
 
-def _load(plan: Plan) -> Text:
+STATEMENTS: Final = {
+    True: Sentence(phrase("prepared statements"), Fact.HERE),
+    False: Sentence(phrase("no prepared statements"), Fact.HERE),
+}
+
+
+def _load(plan: Plan, known: Known) -> Text:
     levels = [
         *([connections(plan.load.threads)] if plan.load.threads else []),
         *(_rates(plan) if plan.load.is_open else []),
     ]
     names = listed(workload.label for workload in plan.workloads)
-    statements = (
-        say("prepared statements")
-        if plan.procedure.prepared_statements
-        else say("no prepared statements")
-    )
-    return listed([*levels, names, statements], "; ")
+    statements = STATEMENTS[plan.procedure.prepared_statements].of(known)
+    return listed([*levels, names, *statements], "; ")
 
 
 def _rates(plan: Plan) -> list[Text]:
@@ -213,32 +223,32 @@ def _settings(plan: Plan) -> Text:
     return listed([*varied, *added_delays(plan)], "; ") or say("as the systems have them")
 
 
-def _procedure(plan: Plan) -> Text:
-    trial = plan.trial
+def _procedure(plan: Plan, known: Known) -> Text:
+    trial, others = plan.trial, listed(known[Fact.OTHERS])
     times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
     timing = say("warm-up {warmup}, window {window}", **times)
-    return listed([listed(_steps(plan)), timing], "; ")
+    steps = [text for step in _steps(plan.procedure) for text in step.of(known, others=others)]
+    return listed([listed(steps), timing], "; ")
 
 
-def _steps(plan: Plan) -> list[Text]:
-    """What is done anew before trials, and on which systems nothing is."""
-    procedure, others = plan.procedure, endpoints(plan.systems)
-    if len(others) == len(plan.systems):
-        return [say("servers of others, neither restarted nor restored")]
-    steps = [
-        say("server restarted for each setting of a block")
-        if procedure.restart == "block"
-        else say("server restarted for each cell")
-    ]
-    if procedure.fresh_data == "start":
-        steps.append(say("on a restored dataset"))
-    if procedure.drop_caches:
-        steps.append(say("caches dropped"))
-    if procedure.purge_binlogs:
-        steps.append(say("binary logs purged"))
-    if others:
-        steps.append(say("none of this on {systems}", systems=listed(others)))
-    return steps
+STEPS: Final = {
+    "block": Sentence(phrase("server restarted for each setting of a block"), Fact.OURS),
+    "cell": Sentence(phrase("server restarted for each cell"), Fact.OURS),
+    "start": Sentence(phrase("on a restored dataset"), Fact.OURS),
+    "drop_caches": Sentence(phrase("caches dropped"), Fact.OURS),
+    "purge_binlogs": Sentence(phrase("binary logs purged"), Fact.OURS),
+    "others": Sentence(
+        phrase("servers of others, neither restarted nor restored: {others}"), Fact.OTHERS
+    ),
+}
+"""Steps before trials, by keys and values of the plan."""
+
+
+def _steps(asked: ProcedurePlan) -> list[Sentence]:
+    """The steps that are taken anew before trials."""
+    switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(asked, key)]
+    keys = [asked.restart, asked.fresh_data, *switches, "others"]
+    return [STEPS[key] for key in keys if key in STEPS]
 
 
 def _machine(run: RunFacts, *features: str) -> Text:

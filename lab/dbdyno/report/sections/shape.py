@@ -18,14 +18,15 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.known import Known
 from dbdyno.plan.plan import BLOCKS_FEW
 from dbdyno.report.numbers import (
     NONE,
-    TOO_FEW,
     change,
     coefficient,
     number,
     percentage,
+    too_few,
     typical_value,
 )
 from dbdyno.report.parts import Column, Items, Paragraph, Section, Table, numeric, table
@@ -121,7 +122,7 @@ def stability(judgement: Judgement) -> Section:
         (numeric(say("Dips")), _dips),
         (numeric(say("Stalls")), _stalls),
         (numeric(say("Longest recovery, s")), _recovery),
-        (numeric(name("p99 / p50")), _tail),
+        (numeric(name("p99 / p50")), lambda of: _tail(of, judgement.known)),
     )
     differences = _differences(judgement)
     if not differences.rows:
@@ -129,9 +130,9 @@ def stability(judgement: Judgement) -> Section:
     return Section(STABILITY, (Items(STABILITY_EXPLAINED), own, Paragraph(COMPARED), differences))
 
 
-def _tail(runs: Sequence[Stability]) -> Text:
+def _tail(runs: Sequence[Stability], known: Known) -> Text:
     tail = _median(run.latency_p99_over_p50 for run in runs)
-    return TOO_FEW if tail is None else number(tail)
+    return too_few(known) if tail is None else number(tail)
 
 
 def _median(values: Iterable[float | None]) -> float | None:

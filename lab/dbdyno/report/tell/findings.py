@@ -243,7 +243,12 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (VOID,),
         "the trial did not end as planned",
         phrase("after {window_s:.1f} s of the window: {failure}"),
-        phrase("look at the server's log; a resumed run repeats the trial and keeps this attempt"),
+        {
+            VOID: phrase(
+                "look at the server's log; a resumed run repeats the trial and keeps this attempt"
+            ),
+            "elsewhere": phrase("read the end of the log; import a run that was not broken off"),
+        },
     ),
     "server-restarted": Telling(
         (VOID, DOUBTFUL),
@@ -380,7 +385,10 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (VOID,),
         "a system held other rows than the baseline, by the digest taken after loading",
         phrase("digest of the rows of {system}: {digests}; of {baseline}: {digests_of_baseline}"),
-        phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
+        {
+            VOID: phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
+            "others": phrase("drop its tables at the endpoint, and begin a new run"),
+        },
     ),
     "rows-not-kept": Telling(
         (VOID,),

@@ -52,6 +52,7 @@ STEPS: Final = {
         say("restore"),
         say("drop caches"),
         say("start"),
+        say("connect"),
         say("SQL after the start"),
         say("purge binary logs"),
         say("settle"),

@@ -1,0 +1,125 @@
+"""The facts of a run on which checks and sentences rely, looked up here and nowhere else.
+
+dbdyno does not know the same of every run: servers may be somebody else's, statements those of a
+script, numbers those of another tool. Checks (`judge.audit.NEEDS`) and sentences of a report
+(`Sentence`) declare the facts that they need, and are left out where one of them is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from dbdyno.language.words import Said, say
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.template import statement_counts
+
+Row = TypeVar("Row")
+
+
+class Fact(StrEnum):
+    """A fact; it holds for some of the systems or workloads of a run."""
+
+    # Of systems, by the plan.
+    HERE = "here"  # dbdyno drew the order of its trials and drove their load
+    ELSEWHERE = "elsewhere"  # another tool measured it, and its output was imported
+    OURS = "ours"  # dbdyno starts, configures and restarts its servers, and restores their rows
+    OTHERS = "others"  # somebody else runs its servers
+    # Of systems, by their measurements.
+    SETTINGS = "settings"  # its servers told their settings
+    MACHINE = "machine"  # the machine was watched during its trials
+    BESIDE = "beside"  # its server's process was seen on that machine
+    UNSEEN = "unseen"  # dbdyno started its server and could not see the process
+    EVENTS = "events"  # it completed events
+    # Of workloads.
+    ROWS = "rows"  # its rows are the plan's dataset
+    SCRIPTED = "scripted"  # its rows are those that a script makes
+    STATEMENTS = "statements"  # the statements of its events are known
+    UNTOLD = "untold"  # a script sends it, and its statements are not known
+    BUSY = "busy"  # all connections of the closed loop are always busy, as in all others
+    RESTING = "resting"  # connections may rest between events
+
+
+@dataclass(frozen=True)
+class Known:
+    """Facts of a run, each with the labels of the systems or workloads for which it holds."""
+
+    labels: Mapping[Fact, tuple[str, ...]] = field(default_factory=dict)
+
+    def has(self, *facts: Fact) -> bool:
+        """Whether each of the facts holds for some system or workload."""
+        return all(self[fact] for fact in facts)
+
+    def kept(self, rows: Mapping[Row, tuple[Fact, ...]]) -> list[Row]:
+        """The rows whose facts are all there."""
+        return [row for row, needs in rows.items() if self.has(*needs)]
+
+    def __getitem__(self, fact: Fact) -> tuple[str, ...]:
+        return self.labels.get(fact, ())
+
+
+def known_of(plan: Plan, measurements: Iterable[Measurement] = ()) -> Known:
+    """The facts of a run with these measurements, or of a plan that has none yet."""
+    imported = [one.label for one in plan.systems if one.is_imported]
+    others = [one.label for one in plan.systems if one.is_endpoint]
+    ours = [one.label for one in plan.systems if one.label not in (*imported, *others)]
+    workloads = () if imported else plan.workloads
+    resting = [one.label for one in workloads if one.may_rest]
+    told = [one.label for one in workloads if not one.script or statement_counts(one.script)]
+    is_busy = plan.load.threads and not resting
+    of_plan = {
+        Fact.HERE: [*ours, *others],
+        Fact.ELSEWHERE: imported,
+        Fact.OURS: ours,
+        Fact.OTHERS: others,
+        Fact.ROWS: [one.label for one in workloads if one.script is None],
+        Fact.SCRIPTED: [one.label for one in workloads if one.script is not None],
+        Fact.STATEMENTS: told,
+        Fact.UNTOLD: [one.label for one in workloads if one.label not in told],
+        Fact.BUSY: [one.label for one in workloads if is_busy],
+        Fact.RESTING: resting,
+    }
+    return Known(
+        {fact: tuple(labels) for fact, labels in of_plan.items()} | _seen(measurements, ours)
+    )
+
+
+def known_of_trial(measurement: Measurement, plan: Plan) -> Known:
+    """The facts of one trial: those of its system and its workload."""
+    trial = measurement.trial
+    systems = tuple(one for one in plan.systems if one.label == trial.system)
+    workloads = tuple(one for one in plan.workloads if one.label == trial.cell.workload)
+    own = plan.model_copy(update={"systems": systems, "workloads": workloads})
+    return known_of(own, [measurement])
+
+
+def _seen(measurements: Iterable[Measurement], ours: Iterable[str]) -> dict[Fact, tuple[str, ...]]:
+    """Facts of systems that measurements show."""
+    seen: dict[Fact, dict[str, None]] = {}
+    for one in measurements:
+        process, system = one.server.pid or one.server.cpu_s, one.trial.system
+        for fact, holds in (
+            (Fact.SETTINGS, one.server.settings),
+            (Fact.MACHINE, one.watch),
+            (Fact.BESIDE, process),
+            (Fact.UNSEEN, not process and not one.failure and system in ours),
+            (Fact.EVENTS, one.events),
+        ):
+            if holds:
+                seen.setdefault(fact, {})[system] = None
+    return {fact: tuple(labels) for fact, labels in seen.items()}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The template of a sentence that is said only of runs with a certain fact."""
+
+    template: str
+    needs: Fact
+
+    def of(self, known: Known, **values: object) -> list[Said]:
+        """The sentence; empty where the fact is missing."""
+        return [say(self.template, **values)] if known.has(self.needs) else []

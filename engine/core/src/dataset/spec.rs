@@ -1,4 +1,4 @@
-//! What a load of tables is asked to do, as JSON; all mistakes of a spec are reported at once.
+//! JSON specifications of loads and cleanups. All mistakes of a specification are reported at once.
 
 use serde::Deserialize;
 use std::fmt;
@@ -8,27 +8,26 @@ use super::target::{Target, connect};
 use crate::driver::Driver;
 use crate::error::Failure;
 use crate::random::Distribution;
-use crate::session::tls::TlsSpec;
 use crate::session::{SILENCE_MAX, Timeouts};
-use crate::spec::{Endpoints, server_spec};
+use crate::spec::server_spec;
 
-/// Names and columns of the tables.
+/// Names and columns of the tables, by sysbench script.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// Those of the `oltp_*` and `select_random_*` scripts.
+    /// Tables of the `oltp_*` and `select_random_*` scripts.
     #[default]
     Oltp,
-    /// Those of `bulk_insert`: two numbers, no engine named, and a table that exists is left as it is.
+    /// Tables of `bulk_insert`: two numbers, no engine named; an existing table is kept.
     BulkInsert,
-    /// Those of the scripts of sysbench 0.5: numbers without sign, and a promise of `max_rows`.
+    /// Tables of sysbench 0.5: unsigned numbers, and `max_rows` as a hint to the engine.
     Legacy,
-    /// The only table of sysbench 0.4: `sbtest`, where all rows but for their ids are the same.
+    /// The only table of sysbench 0.4, `sbtest`: all rows are equal except for their ids.
     LegacyOne,
 }
 
 impl Layout {
-    /// The name of table number `table`.
+    /// Name of table number `table`.
     #[must_use]
     pub fn table_name(self, table: u32) -> String {
         if self == Self::LegacyOne { "sbtest".to_owned() } else { format!("sbtest{table}") }
@@ -37,83 +36,83 @@ impl Layout {
 
 /// Ids are signed 32-bit integers.
 const ROWS_MAX: u32 = i32::MAX as u32;
-/// More sessions than any server loads faster with.
+/// More sessions load no server faster.
 const THREADS_MAX: u32 = 1024;
 
-/// How rows reach the server.
+/// Loading method.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadMethod {
-    /// By LOAD DATA LOCAL INFILE or COPY where the server allows it, else by INSERT.
+    /// LOAD DATA LOCAL INFILE or COPY where the server allows it, else INSERT.
     #[default]
     Auto,
-    /// By INSERT of many rows.
+    /// Multi-row INSERT.
     Insert,
-    /// By LOAD DATA LOCAL INFILE or COPY; a server that does not allow it is an error.
+    /// LOAD DATA LOCAL INFILE or COPY; an error if the server does not allow it.
     Infile,
 }
 
 server_spec! {
-    /// Which tables to create, and how to fill them.
+    /// Tables to create and fill.
     pub struct PrepareSpec {
-        /// How many tables: `sbtest1` and so on.
+        /// Number of tables: `sbtest1` and so on.
         pub tables: u32,
-        /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
+        /// Number of the first table: 1, or 0 for those of the older `bulk_insert`.
         #[serde(default = "one")]
         pub first_table: u32,
-        /// Their names and columns.
+        /// Names and columns.
         #[serde(default)]
         pub layout: Layout,
         /// Rows of each table; 0 leaves them empty.
         pub table_size: u32,
-        /// What `k` is drawn from.
+        /// Distribution of `k`.
         #[serde(default)]
         pub distribution: Distribution,
         /// Seed of all rows.
         pub seed: u64,
-        /// Sessions that load at the same time; 0 for one a core. The rows do not depend on it.
+        /// Parallel sessions; 0 for one per core. The rows do not depend on it.
         #[serde(default)]
         pub threads: u32,
-        /// How the rows are loaded; they do not depend on it.
+        /// Way of loading; the rows do not depend on it.
         #[serde(default)]
         pub load: LoadMethod,
-        /// Whether the server can number further rows.
+        /// True if the server numbers further rows.
         #[serde(default = "yes")]
         pub auto_inc: bool,
-        /// A secondary index on `id` in place of the primary key.
+        /// True for a secondary index on `id` in place of the primary key.
         #[serde(default)]
         pub secondary: bool,
-        /// Whether `k` gets an index, after the rows are in.
+        /// True for an index on `k`, created after the rows are loaded.
         #[serde(default = "yes")]
         pub create_secondary: bool,
         /// Storage engine.
         #[serde(default = "innodb")]
         pub engine: String,
-        /// What [`Layout::Legacy`] promises the storage engine as the most rows of a table.
+        /// `MAX_ROWS` of each table in [`Layout::Legacy`].
         #[serde(default = "a_million")]
         pub max_rows: u64,
-        /// SQL that follows the storage engine, as the user wrote it: further options of the table.
+        /// Table options after the storage engine, as the user wrote them.
         #[serde(default)]
         pub table_options: String,
-        /// How long the server may say nothing, s; 0 for no limit. It holds for all statements but those
-        /// that work on a whole table: `CREATE INDEX`, and the reads of `prewarm`.
+        /// Longest silence of the server, s; 0 for no limit. Statements on a whole table are
+        /// exempt: `CREATE INDEX`, and the reads of `prewarm`.
         #[serde(default = "silence_max_s")]
         pub answer_timeout_s: f64,
     }
 }
 
 server_spec! {
-    /// Which tables to drop.
+    /// Tables to drop.
     pub struct CleanupSpec {
-        /// How many tables: `sbtest1` and so on.
+        /// Number of tables: `sbtest1` and so on.
         pub tables: u32,
-        /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
+        /// Number of the first table: 1, or 0 for those of the older `bulk_insert`.
         #[serde(default = "one")]
         pub first_table: u32,
-        /// Their names.
+        /// Names.
         #[serde(default)]
         pub layout: Layout,
-        /// How long the server may say nothing, s; 0 for no limit.
+        /// Longest silence of the server, s; 0 for no limit.
         #[serde(default = "silence_max_s")]
         pub answer_timeout_s: f64,
     }
@@ -121,10 +120,6 @@ server_spec! {
 
 const fn silence_max_s() -> f64 {
     SILENCE_MAX.as_secs_f64()
-}
-
-fn limit_of(seconds: f64) -> Option<Duration> {
-    (seconds > 0.0).then(|| Duration::from_secs_f64(seconds))
 }
 
 const fn yes() -> bool {
@@ -163,13 +158,10 @@ impl fmt::Debug for CleanupSpec {
 }
 
 impl PrepareSpec {
-    /// All that is wrong with this specification, one sentence each.
+    /// Mistakes in this specification, a sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = common_mistakes(
-            (self.tables, self.first_table, self.layout),
-            (&self.endpoint, &self.tls, self.answer_timeout_s),
-        );
+        let mut mistakes = self.common_mistakes();
         if self.table_size > ROWS_MAX {
             mistakes
                 .push(format!("table_size must be at most {ROWS_MAX}, not {}", self.table_size));
@@ -192,7 +184,7 @@ impl PrepareSpec {
                 mistakes.push("layout: tables of before sysbench 1.0 are MySQL's".to_owned());
             }
         }
-        // The name travels inside a comment, where it cannot be quoted.
+        // The name is sent inside a comment, where it cannot be quoted.
         let is_name = |it: &str| it.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if self.engine.is_empty() || !is_name(&self.engine) {
             mistakes.push(format!(
@@ -205,27 +197,12 @@ impl PrepareSpec {
         mistakes
     }
 
-    /// Opens session `number` of a load.
-    pub(super) fn connect(
-        &self,
-        number: u32,
-        timeouts: &Timeouts,
-    ) -> Result<Box<dyn Target>, Failure> {
-        let endpoint = self.endpoint.of(number);
-        connect(self.driver, &endpoint, &self.login(), &self.transport()?, timeouts)
-    }
-
-    /// How long the server may say nothing; None for no limit.
-    pub(super) fn silence(&self) -> Option<Duration> {
-        limit_of(self.answer_timeout_s)
-    }
-
-    /// Sessions that may work at the same time.
+    /// Number of parallel sessions.
     #[must_use]
     pub fn sessions(&self) -> usize {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
-            asked => asked as usize,
+            threads => threads as usize,
         }
     }
 
@@ -237,51 +214,54 @@ impl PrepareSpec {
 }
 
 impl CleanupSpec {
-    /// All that is wrong with this specification, one sentence each.
+    /// Mistakes in this specification, a sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        common_mistakes(
-            (self.tables, self.first_table, self.layout),
-            (&self.endpoint, &self.tls, self.answer_timeout_s),
-        )
-    }
-
-    /// Opens the session.
-    pub(super) fn connect(
-        &self,
-        number: u32,
-        timeouts: &Timeouts,
-    ) -> Result<Box<dyn Target>, Failure> {
-        let endpoint = self.endpoint.of(number);
-        connect(self.driver, &endpoint, &self.login(), &self.transport()?, timeouts)
-    }
-
-    /// How long the server may say nothing; None for no limit.
-    pub(super) fn silence(&self) -> Option<Duration> {
-        limit_of(self.answer_timeout_s)
+        self.common_mistakes()
     }
 }
 
-/// What is wrong with what both specifications say of the tables and of the server.
-fn common_mistakes(
-    (tables, first_table, layout): (u32, u32, Layout),
-    (endpoint, tls, answer_timeout_s): (&Endpoints, &TlsSpec, f64),
-) -> Vec<String> {
-    let mut mistakes = tls.mistakes();
-    if !(0.0..=1e8).contains(&answer_timeout_s) {
-        mistakes.push("answer_timeout_s must be 0 (no limit) or more seconds".to_owned());
-    }
-    if tables == 0 {
-        mistakes.push("tables must be at least 1, not 0".to_owned());
-    }
-    if endpoint.is_empty() {
-        mistakes.push("endpoint must name at least one server".to_owned());
-    }
-    if layout == Layout::LegacyOne && tables > 1 {
-        mistakes.push(format!("tables must be 1 where there is only sbtest, not {tables}"));
-    }
-    if first_table > 1 {
-        mistakes.push(format!("first_table must be 0 or 1, not {first_table}"));
-    }
-    mistakes
+/// Implements the parts shared by both specifications.
+macro_rules! loads_tables {
+    ($($spec:ty),+) => {$(
+        impl $spec {
+            /// Opens session `number`.
+            pub(super) fn connect(
+                &self,
+                number: u32,
+                timeouts: &Timeouts,
+            ) -> Result<Box<dyn Target>, Failure> {
+                let endpoint = self.endpoint.of(number);
+                connect(self.driver, &endpoint, &self.login(), &self.transport()?, timeouts)
+            }
+
+            /// Longest silence of the server; None for no limit.
+            pub(super) fn silence(&self) -> Option<Duration> {
+                (self.answer_timeout_s > 0.0)
+                    .then(|| Duration::from_secs_f64(self.answer_timeout_s))
+            }
+
+            fn common_mistakes(&self) -> Vec<String> {
+                let mut mistakes = self.tls.mistakes();
+                if !(0.0..=1e8).contains(&self.answer_timeout_s) {
+                    mistakes.push("answer_timeout_s must be 0 (no limit) or more seconds".into());
+                }
+                if self.tables == 0 {
+                    mistakes.push("tables must be at least 1, not 0".to_owned());
+                }
+                if self.endpoint.is_empty() {
+                    mistakes.push("endpoint must name at least one server".to_owned());
+                }
+                if self.layout == Layout::LegacyOne && self.tables > 1 {
+                    let given = self.tables;
+                    mistakes.push(format!("tables must be 1 where there is only sbtest, not {given}"));
+                }
+                if self.first_table > 1 {
+                    mistakes.push(format!("first_table must be 0 or 1, not {}", self.first_table));
+                }
+                mistakes
+            }
+        }
+    )+};
 }
+loads_tables!(PrepareSpec, CleanupSpec);

@@ -1,7 +1,7 @@
-//! Runs a load: a [`RunSpec`] goes in, a [`RunRecord`] comes out.
+//! Runs a load: from a [`RunSpec`] to a [`RunRecord`].
 //!
-//! Opens the connections, starts one worker for each engine thread at the same moment, and adds up
-//! the intervals that they send until the last one ends.
+//! Opens the connections, starts one worker per engine thread at the same moment, and adds up their
+//! intervals until the last worker ends.
 
 #[cfg(test)]
 mod faults;
@@ -35,120 +35,127 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier, OnceLock};
 use threads::{ConnectionSource, ServerInfo, ThreadConnections};
 
-/// Drives the load that `spec` asks for, and tells each finished interval.
+/// Drives the load of `spec`; `on_interval` gets each finished interval.
 ///
 /// A run that fails half-way still gives a record, with the failure in it.
 ///
 /// # Errors
-/// When the load could not begin: nonsense in the spec, no connection, a statement refused.
+/// Causes that prevent the load from beginning: an invalid spec, no connection, a refused
+/// statement.
 pub fn run(
     spec: &RunSpec,
     stop: &AtomicBool,
     on_interval: &mut dyn FnMut(&LiveInterval),
 ) -> Result<RunRecord, Failure> {
     let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
+    let load = Load { spec, workload: &*workload, stop, on_interval };
+    let opened = |connections: Vec<ThreadConnections>| {
+        connections.into_iter().map(ConnectionSource::Open).collect()
+    };
     if let Some(script) = &spec.script {
-        let sources = threads::of_script(spec, script, stop)?;
-        let is_looped = sources.iter().all(|one| !one.sockets.is_empty());
-        let sizes: Vec<usize> = sources.iter().map(|one| one.connections.len() + 1).collect();
-        let sources = sources.into_iter().map(ConnectionSource::Open).collect();
+        let threads = threads::of_script(spec, script, stop)?;
+        let is_looped = threads.iter().all(|thread| !thread.sockets.is_empty());
+        let sizes: Vec<usize> = threads.iter().map(|it| it.connections.len() + 1).collect();
         return match settle(spec.reactor, &sizes) {
-            Choice::IoUring if is_looped => {
-                load::<Uring>(spec, &*workload, sources, stop, on_interval)
-            }
-            _ => load::<Epoll>(spec, &*workload, sources, stop, on_interval),
+            Choice::IoUring if is_looped => load.run::<Uring>(opened(threads)),
+            _ => load.run::<Epoll>(opened(threads)),
         };
     }
     if spec.dry_run {
-        let sources =
-            threads::dry_run(spec, &*workload).into_iter().map(ConnectionSource::Open).collect();
-        return load::<DryRun>(spec, &*workload, sources, stop, on_interval);
+        return load.run::<DryRun>(opened(threads::dry_run(spec, &*workload)));
     }
     let sources = threads::sources(spec, stop)?;
     let sizes: Vec<usize> = sources.iter().map(|connections| connections.size(spec)).collect();
     match settle(spec.reactor, &sizes) {
-        Choice::IoUring => load::<Uring>(spec, &*workload, sources, stop, on_interval),
-        _ => load::<Epoll>(spec, &*workload, sources, stop, on_interval),
+        Choice::IoUring => load.run::<Uring>(sources),
+        _ => load.run::<Epoll>(sources),
     }
-}
-
-/// Loads the server through `R`, behind a network if the spec wants one.
-fn load<R: OpenReactor>(
-    spec: &RunSpec,
-    workload: &dyn Workload,
-    sources: Vec<ConnectionSource>,
-    stop: &AtomicBool,
-    on_interval: &mut dyn FnMut(&LiveInterval),
-) -> Result<RunRecord, Failure> {
-    let open = |sockets| R::open(sockets, MAX_WAIT);
-    let delay = spec.round_trip();
-    if delay.is_zero() {
-        return load_through(spec, workload, sources, stop, on_interval, &open);
-    }
-    let open_delayed = |sockets| Ok(Delayed::new(open(sockets)?, delay));
-    load_through(spec, workload, sources, stop, on_interval, &open_delayed)
 }
 
 /// Opens the reactor of a thread.
 type Opening<'a, R> = &'a (dyn Fn(Vec<OwnedFd>) -> io::Result<R> + Sync);
 
-fn load_through<R: Reactor>(
-    spec: &RunSpec,
-    workload: &dyn Workload,
-    sources: Vec<ConnectionSource>,
-    stop: &AtomicBool,
-    on_interval: &mut dyn FnMut(&LiveInterval),
-    open: Opening<'_, R>,
-) -> Result<RunRecord, Failure> {
-    let threads = sources.len();
-    let shared = Shared::new(spec, threads, stop);
-    let given_up = given_up(&sources);
-    let (finished, arriving) = channel();
-    let start = Start::new(threads);
-    let (found, ends) = std::thread::scope(|scope| {
-        let workers: Vec<_> = sources
-            .into_iter()
-            .enumerate()
-            .map(|(number, connections)| {
-                let recorder = (number, finished.clone());
-                let (start, shared) = (&start, &shared);
-                scope
-                    .spawn(move || work(spec, workload, connections, recorder, start, shared, open))
-            })
-            .collect();
-        drop(finished);
-        start.ready.wait();
-        if spec.tell_begin {
-            let nothing = Slice { end_ns: 0, ..spec.timetable().slice_from(0) };
-            let nothing = Interval::new(0, nothing);
-            let record = spec.tell_records.then(|| encoded(&nothing));
-            tell(spec, &nothing, record, on_interval);
-        }
-        start.go.wait();
-        let (clock, control) = (*start.clock.get_or_init(Clock::start), &shared.control);
-        let watcher = given_up.as_deref().map(|given_up| {
-            (given_up, scope.spawn(move || give_up_in_time(given_up, spec, control, clock)))
-        });
-        let found = collect(spec, &arriving, threads, on_interval);
-        if let Some((given_up, watcher)) = watcher {
-            given_up.store(true, Ordering::Relaxed);
-            watcher.thread().unpark();
-        }
-        let ends = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
-        (found, ends.collect::<Result<Vec<_>, Failure>>())
-    });
-    let record = record_of::<R>(spec, found, ends?, &shared.control);
-    let server = start.server.into_inner().unwrap_or_default();
-    Ok(RunRecord { server_version: server.server_version, transport: server.transport, ..record })
+/// Load ready to begin.
+struct Load<'a> {
+    spec: &'a RunSpec,
+    workload: &'a dyn Workload,
+    stop: &'a AtomicBool,
+    on_interval: &'a mut dyn FnMut(&LiveInterval),
 }
 
-/// What makes scripts give up that wait for servers themselves; None if the loop waits for all.
+impl Load<'_> {
+    /// Loads the server through `R`, behind a simulated network if the spec has a round trip.
+    fn run<R: OpenReactor>(self, sources: Vec<ConnectionSource>) -> Result<RunRecord, Failure> {
+        let open = |sockets| R::open(sockets, MAX_WAIT);
+        let delay = self.spec.round_trip();
+        if delay.is_zero() {
+            return self.run_through(sources, &open);
+        }
+        self.run_through(sources, &|sockets| Ok(Delayed::new(open(sockets)?, delay)))
+    }
+
+    fn run_through<R: Reactor>(
+        self,
+        sources: Vec<ConnectionSource>,
+        open: Opening<'_, R>,
+    ) -> Result<RunRecord, Failure> {
+        let Self { spec, workload, stop, on_interval } = self;
+        let threads = sources.len();
+        let shared = Shared::new(spec, threads, stop);
+        let given_up = given_up(&sources);
+        let (finished, arriving) = channel();
+        let start = Start::new(threads);
+        let (collected, ends) = std::thread::scope(|scope| {
+            let workers: Vec<_> = sources
+                .into_iter()
+                .enumerate()
+                .map(|(number, connections)| {
+                    let recorder = (number, finished.clone());
+                    let (start, shared) = (&start, &shared);
+                    scope.spawn(move || {
+                        work(spec, workload, connections, recorder, start, shared, open)
+                    })
+                })
+                .collect();
+            drop(finished);
+            start.ready.wait();
+            if spec.tell_begin {
+                let nothing = Slice { end_ns: 0, ..spec.timetable().slice_from(0) };
+                let nothing = Interval::new(0, nothing);
+                let record = spec.tell_records.then(|| encoded(&nothing));
+                tell(spec, &nothing, record, on_interval);
+            }
+            start.go.wait();
+            let (clock, control) = (*start.clock.get_or_init(Clock::start), &shared.control);
+            let watcher = given_up.as_deref().map(|given_up| {
+                (given_up, scope.spawn(move || give_up_in_time(given_up, spec, control, clock)))
+            });
+            let collected = collect(spec, &arriving, threads, on_interval);
+            if let Some((given_up, watcher)) = watcher {
+                given_up.store(true, Ordering::Relaxed);
+                watcher.thread().unpark();
+            }
+            let ends =
+                workers.into_iter().map(|worker| worker.join().expect("a worker does not panic"));
+            (collected, ends.collect::<Result<Vec<_>, Failure>>())
+        });
+        let record = record_of::<R>(spec, collected, ends?, &shared.control);
+        let server = start.server.into_inner().unwrap_or_default();
+        Ok(RunRecord {
+            server_version: server.server_version,
+            transport: server.transport,
+            ..record
+        })
+    }
+}
+
+/// Flag that makes scripts abandon their own waits for servers; None if the loop does all waiting.
 fn given_up(sources: &[ConnectionSource]) -> Option<Arc<AtomicBool>> {
     let ConnectionSource::Open(first) = sources.first()? else { return None };
     first.connections.first()?.given_up()
 }
 
-/// Has scripts that wait for servers themselves give up when the loop would.
+/// Sets `given_up` at the time the loop would give up.
 fn give_up_in_time(given_up: &AtomicBool, spec: &RunSpec, control: &Control<'_>, clock: Clock) {
     let mut give_up_ns = give_up_ns(spec);
     while !given_up.load(Ordering::Relaxed) {
@@ -163,24 +170,24 @@ fn give_up_in_time(given_up: &AtomicBool, spec: &RunSpec, control: &Control<'_>,
     }
 }
 
-/// From when on what is still in flight is given up.
+/// Time after which events in flight are abandoned.
 fn give_up_ns(spec: &RunSpec) -> u64 {
     let patience_ns = if spec.drain_s > 0.0 { ns(spec.drain_s) } else { u64::MAX };
     spec.timetable().deadline_ns().saturating_add(patience_ns)
 }
 
-/// The record of a run from what its workers measured.
+/// Record of a run from its workers' measurements.
 fn record_of<R: Reactor>(
     spec: &RunSpec,
     (intervals, unserved): (Vec<Box<RawValue>>, u64),
     ends: Vec<WorkerEnd>,
     control: &Control,
 ) -> RunRecord {
-    let shares: Vec<Share> = ends.iter().flat_map(|one| one.shares.iter().copied()).collect();
-    let placements = ends.iter().map(|one| one.placed).collect();
-    let windows: Vec<WindowCpu> = ends.iter().map(|one| one.remainder.cpu).collect();
-    let unfinished = ends.iter().map(|one| one.remainder.unfinished).sum();
-    let failure = ends.iter().find_map(|one| one.failure.clone());
+    let shares: Vec<Share> = ends.iter().flat_map(|end| end.shares.iter().copied()).collect();
+    let placements = ends.iter().map(|end| end.placed).collect();
+    let windows: Vec<WindowCpu> = ends.iter().map(|end| end.remainder.cpu).collect();
+    let unfinished = ends.iter().map(|end| end.remainder.unfinished).sum();
+    let failure = ends.iter().find_map(|end| end.failure.clone());
     RunRecord {
         engine_version: env!("CARGO_PKG_VERSION"),
         reactor: R::NAME,
@@ -211,13 +218,13 @@ fn stopped_by(failure: Option<&Failure>, control: &Control) -> &'static str {
     }
 }
 
-/// Lets all workers begin at one moment and with one clock, after the caller was told that all
+/// Starts all workers at the same moment and with the same clock, after the caller is told that all
 /// connections are open.
 struct Start {
     ready: Barrier,
     go: Barrier,
     clock: OnceLock<Clock>,
-    /// What the first session found out about its server.
+    /// Server information of the first session.
     server: OnceLock<ServerInfo>,
 }
 
@@ -234,7 +241,7 @@ impl Start {
     }
 }
 
-/// What the workers of a run share.
+/// State shared by the workers of a run.
 struct Shared<'a> {
     control: Control<'a>,
     queue: SharedQueue,
@@ -279,7 +286,7 @@ fn work<R: Reactor>(
         let _ = start.server.set(server);
     }
     let reconnect = reconnect(spec, connections.len(), &mut sockets);
-    // Threads that log in again were begun before this one is placed, which they would inherit.
+    // Place the thread after starting the reconnecting threads, which would inherit its placement.
     let placed = placement::place(spec.own_connections(), spec.is_timed());
     // A ring belongs to the thread that opens it.
     let reactor = open(sockets);
@@ -293,7 +300,7 @@ fn work<R: Reactor>(
     Ok(worker(spec, workload, thread, recorder, clock, shared).drive())
 }
 
-/// What belongs to one engine thread.
+/// State of an engine thread.
 struct Thread<R: Reactor> {
     connections: Vec<Connection>,
     reactor: R,
@@ -301,7 +308,6 @@ struct Thread<R: Reactor> {
     placed: Placed,
 }
 
-/// The worker of a thread, before its first event.
 fn worker<'a, R: Reactor>(
     spec: &'a RunSpec,
     workload: &'a dyn Workload,
@@ -325,7 +331,7 @@ fn worker<'a, R: Reactor>(
     Worker::new(Parts { reactor, connections, recorder, orders, pacing, reconnect, placed })
 }
 
-/// When the connections of a thread begin their events.
+/// Pacing of a thread's events.
 fn pacing<'a>(
     spec: &RunSpec,
     timetable: Timetable,
@@ -344,8 +350,8 @@ fn pacing<'a>(
     }
 }
 
-/// Threads that reconnect, if the run may need them. The socket that wakes the worker is appended to
-/// `sockets`.
+/// Starts reconnecting threads if the run may need them, and appends the socket that wakes the
+/// worker to `sockets`.
 fn reconnect(
     spec: &RunSpec,
     connections: usize,
@@ -360,8 +366,8 @@ fn reconnect(
     Ok(Reconnect::new(threads, spec.ignore_errors.survives_loss(), spec.reconnect_every))
 }
 
-/// Puts the workers' intervals together as they come, tells and encodes them; and how many events were
-/// due and never begun.
+/// Merges, reports and encodes the workers' intervals as they arrive; returns them and the number
+/// of events due and never begun.
 fn collect(
     spec: &RunSpec,
     arriving: &Receiver<(usize, Interval)>,

@@ -1,8 +1,8 @@
-//! The null responder as a program: a MySQL server that holds very many sessions, answers at once
-//! and has no data (`reference/null`).
+//! The null responder as a program (`reference/null`): a MySQL server that holds very many sessions
+//! and answers at once, without data.
 //!
-//! `null_responder [--socket PATH] [--sessions N]` prints where it listens as one line of JSON and
-//! serves until its standard input is closed, so it never outlives whoever started it.
+//! `null_responder [--socket PATH] [--sessions N]` prints its addresses as a line of JSON and
+//! serves until its standard input is closed, so it never outlives its parent.
 
 use dbdyno_core::driver::Driver;
 use dbdyno_core::opening::limits::file_tables_for;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 1..tables {
         let sibling = responder.sibling()?;
         std::thread::spawn(move || {
-            // SAFETY: the sibling was opened before, and what this thread opens stays in it.
+            // SAFETY: the sibling was opened before, and the thread's own descriptors stay in it.
             let own_table = unsafe { unshare_file_table() };
             if let Err(error) = own_table.and_then(|()| serve(sibling)) {
                 let _ = writeln!(std::io::stderr(), "a thread of the responder ended: {error}");

@@ -1,4 +1,4 @@
-//! The session of an administrator: one question after the other, never load.
+//! Administrator's session: sequential queries, no load.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,27 +8,27 @@ use crate::driver::Driver;
 use crate::session::{PostgresSession, Session, SessionError, Timeouts, Transport};
 use crate::spec::server_spec;
 
-/// For saying good-bye.
+/// Time limit of the logout.
 const QUIT_MAX: Duration = Duration::from_secs(1);
 
 server_spec! {
-    /// Where an administrator logs in.
+    /// Login of an administrator.
     pub struct ControlSpec {
         /// Timeout of connecting and the login together, s.
         pub login_s: f64,
     }
 }
 
-/// An open session, whichever protocol it speaks.
+/// Open session of either protocol.
 pub enum ControlSession {
-    /// With a MySQL.
+    /// Session with MySQL.
     Mysql(Session),
-    /// With a PostgreSQL.
+    /// Session with PostgreSQL.
     Pgsql(PostgresSession),
 }
 
 impl ControlSession {
-    /// Connects to the first endpoint of `spec` and logs in, until somebody sets `given_up`.
+    /// Connects to the first endpoint of `spec` and logs in, unless `given_up` is set meanwhile.
     ///
     /// # Errors
     /// As [`Session::connect_over`].
@@ -50,10 +50,10 @@ impl ControlSession {
         }
     }
 
-    /// Runs `sql`, and gives all its rows as text if they come within `limit`.
+    /// Runs `sql` and returns all its rows as text if they arrive within `limit`.
     ///
     /// # Errors
-    /// [`SessionError`] when the server refuses, or the session broke.
+    /// [`SessionError`] for a refusal or a broken session.
     pub fn query(
         &mut self,
         sql: &str,
@@ -66,7 +66,7 @@ impl ControlSession {
         }
     }
 
-    /// Logs out. Errors no longer matter: the session ends in any case.
+    /// Logs out. Errors are ignored: the session ends in any case.
     pub fn quit(mut self) {
         self.wait_until(QUIT_MAX);
         match self {

@@ -1,12 +1,12 @@
-//! Which database a server is: protocols differ, and so does some of the SQL.
+//! Database protocols, with sysbench's names.
 
 use serde::Deserialize;
 
-/// A kind of server, under sysbench's names of its drivers.
+/// Kind of server; it selects the protocol and parts of the SQL.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Driver {
-    /// MySQL, MariaDB, and all that speak their protocol.
+    /// MySQL, MariaDB, and compatible servers.
     #[default]
     Mysql,
     /// PostgreSQL.

@@ -1,50 +1,50 @@
-//! Why a run could not begin or ended early: [`Failure`]; how errors are named: [`ErrorCode`].
+//! Failures of runs and loads ([`Failure`]), and names of errors ([`ErrorCode`]).
 
 use std::fmt;
 
 use dbdyno_wire::mysql::response::ServerError;
 use serde::{Deserialize, Serialize};
 
-/// A run or a load that failed, in the server's or the system's words.
+/// Failure of a run or a load, in the server's or the system's words.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq, thiserror::Error)]
 #[error("{stage}: {}{message}", coded(*code))]
 pub struct Failure {
-    /// What was being done: `spec`, `limits`, `connect`, `prepare`, `run`, `load`.
+    /// Stage: `spec`, `limits`, `connect`, `prepare`, `run`, `load`.
     pub stage: &'static str,
     /// The server's error code, or the client library's number for a lost connection (2013).
     pub code: Option<u16>,
-    /// The server's SQL state; empty if the server did not speak.
+    /// SQLSTATE; empty without an answer of the server.
     pub sqlstate: String,
-    /// What happened.
+    /// Full message.
     pub message: String,
-    /// The server's own words in it; empty if the server did not speak.
+    /// The server's part of the message; empty without an answer of the server.
     pub server_message: String,
-    /// The statement that failed, as far as known.
+    /// The failed statement, if known.
     pub statement: String,
 }
 
-/// What MySQL's own client library calls a connection lost during a query.
+/// Code of MySQL's client library for a connection lost during a query.
 pub const CONNECTION_LOST: u16 = 2013;
 
-/// What MySQL's own client library calls a server that cannot be reached.
+/// Code of MySQL's client library for an unreachable server.
 pub const CANNOT_CONNECT: u16 = 2003;
 
-/// Whether an error with this code means that the connection is gone: the four of MySQL's client library
-/// after which sysbench connects again.
+/// True for a code of a lost connection: the four of MySQL's client library after which sysbench
+/// reconnects.
 #[must_use]
 pub const fn is_loss(code: u16) -> bool {
     matches!(code, 2006 | 2011 | CONNECTION_LOST | 2055)
 }
 
-/// What an error is called: the number of MySQL's, the SQLSTATE of a server without numbers.
+/// Name of an error: MySQL's number, or the SQLSTATE of a server without numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "SpelledCode")]
 pub enum ErrorCode {
-    /// Such as 1213 for a deadlock.
+    /// For example 1213 for a deadlock.
     Number(u16),
-    /// Such as 40P01 for a deadlock.
+    /// For example 40P01 for a deadlock.
     State([u8; 5]),
-    /// What a script counts as an error itself.
+    /// Error counted by a script itself.
     Script,
 }
 
@@ -70,13 +70,13 @@ impl TryFrom<SpelledCode> for ErrorCode {
 }
 
 impl ErrorCode {
-    /// What a server's error is called.
+    /// Name of a server's error.
     #[must_use]
     pub const fn of(error: &ServerError) -> Self {
         if error.code == 0 { Self::State(error.sqlstate) } else { Self::Number(error.code) }
     }
 
-    /// Whether it means that the connection is gone.
+    /// True if the connection is lost.
     #[must_use]
     pub fn is_loss(self) -> bool {
         match self {
@@ -106,7 +106,7 @@ impl fmt::Display for ErrorCode {
 }
 
 impl Failure {
-    /// A failure without a server's code.
+    /// Failure without a server's code.
     #[must_use]
     pub fn new(stage: &'static str, message: impl Into<String>) -> Self {
         Self {
@@ -119,14 +119,14 @@ impl Failure {
         }
     }
 
-    /// What the error is called, if a server or a client library gave it a name.
+    /// Name of the error, if a server or a client library gave a code.
     #[must_use]
     pub fn error_code(&self) -> Option<ErrorCode> {
         let state = || self.sqlstate.as_bytes().try_into().ok().map(ErrorCode::State);
         self.code.map(ErrorCode::Number).or_else(state)
     }
 
-    /// The connection went away while `statement` waited for its reply.
+    /// Loss of the connection before the reply to `statement`.
     #[must_use]
     pub fn connection_lost(statement: &str, why: &str) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! The load generator: one run of load against a server, from a [`spec`] to a [`record`].
+//! The load generator: runs a load against a server, from a [`spec`] to a [`record`].
 //!
 //! [`run`] opens connections ([`opening`], [`session`]), deals them out to engine threads, and lets
 //! a [`worker`] loop on each thread send the events of a [`workload`] through a [`reactor`].
-//! [`time`] says when, [`placement`] on which core. [`dataset`] creates and fills the tables;
-//! [`control`] is an administrator's session; [`reference`] holds servers of known behaviour for tests and
-//! calibration; [`relay`] is a network between servers.
+//! [`time`] schedules events, [`placement`] schedules threads. [`dataset`] creates and fills the
+//! tables; [`control`] is an administrator's session; [`reference`] holds servers of known
+//! behaviour for tests and calibration; [`relay`] is a network between servers.
 pub mod control;
 pub mod dataset;
 pub mod driver;

@@ -1,47 +1,47 @@
-//! How engine threads are scheduled beside the server they load.
+//! Scheduling of engine threads beside the server they load.
 //!
-//! **batch**, as [`CHOSEN`] says: with several connections an engine thread is a batch thread (`SCHED_BATCH`),
-//! which does not preempt a server thread for each single reply; it finds several replies and sends several
-//! requests at once. With one connection there is nothing to find, and it stays a normal thread.
+//! - **batch**, the choice of [`CHOSEN`]: with several connections an engine thread is a batch
+//!   thread (`SCHED_BATCH`). It does not preempt a server thread for each reply; it finds several
+//!   replies and sends several requests at once. With one connection it stays a normal thread.
+//! - **normal**: the system's default. With 8 and 64 connections the server then gets less of
+//!   shared cores than beside sysbench.
 //!
-//! **normal**: threads as the system makes them. With 8 and 64 connections the server then gets less of
-//! shared cores than beside sysbench.
+//! Runs with **a rate, think time or a delay** of replies need punctual wake-ups, so their threads
+//! are always normal ones with exact timers: on two busy cores the median lag is 25 µs instead of
+//! 250 µs.
 //!
-//! With **a rate, think time or a delay** of replies threads must wake up on time, so they are normal ones
-//! whatever is asked for, with exact timers: on two busy cores the median lag is 25 µs instead of 250 µs.
-//!
-//! No thread is pinned to a core: figures in docs/how-it-works/decisions.md.
+//! Threads are not pinned to cores: figures in docs/how-it-works/decisions.md.
 
 use rustix::thread::set_current_timer_slack;
 use serde::Serialize;
 use std::num::NonZeroU64;
 
-/// Ways to schedule engine threads.
+/// Scheduling of engine threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Threads as the system makes them.
+    /// The system's default.
     Normal,
-    /// Batch threads, where there are several connections.
+    /// Batch threads if there are several connections.
     Batch,
 }
 
-/// The way that every run takes.
+/// Scheduling of every run.
 pub const CHOSEN: Choice = Choice::Batch;
 
-/// How an engine thread was placed, for the record.
+/// Scheduling of an engine thread, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Placed {
     /// Scheduling policy: `normal` or `batch`.
     pub policy: &'static str,
-    /// What was asked for and is not so; empty if nothing.
+    /// Placement the system refused; empty if granted.
     pub refused: &'static str,
 }
 
-/// A thread as the system made it.
+/// The system's default.
 pub const NORMAL: Placed = Placed { policy: "normal", refused: "" };
 
-/// Places the calling thread of a run with so many connections as [`CHOSEN`] says. If it waits for
-/// moments of its own (`is_timed`), it stays a normal one, with exact timers.
+/// Places the calling thread of a run with `connections` connections according to [`CHOSEN`]. A
+/// timed thread (`is_timed`) stays normal and gets exact timers.
 #[must_use]
 pub fn place(connections: u32, is_timed: bool) -> Placed {
     if is_timed {
@@ -57,18 +57,17 @@ pub fn place(connections: u32, is_timed: bool) -> Placed {
     }
 }
 
-/// Makes the calling thread a batch thread, which does not preempt others when it wakes up. This needs
-/// no privilege; false where the system refuses.
+/// Makes the calling thread a batch thread, which does not preempt others on wake-up. Needs no
+/// privilege; false if the system refuses.
 pub fn become_batch_thread() -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` lives through the call.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) == 0 }
 }
 
-/// Makes the timers of the calling thread exact (timer slack 1 ns); the default is 50 µs late, which saves
-/// energy.
+/// Sets the timer slack of the calling thread to 1 ns; the default of 50 µs saves energy.
 pub(crate) fn make_timers_exact() {
-    // Where the system refuses, timers stay as they are.
+    // A refusal leaves the timers as they are.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
@@ -76,7 +75,7 @@ pub(crate) fn make_timers_exact() {
 mod tests {
     use super::*;
 
-    /// The scheduling policy of the calling thread.
+    /// Scheduling policy of the calling thread.
     fn policy() -> libc::c_int {
         // SAFETY: asks about the calling thread only.
         unsafe { libc::sched_getscheduler(0) }

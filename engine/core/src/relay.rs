@@ -1,8 +1,8 @@
-//! A network between two servers: connections are passed on to another port, and each byte is held on its way.
+//! Simulated network between two servers: forwards connections to another port with a delay.
 //!
-//! Bytes are held, not slowed down: a thread for each direction reads what arrives and another one sends what is
-//! due, so any number of messages may be on their way. A byte's time counts from its arrival in the kernel: on busy
-//! cores the thread that reads it wakes up while it is held.
+//! Bytes are held, not slowed down: per direction, a thread reads arrivals and another sends due
+//! bytes, so any number of messages may be on their way. The delay of a byte counts from its
+//! arrival in the kernel, so a late wake-up of the reading thread on busy cores does not add to it.
 
 use crate::placement::make_timers_exact;
 use std::io::{self, Write};
@@ -14,19 +14,19 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The most that is read at once, and how many of such pieces are held in a direction; who sends more is made to
-/// wait as by any full buffer.
+/// Largest read, and number of such pieces held per direction. Beyond it the sender blocks, as with
+/// any full buffer.
 const PIECE_BYTES: usize = 64 * 1024;
 const PIECES_MAX: usize = 1024;
-/// By how much a sleep moves what is expected of the next one, and the most that is expected.
+/// Step and maximum of the expected lateness of a sleep.
 const LATENESS_STEP: Duration = Duration::from_micros(1);
 const LATENESS_MAX: Duration = Duration::from_micros(100);
 /// Room for a timestamp and its header.
 const CONTROL_WORDS: usize = 8;
-/// The rest between two attempts to accept a connection that the system has no resources for.
+/// Pause after an accept without resources.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A listener, and where its connections lead.
+/// Listener and target of its connections.
 #[derive(Debug)]
 pub struct Relay {
     listener: TcpListener,
@@ -34,20 +34,20 @@ pub struct Relay {
     delay: Duration,
 }
 
-/// What has arrived, and when it is to go on; no bytes for the end of the stream.
+/// Received bytes and their due time; empty at the end of the stream.
 struct Held {
     due: Instant,
     bytes: Vec<u8>,
 }
 
 impl Relay {
-    /// Takes connections from `listener`, and leads to `target`, half of the round trip away.
+    /// Forwards connections from `listener` to `target`, half of the round trip in each direction.
     #[must_use]
     pub fn new(listener: TcpListener, target: SocketAddr, round_trip: Duration) -> Self {
         Self { listener, target, delay: round_trip / 2 }
     }
 
-    /// Passes connections on for ever.
+    /// Forwards connections for ever.
     pub fn serve(&self) {
         loop {
             let Ok((client, _)) = self.listener.accept() else {
@@ -55,7 +55,7 @@ impl Relay {
                 continue;
             };
             let (target, delay) = (self.target, self.delay);
-            // A server that cannot be reached closes the connection, as it would by itself.
+            // An unreachable server closes the connection, as it would by itself.
             thread::spawn(move || pass_on(client, target, delay));
         }
     }
@@ -80,7 +80,7 @@ fn pass_on(client: TcpStream, target: SocketAddr, delay: Duration) -> io::Result
     Ok(())
 }
 
-/// One end is broken: the other one hears of it, and both threads of each direction end.
+/// Closes both ends after one broke, so that both threads of each direction end.
 fn hang_up((from, to): &(Arc<TcpStream>, Arc<TcpStream>)) {
     for stream in [from, to] {
         // It may be closed already.
@@ -88,7 +88,7 @@ fn hang_up((from, to): &(Arc<TcpStream>, Arc<TcpStream>)) {
     }
 }
 
-/// Reads what arrives until the stream ends.
+/// Reads arrivals until the stream ends.
 fn hold(from: &TcpStream, delay: Duration, held: &SyncSender<Held>) -> io::Result<()> {
     let mut buffer = vec![0; PIECE_BYTES];
     loop {
@@ -104,8 +104,8 @@ fn hold(from: &TcpStream, delay: Duration, held: &SyncSender<Held>) -> io::Resul
     }
 }
 
-/// Sends what is due until the stream ends. Half of all sleeps end later than the median lateness, so that is how
-/// much earlier they are set; those that a busy core makes late by far move it no more than any other.
+/// Sends due bytes until the stream ends. Sleeps are shortened by their median lateness, tracked in
+/// small steps: a sleep far too late on a busy core moves it no more than any other.
 fn send_due(mut to: &TcpStream, held: &Receiver<Held>) -> io::Result<()> {
     make_timers_exact();
     let mut lateness = Duration::ZERO;
@@ -127,7 +127,7 @@ fn send_due(mut to: &TcpStream, held: &Receiver<Held>) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the kernel say when bytes arrived; where it does not, they count from when they are read.
+/// Requests kernel timestamps of arrivals; without them bytes count from their reading.
 fn stamp_arrivals(stream: &TcpStream) {
     let on: libc::c_int = 1;
     let length = libc::socklen_t::try_from(size_of_val(&on)).expect("4 bytes");
@@ -143,7 +143,7 @@ fn stamp_arrivals(stream: &TcpStream) {
     }
 }
 
-/// Waits for bytes; how many came, 0 at the end of the stream, and how long ago.
+/// Waits for bytes; returns their number, 0 at the end of the stream, and their age.
 fn receive(from: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, Duration)> {
     let mut control = [0_u64; CONTROL_WORDS];
     let mut pieces = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -157,11 +157,11 @@ fn receive(from: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, Duration)>
     let count = unsafe { libc::recvmsg(from.as_raw_fd(), &raw mut message, 0) };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
     let arrived = stamp(&message).map_or_else(SystemTime::now, |it| SystemTime::UNIX_EPOCH + it);
-    // A wall clock that is set back meanwhile makes it an arrival of now.
+    // A wall clock set back meanwhile gives age 0.
     Ok((count, arrived.elapsed().unwrap_or_default()))
 }
 
-/// The time of arrival among the control messages, since 1970.
+/// Arrival time among the control messages, since 1970.
 fn stamp(message: &libc::msghdr) -> Option<Duration> {
     // SAFETY: the kernel has filled in the header and what it points at; a message of this kind holds a timespec.
     let time = unsafe {

@@ -1,4 +1,4 @@
-//! System calls that more than one module needs.
+//! System calls used by several modules.
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -6,22 +6,22 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Gives the calling thread a table of open files of its own: a copy of the process's, which from then
-/// on changes for this thread alone, and for threads that it starts.
+/// Gives the calling thread a file table of its own: a copy of the process's, separate from then on
+/// for this thread and threads it starts.
 ///
 /// # Safety
-/// A descriptor that is opened from now on is open on one side only: in this thread with those that it
-/// starts, or in all others. On the other side it is closed or means another file, so it must not be
-/// passed there, neither to be used nor to be closed.
+/// A descriptor opened from now on is open on one side only: in this thread and its children, or in
+/// all other threads. On the other side the number is closed or means another file, so it must be
+/// neither used nor closed there.
 ///
 /// # Errors
-/// The system's, when it has no memory for it.
+/// The system's error if memory is short.
 pub unsafe fn unshare_file_table() -> io::Result<()> {
-    // SAFETY: the caller promises what is asked for.
+    // SAFETY: the caller keeps descriptors on their side.
     Ok(unsafe { unshare_unsafe(UnshareFlags::FILES) }?)
 }
 
-/// Sends without waiting; gives how many bytes the socket took, 0 when it is full.
+/// Sends without waiting; returns the number of bytes taken, 0 for a full socket.
 ///
 /// # Errors
 /// The system's error number.
@@ -32,10 +32,10 @@ pub(crate) fn send_now(socket: impl AsFd, bytes: &[u8]) -> Result<usize, i32> {
     }
 }
 
-/// Receives without waiting; 0 bytes mean that the other side has closed.
+/// Receives without waiting; 0 bytes mean the peer has closed.
 ///
 /// # Errors
-/// The system's error number; `EAGAIN` when nothing is there.
+/// The system's error number; `EAGAIN` if nothing has arrived.
 pub(crate) fn receive_now(socket: impl AsFd, buffer: &mut [u8]) -> Result<usize, i32> {
     let received = recv(socket, buffer, RecvFlags::DONTWAIT);
     received.map(|(_, count)| count).map_err(Errno::raw_os_error)
@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn what_a_thread_with_a_table_of_its_own_opens_is_open_there_alone() {
         let number = std::thread::spawn(|| {
-            // SAFETY: what this thread opens, no other thread uses.
+            // SAFETY: no other thread uses descriptors of this thread.
             unsafe { unshare_file_table() }.unwrap();
             let (near, far) = UnixStream::pair().unwrap();
             std::mem::forget((near.as_raw_fd(), far));
-            // As high as possible, where no other test opens anything meanwhile.
+            // A high number, unlikely to be opened by another test.
             // SAFETY: no memory is handed over.
             let high = unsafe { libc::fcntl(near.as_raw_fd(), libc::F_DUPFD, 900) };
             assert!(high >= 900);

@@ -1,5 +1,5 @@
-//! The hot path allocates nothing: five times the events take no more allocations, and reading a reply
-//! takes none wherever the network cuts it.
+//! Allocations of the hot path: five times the events take no more of them, and reading a reply
+//! takes none for any cut by the network.
 
 use dbdyno_core::opening::open_all;
 use dbdyno_core::placement;
@@ -28,10 +28,10 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts what the calling thread asks for.
+/// Counter of the calling thread's allocations.
 struct Counting;
 
-// SAFETY: all is handed on to the system's allocator; a counter without destructor is added to.
+// SAFETY: forwards to the system's allocator and counts in a variable without destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -48,10 +48,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What decides when events begin.
+/// Schedule of events.
 type Schedule = fn() -> Pacing<'static>;
 
-/// More than the server can do, so that a backlog grows while events are begun.
+/// A rate above the server's capacity, so that a backlog grows meanwhile.
 fn at_a_rate() -> Pacing<'static> {
     let times = DueTimes::new(Spacing::Poisson, 1e5, 1);
     let queue = Box::leak(Box::default());
@@ -66,7 +66,7 @@ fn opened<R: OpenReactor>(sockets: Vec<OwnedFd>) -> R {
     R::open(sockets, MAX_WAIT).unwrap()
 }
 
-/// What a worker in this thread allocates for so many events.
+/// Allocations of a worker in this thread for a number of events.
 fn allocations<R: Reactor>(
     server: &Reference,
     events: u64,
@@ -112,7 +112,7 @@ fn allocations<R: Reactor>(
     ALLOCATIONS.get() - before
 }
 
-/// 1600 replies more, and at most one longer event that lets a connection's buffers grow.
+/// 1600 more replies, and at most one longer event that lets a connection's buffers grow.
 fn replies_cost_nothing<R: Reactor>(server: &Reference, open: fn(Vec<OwnedFd>) -> R) {
     let schedules: [Schedule; 3] = [Pacing::closed, at_a_rate, with_thinking];
     for (schedule, prepared) in schedules.into_iter().flat_map(|it| [(it, true), (it, false)]) {
@@ -136,7 +136,7 @@ fn a_reply_costs_no_allocation() {
 
 const ROWS: u64 = 100;
 
-/// The reply to sysbench's range query.
+/// Reply to sysbench's range query.
 fn range(shape: ReplyShape, deprecate_eof: bool) -> Vec<u8> {
     let (mut out, mut sequence) = (Vec::new(), 1);
     result_set::write_column_count(&mut out, &mut sequence, 1);

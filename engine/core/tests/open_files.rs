@@ -1,4 +1,4 @@
-//! More connections than one file table may hold. Alone in its process: the limit of open files is
+//! More connections than a file table may hold. A process of its own: the limit of open files is
 //! lowered for good.
 
 use dbdyno_core::driver::Driver;
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const FILES: u64 = 400;
 const CONNECTIONS: u32 = 700;
-/// Of the responder: enough for all sessions at `FILES` each.
+/// Siblings of the responder: enough for all sessions at `FILES` each.
 const SIBLINGS: usize = 3;
 
-/// Serves in a table of open files of its own until it is over.
+/// Serves in a file table of its own until it is over.
 fn serve(mut responder: NullResponder, over: &AtomicBool) {
-    // SAFETY: the responder was opened before, and what this thread opens stays in it.
+    // SAFETY: the responder was opened before, and the thread's own descriptors stay in it.
     unsafe { unshare_file_table() }.unwrap();
     while !over.load(Ordering::Relaxed) {
         responder.serve(10).unwrap();
@@ -51,7 +51,7 @@ fn threads_with_tables_of_their_own_run_them_all() {
     })
     .unwrap();
     assert_eq!((record.failure, record.connections), (None, CONNECTIONS as usize));
-    // A process that may raise its hard limit needs one table only.
+    // A process that may raise its hard limit needs a single table.
     assert!(record.threads >= tables as usize && (1..=3).contains(&tables), "{tables}");
     assert!(!record.server_version.is_empty() && record.transport == "plain");
     let told = serde_json::to_value(&record.intervals).unwrap();

@@ -1,4 +1,4 @@
-//! One thread for each connection, which sends and then waits in `recv`: as sysbench is built.
+//! A thread per connection, which sends and then waits in `recv`, as in sysbench.
 
 use crate::load::{Load, Tally};
 use dbdyno_core::placement::become_batch_thread;
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 
-/// Drives the load until the tally says that it is over.
+/// Drives the load until the tally is over.
 pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally) {
     std::thread::scope(|scope| {
         for (socket, first) in sockets.into_iter().zip(0..) {
@@ -17,7 +17,7 @@ pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally) {
 
 fn converse(socket: OwnedFd, load: &Load, tally: &Tally, mut number: u64) {
     become_batch_thread();
-    // A stream of whatever kind: it is only read and written.
+    // Any kind of stream: it is only read and written.
     let mut stream = TcpStream::from(socket);
     let mut buffer = [0; 16 * 1024];
     while !tally.is_over() {

@@ -1,4 +1,4 @@
-//! The ready-made requests, the counting of replies, and the number that the main thread reads.
+//! Ready-made requests, and the count of replies read by the main thread.
 
 use dbdyno_core::driver::Driver;
 use dbdyno_core::random::Random;
@@ -7,17 +7,17 @@ use dbdyno_wire::mysql::command::statement_execute;
 use dbdyno_wire::postgres::message::{HEADER_LENGTH, execution};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Different requests, so that the server does not answer one row only.
+/// Number of distinct requests, so that the server does not answer a single row only.
 const REQUESTS: usize = 1024;
 
-/// Requests that are ready to be sent.
+/// Requests ready to be sent.
 pub struct Load {
     driver: Driver,
     requests: Vec<Vec<u8>>,
 }
 
 impl Load {
-    /// Point selects by the statements with these numbers, of ids from 1 to `table_size`.
+    /// Point selects by the statements with these ids, for rows 1 to `table_size`.
     pub fn new(driver: Driver, statements: &[u32], table_size: u64) -> Self {
         let mut random = Random::for_stream(1, 1);
         let request = |index: usize| {
@@ -34,7 +34,7 @@ impl Load {
         Self { driver, requests: (0..REQUESTS).map(request).collect() }
     }
 
-    /// The request that comes `number`th.
+    /// Request number `number`.
     #[inline]
     pub fn request(&self, number: u64) -> &[u8] {
         &self.requests[number as usize % REQUESTS]
@@ -43,8 +43,8 @@ impl Load {
     /// Counts the packets of a reply, or its messages.
     ///
     /// # Panics
-    /// When the bytes are not a whole result set: replies of 200 bytes come in one piece on one machine,
-    /// and a floor that put pieces together would be an engine.
+    /// On an incomplete result set: replies of 200 bytes arrive in one piece on the same machine,
+    /// and a floor joining pieces would be an engine.
     #[inline]
     pub fn packets(&self, mut bytes: &[u8]) -> usize {
         let mut count = 0;
@@ -66,7 +66,7 @@ impl Load {
     }
 }
 
-/// What is counted, and whether counting is over.
+/// Count of replies, and a flag for the end.
 #[derive(Default)]
 pub struct Tally {
     replies: AtomicU64,
@@ -74,29 +74,29 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Replies that have come.
+    /// Number of replies.
     pub fn count(&self) -> u64 {
         self.replies.load(Ordering::Relaxed)
     }
 
-    /// One thread alone has counted so far.
+    /// Sets the count, from a single thread.
     #[inline]
     pub fn set(&self, count: u64) {
         self.replies.store(count, Ordering::Relaxed);
     }
 
-    /// One of several threads has counted one more.
+    /// Adds a reply, from any of several threads.
     #[inline]
     pub fn add(&self) {
         self.replies.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// No request is to be sent any more.
+    /// Ends the sending of requests.
     pub fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether no request is to be sent any more.
+    /// True once no further request is to be sent.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)

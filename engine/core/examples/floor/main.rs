@@ -1,9 +1,8 @@
-//! The floor: the CPU that point selects cost a client which only sends ready-made packets and
-//! counts the packets of their replies.
+//! The floor: CPU cost of point selects for a client that only sends ready-made packets and counts
+//! the packets of their replies.
 //!
-//! It draws nothing, records nothing and follows no protocol while it runs, so it is what an engine
-//! that does all this is compared with. Each `--way` to the sockets is a function in a file of its
-//! own.
+//! It draws nothing, records nothing and follows no protocol while it runs: a lower bound for
+//! engines. Each `--way` to the sockets is a function in a file of its own.
 //!
 //! `DBDYNO_PASSWORD=… floor --driver mysql --way io_uring --socket PATH --user U --database D
 //! --connections N` prints its count, its CPU and its seconds as JSON; `--help` lists the ways.
@@ -28,7 +27,7 @@ use uring::Flavour;
 const TIMEOUT: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// A way to the sockets: drives the load until the tally says that it is over.
+/// Way to the sockets: drives the load until the tally is over.
 type Way = fn(Vec<OwnedFd>, &Load, &Tally);
 
 const AS_THE_ENGINE: Flavour = Flavour {
@@ -40,7 +39,7 @@ const AS_THE_ENGINE: Flavour = Flavour {
     wanted: 1,
 };
 
-/// Every way; the first four are those the engine's figures are held against.
+/// All ways; the engine's figures are compared with the first four.
 const WAYS: [(&str, Way); 12] = [
     ("io_uring", |s, l, t| uring::drive(s, l, t, AS_THE_ENGINE)),
     ("epoll", epoll::drive),
@@ -153,7 +152,7 @@ fn open(options: &Options) -> Result<(Vec<OwnedFd>, Load), Box<dyn Error>> {
             Driver::Mysql => prepared_by_mysql(options)?,
             Driver::Pgsql => prepared_by_postgres(options)?,
         };
-        // Servers count statements in each session, so one set of packets serves all.
+        // Servers number statements per session, so one set of packets serves all.
         if *numbers.get_or_insert_with(|| prepared.clone()) != prepared {
             return Err("the sessions number their statements differently".into());
         }

@@ -1,4 +1,4 @@
-//! One thread over `io_uring`, in the flavours that a kernel offers for the same conversation.
+//! A thread over `io_uring`, in several flavours of the kernel interface.
 
 use crate::load::{Load, Tally};
 use dbdyno_core::placement::become_batch_thread;
@@ -14,25 +14,26 @@ const ENTER_GETEVENTS: u32 = 1;
 const ENTER_EXT_ARG: u32 = 1 << 3;
 const ENTER_NO_IOWAIT: u32 = 1 << 7;
 
-/// How the ring is used.
+/// Options of the ring.
 #[derive(Clone, Copy)]
 pub struct Flavour {
     /// Completions run only in the waiting call (`DEFER_TASKRUN`); else at any system call.
     pub deferred: bool,
-    /// One receive stays armed; else there is one for each reply.
+    /// A receive stays armed; else each reply has its own.
     pub multishot: bool,
     /// Sends go on until all is sent (`MSG_WAITALL`).
     pub wait_all: bool,
-    /// A sleeping thread is not counted as waiting for a disk, which changes how deep a core sleeps.
+    /// A sleeping thread is not counted as waiting for a disk, which changes the depth of a core's
+    /// sleep.
     pub no_iowait: bool,
-    /// At least so long completions are gathered, µs; 0 for not at all.
+    /// Time to gather completions, µs; 0 for none.
     pub min_wait_us: u32,
-    /// How many completions are waited for, within `min_wait_us`.
+    /// Number of completions to wait for, within `min_wait_us`.
     pub wanted: usize,
 }
 
 impl Flavour {
-    /// Gathers completions for so many µs.
+    /// Gathers completions for `min_wait_us` µs.
     pub const fn patient(min_wait_us: u32) -> Self {
         Self { min_wait_us, wanted: 64, ..crate::AS_THE_ENGINE }
     }
@@ -47,7 +48,7 @@ struct WaitArguments {
     timeout: u64,
 }
 
-/// Memory that the kernel picks receive buffers from.
+/// Memory for the kernel's choice of receive buffers.
 struct Pool {
     entries: Vec<u128>,
     memory: Vec<u8>,
@@ -56,7 +57,7 @@ struct Pool {
 
 impl Pool {
     fn new(count: usize) -> Self {
-        // Whole pages, of which the first aligned one is used; an entry has 16 bytes.
+        // Whole pages, used from the first aligned one; an entry has 16 bytes.
         let entries = vec![0; count + 2 * 256];
         let mut pool = Self { entries, memory: vec![0; count * BUFFER_BYTES], tail: 0 };
         (0..count).for_each(|buffer| pool.give_back(buffer));
@@ -88,7 +89,7 @@ impl Pool {
     }
 }
 
-/// Drives the load until the tally says that it is over.
+/// Drives the load until the tally is over.
 pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally, flavour: Flavour) {
     become_batch_thread();
     let mut pool = Pool::new(sockets.len().next_power_of_two().clamp(8, 256));
@@ -155,7 +156,7 @@ fn receive(slot: u32, flavour: Flavour) -> squeue::Entry {
     let length = u32::try_from(BUFFER_BYTES).expect("16 KiB fits");
     opcode::Recv::new(types::Fixed(slot), std::ptr::null_mut(), length)
         .buf_group(0)
-        // Nothing is there before the request is answered: do not look, wait at once.
+        // A reply cannot be there yet: wait at once, without a look.
         .ioprio(1)
         .build()
         .flags(squeue::Flags::BUFFER_SELECT)

@@ -1,31 +1,31 @@
-//! Which session loads which chunk next: each keeps to a table of its own as long as possible.
+//! Deals chunks of rows out to the sessions of a load.
 //!
-//! A server appends fastest where one session writes at the end of each table. Only when all tables
-//! are begun does a session help with the table of which most is left.
+//! A session keeps to a table of its own, since a server appends fastest where one session writes
+//! at the end of each table. Once all tables are begun, a session helps with the table that has
+//! most chunks left.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The chunks of all tables that nobody has taken yet.
+/// Chunks of all tables, each dealt once.
 #[derive(Debug)]
 pub(super) struct ChunkQueue {
     chunks: u32,
     tables_begun: AtomicU32,
-    /// Chunks taken of each table; more than there are once sessions have looked for further ones.
+    /// Chunks taken of each table; exceeds `chunks` once sessions have looked for more.
     taken: Vec<AtomicU32>,
 }
 
-/// The table a session loads, counted from 0; None before its first chunk.
+/// Table of a session, counted from 0; None before its first chunk.
 pub(super) type CurrentTable = Option<u32>;
 
 impl ChunkQueue {
-    /// All chunks of `tables`, each of `chunks`.
     pub(super) fn new(tables: u32, chunks: u32) -> Self {
         let taken = (0..tables).map(|_| AtomicU32::new(0)).collect();
         Self { chunks, tables_begun: AtomicU32::new(0), taken }
     }
 
-    /// The next chunk for a session, of the tables below `until`: its table, counted from 0, and the
-    /// chunk's number in it.
+    /// Takes the next chunk for a session from the tables below `until`: table and chunk, both
+    /// counted from 0.
     pub(super) fn next(&self, until: u32, own: &mut CurrentTable) -> Option<(u32, u32)> {
         loop {
             if let Some(table) = *own

@@ -1,12 +1,13 @@
-//! Rows as the lines of `LOAD DATA LOCAL INFILE` or `COPY`, which spares the server the parsing of SQL.
+//! Rows as lines for `LOAD DATA LOCAL INFILE` or `COPY`, which spares the server the parsing of
+//! SQL.
 
 use super::rows::{Chunk, Form, Rows};
 use crate::driver::Driver;
 use crate::session::FILE_NAME;
 
-/// Bytes after which a part of the rows is sent off.
+/// Size at which a part of the rows is sent.
 const PART_BYTES: usize = 64 * 1024;
-/// What both expect where nothing else is said.
+/// Default format of both statements.
 const FORM: Form = Form {
     begin: b"",
     between_numbers: b"\t",
@@ -15,7 +16,8 @@ const FORM: Form = Form {
     end: b"\n",
 };
 
-/// The statement's name, and its text; `binary`, since rows are ASCII and nothing needs to be converted.
+/// Verb and text of the statement. MySQL reads the rows as `binary`: they are ASCII and need no
+/// conversion.
 pub(super) fn statement(driver: Driver, chunk: &Chunk) -> (&'static str, String) {
     let table = chunk.table_name();
     match driver {
@@ -27,7 +29,7 @@ pub(super) fn statement(driver: Driver, chunk: &Chunk) -> (&'static str, String)
     }
 }
 
-/// Appends the next part of the rows, and gives their number: 0 when all are written.
+/// Appends the next part of the rows; returns their number, 0 at the end.
 pub(super) fn write_part(rows: &mut Rows<'_>, out: &mut Vec<u8>) -> u64 {
     let (begin, mut written) = (out.len(), 0);
     while out.len() - begin < PART_BYTES && rows.write_next(&FORM, out).is_some() {

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use super::rows::{Chunk, Form};
 use crate::random::Sampler;
 
-/// The longest statement, as in sysbench; every server's `max_allowed_packet` has room for it.
+/// Longest statement, as in sysbench; within every server's `max_allowed_packet`.
 const STATEMENT_BYTES_MAX: usize = 524_288;
-/// Ids and `k` have ten digits at most.
+/// Upper bound of a row's length: ids and `k` have at most ten digits.
 const ROW_BYTES_MAX: usize = 256;
 const FORM: Form = Form {
     begin: b"(",
@@ -17,13 +17,13 @@ const FORM: Form = Form {
     end: b"')",
 };
 
-/// One INSERT.
+/// One INSERT statement and the ids of its rows.
 pub(super) struct Insert<'a> {
     pub sql: &'a str,
     pub ids: RangeInclusive<u32>,
 }
 
-/// Hands the chunk's INSERTs to `send`, one after the other.
+/// Passes the chunk's INSERT statements to `send` in order.
 ///
 /// # Errors
 /// The first of `send`; the rest of the chunk is not drawn.

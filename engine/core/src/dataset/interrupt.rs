@@ -1,8 +1,10 @@
-//! Ends what is still waited for when a load is stopped: soon, whatever the server does.
+//! Stops a load soon, whatever the server does.
 //!
-//! Logins are given up at once. Statements may end by themselves for a moment; then the server is
-//! asked to end them (`KILL QUERY`, `pg_cancel_backend`), since it would go on with the index of a large
-//! table for minutes after its client has left; at last their sessions are given up.
+//! 1. Pending logins are given up at once.
+//! 2. Statements may end by themselves during a grace period.
+//! 3. The server is then asked to end them (`KILL QUERY`, `pg_cancel_backend`): it would go on
+//!    indexing a large table for minutes after its client has left.
+//! 4. Sessions still waiting are closed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -13,31 +15,30 @@ use super::target::{Connect, Target};
 use crate::error::Failure;
 use crate::session::{CONNECT_TIMEOUT, Timeouts};
 
-/// How long statements may go on after a stop: most end by themselves, with rows that are kept.
+/// Grace period of statements after a stop: most end by themselves and keep their rows.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long the server may take to be asked to end them, all together.
+/// Time limit for the requests to end statements, all together.
 const KILLS_MAX: Duration = Duration::from_millis(500);
-/// How long statements may take to end after that.
+/// Time limit of statements to end after the request.
 const KILLED_MAX: Duration = Duration::from_millis(200);
 const KILL_THREADS_MAX: usize = 8;
-/// How often a stop is looked for.
+/// Polling interval for a stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a MySQL says of a statement that was ended.
+/// MySQL's error for an interrupted statement.
 const INTERRUPTED: u16 = 1317;
-/// What a PostgreSQL says of it.
+/// PostgreSQL's SQLSTATE for the same.
 const CANCELED: &str = "57014";
 
-/// The sessions of one piece of work.
+/// Sessions of one load, prewarm or cleanup.
 pub(super) struct Sessions<'a> {
     stop: &'a AtomicBool,
     timeouts: Timeouts,
-    /// Our own number of each, and the server's.
+    /// Pairs of our session number and the server's connection id.
     open: Mutex<Vec<(u32, u32)>>,
     count: AtomicU32,
 }
 
 impl<'a> Sessions<'a> {
-    /// Sessions whose server may say nothing for so long; None for no limit.
     pub(super) fn new(stop: &'a AtomicBool, silence: Option<Duration>) -> Self {
         let timeouts = Timeouts { silence, ..Timeouts::of_login(CONNECT_TIMEOUT) };
         Self { stop, timeouts, open: Mutex::new(Vec::new()), count: AtomicU32::new(0) }
@@ -47,7 +48,6 @@ impl<'a> Sessions<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Opens one more session.
     pub(super) fn connect(&self, connect: &Connect<'_>) -> Result<Box<dyn Target>, Failure> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let target = connect(number, &self.timeouts).map_err(|failure| self.explained(failure))?;
@@ -56,8 +56,8 @@ impl<'a> Sessions<'a> {
         Ok(target)
     }
 
-    /// Takes what the sessions tell until they have all ended; after a stop it ends what they still
-    /// wait for.
+    /// Passes on messages of the sessions until all have ended; after a stop, ends pending
+    /// statements.
     pub(super) fn receive<T>(
         &self,
         arriving: &Receiver<T>,
@@ -85,8 +85,8 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// Has the server end every statement, each at the server it was sent to; a session that has ended
-    /// is unknown there, which is as well.
+    /// Asks each server to end the statements of its sessions. Ids of ended sessions are unknown to
+    /// it and do no harm.
     fn kill(&self, connect: &Connect<'_>) {
         let end = Instant::now() + KILLS_MAX;
         let timeouts = Timeouts { until: Some(end), ..Timeouts::of_login(KILLS_MAX) };
@@ -97,7 +97,7 @@ impl<'a> Sessions<'a> {
                 if Instant::now() >= end {
                     return;
                 }
-                // Without a session for it, the statement is given up later.
+                // No session for the request: the statement is given up later.
                 drop(connect(*number, &timeouts).and_then(|mut at| at.end_statement(*id)));
             }
         };
@@ -108,7 +108,7 @@ impl<'a> Sessions<'a> {
         });
     }
 
-    /// What was ended or given up here was stopped, and did not fail.
+    /// Replaces the failure of an interrupted or abandoned statement by "stopped".
     pub(super) fn explained(&self, failure: Failure) -> Failure {
         let is_given_up = || {
             let Timeouts { no_login, given_up, .. } = &self.timeouts;

@@ -1,8 +1,8 @@
 //! Creates, fills and indexes tables with several sessions at once.
 //!
-//! There are three stages. In each, every session takes the next table or chunk until none is left,
-//! and all sessions wait for each other before the next stage. One session alone ends each table with
-//! its index before it begins the next one, as sysbench does.
+//! In each of the three stages, sessions take the next table or chunk until all are done, then wait
+//! for each other. A single session finishes each table with its index before it begins the next,
+//! as sysbench does.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,27 +20,27 @@ use super::{LoadMethod, LoadProgress, PrepareSpec, Stage, schema};
 use crate::error::{ErrorCode, Failure};
 use crate::random::Sampler;
 
-/// What a session has just done.
+/// Message of a session: a statement ended.
 struct Finished {
     stage: Stage,
     table: u32,
     rows: u64,
 }
 
-/// One of the sessions that load.
+/// Session of the load with its own table.
 struct Session {
     target: Box<dyn Target>,
     by_file: bool,
     own: CurrentTable,
 }
 
-/// One load, shared by its sessions.
+/// State shared by the sessions of a load.
 struct Load<'a> {
     spec: &'a PrepareSpec,
     k: Sampler,
     sessions: Sessions<'a>,
     failure: Mutex<Option<Failure>>,
-    /// No further task is begun: something failed, or the load was stopped.
+    /// Set on a failure or a stop; no further task is begun.
     over: AtomicBool,
     tables_taken: [AtomicU32; Stage::ALL.len()],
     chunks: ChunkQueue,
@@ -48,15 +48,15 @@ struct Load<'a> {
     times: Mutex<StageTimes>,
 }
 
-/// How long each stage took, s.
+/// Duration of each stage, s.
 #[derive(Default)]
 struct StageTimes {
     took_s: [f64; Stage::ALL.len()],
-    /// When the last one ended, counted from the begin, s.
+    /// End of the last stage since the load began, s.
     until_s: f64,
 }
 
-/// Loads as `spec` says; gives the number of rows, and the seconds that each stage took.
+/// Loads the tables of `spec`; returns the number of rows and the duration of each stage, s.
 pub(super) fn load(
     spec: &PrepareSpec,
     connect: &Connect<'_>,
@@ -100,7 +100,7 @@ impl Load<'_> {
         self.spec.sessions().min(usize::try_from(tasks_most).unwrap_or(usize::MAX))
     }
 
-    /// One session from its login to its end.
+    /// Runs a session from login to end.
     fn work(&self, connect: &Connect<'_>, barrier: &Barrier, news: &Sender<Finished>) {
         let mut session = self.open(connect).map_err(|failure| self.fail(failure)).ok();
         let tables = self.spec.tables;
@@ -130,15 +130,15 @@ impl Load<'_> {
             && match self.spec.load {
                 LoadMethod::Insert => false,
                 LoadMethod::Infile => true,
-                // A server that does not know the variable does not know the statement.
+                // A server without the variable has no such statement either.
                 LoadMethod::Auto => target.takes_files().unwrap_or(false),
             };
         Ok(Session { target, by_file, own: None })
     }
 
-    /// Does what nobody has begun yet of a stage, on the tables below `until`, counted from 0.
+    /// Works through the remaining tasks of a stage on the tables below `until`, counted from 0.
     fn work_on(&self, stage: Stage, until: u32, session: &mut Session, news: &Sender<Finished>) {
-        // The index of a large table takes as long as it takes, and the server says nothing meanwhile.
+        // Building the index of a large table takes long, and the server is silent meanwhile.
         let silence = if stage == Stage::Index { None } else { self.spec.silence() };
         session.target.limit_silence(silence);
         while let Some((table, chunk)) = self.next_task(stage, until, &mut session.own) {
@@ -154,7 +154,7 @@ impl Load<'_> {
         }
     }
 
-    /// The next of those tables, and where there are chunks the next one of it.
+    /// Takes the next task: a table, and a chunk for the insert stage.
     fn next_task(&self, stage: Stage, until: u32, own: &mut CurrentTable) -> Option<(u32, u32)> {
         if stage == Stage::Insert {
             return self.chunks.next(until, own);
@@ -194,7 +194,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Loads a chunk by file, or by INSERT where the session's server does not take files.
+    /// Loads a chunk by file, or by INSERT if the server refuses files.
     fn fill(
         &self,
         chunk: &Chunk,
@@ -218,7 +218,7 @@ impl Load<'_> {
         })
     }
 
-    /// Loads a chunk as a file, which ends early when the load is stopped.
+    /// Loads a chunk as a file; a stop ends the file early.
     fn stream(
         &self,
         chunk: &Chunk,
@@ -244,7 +244,7 @@ impl Load<'_> {
         if is_over { Err(Failure::new(Stage::Insert.name(), "stopped")) } else { Ok(()) }
     }
 
-    /// Keeps the first failure; those that follow from it say nothing new.
+    /// Keeps the first failure; later failures are its consequences.
     fn fail(&self, failure: Failure) {
         let mut first = self.failure.lock().expect("no session panics with the lock");
         first.get_or_insert(failure);
@@ -260,7 +260,7 @@ impl Load<'_> {
     }
 }
 
-/// A server or something before it that takes no files, whatever its variable says.
+/// True if the server, or a proxy in front of it, refuses files despite its variable.
 fn is_file_refused(failure: &Failure) -> bool {
     const NOT_ALLOWED: u16 = 1148;
     const LOCAL_FILES_DISABLED: u16 = 3948;
@@ -269,14 +269,14 @@ fn is_file_refused(failure: &Failure) -> bool {
     failure.code.is_some_and(|code| codes.contains(&code))
 }
 
-/// A failed INSERT is half a megabyte; its place says more.
+/// Replaces the text of a failed INSERT, half a megabyte, by its table and rows.
 fn named(failure: Failure, verb: &str, chunk: &Chunk, ids: &RangeInclusive<u32>) -> Failure {
     let (table, first, last) = (chunk.table_name(), ids.start(), ids.end());
     let statement = format!("{verb} INTO {table}, rows {first} to {last}");
     Failure { statement, ..failure }
 }
 
-/// The failure with what to try, and how far the load came.
+/// Adds a remedy and the number of loaded rows to the failure.
 fn explained(failure: Failure, rows_done: u64, rows_total: u64) -> Failure {
     const TABLE_EXISTS: [ErrorCode; 2] = [ErrorCode::Number(1050), ErrorCode::State(*b"42P07")];
     let mut message = failure.message.clone();
@@ -292,7 +292,8 @@ fn explained(failure: Failure, rows_done: u64, rows_total: u64) -> Failure {
     Failure { message, ..failure }
 }
 
-/// The server's own codes for it, or the system's error 28 in the words of another one.
+/// Tests for a full disk: the server's own codes, or the system's error 28 quoted in another
+/// message.
 fn is_disk_full(failure: &Failure) -> bool {
     const DISK_FULL: u16 = 1021;
     const RECORD_FILE_FULL: u16 = 1114;

@@ -1,7 +1,7 @@
-//! sysbench's tables: created, filled in parallel, indexed, prewarmed, dropped.
+//! sysbench's tables: create, fill in parallel, index, prewarm, drop.
 //!
-//! One seed makes one dataset, on every machine and with any number of sessions. So two systems get
-//! the same rows, and a dataset can be made again years later.
+//! A seed gives the same rows on every machine and with any number of sessions, so two systems get
+//! equal data and a dataset can be made again years later.
 
 mod chunk_queue;
 mod infile;
@@ -26,7 +26,7 @@ use crate::error::Failure;
 use interrupt::Sessions;
 use target::Connect;
 
-/// What is being done to a table.
+/// Stage of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
@@ -42,7 +42,7 @@ impl Stage {
     /// All stages, in their order.
     pub const ALL: [Self; 3] = [Self::Create, Self::Insert, Self::Index];
 
-    /// The word used in progress and failures.
+    /// Word for it in progress reports and failures.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,34 +53,34 @@ impl Stage {
     }
 }
 
-/// How far a load has come.
+/// Progress of a load, reported after each statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LoadProgress {
-    /// Number of the table a statement just ended on.
+    /// Number of the table the statement worked on.
     pub table: u32,
     /// Rows of all tables so far.
     pub rows_done: u64,
     /// Rows of all tables in the end.
     pub rows_total: u64,
-    /// What the statement did.
+    /// Stage of the statement.
     pub stage: Stage,
 }
 
-/// What was done.
+/// Result of a load, a prewarm or a cleanup.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Tables created or dropped.
+    /// Tables created, read or dropped.
     pub tables: u32,
     /// Rows inserted.
     pub rows: u64,
-    /// Time it took, s.
+    /// Time taken, s.
     pub seconds: f64,
-    /// Of it the time of each stage of a load, s.
+    /// Duration of each stage of a load, s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stages: Option<StageSeconds>,
 }
 
-/// How long the stages of a load took, s; each waits for the one before.
+/// Durations of the stages, s. A stage begins when the last session has ended the previous stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StageSeconds {
     /// Connecting, and `CREATE TABLE`.
@@ -91,13 +91,15 @@ pub struct StageSeconds {
     pub index: f64,
 }
 
-/// Creates and fills the tables of `spec`, telling each statement's end in the caller's thread.
+/// Creates and fills the tables of `spec`; `on_progress` runs in the caller's thread after each
+/// statement.
 ///
-/// `stop` is looked at between statements, and what takes long is ended at the server; tables begun
-/// are left as they are.
+/// `stop` is checked between statements, and long statements are ended at the server. Tables
+/// already begun stay as they are.
 ///
 /// # Errors
-/// The first failure, at stage `spec`, `connect`, `create`, `insert` or `index`; nothing is removed.
+/// The first failure, at stage `spec`, `connect`, `create`, `insert` or `index`; nothing is
+/// removed.
 pub fn prepare(
     spec: &PrepareSpec,
     on_progress: &mut dyn FnMut(LoadProgress),
@@ -119,9 +121,9 @@ fn prepare_through(
     Ok(Report { tables: spec.tables, rows, seconds: begin.elapsed().as_secs_f64(), stages })
 }
 
-/// Drops the tables of `spec`, those that exist.
+/// Drops the tables of `spec` that exist.
 ///
-/// `stop` is looked at between statements, and what takes long is ended at the server.
+/// `stop` is checked between statements, and long statements are ended at the server.
 ///
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `drop`.

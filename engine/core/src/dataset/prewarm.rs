@@ -1,8 +1,9 @@
 //! Reads tables and their index into the server's memory, as sysbench's `prewarm` does.
 //!
-//! The statements are sysbench's: statistics, a full read in the order of the key, and one that
-//! must look at every `k` as text. On MySQL the last two collect rows in temporary tables, hence the two
-//! variables. sysbench does it on MySQL only; for PostgreSQL the same is said in its SQL.
+//! The statements are sysbench's: table statistics, a full read in key order, and a full read
+//! comparing every `k` as text. On MySQL the last two collect rows in temporary tables, hence the
+//! two variables. sysbench has `prewarm` for MySQL only; PostgreSQL gets equivalent statements in
+//! its own SQL.
 
 use serde::Serialize;
 use std::sync::Mutex;
@@ -20,19 +21,19 @@ const STAGE: &str = "prewarm";
 const BEFORE: [&str; 2] =
     ["SET tmp_table_size=2*1024*1024*1024", "SET max_heap_table_size=2*1024*1024*1024"];
 
-/// A table that is about to be read.
+/// Progress of a prewarm: a table is about to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PrewarmProgress {
-    /// Its number.
+    /// Number of the table.
     pub table: u32,
     /// `prewarm`
     pub stage: &'static str,
 }
 
-/// Reads the tables that [`super::prepare`] made of `spec`, each by one session at a time, and tells
-/// when a table is begun.
+/// Reads the tables created by [`super::prepare`] from the same `spec`, one session per table at a
+/// time; reports each table as it begins.
 ///
-/// `stop` is looked at between statements, and what takes long is ended at the server.
+/// `stop` is checked between statements, and long statements are ended at the server.
 ///
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `prewarm`.
@@ -62,10 +63,10 @@ pub(super) fn prewarm_through(
             let is_over = || sessions.is_stopped() || over.load(Ordering::Relaxed);
             let open = || sessions.connect(connect);
             scope.spawn(move || {
-                if let Err(found) = read_tables(&open, spec, tables_taken, &is_over, &news) {
+                if let Err(error) = read_tables(&open, spec, tables_taken, &is_over, &news) {
                     over.store(true, Ordering::Relaxed);
                     let mut first = failure.lock().expect("no session panics with the lock");
-                    first.get_or_insert(sessions.explained(found));
+                    first.get_or_insert(sessions.explained(error));
                 }
             });
         }
@@ -78,7 +79,7 @@ pub(super) fn prewarm_through(
     Ok(Report { tables: spec.tables, rows: 0, seconds, stages: None })
 }
 
-/// One session from its login to its end.
+/// Runs a session from login to end.
 fn read_tables(
     open: &(dyn Fn() -> Result<Box<dyn Target>, Failure> + Sync),
     spec: &PrepareSpec,
@@ -105,7 +106,7 @@ fn read_tables(
                 // The receiver outlives every session.
                 news.send(table).expect("somebody listens");
             }
-            // A read of a large table takes as long as it takes, and has no row before its end.
+            // A full read of a large table takes long and returns no row before its end.
             session.limit_silence(if number == 0 { spec.silence() } else { None });
             session.execute(sql).map_err(staged)?;
         }

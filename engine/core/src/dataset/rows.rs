@@ -1,11 +1,12 @@
-//! The rows of a table, in independent chunks.
+//! Rows of a table, drawn in independent chunks.
 //!
-//! Each chunk has its own random stream, and ids are written out, so a table is the same however
-//! many sessions load it and in whichever order. (sysbench lets the server number the rows and
-//! loads a table in one session, which leaves all but one core idle.)
+//! Each chunk has its own random stream and writes ids explicitly, so a table is the same however
+//! many sessions load it and in any order. (sysbench lets the server number the rows and loads a
+//! table in one session, which leaves all but one core idle.)
 //!
-//! Digits are drawn eleven at a time: sysbench draws each of the 165 digits of a row by itself, but
-//! eleven uniform independent digits are one uniform number below 10^11, by the same distribution.
+//! Digits are drawn eleven at a time. sysbench draws each of the 165 digits of a row by itself;
+//! eleven independent uniform digits are one uniform number below 10^11, so the distribution is the
+//! same.
 
 use super::Layout;
 use crate::random::{Random, Sampler};
@@ -16,10 +17,10 @@ pub(super) const CHUNK_ROWS: u32 = 25_000;
 /// Groups of eleven digits in the columns `c` and `pad`.
 const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
-/// What every row of sysbench 0.4 says.
+/// `pad` of every row in sysbench 0.4.
 const CONSTANT_PAD: &[u8; 50] = b"qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt";
 
-/// A stretch of one table's rows.
+/// Range of one table's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     layout: Layout,
@@ -28,7 +29,7 @@ pub(super) struct Chunk {
     pub ids: RangeInclusive<u32>,
 }
 
-/// What stands before, between and behind the values of a row.
+/// Text before, between and after the values of a row.
 pub(super) struct Form {
     pub begin: &'static [u8],
     pub between_numbers: &'static [u8],
@@ -37,35 +38,33 @@ pub(super) struct Form {
     pub end: &'static [u8],
 }
 
-/// Draws the rows of a chunk, one after the other.
+/// Generator of a chunk's rows, in order.
 pub(super) struct Rows<'a> {
     ids: RangeInclusive<u32>,
     k: &'a Sampler,
-    /// None where all rows are the same.
+    /// None for [`Layout::LegacyOne`], whose rows are constant.
     random: Option<Random>,
 }
 
 impl Chunk {
-    /// How many chunks `rows` make.
     pub(super) fn count(rows: u32) -> u32 {
         rows.div_ceil(CHUNK_ROWS)
     }
 
-    /// Chunk `number` (from 0) of a table with `rows`.
+    /// Chunk `number`, counted from 0, of a table with `rows` rows.
     pub(super) fn new(layout: Layout, table: u32, number: u32, rows: u32) -> Self {
         let first = number * CHUNK_ROWS + 1;
         let last = rows.min(number.saturating_add(1).saturating_mul(CHUNK_ROWS));
         Self { layout, table, number, ids: first..=last }
     }
 
-    /// The name of its table.
     pub(super) fn table_name(&self) -> String {
         self.layout.table_name(self.table)
     }
 
-    /// Its rows, in the order of their ids; the same each time.
+    /// Rows in order of their ids; the same for each call.
     pub(super) fn rows<'a>(&self, seed: u64, k: &'a Sampler) -> Rows<'a> {
-        // Tables count from 1, so that no stream is one of a run's connections.
+        // Tables count from 1, so these streams differ from those of a run's connections.
         let stream = u64::from(self.table) << 32 | u64::from(self.number);
         let is_drawn = self.layout != Layout::LegacyOne;
         let random = is_drawn.then(|| Random::for_stream(seed, stream));
@@ -74,7 +73,7 @@ impl Chunk {
 }
 
 impl Rows<'_> {
-    /// Appends the next row and gives its id; None when all are written.
+    /// Appends the next row and returns its id; None after the last.
     pub(super) fn write_next(&mut self, form: &Form, out: &mut Vec<u8>) -> Option<u32> {
         let id = self.ids.next()?;
         out.extend_from_slice(form.begin);
@@ -104,7 +103,7 @@ impl Rows<'_> {
 /// Digits of a group.
 const GROUP: usize = 11;
 const BELOW: u128 = 100_000_000_000;
-/// `00` to `99`, one behind the other.
+/// `00` to `99`, concatenated.
 const PAIRS: [u8; 200] = pairs();
 
 const fn pairs() -> [u8; 200] {
@@ -118,19 +117,19 @@ const fn pairs() -> [u8; 200] {
     pairs
 }
 
-/// Appends `GROUPS` groups of eleven digits with dashes between them: one draw for each.
+/// Appends `GROUPS` dash-separated groups of eleven digits, one draw per group.
 fn write_groups<const GROUPS: usize>(random: &mut Random, out: &mut Vec<u8>) {
     for number in 0..GROUPS {
         if number > 0 {
             out.push(b'-');
         }
-        // The upper half of the product is uniform below 10^11; what is left over is 5 in 10^9.
+        // The upper half of the product is uniform below 10^11, up to a bias of 5 in 10^9.
         let drawn = ((u128::from(random.next_u64()) * BELOW) >> 64) as u64;
         out.extend_from_slice(&group(drawn));
     }
 }
 
-/// A number below 10^11, with leading zeros.
+/// Formats a number below 10^11 with leading zeros.
 fn group(number: u64) -> [u8; GROUP] {
     let mut digits = [b'0'; GROUP];
     let mut rest = number;
@@ -196,7 +195,7 @@ mod tests {
         assert_eq!(*last.ids.end(), rows);
     }
 
-    /// Where they must, `ROWS_CHANGED` of the lab's `experiment/dataset.py` counts up.
+    /// A change of rows must raise `ROWS_CHANGED` in the lab's `experiment/dataset.py`.
     #[test]
     fn the_rows_of_a_seed_never_change() {
         let rows = texts(Layout::Oltp, 1, 3);
@@ -231,8 +230,8 @@ mod tests {
         }
     }
 
-    /// Chi-square of each of the places of a group, with 9 degrees of freedom: above 33.7 by chance
-    /// in 1 of 10,000.
+    /// Chi-square at each place of a group, 9 degrees of freedom: exceeds 33.7 by chance in 1 of
+    /// 10,000.
     #[test]
     fn every_digit_is_as_likely_at_every_place() {
         const GROUPS: usize = 20_000;
@@ -250,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The same for neighbouring digits together: 99 degrees of freedom.
+    /// Chi-square of neighbouring digits, 99 degrees of freedom.
     #[test]
     fn neighbouring_digits_know_nothing_of_each_other() {
         const GROUPS: usize = 50_000;

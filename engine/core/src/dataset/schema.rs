@@ -1,9 +1,9 @@
-//! The `CREATE TABLE` and `CREATE INDEX` of sysbench, as its versions write them for each database.
+//! sysbench's `CREATE TABLE` and `CREATE INDEX`, by sysbench version and database.
 
 use super::spec::{Layout, PrepareSpec};
 use crate::driver::Driver;
 
-/// `CREATE TABLE` of table number `table`, and what must follow it.
+/// `CREATE TABLE` of table number `table`, and statements that complete it.
 pub(super) fn create_table(spec: &PrepareSpec, table: u32) -> Vec<String> {
     match spec.driver {
         Driver::Mysql => vec![of_mysql(spec, table)],
@@ -50,7 +50,7 @@ fn of_postgres(spec: &PrepareSpec, table: u32) -> Vec<String> {
         "CREATE TABLE {name}(\n  id {id},\n  k INTEGER DEFAULT '0' NOT NULL,\n  \
          c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) DEFAULT '' NOT NULL,\n  PRIMARY KEY (id)\n)"
     );
-    // Rows are loaded with their ids, which leaves the sequence where it was.
+    // Rows are loaded with explicit ids, which do not advance the sequence.
     let rows = spec.table_size;
     let numbered = format!("SELECT setval(pg_get_serial_sequence('{name}', 'id'), {rows})");
     let is_numbered = spec.auto_inc && rows > 0;
@@ -75,7 +75,6 @@ pub(super) fn create_index(layout: Layout, table: u32) -> String {
     }
 }
 
-/// `DROP TABLE`.
 pub(super) fn drop_table(layout: Layout, table: u32) -> String {
     format!("DROP TABLE IF EXISTS {}", layout.table_name(table))
 }

@@ -1,4 +1,4 @@
-//! Where statements of a load go: a session with a server, or a fake in tests.
+//! Destination of a load's statements: a session with a server, or a fake in tests.
 
 use std::time::Duration;
 
@@ -6,43 +6,44 @@ use crate::driver::Driver;
 use crate::error::Failure;
 use crate::session::{Endpoint, Login, PostgresSession, Session, Timeouts, Transport};
 
-/// Runs one statement after the other.
+/// Executor of statements, one after the other.
 pub(super) trait Target {
-    /// Runs `sql` and waits for its end.
+    /// Runs `sql` to its end.
     ///
     /// # Errors
-    /// What the server refused, in its words.
+    /// The server's refusal, in its words.
     fn execute(&mut self, sql: &str) -> Result<(), Failure>;
 
-    /// Lets the server say nothing for so long from now on; None for no limit.
+    /// Limits the server's silence from now on; None for no limit.
     fn limit_silence(&mut self, limit: Option<Duration>);
 
-    /// The server's number for the session.
+    /// The server's connection id.
     fn connection_id(&self) -> u32;
 
-    /// Has the server end what the session of this number waits for.
+    /// Has the server end the pending statement of another session.
     ///
     /// # Errors
-    /// What the server refused, in its words.
+    /// The server's refusal, in its words.
     fn end_statement(&mut self, connection_id: u32) -> Result<(), Failure> {
         self.execute(&format!("KILL QUERY {connection_id}"))
     }
 
-    /// Whether the server takes files from its clients.
+    /// Tests if the server takes files from its clients.
     ///
     /// # Errors
-    /// That the server does not say so.
+    /// The server's refusal to answer.
     fn takes_files(&mut self) -> Result<bool, Failure>;
 
-    /// Runs `sql` and streams the file it asks for, see [`Session::load`] and [`PostgresSession::copy`].
+    /// Runs `sql` and streams the file it asks for, see [`Session::load`] and
+    /// [`PostgresSession::copy`].
     ///
     /// # Errors
-    /// What the server refused, in its words; the session is then of no further use.
+    /// The server's refusal, in its words; the session is then unusable.
     fn load(&mut self, sql: &str, next: &mut dyn FnMut(&mut Vec<u8>) -> u64)
     -> Result<(), Failure>;
 }
 
-/// Opens a session by its number, which says where among several servers, with limits of its waits.
+/// Opens a session with timeouts; its number selects the server among several.
 pub(super) type Connect<'a> =
     dyn Fn(u32, &Timeouts) -> Result<Box<dyn Target>, Failure> + Sync + 'a;
 
@@ -107,7 +108,7 @@ impl Target for PostgresSession {
 
 const TAKES_FILES: &str = "SELECT @@GLOBAL.local_infile";
 
-/// Logs in at `endpoint`, to load.
+/// Logs in at `endpoint` to load.
 pub(super) fn connect(
     driver: Driver,
     endpoint: &Endpoint,

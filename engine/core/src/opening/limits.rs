@@ -1,13 +1,13 @@
-//! Limits that a run would hit: of the server, and of open files in this process.
+//! Limits a run would exceed: the server's, and open files in this process.
 //!
-//! **The server.** Each connection prepares its own statements, nine for each table in sysbench's
-//! mix, so a few hundred connections reach MySQL's default of 16,382 prepared statements (error
-//! 1461). Limits are read before the run begins; what a server or a proxy does not report counts as
-//! no limit.
+//! **Server.** Each connection prepares its own statements, nine per table in sysbench's mix, so a
+//! few hundred connections reach MySQL's default of 16,382 prepared statements (error 1461). Limits
+//! are read before the run begins. A value missing from a server's or proxy's answer counts as
+//! unlimited.
 //!
 //! **Open files.** Every connection is an open file. The soft limit is raised as far as the hard
-//! limit allows. The limit holds for each file table, and a thread may have a table of its own, so
-//! more connections than one table holds are spread over several threads.
+//! limit allows. The limit holds per file table, and a thread may have a file table of its own, so
+//! more connections than a table holds are spread over several threads.
 
 use crate::error::Failure;
 use crate::session::{PostgresSession, Session, SessionError};
@@ -22,44 +22,44 @@ const OWN_SESSIONS: &str = "SELECT COUNT(*) FROM information_schema.processlist 
     WHERE user = SUBSTRING_INDEX(USER(), '@', 1)";
 /// More connections or statements than any server has.
 const NUMBER_LIMIT: u64 = 1 << 48;
-/// Who has one of these may take one connection more than `max_connections`.
+/// Privileges that allow a connection beyond `max_connections`.
 const EXTRA: [&str; 4] = ["ALL PRIVILEGES ON *.*", "SUPER", "CONNECTION_ADMIN", "CONNECTION ADMIN"];
 
-/// What the server is to bear, beside what it bears already.
+/// Resources a run needs of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// Connections, the one that asks included.
+    /// Connections, including the asking session.
     pub connections: u64,
-    /// Statements that each of them prepares.
+    /// Prepared statements per connection.
     pub statements: u64,
 }
 
-/// What the server told of its limits; what it did not tell is None.
+/// Limits and current use of a server; None if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerLimits {
     max_connections: Option<u64>,
-    /// Sessions of all users, the one that asks included.
+    /// Sessions of all users, including the asking session.
     connected: Option<u64>,
     has_extra_connection: bool,
     max_user_connections: Option<u64>,
-    /// Sessions of this user, the one that asks included.
+    /// Sessions of this user, including the asking session.
     connected_user: Option<u64>,
     max_prepared: Option<u64>,
     prepared: Option<u64>,
 }
 
-/// A limit that is too low: the server's error of this number would end the run.
+/// Limit that is too low, and the server's error it would cause.
 struct Problem {
     code: u16,
-    told: String,
+    message: String,
 }
 
 impl ServerLimits {
-    /// Asks the server by a session that has prepared nothing yet; its answers together may take
-    /// `timeout`.
+    /// Reads the limits through a session without prepared statements; all answers together may
+    /// take `timeout`.
     ///
     /// # Errors
-    /// When the session broke over it. That the server refuses to answer is no error.
+    /// A broken session. A refused query is no error.
     pub fn ask(session: &mut Session, timeout: Duration) -> Result<Self, SessionError> {
         session.wait_until(Some(Instant::now() + timeout));
         let known = Self::told_by(session)?;
@@ -82,7 +82,7 @@ impl ServerLimits {
         }
         let grants = rows(session, "SHOW GRANTS")?;
         known.has_extra_connection = grants.iter().flatten().flatten().any(|grant| {
-            // A role may hold the privilege, and does not show it here.
+            // A role may hold the privilege without showing it here.
             EXTRA.iter().any(|privilege| grant.contains(privilege)) || !grant.contains(" ON ")
         });
         Ok(known)
@@ -91,7 +91,7 @@ impl ServerLimits {
     fn take(&mut self, name: &str, value: &str) {
         let number = number_of(value);
         match name.to_ascii_lowercase().as_str() {
-            // Nought is no limit: to TiDB here, to MySQL below.
+            // 0 means unlimited: to TiDB here, to MySQL below.
             "max_connections" => self.max_connections = number.filter(|&most| most > 0),
             "max_user_connections" => self.max_user_connections = number.filter(|&most| most > 0),
             "max_prepared_stmt_count" => self.max_prepared = number,
@@ -101,10 +101,10 @@ impl ServerLimits {
         }
     }
 
-    /// Whether the server bears `demand` beside what it bears already.
+    /// Checks that the server has room for `demand` beside its current load.
     ///
     /// # Errors
-    /// At stage `limits`, with every limit that is too low, the numbers, and what to set.
+    /// At stage `limits`: every limit that is too low, the numbers, and the setting to change.
     pub fn allow(&self, demand: &Demand) -> Result<(), Failure> {
         let problems: Vec<Problem> =
             [self.connections(demand), self.user_connections(demand), self.statements(demand)]
@@ -112,8 +112,8 @@ impl ServerLimits {
                 .flatten()
                 .collect();
         let Some(first) = problems.first() else { return Ok(()) };
-        let told: Vec<&str> = problems.iter().map(|problem| problem.told.as_str()).collect();
-        Err(Failure { code: Some(first.code), ..Failure::new("limits", told.join("\n")) })
+        let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        Err(Failure { code: Some(first.code), ..Failure::new("limits", messages.join("\n")) })
     }
 
     fn connections(&self, demand: &Demand) -> Option<Problem> {
@@ -122,7 +122,7 @@ impl ServerLimits {
         let extra = u64::from(self.has_extra_connection);
         (wanted + others > most + extra).then(|| Problem {
             code: 1040,
-            told: format!(
+            message: format!(
                 "{wanted} connections are wanted beside {others} already open, and the server takes \
                  {most} (max_connections; error 1040): run SET GLOBAL max_connections={}, or use at most \
                  {} connections",
@@ -137,7 +137,7 @@ impl ServerLimits {
         let others = self.connected_user.unwrap_or(1).saturating_sub(1);
         (wanted + others > most).then(|| Problem {
             code: 1226,
-            told: format!(
+            message: format!(
                 "{wanted} connections are wanted beside {others} of this user already open, and the \
                  server takes {most} of one user (max_user_connections; error 1203 or 1226): raise the \
                  account's limit (ALTER USER … WITH MAX_USER_CONNECTIONS) or SET GLOBAL \
@@ -154,7 +154,7 @@ impl ServerLimits {
         let wanted = each * demand.connections;
         (wanted > 0 && wanted + others > most).then(|| Problem {
             code: 1461,
-            told: format!(
+            message: format!(
                 "{} connections × {each} prepared statements = {wanted} are wanted beside {others} \
                  already there, and the server takes {most} (max_prepared_stmt_count; error 1461): \
                  run SET GLOBAL max_prepared_stmt_count={}, use fewer connections or tables, or send \
@@ -166,32 +166,32 @@ impl ServerLimits {
     }
 }
 
-/// Connections that PostgreSQL takes of this user, and those of all users that are open, the one that asks
-/// included.
+/// Connections allowed to this user, and open client connections of all users including this
+/// session.
 const OF_POSTGRES: &str = "SELECT current_setting('max_connections')::int - CASE WHEN rolsuper THEN 0 ELSE \
     current_setting('superuser_reserved_connections')::int + \
     coalesce(current_setting('reserved_connections', true), '0')::int END, \
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') \
     FROM pg_roles WHERE rolname = current_user";
 
-/// Checks that a PostgreSQL bears the connections of `demand` beside those it has; one that does not say what
-/// it bears is taken to bear them. Its answer may take `timeout`.
+/// Checks that PostgreSQL has room for the connections of `demand` beside the open ones. Passes if
+/// the server does not tell its limit. The answer may take `timeout`.
 ///
 /// # Errors
-/// At stage `limits`, with the limit that is too low, the numbers, and what to set; at stage `connect` when the
-/// session broke over it.
+/// At stage `limits`: the limit that is too low, the numbers, and the setting to change. At stage
+/// `connect`: a broken session.
 pub fn allow_postgres(
     session: &mut PostgresSession,
     demand: &Demand,
     timeout: Duration,
 ) -> Result<(), Failure> {
     session.wait_until(Some(Instant::now() + timeout));
-    let told = match session.query(OF_POSTGRES) {
+    let rows = match session.query(OF_POSTGRES) {
         Err(error) if error.sqlstate().is_some() => Vec::new(),
         answer => answer.map_err(|error| error.into_failure("connect", OF_POSTGRES))?,
     };
     session.wait_until(None);
-    let number = |at: usize| number_of(told.first()?.get(at)?.as_ref()?);
+    let number = |at: usize| number_of(rows.first()?.get(at)?.as_ref()?);
     let (Some(most), Some(open), wanted) = (number(0), number(1), demand.connections) else {
         return Ok(());
     };
@@ -199,23 +199,23 @@ pub fn allow_postgres(
     if wanted + others <= most {
         return Ok(());
     }
-    let told = format!(
+    let message = format!(
         "{wanted} connections are wanted beside {others} already open, and the server takes {most} of such a \
          user (max_connections without those reserved; SQLSTATE 53300): raise max_connections by {} and start \
          the server again, or use at most {} connections",
         wanted + others - most,
         most.saturating_sub(others),
     );
-    Err(Failure { sqlstate: "53300".to_owned(), ..Failure::new("limits", told) })
+    Err(Failure { sqlstate: "53300".to_owned(), ..Failure::new("limits", message) })
 }
 
-/// A number that a server tells. None for one that no server has: some say the greatest for no limit, and with it
-/// nothing could be added up.
+/// Parses a number of a server's answer. None at or above `NUMBER_LIMIT`: some servers report the
+/// greatest number for "unlimited", and sums with it would overflow.
 fn number_of(text: &str) -> Option<u64> {
     text.parse::<u64>().ok().filter(|&number| number < NUMBER_LIMIT)
 }
 
-/// The rows of an answer; none when the server refuses it.
+/// Rows of an answer; empty if the server refuses the query.
 fn rows(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
     match session.query(sql) {
         Err(error) if error.server_code().is_some() => Ok(Vec::new()),
@@ -223,32 +223,32 @@ fn rows(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<String>>>, Se
     }
 }
 
-/// Files that the process opens beside connections: rings, timers, name look-ups.
+/// Files the process opens beside connections: rings, timers, name look-ups.
 const SPARE: u64 = 64;
-/// More engine threads than that would compete for few cores.
+/// More engine threads would compete for few cores.
 const TABLES_MOST: u64 = 8;
 
-/// Lets the process open `more` files beyond those it has open now.
+/// Lets the process open `more` files beyond the currently open ones.
 ///
 /// # Errors
-/// What is needed, what the system allows, and what to set.
+/// Files needed, files allowed, and the setting to change.
 pub fn raise_open_files_limit(more: u64) -> Result<(), String> {
     let needed = open_now() + more + SPARE;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|most| most >= needed) {
         return Ok(());
     }
-    // Beyond the hard limit only a privileged process may go, so trying is all that can be done.
+    // Only a privileged process may raise the hard limit, so try it.
     let hard = limit.maximum.unwrap_or(u64::MAX);
     let wanted = Rlimit { current: Some(needed), maximum: limit.maximum.map(|_| hard.max(needed)) };
     setrlimit(Resource::Nofile, wanted).map_err(|_| in_the_way(more, needed, hard))
 }
 
-/// Makes room for so many connections, in as few tables of open files as can be; gives their number.
-/// If there are several, each needs a thread that calls [`crate::system::unshare_file_table`].
+/// Makes room for the connections in as few file tables as possible; returns their number. With
+/// several, each needs a thread that calls [`crate::system::unshare_file_table`].
 ///
 /// # Errors
-/// What is needed, what the system allows, and what to set.
+/// Files needed, files allowed, and the setting to change.
 pub fn file_tables_for(connections: u64) -> Result<u32, String> {
     let Err(in_the_way) = raise_open_files_limit(connections) else { return Ok(1) };
     let limit = getrlimit(Resource::Nofile);
@@ -306,7 +306,7 @@ mod tests {
         known.allow(&beyond).unwrap();
         ServerLimits { max_prepared: Some(3712), ..known }.allow(&DEMAND).unwrap();
         assert!(ServerLimits { max_prepared: Some(3711), ..known }.allow(&DEMAND).is_err());
-        // Statements that travel as text need no room, even where none may be prepared.
+        // Text statements need no room, even if the limit of prepared statements is 0.
         let text = Demand { statements: 0, ..DEMAND };
         ServerLimits { max_prepared: Some(0), ..known }.allow(&text).unwrap();
     }
@@ -372,16 +372,16 @@ mod tests {
         // A process that may raise its hard limit needs no second table.
         let two = file_tables_for(hard + hard / 2).unwrap();
         assert!(two == 2 || limits().1 > hard, "{two}");
-        let told = file_tables_for(1 << 40).unwrap_err();
-        assert!(told.contains("ulimit -n "), "{told}");
+        let message = file_tables_for(1 << 40).unwrap_err();
+        assert!(message.contains("ulimit -n "), "{message}");
     }
 
     #[test]
     fn what_no_system_allows_is_explained() {
-        let told = raise_open_files_limit(1 << 40).unwrap_err();
+        let message = raise_open_files_limit(1 << 40).unwrap_err();
         let hard = limits().1;
-        assert!(told.starts_with(&format!("{} connections need ", 1_u64 << 40)), "{told}");
-        assert!(told.contains(&format!("may have {hard};")), "{told}");
-        assert!(told.contains("ulimit -n ") && told.contains("LimitNOFILE="), "{told}");
+        assert!(message.starts_with(&format!("{} connections need ", 1_u64 << 40)), "{message}");
+        assert!(message.contains(&format!("may have {hard};")), "{message}");
+        assert!(message.contains("ulimit -n ") && message.contains("LimitNOFILE="), "{message}");
     }
 }

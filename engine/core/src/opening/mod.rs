@@ -1,8 +1,8 @@
 //! Opens the connections of a run and prepares its statements on each, before the clock starts.
 //!
 //! Several detached threads log in with blocking sessions. The first session of each server goes
-//! ahead alone and checks the server's limits. A stop waits for none of them; those that wait for a
-//! server end soon after, one that hangs in a name look-up when that ends.
+//! ahead alone and checks the server's limits. A stop returns at once: threads waiting for a server
+//! end soon after, a thread in a name look-up when the look-up ends.
 
 pub mod limits;
 
@@ -19,46 +19,46 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Logging in takes several round trips, so many sessions log in at once.
+/// Least number of threads: a login takes several round trips.
 const THREADS_LEAST: usize = 16;
-/// More than that would only queue up at the server.
+/// More threads would only queue up at the server.
 const THREADS_MOST: usize = 128;
 const CONNECTIONS_OF_A_THREAD: usize = 64;
-/// How often a stop is checked for.
+/// Polling interval for a stop.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A connection that is logged in and has its statements prepared.
+/// Connection after login, with prepared statements.
 pub struct Opened {
     /// The socket.
     pub socket: OwnedFd,
     /// Compression and TLS, if any.
     pub link: Link,
-    /// The server's numbers of the workload's statements, in their order.
+    /// The server's ids of the workload's statements, in order.
     pub statement_ids: Vec<u32>,
-    /// Which protocol it speaks.
+    /// Protocol of the connection.
     pub driver: Driver,
-    /// Whether result sets of MySQL end with OK instead of EOF.
+    /// True if MySQL's result sets end with OK instead of EOF.
     pub deprecate_eof: bool,
-    /// What the server says it is.
+    /// Version reported by the server.
     pub server_version: String,
 }
 
-/// How opening one connection ended, with its place in the range.
+/// Outcome for a connection, with its place in the range.
 type Attempt = (u32, Result<Opened, Failure>);
 
-/// Opens all connections of `spec` that belong to this process, in order.
+/// Opens all connections of this process, in order.
 ///
 /// # Errors
-/// The failure of the connection with the lowest number, or `limits` when the system or the server
-/// does not allow so many; the others are closed.
+/// The failure of the connection with the lowest number, or `limits` if the system or the server
+/// does not allow so many. All opened connections are closed.
 pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
     raise_open_files_limit(u64::from(spec.own_connections()))
-        .map_err(|told| Failure::new("limits", told))?;
+        .map_err(|message| Failure::new("limits", message))?;
     open_range(spec, spec.own(), stop)
 }
 
-/// Opens a range of the connections of `spec`, in order, in the calling thread's file table, which must
-/// have room for them.
+/// Opens a range of connections, in order, in the calling thread's file table, which must have room
+/// for them.
 ///
 /// # Errors
 /// As [`open_all`].
@@ -89,7 +89,7 @@ fn open_together(shared: &Arc<OpenerThreads>, stop: &AtomicBool) -> Result<Vec<O
     collect(&mut opened, count, &arriving, stop).map(|()| opened)
 }
 
-/// Puts the connections that arrive into their order, behind the first.
+/// Appends arriving connections in order, behind the first.
 fn collect(
     opened: &mut Vec<Opened>,
     count: usize,
@@ -100,13 +100,13 @@ fn collect(
     let mut failed: Option<(u32, Failure)> = None;
     for _ in 1..count {
         match next_attempt(arriving, stop) {
-            Ok((place, Ok(one))) => others[place as usize - 1] = Some(one),
+            Ok((place, Ok(connection))) => others[place as usize - 1] = Some(connection),
             Ok((place, Err(failure))) => {
                 if failed.as_ref().is_none_or(|(lowest, _)| place < *lowest) {
                     failed = Some((place, failure));
                 }
             }
-            // After a failure the threads end, each when what it has begun is over.
+            // After a failure, each thread ends with its current connection.
             Err(failure) => return Err(failed.map_or(failure, |(_, first)| first)),
         }
     }
@@ -114,7 +114,7 @@ fn collect(
     failed.map_or(Ok(()), |(_, failure)| Err(failure))
 }
 
-/// Waits for a thread to open a connection, or to fail.
+/// Waits for the next opened or failed connection.
 fn next_attempt(arriving: &Receiver<Attempt>, stop: &AtomicBool) -> Result<Attempt, Failure> {
     loop {
         if stop.load(Ordering::Relaxed) {
@@ -130,7 +130,7 @@ fn next_attempt(arriving: &Receiver<Attempt>, stop: &AtomicBool) -> Result<Attem
     }
 }
 
-/// What the threads that open connections share.
+/// State shared by the opening threads.
 struct OpenerThreads {
     opener: Opener,
     range: ConnectionRange,
@@ -140,7 +140,6 @@ struct OpenerThreads {
 }
 
 impl OpenerThreads {
-    /// Starts so many more threads.
     fn start(self: &Arc<Self>, threads: usize, finished: &Sender<Attempt>) -> Result<(), Failure> {
         for _ in 0..threads {
             let (shared, finished) = (Arc::clone(self), finished.clone());
@@ -175,7 +174,7 @@ impl OpenerThreads {
     }
 }
 
-/// Opens the connections of a run, one by one, from whichever thread; certificates are read once.
+/// Opens connections of a run from any thread; reads certificates once.
 pub(crate) struct Opener {
     pub(crate) spec: RunSpec,
     workload: Box<dyn Workload>,
@@ -184,10 +183,10 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    /// Once `given_up` is set, no server is waited for any more.
+    /// Setting `given_up` ends all waiting for servers.
     ///
     /// # Errors
-    /// All that is wrong with `spec`, or a certificate or key that cannot be used.
+    /// Mistakes in `spec`, or an unusable certificate or key.
     pub(crate) fn new(spec: &RunSpec, given_up: Arc<AtomicBool>) -> Result<Self, Failure> {
         let workload =
             spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
@@ -207,7 +206,7 @@ impl Opener {
         }
     }
 
-    /// Opens the first connection to a server, and checks that its limits allow all the others.
+    /// Opens the first connection to a server and checks the server's limits for all connections.
     fn open_first(&self, number: u32) -> Result<Opened, Failure> {
         if self.spec.driver == Driver::Pgsql {
             let mut session = self.connect_postgres(number)?;
@@ -221,14 +220,14 @@ impl Opener {
         if self.spec.check_limits {
             match ServerLimits::ask(&mut session, self.spec.connect_timeout()) {
                 Ok(known) => known.allow(&self.demand(number))?,
-                // A proxy may end a session that asks what it does not know.
+                // A proxy may close a session on an unknown query.
                 Err(_) => session = self.connect(number)?,
             }
         }
         self.prepare(session)
     }
 
-    /// What the run needs of the server to which connection `number` is the first.
+    /// Demand on the server whose first connection is `number`.
     fn demand(&self, number: u32) -> Demand {
         let others = self.spec.connections - number - 1;
         Demand {
@@ -268,7 +267,7 @@ impl Opener {
             .map_err(|error| error.into_failure("connect", ""))
     }
 
-    /// Statements are numbered here, in their order, from 1.
+    /// Prepares the statements with ids from 1, in order.
     fn prepare_postgres(&self, mut session: PostgresSession) -> Result<Opened, Failure> {
         let mut statement_ids = Vec::new();
         for (id, statement) in (1..).zip(self.workload.statements()) {

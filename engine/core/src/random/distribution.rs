@@ -1,28 +1,28 @@
-//! The distribution of ids and `k`, as a spec names it.
+//! Distributions of ids and `k`.
 
 use serde::{Deserialize, Serialize};
 
 use super::Sampler;
 
-/// A distribution over a range of integers, with sysbench's parameters.
+/// Distribution over a range of integers, with sysbench's parameters.
 ///
-/// The default is that of sysbench 1.0, `special`; 1.1 has `uniform`. This one difference changes
-/// every published number, so records always carry the distribution in full.
+/// The default is `special`, as in sysbench 1.0; 1.1 has `uniform`. This difference changes every
+/// published number, so records carry the distribution in full.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Distribution {
-    /// Each value as likely as any other; the default of sysbench 1.1. (Braces, so that unknown
-    /// fields are refused.)
+    /// All values equally likely; the default of sysbench 1.1. (Braces make serde refuse unknown
+    /// fields.)
     Uniform {},
-    /// The mean of `iterations` uniform draws. sysbench 1.1 always gives the lower bound; this is
-    /// the working version of 1.0.
+    /// Mean of `iterations` uniform draws. sysbench 1.1 always returns the lower bound; this is the
+    /// working version of 1.0.
     Gaussian {
         /// `--rand-spec-iter`
         #[serde(default = "default_iterations")]
         iterations: u32,
     },
-    /// Most draws in a small zone in the middle, the others around it as `gaussian`; the default
-    /// of sysbench 1.0, where it gives 0.75 % of the rows 75.8 % of the accesses.
+    /// Most draws in a small zone in the middle, the others around it as `gaussian`; the default of
+    /// sysbench 1.0, where it gives 0.75 % of the rows 75.8 % of the accesses.
     Special {
         /// `--rand-spec-iter`
         #[serde(default = "default_iterations")]
@@ -65,13 +65,13 @@ impl Distribution {
         Sampler::new(*self, low, high)
     }
 
-    /// What is wrong with the parameters; empty when they can be used.
+    /// Mistakes in the parameters; empty for a usable distribution.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut mistakes = Vec::new();
         let mut need = |holds: bool, wanted: &str, given: &dyn std::fmt::Display| {
             if !holds {
-                found.push(format!("{wanted}, not {given}"));
+                mistakes.push(format!("{wanted}, not {given}"));
             }
         };
         match *self {
@@ -92,7 +92,7 @@ impl Distribution {
                 need(usable, "exponent must be 0 or above", &exponent);
             }
         }
-        found
+        mistakes
     }
 }
 

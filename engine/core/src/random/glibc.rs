@@ -1,8 +1,9 @@
-//! The C library's `random()`, from which sysbench seeds every generator it has.
+//! The C library's `random()`, the seed of every sysbench generator.
 //!
-//! sysbench is reproducible only together with glibc's additive feedback generator (`TYPE_3`), so we
-//! carry our own: the same numbers on every machine, and no hidden state shared with other code of
-//! the process. Recurrence and warm-up: Peter Selinger, "The GLIBC random number generator".
+//! sysbench is reproducible only together with glibc's additive feedback generator (`TYPE_3`), so
+//! it is implemented here: the same numbers on every machine, and no hidden state shared with other
+//! code of the process. Recurrence and warm-up: Peter Selinger, "The GLIBC random number
+//! generator".
 
 /// Words of state of `TYPE_3`.
 const DEGREE: usize = 31;

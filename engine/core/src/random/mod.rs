@@ -1,7 +1,7 @@
-//! Draws exactly as sysbench makes them: generator, seeding, distributions, row strings.
+//! sysbench's random draws, bit for bit: generator, seeding, distributions, row strings.
 //!
-//! Bit-for-bit equality is worth the trouble: a user can replay a sysbench run here and see the same
-//! statements, and our tests can hold the whole chain against the numbers of the real program.
+//! Bit-for-bit equality lets users replay a sysbench run with the same statements, and lets tests
+//! check the whole chain against the numbers of the real program.
 
 mod distribution;
 mod glibc;
@@ -30,26 +30,26 @@ pub const PAD_FORMAT: &[u8; 59] = b"###########-###########-###########-########
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random {
     state: [u64; 2],
-    /// Whether one more value is taken after each event, see [`Self::end_event`].
+    /// True if each event takes a further value, see [`Self::end_event`].
     counts_events: bool,
 }
 
-/// How the streams of a run's connections come from its one seed.
+/// Derivation of the connections' streams from a run's seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Seeding {
-    /// Independent streams, one for each connection: [`Random::for_stream`].
+    /// An independent stream per connection: [`Random::for_stream`].
     #[default]
     Streams,
-    /// As sysbench does it: four values of glibc's `random()` for each thread, in the order of the
-    /// threads (in sysbench itself a race, so that only its runs with one thread can be replayed).
+    /// sysbench's seeding: four values of glibc's `random()` per thread, in thread order (a race in
+    /// sysbench itself, so only its runs with a single thread can be replayed).
     Sysbench,
 }
 
 impl Seeding {
-    /// The streams of a run's connections, in order, without end.
+    /// Streams of a run's connections, in order, without end.
     ///
-    /// sysbench's seed has 32 bits; of a longer one [`Self::Sysbench`] uses the lower half.
+    /// sysbench's seed has 32 bits; [`Self::Sysbench`] uses the lower half of a longer seed.
     pub fn streams(self, seed: u64) -> impl Iterator<Item = Random> {
         let mut libc_random = GlibcRandom::new(seed as u32);
         (0_u64..).map(move |stream| match self {
@@ -62,26 +62,26 @@ impl Seeding {
 }
 
 impl Random {
-    /// Seeds as a sysbench thread does when it starts: four values of the C library's `random()`.
+    /// Seeds like a starting sysbench thread: four values of the C library's `random()`.
     pub fn from_glibc(random: &mut GlibcRandom) -> Self {
         let mut word = || u64::from(random.next_u31()) << 32 | u64::from(random.next_u31());
         Self { state: [word(), word()], counts_events: false }
     }
 
-    /// Tells that the draws of one event are over.
+    /// Ends the draws of an event.
     ///
-    /// sysbench takes one more value then, to choose a slot of its histogram, unless it runs with
-    /// `--percentile=0`. A stream of [`Seeding::Sysbench`] does the same, so that the second event
-    /// is also that of sysbench.
+    /// sysbench then takes a further value to choose a slot of its histogram, unless it runs with
+    /// `--percentile=0`. A stream of [`Seeding::Sysbench`] does the same, so later events match
+    /// too.
     pub fn end_event(&mut self) {
         if self.counts_events {
             self.next_u64();
         }
     }
 
-    /// Stream number `stream` of `seed`: reproducible whatever the number of threads.
+    /// Stream number `stream` of `seed`: reproducible for any number of threads.
     ///
-    /// sysbench's own seeding is a race between threads; where we need not repeat it, each
+    /// sysbench's own seeding is a race between threads; unless it has to be repeated, each
     /// connection and each chunk of rows gets its own stream. Two streams of a seed never share a
     /// state, as every step here is a bijection (Steele et al., "Fast splittable pseudorandom
     /// number generators", 2014: splitmix64).
@@ -110,9 +110,9 @@ impl Random {
         f64::from_bits((self.next_u64() >> 12) | (0x3FF << 52)) - 1.0
     }
 
-    /// An integer of `low..=high`, each as likely as any other.
+    /// A uniform integer of `low..=high`.
     ///
-    /// The width is taken in 32 bits, as sysbench does: the whole range of `u32` has width 0 and
+    /// The width is taken in 32 bits, as in sysbench: the whole range of `u32` has width 0 and
     /// always gives 0, and a `high` below `low` wraps.
     #[inline]
     pub fn uniform(&mut self, low: u32, high: u32) -> u32 {
@@ -120,11 +120,11 @@ impl Random {
         truncate(f64::from(low) + self.uniform_double() * f64::from(width))
     }
 
-    /// Writes a string of `format` over `out`: a digit for `#`, a small letter for `@`, one draw
-    /// for each of them from left to right; every other byte is copied.
+    /// Fills `out` by `format`: a digit for `#`, a lower-case letter for `@`, a draw for each from
+    /// left to right; other bytes are copied.
     ///
     /// # Panics
-    /// When `out` is not as long as `format`.
+    /// If the lengths of `out` and `format` differ.
     pub fn fill_string(&mut self, format: &[u8], out: &mut [u8]) {
         assert_eq!(format.len(), out.len(), "a string is as long as its format");
         for (target, &symbol) in out.iter_mut().zip(format) {
@@ -152,7 +152,7 @@ const fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A double as C converts it to `uint32_t` on 64-bit machines: through a 64-bit integer.
+/// Converts a double as C does to `uint32_t` on 64-bit machines: through a 64-bit integer.
 #[inline]
 fn truncate(value: f64) -> u32 {
     value as i64 as u32

@@ -1,4 +1,4 @@
-//! A distribution over one range, with its constants computed once.
+//! Sampler of a distribution over a range, with its constants computed once.
 
 use super::zipf::Zipf;
 use super::{Distribution, Random, truncate};
@@ -10,7 +10,7 @@ pub struct Sampler {
     shape: Shape,
 }
 
-/// Widths are doubles, as all arithmetic below is; each is taken in 32 bits first, as in sysbench.
+/// Widths are doubles, as in all arithmetic below, computed in 32 bits first, as in sysbench.
 #[derive(Clone, Debug)]
 enum Shape {
     Uniform { count: f64 },
@@ -22,14 +22,14 @@ enum Shape {
 
 #[derive(Clone, Debug)]
 struct Special {
-    /// `high - low`: one less than the number of values.
+    /// `high - low`: the number of values minus 1.
     span: f64,
-    /// The span stretched so that `result` percent of it lie behind the span's own end.
+    /// The span stretched so far that `result` percent of it lie beyond the span's end.
     stretched: f64,
     iterations: u32,
     /// Width of the zone.
     zone: f64,
-    /// Where the zone begins, counted from `low`.
+    /// Begin of the zone, counted from `low`.
     zone_start: f64,
 }
 
@@ -50,7 +50,7 @@ impl Sampler {
         Self { low, shape }
     }
 
-    /// One value.
+    /// Draws a value.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> u32 {
         match &self.shape {
@@ -73,7 +73,7 @@ impl Sampler {
     }
 }
 
-/// The mean of `iterations` uniform draws of `[0, width)`.
+/// Mean of `iterations` uniform draws of `[0, width)`.
 fn gaussian(random: &mut Random, width: f64, iterations: u32) -> f64 {
     let mut sum = 0.0;
     for _ in 0..iterations {
@@ -103,8 +103,8 @@ impl Special {
             }
             return sum * self.span * (1.0 / f64::from(self.iterations));
         }
-        // sysbench uses the same draw again. It lies in the upper `result` percent of [0, 1) here,
-        // so only that part of the zone is ever reached.
+        // sysbench reuses the draw. Here it lies in the upper `result` percent of [0, 1), so only
+        // the corresponding part of the zone is reached.
         double * (self.zone + 1.0) + self.zone_start
     }
 }

@@ -1,16 +1,16 @@
-//! sysbench's `rand.unique()`: 2^32 different values in an order that looks random.
+//! sysbench's `rand.unique()`: 2^32 distinct values in a pseudorandom order.
 //!
-//! Preshing, "How to generate a sequence of unique random integers": for a prime `p` with
-//! `p mod 4 = 3`, `x → x² mod p` mirrored at `p/2` is a bijection, and so is applying it twice.
+//! Preshing, "How to generate a sequence of unique random integers": for a prime `p` with `p mod 4
+//! = 3`, `x → x² mod p` mirrored at `p/2` is a bijection, and so is applying it twice.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::GlibcRandom;
 
-/// The largest prime below 2^32 that is 3 modulo 4.
+/// Largest prime below 2^32 that is 3 modulo 4.
 const PRIME: u32 = 4_294_967_291;
 
-/// One sequence, shared by all threads of a run.
+/// Sequence shared by all threads of a run.
 #[derive(Debug)]
 pub struct UniqueSequence {
     index: AtomicU32,
@@ -32,15 +32,15 @@ impl UniqueSequence {
         }
     }
 
-    /// Value `first` of the sequence, counted from 0, and every `step`th after it: so several
-    /// generators never draw the same.
+    /// Restricts the sequence to value `first`, counted from 0, and every `step`th after it, so
+    /// several generators draw distinct values.
     #[must_use]
     pub fn every(self, first: u32, step: u32) -> Self {
         let index = self.index.into_inner().wrapping_add(first);
         Self { index: AtomicU32::new(index), step, ..self }
     }
 
-    /// The next value; no value comes twice in 2^32 calls, from whichever thread.
+    /// Next value; distinct over 2^32 calls from any threads.
     pub fn draw(&self) -> u32 {
         let index = self.index.fetch_add(self.step, Ordering::Relaxed);
         permute(permute(index).wrapping_add(self.offset) ^ 0x5bf0_3635)

@@ -10,7 +10,7 @@ use super::Random;
 pub(super) struct Zipf {
     count: f64,
     exponent: f64,
-    /// `H(3/2) - h(1)`: the end of the inverted range that belongs to rank 1.
+    /// `H(3/2) - h(1)`: end of the inverted range belonging to rank 1.
     h_first: f64,
     /// `H(count + 1/2)`: the other end.
     h_last: f64,
@@ -30,7 +30,7 @@ impl Zipf {
         }
     }
 
-    /// One rank, a whole number.
+    /// Draws a rank, a whole number.
     pub(super) fn draw(&self, random: &mut Random) -> f64 {
         loop {
             let area = self.h_last + random.uniform_double() * (self.h_first - self.h_last);

@@ -1,8 +1,7 @@
-//! Receive buffers that the kernel picks from by itself (a "provided buffer ring").
+//! Receive buffers selected by the kernel (a "provided buffer ring").
 //!
-//! One pool serves all sockets of a worker: an idle connection holds no receive memory at all,
-//! which makes ten thousand connections cheap. The pool is small on purpose, so that the buffers
-//! stay in the CPU's cache.
+//! A pool serves all sockets of a worker. An idle connection holds no receive memory, so ten
+//! thousand connections are cheap. The pool is small, so that the buffers stay in the CPU's cache.
 
 use io_uring::types::BufRingEntry;
 use rustix::param::page_size;
@@ -11,10 +10,10 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// One reply of a range query (100 rows) fits into one buffer.
+/// Size of a buffer; it holds the reply to a range query (100 rows).
 pub const BUFFER_BYTES: usize = 16 * 1024;
 
-/// The ring shared with the kernel, and the memory its entries point at.
+/// Ring shared with the kernel, and the memory of its entries.
 pub struct BufferRing {
     entries: NonNull<BufRingEntry>,
     layout: Layout,
@@ -27,7 +26,7 @@ impl BufferRing {
     /// A pool of `count` buffers (a power of two), all free.
     ///
     /// # Errors
-    /// When the memory cannot be laid out.
+    /// If the memory cannot be laid out.
     pub fn new(count: u16) -> io::Result<Self> {
         assert!(count.is_power_of_two(), "the kernel wants a power of two");
         let bytes = usize::from(count) * size_of::<BufRingEntry>();
@@ -42,7 +41,7 @@ impl BufferRing {
         Ok(ring)
     }
 
-    /// Address of the shared ring, for registering it.
+    /// Address of the shared ring, for its registration.
     pub fn address(&self) -> u64 {
         self.entries.as_ptr() as u64
     }
@@ -52,13 +51,13 @@ impl BufferRing {
         self.count
     }
 
-    /// What the kernel wrote into buffer `id`.
+    /// Bytes written by the kernel into buffer `id`.
     pub fn bytes(&self, id: u16, length: u32) -> &[u8] {
         let start = usize::from(id) * BUFFER_BYTES;
         &self.memory[start..start + (length as usize).min(BUFFER_BYTES)]
     }
 
-    /// Lets the kernel have buffer `id` again.
+    /// Returns buffer `id` to the kernel.
     pub fn give_back(&mut self, id: u16) {
         self.push(id);
         self.publish();

@@ -1,8 +1,8 @@
-//! A network between the load and its server: another reactor, whose arrivals are held for one round trip.
+//! Simulated network: a reactor whose arrivals are delayed by a round trip.
 //!
-//! Requests leave at once and replies are told later, which a connection with one request in flight cannot
-//! tell from half of the delay in each direction. Bytes are held, not slowed down: any number of replies
-//! may be on their way.
+//! Requests leave at once and replies are delivered later. For a connection with a single request
+//! in flight this equals half of the delay in each direction. Bytes are held, not slowed down: any
+//! number of replies may be on their way.
 
 use super::{Arrival, ArrivalKind, Reactor};
 use crate::time::clock::Clock;
@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// An arrival on its way, and its bytes.
+/// Delayed arrival and its bytes.
 struct Held {
     due_ns: u64,
     slot: u32,
@@ -19,38 +19,38 @@ struct Held {
     bytes: Vec<u8>,
 }
 
-/// The reactor `R` behind a network.
+/// Reactor `R` behind a network.
 pub struct Delayed<R> {
     inner: R,
     delay_ns: u64,
     clock: Clock,
-    /// The time as it was read last.
+    /// Time of the last clock reading.
     now_ns: u64,
-    /// In the order of their arrival, which is that of their due times.
+    /// In order of arrival, and so of due times.
     held: VecDeque<Held>,
-    /// The bytes of the arrival that was told last.
-    told: Vec<u8>,
-    /// Buffers to be filled again.
+    /// Bytes of the last delivered arrival.
+    delivered: Vec<u8>,
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
 impl<R: Reactor> Delayed<R> {
-    /// Holds for `delay` what arrives at `inner`.
+    /// Delays arrivals at `inner` by `delay`.
     ///
     /// # Panics
-    /// When the delay is longer than 584 years.
+    /// For a delay above 584 years.
     #[must_use]
     pub fn new(inner: R, delay: Duration) -> Self {
         let delay_ns = u64::try_from(delay.as_nanos()).expect("nanoseconds last 584 years");
-        let (held, told, spare) = (VecDeque::new(), Vec::new(), Vec::new());
-        Self { inner, delay_ns, clock: Clock::start(), now_ns: 0, held, told, spare }
+        let (held, delivered, spare) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self { inner, delay_ns, clock: Clock::start(), now_ns: 0, held, delivered, spare }
     }
 
     fn read_the_clock(&mut self) {
         self.now_ns = self.inner.now_ns(&self.clock);
     }
 
-    /// Takes what has arrived at the inner reactor.
+    /// Takes the arrivals of the inner reactor.
     fn hold_arrivals(&mut self) {
         let mut due_ns = None;
         while let Some(arrival) = self.inner.next_arrival() {
@@ -103,17 +103,17 @@ impl<R: Reactor> Reactor for Delayed<R> {
             self.read_the_clock();
         }
         let first = if due_ns <= self.now_ns { self.held.pop_front()? } else { return None };
-        self.told = first.bytes;
-        let length = u32::try_from(self.told.len()).expect("a receive is far below 4 GiB");
+        self.delivered = first.bytes;
+        let length = u32::try_from(self.delivered.len()).expect("a receive is far below 4 GiB");
         Some(Arrival { slot: first.slot, what: first.what, buffer: 0, length })
     }
 
     fn bytes(&self, _arrival: &Arrival) -> &[u8] {
-        &self.told
+        &self.delivered
     }
 
     fn give_back(&mut self, _arrival: Arrival) {
-        let mut bytes = std::mem::take(&mut self.told);
+        let mut bytes = std::mem::take(&mut self.delivered);
         bytes.clear();
         self.spare.push(bytes);
     }

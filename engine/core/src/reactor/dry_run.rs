@@ -1,8 +1,7 @@
-//! The reactor of a dry run, without server: every request is answered at once, with OK.
+//! Reactor of a dry run, without a server: every request is answered at once with OK.
 //!
-//! It shows what the generator alone costs, as sysbench's `--mysql-dry-run` does. Requests are
-//! answered by the wait that follows them, so the worker's loop goes through the same rounds as
-//! with a network.
+//! It shows the cost of the generator alone, like sysbench's `--mysql-dry-run`. Requests are
+//! answered by the next wait, so the worker's loop goes through the same rounds as with a network.
 
 use super::{Arrival, ArrivalKind, OpenReactor, Reactor};
 use std::io;
@@ -13,16 +12,16 @@ use std::time::Duration;
 /// OK as packet number 1, autocommit.
 pub(super) const OK: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
 
-/// The reactor of a dry run.
+/// Reactor of a dry run.
 pub struct DryRun {
     max_wait: Duration,
-    asked: Vec<u32>,
+    requested: Vec<u32>,
     answered: Vec<u32>,
 }
 
 impl OpenReactor for DryRun {
     fn open(_sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self> {
-        Ok(Self { max_wait, asked: Vec::new(), answered: Vec::new() })
+        Ok(Self { max_wait, requested: Vec::new(), answered: Vec::new() })
     }
 }
 
@@ -30,15 +29,15 @@ impl Reactor for DryRun {
     const NAME: &'static str = "dry_run";
 
     fn send(&mut self, slot: u32, _bytes: &[u8]) -> io::Result<()> {
-        self.asked.push(slot);
+        self.requested.push(slot);
         Ok(())
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
-        if self.asked.is_empty() {
+        if self.requested.is_empty() {
             sleep(at_most.unwrap_or(self.max_wait).min(self.max_wait));
         }
-        std::mem::swap(&mut self.asked, &mut self.answered);
+        std::mem::swap(&mut self.requested, &mut self.answered);
         Ok(())
     }
 

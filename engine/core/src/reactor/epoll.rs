@@ -1,7 +1,7 @@
-//! The reactor on `epoll`, which every Linux has.
+//! Reactor on `epoll`, available on every Linux.
 //!
-//! Level-triggered on purpose: one `recv` for each reply, and no second one that only finds nothing
-//! left. Requests are sent at once; what does not fit into a socket's buffer is kept and sent when
+//! It is level-triggered on purpose: a single `recv` per reply, without a second call to find the
+//! socket empty. Requests are sent at once; bytes beyond a socket's buffer are kept and sent when
 //! the kernel reports room.
 
 use super::{Arrival, ArrivalKind, OpenReactor, Reactor};
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const RECEIVE_BYTES: usize = 256 * 1024;
 const EVENTS_AT_ONCE: usize = 512;
-/// Stands for the timer where slots stand for sockets.
+/// Event name of the timer; other names are slots.
 const TICK: u64 = u64::MAX;
 
 /// The `epoll` reactor.
@@ -97,7 +97,7 @@ impl Reactor for Epoll {
 
     fn replace(&mut self, slot: u32, socket: OwnedFd) -> io::Result<()> {
         let index = slot as usize;
-        // Forgotten by the queue already if the old socket was found dead.
+        // The queue has forgotten the old socket if it was found dead.
         let _ = epoll::delete(&self.queue, &self.sockets[index]);
         self.unsent[index].clear();
         self.failed.retain(|&(failed, _)| failed != slot);
@@ -157,16 +157,16 @@ impl Epoll {
         Ok(epoll::modify(&self.queue, &self.sockets[slot], name, interest)?)
     }
 
-    /// A queue can be waited for like any file: that is as precise as the clock and works on kernels
-    /// without `epoll_pwait2`, which are those that have no `io_uring` either.
+    /// Waits on the queue itself, which is pollable like any file. This is as precise as the clock
+    /// and works on kernels without `epoll_pwait2`, which also lack `io_uring`.
     fn wait_until_readable(&self, at_most: Duration) {
         let mut queue = [PollFd::new(&self.queue, PollFlags::IN)];
-        // However it ends, what is readable is asked for next.
+        // Whatever the outcome, readable sockets are asked for next.
         let _ = poll(&mut queue, Some(&timespec(at_most)));
     }
 
     fn take_tick(&self) {
-        // How often the timer has expired does not matter.
+        // The number of expirations is irrelevant.
         let _ = read(&self.timer, &mut [0; 8]);
     }
 

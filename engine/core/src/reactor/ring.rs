@@ -1,26 +1,26 @@
-//! Opens an `io_uring`: its size and flags, and advice when the kernel refuses.
+//! Opens an `io_uring`: size, flags, and advice on a refusal.
 
 use super::buffers::BufferRing;
 use io_uring::IoUring;
 use std::io;
 
-/// The group that all receive buffers of a ring belong to.
+/// Group of all receive buffers of a ring.
 pub(super) const BUFFER_GROUP: u16 = 0;
 const SUBMISSION_ENTRIES: u32 = 1024;
 
-/// Whether rings for workers with these numbers of sockets can be open together: what the kernel
-/// allows, and what memory the user may lock.
+/// Tests if rings for workers with these numbers of sockets can be open together, within the
+/// kernel's permissions and the user's limit of locked memory.
 pub(super) fn allows(sockets_of_workers: &[usize]) -> bool {
     let rings: io::Result<Vec<_>> = sockets_of_workers.iter().map(|&n| open_ring(n)).collect();
     rings.is_ok()
 }
 
-/// A ring with its buffers. Drop the ring first, as it writes into them.
+/// Opens a ring with its buffers. Drop the ring first, as it writes into them.
 pub(super) fn open_ring(sockets: usize) -> io::Result<(IoUring, BufferRing)> {
     let ring = build_ring(sockets)?;
     let pool = sockets.next_power_of_two().clamp(8, 256);
     let buffers = BufferRing::new(u16::try_from(pool).expect("at most 256"))?;
-    // SAFETY: who takes the pair keeps the buffers until the ring is closed.
+    // SAFETY: the owner of the pair keeps the buffers until the ring is closed.
     unsafe {
         ring.submitter().register_buf_ring_with_flags(
             buffers.address(),
@@ -44,7 +44,7 @@ fn build_ring(sockets: usize) -> io::Result<IoUring> {
         .build(SUBMISSION_ENTRIES)
 }
 
-/// What the administrator can do about a ring that cannot be had.
+/// Adds the administrator's remedy to the refusal of a ring.
 pub(super) fn explained(error: &io::Error) -> io::Error {
     let advice = match error.raw_os_error() {
         Some(libc::ENOMEM) => "raise the limit of locked memory (ulimit -l), or take epoll",
@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn a_ring_that_is_refused_says_what_to_set() {
         for (number, words) in [(libc::ENOMEM, "ulimit -l"), (libc::EPERM, "io_uring_disabled")] {
-            let told = explained(&io::Error::from_raw_os_error(number)).to_string();
-            assert!(told.contains(words) && told.contains("os error"), "{told}");
+            let message = explained(&io::Error::from_raw_os_error(number)).to_string();
+            assert!(message.contains(words) && message.contains("os error"), "{message}");
         }
     }
 }

@@ -1,9 +1,8 @@
-//! A simulated server under a virtual clock: what a load gives can be said to the nanosecond, however
-//! busy the machine is.
+//! Simulated server under a virtual clock: results are exact to the nanosecond on any machine.
 //!
-//! All engine threads of a simulated run live in one thread of the test and share one clock, which
-//! stands still but for waiting. The test is the scheduler: it sets the clock to the earliest moment
-//! at which a thread has something to do, and gives that thread its turn.
+//! All engine threads of a simulated run live in a single thread of the test and share a clock,
+//! which advances only by waiting. The test is the scheduler: it sets the clock to the earliest
+//! moment at which a thread has something to do, and gives the thread its turn.
 
 use super::{Arrival, ArrivalKind, Reactor};
 use crate::time::clock::Clock;
@@ -20,7 +19,7 @@ pub(crate) const OK: &[u8] = super::dry_run::OK;
 pub(crate) const DEADLOCK: &[u8] = b"\x0b\0\0\x01\xff\xbd\x04#40001go";
 pub(crate) const MS: u64 = 1_000_000;
 
-/// What comes of a socket.
+/// Event coming from a socket.
 #[derive(Clone, Debug)]
 pub(crate) enum Coming {
     Bytes(Vec<u8>),
@@ -28,26 +27,26 @@ pub(crate) enum Coming {
     Failed(i32),
 }
 
-/// A request that reaches the server.
+/// Request reaching the server.
 pub(crate) struct Request<'a> {
     pub(crate) now_ns: u64,
-    /// Which socket it came through, of all that the run has had.
+    /// Socket the request came through.
     pub(crate) socket: Socket,
     pub(crate) bytes: &'a [u8],
 }
 
-/// A socket of a run: its thread, its slot, and how often that slot's was replaced before.
+/// Socket of a run: its thread, its slot, and the number of earlier sockets of the slot.
 pub(crate) type Socket = (usize, u32, u32);
 
-/// What a server does with a request: what comes of the socket after how many ns.
+/// Server's reaction to a request: events of the socket, each after some ns.
 pub(crate) type Server = Box<dyn FnMut(Request<'_>) -> Vec<(u64, Coming)>>;
 
-/// A server that answers each statement after so many milliseconds.
+/// Server with a fixed service time.
 pub(crate) fn answering_after_ms(service_ms: u64) -> Server {
     Box::new(move |_| vec![(service_ms * MS, Coming::Bytes(OK.to_vec()))])
 }
 
-/// The same, but for a stall in which nothing is begun.
+/// Server with a fixed service time and a stall in which no statement begins.
 pub(crate) fn stalling(service_ms: u64, stall_after_ms: u64, stall_ms: u64) -> Server {
     Box::new(move |request| {
         let end_ns = (stall_after_ms + stall_ms) * MS;
@@ -57,7 +56,7 @@ pub(crate) fn stalling(service_ms: u64, stall_after_ms: u64, stall_ms: u64) -> S
     })
 }
 
-/// What all threads of a simulated run share.
+/// State shared by all threads of a simulated run.
 pub(crate) struct World {
     pub(crate) now_ns: Cell<u64>,
     server: RefCell<Server>,
@@ -69,15 +68,15 @@ impl World {
     }
 }
 
-/// What is on its way to the sockets of one engine thread.
+/// Events on their way to the sockets of an engine thread.
 #[derive(Default)]
 pub(crate) struct Wire {
     thread: usize,
     coming: BTreeMap<(u64, u64), (Socket, Coming)>,
     put: u64,
-    /// When the last thing that is on its way comes of a socket.
+    /// Time of each socket's last event on its way.
     last_ns: BTreeMap<Socket, u64>,
-    /// How often the socket of a slot was replaced.
+    /// Replacements of each slot's socket.
     replaced: BTreeMap<u32, u32>,
     wakes_ns: u64,
 }
@@ -87,17 +86,17 @@ impl Wire {
         Self { thread, ..Self::default() }
     }
 
-    /// The socket that a slot has now.
+    /// Current socket of a slot.
     pub(crate) fn socket(&self, slot: u32) -> Socket {
         (self.thread, slot, self.replaced.get(&slot).copied().unwrap_or(0))
     }
 
-    /// When the thread has something to do.
+    /// Time of the thread's next turn.
     pub(crate) fn next_ns(&self) -> u64 {
         self.coming.keys().next().map_or(u64::MAX, |&(at_ns, _)| at_ns).min(self.wakes_ns)
     }
 
-    /// The thread has ended.
+    /// Ends the thread.
     pub(crate) fn end(&mut self) {
         (self.coming, self.wakes_ns) = (BTreeMap::new(), u64::MAX);
     }
@@ -125,7 +124,7 @@ impl Wire {
     }
 }
 
-/// The reactor of one engine thread.
+/// Reactor of a simulated engine thread.
 pub(crate) struct Simulated {
     world: Rc<World>,
     wire: Rc<RefCell<Wire>>,

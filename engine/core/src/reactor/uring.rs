@@ -1,17 +1,17 @@
-//! The reactor on `io_uring`: one system call a round, whatever the number of sockets.
+//! Reactor on `io_uring`: a single system call per round for any number of sockets.
 //!
-//! Each socket has one receive request that stays armed (multishot) and takes a buffer from a
-//! shared pool only when bytes are there. Requests are copied into memory of their slot and sent
-//! by the same call that waits for replies. Completions run only inside that call
-//! (`DEFER_TASKRUN`), so nothing interrupts the worker in between.
+//! Each socket has a receive request that stays armed (multishot) and takes a buffer from a shared
+//! pool only for received bytes. Requests are copied into their slot's memory and sent by the same
+//! call that waits for replies. Completions run only inside this call (`DEFER_TASKRUN`), so they do
+//! not interrupt the worker in between.
 //!
-//! A small request tells us only when it failed (`SKIP_SUCCESS`), or else its own success would end
-//! the wait at once and cost a second system call. Its memory is an arena that is never moved or
-//! freed while the ring lives, so even a server that answers what it has not read cannot make the
-//! kernel read anything but requests. Large requests report back before their memory is reused.
+//! A small request reports failures only (`SKIP_SUCCESS`): its success would end the wait at once
+//! and cost a second system call. Its memory is an arena that is never moved or freed while the
+//! ring lives, so even a server that answers unread requests cannot make the kernel read anything
+//! but requests. Large requests report back before their memory is reused.
 //!
-//! A socket that is replaced may still have completions on their way. Each completion names the
-//! generation of its slot, and those of an older one are dropped.
+//! A replaced socket may still have completions on their way. Each completion carries the
+//! generation of its slot; those of an older generation are dropped.
 
 use super::buffers::BufferRing;
 use super::ring::{BUFFER_GROUP, explained, open_ring};
@@ -30,15 +30,15 @@ const GENERATION_SHIFT: u32 = 40;
 const GENERATION_MASK: u32 = (1 << 24) - 1;
 const SMALL_BYTES: usize = 512;
 
-/// A large request on its way out; its memory must stay until the kernel says it has left.
+/// Large request; its memory must stay until the kernel reports it sent.
 #[derive(Default)]
 struct LargeRequest {
     bytes: Vec<u8>,
     on_its_way: bool,
 }
 
-/// The `io_uring` reactor. The ring stands first, because it must be closed before the memory it
-/// uses is freed.
+/// The `io_uring` reactor. The ring is the first field: it must be closed before its memory is
+/// freed.
 pub struct Uring {
     ring: IoUring,
     sockets: Vec<OwnedFd>,
@@ -46,9 +46,9 @@ pub struct Uring {
     large: Vec<LargeRequest>,
     buffers: BufferRing,
     unarmed: Vec<u32>,
-    /// How often a slot's socket was replaced, in the 24 bits that a completion has room for.
+    /// Replacements of each slot's socket, modulo the 24 bits available in a completion.
     generations: Vec<u32>,
-    /// Large requests of replaced sockets that the kernel may still read.
+    /// Large requests of replaced sockets, possibly still read by the kernel.
     retired: Vec<(u64, Vec<u8>)>,
     max_wait: Box<types::Timespec>,
     ticking: bool,
@@ -117,7 +117,7 @@ impl Reactor for Uring {
 
     fn replace(&mut self, slot: u32, socket: OwnedFd) -> io::Result<()> {
         let index = slot as usize;
-        // What is queued must go to the socket it was meant for.
+        // Queued requests must go to their own socket.
         passing(self.ring.submit())?;
         self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
         let old = std::mem::replace(&mut self.sockets[index], socket);
@@ -183,7 +183,7 @@ impl Uring {
             return self.request_left(slot, large, completion.result());
         }
         let (result, flags) = (completion.result(), completion.flags());
-        // A dead socket would answer each new receive at once: it is told once and left alone.
+        // A dead socket would complete each new receive at once: report it once and do not re-arm.
         if !cqueue::more(flags) && (result > 0 || result == -libc::ENOBUFS) {
             self.unarmed.push(slot);
         }
@@ -193,7 +193,7 @@ impl Uring {
                 arrival(ArrivalKind::Bytes, buffer, length.unsigned_abs())
             }
             (0, _) => arrival(ArrivalKind::Closed, 0, 0),
-            // The pool was empty for a moment; the receive is armed again by the next wait.
+            // The pool was empty for a moment; the next wait arms the receive again.
             (error, _) if error == -libc::ENOBUFS => None,
             (error, _) => arrival(ArrivalKind::Failed(error.abs()), 0, 0),
         }
@@ -203,12 +203,12 @@ impl Uring {
         self.generations[slot as usize].into()
     }
 
-    /// What completions of this slot's socket are known by.
+    /// Name of a slot's completions, with the generation of its socket.
     fn name(&self, slot: u32, kind: u64) -> u64 {
         u64::from(slot) | kind | self.generation(slot) << GENERATION_SHIFT
     }
 
-    /// A completion of a socket that has been replaced.
+    /// Drops a completion of a replaced socket.
     #[cold]
     fn drop_stale(&mut self, completion: &cqueue::Entry) {
         self.retired.retain(|(name, _)| *name != completion.user_data());
@@ -253,18 +253,18 @@ fn send_entry(slot: u32, bytes: &[u8]) -> squeue::Entry {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        // Requests still armed would keep the sockets open: shut them down, so that the server
-        // sees the connections end now.
+        // Armed requests would keep the sockets open: shut them down, so that the server sees the
+        // connections end now.
         self.sockets.iter().for_each(shut_down);
     }
 }
 
 fn shut_down(socket: &OwnedFd) {
-    // One that is dead already needs no shutdown.
+    // A dead socket needs no shutdown.
     let _ = shutdown(socket, Shutdown::Both);
 }
 
-/// An interruption is no error of a wait, nor is that its time is over.
+/// Passes over interruptions and timeouts of a wait.
 fn passing(result: io::Result<usize>) -> io::Result<()> {
     match result.map_err(|error| (error.raw_os_error(), error)) {
         Ok(_) | Err((Some(libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ETIME), _)) => Ok(()),

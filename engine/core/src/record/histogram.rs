@@ -1,9 +1,9 @@
-//! Counts of latencies by size class.
+//! Latency histograms.
 //!
-//! A thin type around the `hdrhistogram` crate which fixes what every part of dbdyno must agree on:
-//! nanoseconds, three significant digits, one hour at most (sysbench stops at 100 s), and the V2
-//! encoding of the HDR family, which other tools read. Merging adds counts; percentiles are only
-//! ever read after merging, because averaging them is wrong (docs/how-it-works/stability.md).
+//! A thin type around the `hdrhistogram` crate fixes the format for all of dbdyno: nanoseconds,
+//! three significant digits, one hour at most (sysbench stops at 100 s), and the V2 encoding of the
+//! HDR family, which other tools read. Merging adds counts; percentiles are read after merging
+//! only, because averaging them is wrong (docs/how-it-works/stability.md).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,13 +13,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Read;
 
-/// Largest latency told apart; longer ones count here.
+/// Largest distinct latency, ns; longer latencies count here.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// Of all counts together: years of any load, and far from where sums of histograms overflow.
+/// Largest sum of foreign counts: years of any load, and far from overflow when summed.
 const FOREIGN_COUNT_MAX: u64 = 1 << 44;
 const INFLATED_LENGTH_MAX: u64 = 1 << 20;
-/// Of the plain V2 encoding, before the counts.
+/// Length of the plain V2 encoding before the counts.
 const HEAD_LENGTH: usize = 40;
 const DEFLATED: [u8; 4] = 0x1c84_9314_u32.to_be_bytes();
 
@@ -29,7 +29,7 @@ pub struct Histogram {
     counts: hdrhistogram::Histogram<u64>,
 }
 
-/// Bytes that are not an HDR V2 histogram of ours.
+/// Decoding error: the bytes are no HDR V2 histogram of nanoseconds.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an HDR V2 histogram of nanoseconds: {0}")]
 pub struct DecodeError(String);
@@ -50,7 +50,7 @@ impl Histogram {
     /// An empty histogram.
     ///
     /// # Panics
-    /// Never: the bounds are constants the crate accepts.
+    /// Never: the crate accepts the constant bounds.
     #[must_use]
     pub fn new() -> Self {
         let counts =
@@ -59,7 +59,7 @@ impl Histogram {
         Self { counts }
     }
 
-    /// Adds one latency.
+    /// Adds a latency.
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
         self.counts.saturating_record(latency_ns);
@@ -73,31 +73,31 @@ impl Histogram {
         self.counts.add(&other.counts).expect("all histograms have the same bounds");
     }
 
-    /// How many latencies were recorded.
+    /// Number of recorded latencies.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
-    /// The smallest latency, within the histogram's precision; 0 when empty.
+    /// Smallest latency, within the histogram's precision; 0 if empty.
     #[must_use]
     pub fn min(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.counts.min() }
     }
 
-    /// The largest latency, within the histogram's precision; 0 when empty.
+    /// Largest latency, within the histogram's precision; 0 if empty.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.counts.max()
     }
 
-    /// The latency at or below which `fraction` of the counts lie; 0 when empty.
+    /// Latency at or below which `fraction` of the counts lie; 0 if empty.
     #[must_use]
     pub fn quantile(&self, fraction: f64) -> u64 {
         self.counts.value_at_quantile(fraction)
     }
 
-    /// Every size class with counts in it, smallest first: the middle of its values, and its count.
+    /// Size classes with counts, smallest first: middle of the class, and its count.
     #[must_use]
     pub fn recorded(&self) -> Vec<(u64, u64)> {
         let steps = self.counts.iter_recorded();
@@ -108,7 +108,7 @@ impl Histogram {
             .collect()
     }
 
-    /// The histogram in HDR's deflated V2 encoding.
+    /// Encodes the histogram in HDR's deflated V2 format.
     ///
     /// # Panics
     /// Never: writing to memory does not fail.
@@ -124,7 +124,7 @@ impl Histogram {
     /// Reads a V2 histogram, deflated or plain.
     ///
     /// # Errors
-    /// When the bytes are no such histogram.
+    /// [`DecodeError`] for any other bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let plain = inflated(bytes)?;
         check(&plain)?;
@@ -143,7 +143,7 @@ impl Histogram {
     }
 }
 
-/// The plain encoding of a histogram that may be deflated.
+/// Inflates a histogram if it is deflated.
 fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, DecodeError> {
     if !bytes.starts_with(&DEFLATED) {
         return Ok(Cow::Borrowed(bytes));
@@ -164,10 +164,10 @@ fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, DecodeError> {
     Ok(Cow::Owned(plain))
 }
 
-/// Refuses what its reader takes memory for and is not there, or cannot read. What the head's digits and
-/// highest value take is 48 MB at most.
+/// Refuses input for which the crate's reader would reserve memory in vain or panic. Digits and
+/// highest value of the head take 48 MB at most.
 fn check(plain: &[u8]) -> Result<(), DecodeError> {
-    let refused = |what: &str| Err(DecodeError(what.to_owned()));
+    let refused = |reason: &str| Err(DecodeError(reason.to_owned()));
     let Some((head, counts)) = plain.split_first_chunk::<HEAD_LENGTH>() else {
         return refused("its head is cut off");
     };
@@ -175,7 +175,7 @@ fn check(plain: &[u8]) -> Result<(), DecodeError> {
     if u32::from_be_bytes([a, b, c, d]) as usize > counts.len() {
         return refused("its counts are cut off");
     }
-    // The least number of 64 bits, which the reader negates.
+    // The reader negates counts and would overflow at the least 64-bit number.
     if counts.windows(9).any(|number| number == [0xff; 9]) {
         return refused("one of its counts is none");
     }
@@ -184,19 +184,18 @@ fn check(plain: &[u8]) -> Result<(), DecodeError> {
 
 const NS_PER_MS: f64 = 1e6;
 
-/// HdrHistogram's interval log, format 1.3, of encoded histograms; the column of greatest values is
-/// in ms.
+/// HdrHistogram's interval log, format 1.3, of encoded histograms; the column of maxima is in ms.
 ///
-/// The crate's own `IntervalLogWriter` is not used: it always writes three decimals, knows no line of
-/// column names, and encodes histograms anew, while a bundle gives back the bytes it was given.
+/// The crate's own `IntervalLogWriter` is not used: it always writes three decimals, omits the line
+/// of column names, and encodes histograms anew, while a bundle returns its bytes unchanged.
 pub struct IntervalLog {
     text: String,
     decimals: usize,
 }
 
 impl IntervalLog {
-    /// A log without intervals; times are written with so many decimals. `start_time` is the text of
-    /// the comment that names the moment from which intervals count.
+    /// A log without intervals. `decimals` is the precision of times; `start_time` is the text of
+    /// the comment naming the origin of interval times.
     #[must_use]
     pub fn new(description: &str, start_time: Option<&str>, decimals: usize) -> Self {
         let mut log = Self { text: String::new(), decimals };
@@ -210,16 +209,16 @@ impl IntervalLog {
         log
     }
 
-    /// A line for people, which readers of logs skip.
+    /// Adds a comment line, skipped by readers of logs.
     pub fn comment(&mut self, text: &str) {
         self.text += &format!("#[{text}]\n");
     }
 
-    /// A line for the encoded `histogram` of an interval. `max_ns` is its greatest value where that is
-    /// known more exactly than the histogram knows it.
+    /// Adds a line for the encoded `histogram` of an interval. `max_ns` replaces the histogram's
+    /// maximum if known exactly.
     ///
     /// # Errors
-    /// When the bytes are no histogram; nothing is written then.
+    /// [`DecodeError`] if the bytes are no histogram; the log stays unchanged.
     pub fn add(
         &mut self,
         histogram: &[u8],

@@ -1,4 +1,4 @@
-//! Counts and latencies of one slice of a run, and adding up those of several threads.
+//! Counts and latencies of a slice of a run, and sums over threads.
 //!
 //! Threads are combined by adding ([`Interval::add`]), never by averaging.
 
@@ -13,13 +13,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Counts and latencies of one slice; as JSON an interval of the record.
+/// Counts and latencies of a slice; as JSON an interval of the record.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interval {
     /// Place among the run's slices, from 0.
     #[serde(skip)]
     pub index: u64,
-    /// When it was; `end_ns` is the real end once the interval is closed.
+    /// Time range; `end_ns` is the real end once the interval is closed.
     #[serde(flatten)]
     pub slice: Slice,
     /// Events completed.
@@ -28,7 +28,7 @@ pub struct Interval {
     pub reads: u64,
     /// Statements that changed a row.
     pub writes: u64,
-    /// Statements that did neither: BEGIN, COMMIT, an update of nothing.
+    /// Other statements: BEGIN, COMMIT, an update without a changed row.
     pub others: u64,
     /// Failed statements by error code.
     #[serde(serialize_with = "by_text")]
@@ -37,24 +37,24 @@ pub struct Interval {
     pub restarts: u64,
     /// Lost connections opened again, and connections renewed by plan.
     pub reconnects: u64,
-    /// Events that fell due; 0 in a closed loop, where nothing is due by itself.
+    /// Events that fell due; 0 in a closed loop.
     pub arrivals: u64,
-    /// Events due and not yet begun at its end, on any thread; the [`Merger`] knows.
+    /// Events due and not yet begun at the end, on any thread; set by [`Merger`].
     pub backlog: u64,
-    /// Events that were due and were begun in it.
+    /// Due events begun in the slice.
     #[serde(skip)]
     pub taken: u64,
-    /// Whether what was due before it and not begun is forgotten.
+    /// True if events due before the slice and not begun are dropped.
     #[serde(skip)]
     pub drops_backlog: bool,
-    /// Whether its worker delivers none after it.
+    /// True for the worker's last interval.
     #[serde(skip)]
     pub is_last: bool,
-    /// Events begun and not yet complete at its end.
+    /// Events begun and not yet complete at the end.
     pub in_flight: u64,
-    /// Longest stretch that ended in it in which events were in flight and no statement of any engine
-    /// thread was answered, ns, from the begin of its phase on; up to 1 ms, of one thread. Events whose scripts
-    /// sleep do not count.
+    /// Longest silence ending in the slice, ns: events were in flight and no engine thread received
+    /// an answer. It counts from the begin of the phase; silences up to 1 ms are those of a single
+    /// thread. Events with a sleeping script do not count.
     pub silence_ns_max: u64,
     /// Bytes of replies.
     pub bytes_received: u64,
@@ -71,24 +71,23 @@ pub struct Interval {
     pub histograms: Histograms,
 }
 
-/// The latencies of a slice; as JSON those that are not empty by their names, in base64.
+/// Latency histograms of a slice; as JSON the non-empty ones by name, in base64.
 #[derive(Clone, Debug, Default)]
 pub struct Histograms {
-    /// Of events from their intended start.
+    /// Events from their intended start.
     pub event: Histogram,
-    /// Of events from the moment their first statement was sent.
+    /// Events from the sending of their first statement.
     pub event_service: Histogram,
-    /// Of statements by kind; only those that occurred.
+    /// Statements by kind; None for kinds without statements.
     pub statements: [Option<Box<Histogram>>; StatementKind::ALL.len()],
-    /// Of events that a script has given a name, from their intended start.
+    /// Events named by a script, from their intended start.
     pub kinds: BTreeMap<Arc<str>, Histogram>,
-    /// With a schedule: from an event's intended start to its sending where a connection was free at
-    /// that moment. It is the generator's own error.
+    /// Generator's lag, with a schedule only: from an event's intended start to its sending, if a
+    /// connection was free at the intended start.
     pub timer_lag: Option<Box<Histogram>>,
 }
 
 impl Histograms {
-    /// Of events of this kind.
     pub(crate) fn of_kind(&mut self, kind: &Arc<str>) -> &mut Histogram {
         self.kinds.entry(Arc::clone(kind)).or_default()
     }
@@ -127,7 +126,7 @@ impl Serialize for Histograms {
     }
 }
 
-/// Codes as text, in the order of their texts.
+/// Serializes codes as text, sorted by text.
 fn by_text<S: Serializer>(
     errors: &BTreeMap<ErrorCode, u64>,
     serializer: S,
@@ -172,7 +171,7 @@ impl Interval {
         }
     }
 
-    /// Adds what another worker saw in the same slice.
+    /// Adds another worker's interval of the same slice.
     pub fn add(&mut self, other: &Self) {
         self.slice.end_ns = self.slice.end_ns.max(other.slice.end_ns);
         self.events += other.events;
@@ -203,16 +202,16 @@ impl Interval {
         self.reads + self.writes + self.others
     }
 
-    /// Whether nothing at all happened.
+    /// True if nothing happened.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queries() == 0 && self.events == 0 && self.arrivals == 0 && self.errors.is_empty()
     }
 }
 
-/// Adds up the intervals of several workers, slice by slice.
+/// Sums the intervals of several workers slice by slice.
 ///
-/// An event falls due on one thread and may begin on another, so only here it is known how many wait.
+/// An event may fall due on one thread and begin on another, so the backlog is known only here.
 pub struct Merger {
     delivered: Vec<u64>,
     waiting: BTreeMap<u64, Interval>,
@@ -220,13 +219,13 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// A merger for `workers` workers, each of which delivers its intervals in order.
+    /// A merger for `workers` workers; each delivers its intervals in order.
     #[must_use]
     pub fn new(workers: usize) -> Self {
         Self { delivered: vec![0; workers], waiting: BTreeMap::new(), backlog: 0 }
     }
 
-    /// Adds a worker's interval; gives back the slices that are complete now, in order.
+    /// Adds a worker's interval; returns the slices completed by it, in order.
     pub fn add(&mut self, worker: usize, interval: Interval) -> Vec<Interval> {
         self.delivered[worker] = if interval.is_last { u64::MAX } else { interval.index + 1 };
         match self.waiting.get_mut(&interval.index) {
@@ -239,14 +238,14 @@ impl Merger {
         self.in_order(complete)
     }
 
-    /// What is left when no worker delivers any more, in order.
+    /// Returns the remaining slices in order, after all workers have ended.
     #[must_use]
     pub fn rest(&mut self) -> Vec<Interval> {
         let waiting = std::mem::take(&mut self.waiting);
         self.in_order(waiting)
     }
 
-    /// Events due and not begun at the end of the last slice that was given back.
+    /// Events due and not begun at the end of the last returned slice.
     #[must_use]
     pub const fn backlog(&self) -> u64 {
         self.backlog

@@ -1,7 +1,12 @@
-//! What one worker measures, slice after slice.
+//! Recorder of a worker's measurements, slice by slice.
 //!
-//! A worker records into its own [`Interval`], without locks; when the slice is over it sends the
-//! interval off and begins a new one.
+//! A worker records into its own [`Interval`] without locks. At the end of a slice it sends the
+//! interval off and begins a new one. [`Recorder::finish`] closes the last slice and returns the
+//! [`Remainder`]: the CPU cost of the measured window, and the number of events still in flight.
+//!
+//! A silence is a time in which events of the run wait and no engine thread receives an answer.
+//! Each thread publishes its last answer and the begin of its wait in [`LastAnswers`] for the
+//! others.
 
 use crate::error::ErrorCode;
 use crate::record::interval::Interval;
@@ -13,54 +18,54 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// A thread that was answered so recently does not look at the others, whose cache lines it would read: it does so a
-/// thousand times a second at most.
+/// Threshold below which a thread does not check the other threads: each check reads their cache
+/// lines, so it is made 1,000 times a second at most.
 const SHORT_SILENCE_NS: u64 = 1_000_000;
 
-/// CPU seconds at the two ends of the measured window.
+/// CPU time between the two ends of the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowCpu {
-    /// Of the recording thread.
+    /// CPU time of the recording thread.
     pub thread: Duration,
-    /// Of the whole process.
+    /// CPU time of the whole process.
     pub process: Duration,
-    /// Length of the window as far as it came, ns.
+    /// Length of the window so far, ns.
     pub window_ns: u64,
 }
 
-/// What a recorder knows when its last interval is closed.
+/// Final state of a recorder, known after its last slice is closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remainder {
-    /// What the measured window cost.
+    /// CPU cost of the measured window.
     pub cpu: WindowCpu,
     /// Events begun and never completed.
     pub unfinished: u64,
 }
 
-/// When each engine thread of a run was answered last and since when it waits, since only all of them together
-/// are silent.
+/// Last answer and begin of the current wait of each engine thread.
 pub struct LastAnswers(Vec<LastAnswer>);
 
-/// Its thread writes it for every answer: in a cache line of its own that is nearly free.
+/// Written by its thread for every answer; cheap in a cache line of its own.
 #[repr(align(64))]
 struct LastAnswer {
     answered_ns: AtomicU64,
-    /// `IDLE` while no event of the thread waits.
+    /// `IDLE` without a waiting event.
     waits_since_ns: AtomicU64,
 }
 
 const IDLE: u64 = u64::MAX;
 
 impl LastAnswers {
-    /// For so many threads, at the run's begin.
+    /// State of `threads` threads at the run's begin.
     #[must_use]
     pub fn new(threads: usize) -> Arc<Self> {
         let idle = || LastAnswer { answered_ns: 0.into(), waits_since_ns: IDLE.into() };
         Arc::new(Self((0..threads).map(|_| idle()).collect()))
     }
 
-    /// For how long this or another thread had waited at `now_ns` while none was answered: `waited_ns` is what this
-    /// one has; anything up to `short_ns` if it is no longer.
+    /// Silence at `now_ns`: time since the last answer to any thread, at most the longest current
+    /// wait. `waited_ns` is the wait of the calling thread. A result up to `short_ns` is an upper
+    /// bound.
     fn silence_ns(&self, now_ns: u64, mut waited_ns: u64, short_ns: u64) -> u64 {
         let mut silence_ns = now_ns;
         for thread in &self.0 {
@@ -76,7 +81,7 @@ impl LastAnswers {
     }
 }
 
-/// One worker's recorder.
+/// Recorder of a worker.
 pub struct Recorder {
     timetable: Timetable,
     current: Interval,
@@ -85,20 +90,21 @@ pub struct Recorder {
     window_began: Option<(Duration, Duration, u64)>,
     window: WindowCpu,
     in_flight: u64,
-    /// Those of them whose scripts sleep: they wait for no answer.
+    /// Events in flight with a sleeping script.
     resting: u64,
-    /// When something was answered last.
+    /// Time of the last answer.
     answered_ns: u64,
-    /// Since when events are in flight that do not sleep; `IDLE` while there are none.
+    /// Begin of the current wait; `IDLE` while all events in flight sleep.
     waits_since_ns: u64,
-    /// When the current phase began: a silence is split there.
+    /// Begin of the current phase; a silence is split there.
     phase_since_ns: u64,
     is_scripted: bool,
     answers: Arc<LastAnswers>,
 }
 
 impl Recorder {
-    /// Begins with the run's first slice. Closed intervals go to `finished`, with the worker's number.
+    /// Begins with the run's first slice. Closed intervals go to `finished`, with the worker's
+    /// number.
     #[must_use]
     pub fn new(timetable: Timetable, worker: usize, finished: Sender<(usize, Interval)>) -> Self {
         let current = Interval::new(0, timetable.slice_from(0));
@@ -121,8 +127,9 @@ impl Recorder {
         recorder
     }
 
-    /// The same recorder beside those of other threads, whose answers end its silences too. What begins an event of a
-    /// script may not ask for long: others do not count it as a wait.
+    /// Joins the recorders of other threads, so that their answers end silences here too. Waits of
+    /// a script (`is_scripted`) are not published: it may begin an event long before its first
+    /// statement.
     #[must_use]
     pub fn among(mut self, answers: &Arc<LastAnswers>, is_scripted: bool) -> Self {
         self.answers = Arc::clone(answers);
@@ -130,7 +137,7 @@ impl Recorder {
         self
     }
 
-    /// Closes every slice that is over at `now_ns`.
+    /// Closes every slice that has ended by `now_ns`.
     #[inline]
     pub fn advance(&mut self, now_ns: u64) {
         while now_ns >= self.current.slice.end_ns {
@@ -138,20 +145,20 @@ impl Recorder {
         }
     }
 
-    /// What the current slice is part of.
+    /// Phase of the current slice.
     #[must_use]
     pub const fn phase(&self) -> Phase {
         self.current.slice.phase
     }
 
-    /// An event is due at `due_ns`. To be called before anything later is recorded.
+    /// Counts an event due at `due_ns`. Call it before anything later is recorded.
     #[inline]
     pub fn fell_due(&mut self, due_ns: u64) {
         self.advance(due_ns);
         self.current.arrivals += 1;
     }
 
-    /// Forgets the events that were due before the current slice and are not begun.
+    /// Drops the events due before the current slice and not begun.
     pub fn drop_backlog(&mut self) {
         self.current.drops_backlog = true;
     }
@@ -161,7 +168,7 @@ impl Recorder {
         self.in_flight
     }
 
-    /// An event begins at `sent_ns`.
+    /// Counts an event begun at `sent_ns`.
     #[inline]
     pub fn begun(&mut self, sent_ns: u64) {
         if self.in_flight == self.resting {
@@ -170,13 +177,13 @@ impl Recorder {
         self.in_flight += 1;
     }
 
-    /// The script of an event in flight sleeps.
+    /// Notes a sleeping script of an event in flight.
     pub fn rests(&mut self) {
         self.resting += 1;
         self.waits_no_more_if_idle();
     }
 
-    /// A script that slept goes on at `now_ns`.
+    /// Notes the end of a script's sleep at `now_ns`.
     pub fn wakes(&mut self, now_ns: u64) {
         if self.in_flight == self.resting {
             self.waits_since(now_ns);
@@ -184,7 +191,7 @@ impl Recorder {
         self.resting -= 1;
     }
 
-    /// The only event in flight asks something at `asked_ns`: until then it waited for no answer.
+    /// Restarts the wait at `asked_ns`, the request of the only event in flight.
     pub fn asked_alone(&mut self, asked_ns: u64) {
         self.waits_since(self.waits_since_ns.max(asked_ns));
     }
@@ -205,32 +212,32 @@ impl Recorder {
         }
     }
 
-    /// One of the events that are due is about to begin.
+    /// Counts a due event about to begin.
     #[inline]
     pub fn taken_from_backlog(&mut self) {
         self.current.taken += 1;
     }
 
-    /// An event that was due at `due_ns` is sent at `sent_ns`, and a connection was free for it all the
-    /// while: any delay is the generator's own.
+    /// Records the lag of an event due at `due_ns` and sent at `sent_ns`. Its connection was free
+    /// all the while, so the lag is the generator's own.
     #[inline]
     pub fn lag(&mut self, due_ns: u64, sent_ns: u64) {
         let lag_ns = sent_ns.saturating_sub(due_ns);
         self.current.histograms.timer_lag.get_or_insert_default().record(lag_ns);
     }
 
-    /// The server answered something at `now_ns`.
+    /// Notes an answer at `now_ns`.
     #[inline]
     fn heard(&mut self, now_ns: u64) {
-        // Others' answers are read before its own is written: of two threads that break a silence together one
-        // at least sees all of it.
+        // Read the others' answers before writing this one: of two threads ending a silence
+        // together, at least one then sees all of it.
         self.end_silence(now_ns);
-        // What a script asked as its thread was made ready is told with its first event.
+        // Answers during a script's start-up are reported with its first event.
         self.answered_ns = self.answered_ns.max(now_ns);
         self.answers.0[self.worker].answered_ns.store(self.answered_ns, Ordering::Release);
     }
 
-    /// A silence ends at `now_ns`, if an event of any thread waited.
+    /// Ends a silence at `now_ns`, if an event of any thread waited.
     #[inline]
     fn end_silence(&mut self, now_ns: u64) {
         let longest_ns = self.current.silence_ns_max;
@@ -243,7 +250,7 @@ impl Recorder {
         self.current.silence_ns_max = longest_ns.max(silence_ns);
     }
 
-    /// A statement was answered at `done_ns`, after waiting since `asked_ns`.
+    /// Records a statement answered at `done_ns` after waiting since `asked_ns`.
     #[inline]
     pub fn statement(&mut self, kind: StatementKind, asked_ns: u64, done_ns: u64, reply: Answer) {
         self.advance(done_ns);
@@ -263,7 +270,8 @@ impl Recorder {
             .record(done_ns.saturating_sub(asked_ns));
     }
 
-    /// An event that was due at `due_ns` and begun at `sent_ns` is complete; `kind` is what its script calls it.
+    /// Records a complete event, due at `due_ns` and begun at `sent_ns`; `kind` is its script's
+    /// name for it.
     #[inline]
     pub fn event(&mut self, due_ns: u64, sent_ns: u64, done_ns: u64, kind: Option<&Arc<str>>) {
         self.advance(done_ns); // a script goes on for a while behind its last answer
@@ -282,25 +290,26 @@ impl Recorder {
         interval.histograms.event_service.record(done_ns.saturating_sub(sent_ns));
     }
 
-    /// An event that was begun ends and does not count.
+    /// Ends a begun event without counting it.
     pub fn abandon(&mut self) {
         self.in_flight -= 1;
         self.waits_no_more_if_idle();
     }
 
-    /// A statement was refused.
+    /// Records a refused statement.
     pub fn refused(&mut self, code: ErrorCode, now_ns: u64) {
         self.error(code, now_ns);
         self.heard(now_ns);
     }
 
-    /// Something failed without an answer: a connection could not be opened, or went away.
+    /// Records a failure without an answer: a connection could not be opened, or was lost.
     pub fn error(&mut self, code: ErrorCode, now_ns: u64) {
         self.advance(now_ns);
         *self.current.errors.entry(code).or_default() += 1;
     }
 
-    /// A script counted so many itself, under a number of `sb_counter_type`. Events count as they end.
+    /// Adds a script's own count, by number of `sb_counter_type`. Events are not among them: they
+    /// count at their end.
     pub fn counted(&mut self, counter: u32, by: u64, now_ns: u64) {
         self.advance(now_ns);
         let interval = &mut self.current;
@@ -314,25 +323,25 @@ impl Recorder {
         }
     }
 
-    /// An event is retried.
+    /// Counts a retry of an event.
     pub fn restart(&mut self) {
         self.current.restarts += 1;
     }
 
-    /// A connection was opened again, and works.
+    /// Counts a connection opened again.
     pub fn reconnect(&mut self, now_ns: u64) {
         self.advance(now_ns);
         self.heard(now_ns);
         self.current.reconnects += 1;
     }
 
-    /// Bytes were handed to the system.
+    /// Counts bytes handed to the system.
     #[inline]
     pub fn sent(&mut self, bytes: usize) {
         self.current.bytes_sent += bytes as u64;
     }
 
-    /// Closes the last slice at `now_ns`; a silence that lasts until then ends with it.
+    /// Closes the last slice at `now_ns`, which ends a silence too.
     #[must_use]
     pub fn finish(mut self, now_ns: u64) -> Remainder {
         self.advance(now_ns);
@@ -353,11 +362,12 @@ impl Recorder {
         closed.in_flight = self.in_flight;
         closed.slice.end_ns = end_ns.max(closed.slice.start_ns);
         self.note_window(Some(phase_before), end_ns);
-        // The coordinator outlives its workers; if it is gone, nobody needs the interval.
+        // The coordinator outlives its workers; once it is gone, the interval is not needed.
         let _ = self.finished.send((self.worker, closed));
     }
 
-    /// Reads the CPU clocks when the measured window begins, and at the end of each of its slices.
+    /// Reads the CPU clocks at the begin of the measured window and at the end of each of its
+    /// slices.
     fn note_window(&mut self, before: Option<Phase>, now_ns: u64) {
         let now = (clock::thread_cpu(), clock::process_cpu(), now_ns);
         if before == Some(Phase::Measured)
@@ -374,14 +384,14 @@ impl Recorder {
     }
 }
 
-/// What a reply said, as far as recording needs it.
+/// Parts of a reply needed for recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answer {
-    /// Columns of its result set; 0 if it had none.
+    /// Columns of the result set; 0 without a result set.
     pub columns: u64,
-    /// Rows it changed.
+    /// Rows changed.
     pub affected_rows: u64,
-    /// Its length, headers included.
+    /// Length, headers included.
     pub bytes: u64,
 }
 
@@ -436,7 +446,8 @@ mod tests {
         (threads, receiver)
     }
 
-    /// The second thread waits for a lock while the first is answered every 100 ms; then both wait for 700 ms.
+    /// The second thread waits for a lock while the first is answered every 100 ms; then both wait
+    /// 700 ms.
     #[test]
     fn a_silence_is_one_of_all_threads() {
         let (mut threads, receiver) = two_threads();
@@ -452,8 +463,8 @@ mod tests {
         assert_eq!(silences, [(0, SECOND / 10), (1, 7 * SECOND / 10)]);
     }
 
-    /// The first thread asks as the server halts; the second, which had nothing to do, shortly before it goes on,
-    /// and is answered first.
+    /// The first thread asks as the server halts. The second, idle until then, asks shortly before
+    /// the server goes on, and is answered first.
     #[test]
     fn a_silence_is_as_long_as_the_longest_wait_in_it() {
         let (mut threads, receiver) = two_threads();
@@ -463,7 +474,7 @@ mod tests {
             threads[number].statement(StatementKind::Deletes, 0, 2 * SECOND, READ);
             threads[number].event(0, 0, 2 * SECOND, None);
         }
-        // Then nobody asks anything for a second, which is no silence.
+        // A second without requests is no silence.
         threads[0].begun(3 * SECOND);
         threads[0].statement(StatementKind::Deletes, 0, 3 * SECOND + SECOND / 10, READ);
         let _ = threads.map(|thread| thread.finish(4 * SECOND));
@@ -471,7 +482,8 @@ mod tests {
         assert_eq!(longest, Some(SECOND));
     }
 
-    /// Nothing is answered from 0.6 s to 1.3 s, as the window begins, and from 2.4 s to 3.6 s, as it ends.
+    /// Silences from 0.6 s to 1.3 s, across the window's begin, and from 2.4 s to 3.6 s, across its
+    /// end.
     #[test]
     fn each_phase_has_its_part_of_a_silence() {
         let (sender, receiver) = channel();
@@ -502,7 +514,7 @@ mod tests {
         let (sender, receiver) = channel();
         let mut recorder = Recorder::new(Timetable::new(0, 0, 0), 0, sender);
         let tenths = |count: u64| count * SECOND / 10;
-        // One sleeps for 2 s, the other for 1 s; each is answered after 100 ms.
+        // One script sleeps 2 s, the other 1 s; each is answered after 100 ms.
         for _ in 0..2 {
             recorder.begun(0);
             recorder.rests();
@@ -512,7 +524,7 @@ mod tests {
         recorder.event(0, 0, tenths(11), None);
         recorder.wakes(tenths(20));
         recorder.statement(StatementKind::Query, tenths(20), tenths(21), READ);
-        // One that has the thread for itself sleeps unseen.
+        // A script alone on its thread sleeps without a notice to the recorder.
         recorder.asked_alone(tenths(40));
         recorder.statement(StatementKind::Query, tenths(40), tenths(42), READ);
         recorder.rests();

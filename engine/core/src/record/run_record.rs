@@ -1,4 +1,7 @@
-//! What a run leaves behind, in the form that Python reads (JSON; histograms as base64 HDR V2).
+//! Record of a run, in the form that Python reads (JSON; histograms as base64 HDR V2).
+//!
+//! Each connection counts its events and busy time since the warm-up in a [`Share`]; [`Fairness`]
+//! summarises them.
 
 use crate::error::Failure;
 use crate::placement::Placed;
@@ -15,52 +18,52 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 
-/// The whole record of one run.
+/// The whole record of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunRecord {
     /// Version of the engine.
     pub engine_version: &'static str,
-    /// Which reactor moved the bytes.
+    /// Name of the reactor.
     pub reactor: &'static str,
     /// Engine threads.
     pub threads: usize,
-    /// How each of them was placed.
+    /// Scheduling of each engine thread.
     pub placements: Vec<Placed>,
     /// Connections.
     pub connections: usize,
-    /// What the server said it is.
+    /// Version reported by the server.
     pub server_version: String,
     /// `plain`, `compressed`, or the version and cipher suite of TLS.
     pub transport: String,
     /// The distribution of the draws, with its parameters.
     pub distribution: Distribution,
-    /// Whether prepared statements were used.
+    /// True with prepared statements.
     pub prepared: bool,
-    /// Events a second that fell due by schedule; 0 in a closed loop.
+    /// Scheduled events per second; 0 in a closed loop.
     pub rate_per_s: f64,
-    /// Events begun and given up in flight at the end.
+    /// Events begun and abandoned in flight at the end.
     pub unfinished: u64,
-    /// Events that fell due by schedule and were never begun.
+    /// Scheduled events that were never begun.
     pub unserved: u64,
-    /// All [`Interval`]s, in order of time. Each is encoded when it is complete, since one with all its
-    /// histograms takes a megabyte.
+    /// All [`Interval`]s in order of time. Each is encoded as soon as it is complete: with all its
+    /// histograms an interval takes a megabyte.
     pub intervals: Vec<Box<RawValue>>,
-    /// What the measured window cost the generator.
+    /// Generator's CPU cost in the measured window.
     pub measured: MeasuredCpu,
-    /// How evenly events were spread over connections.
+    /// Spread of events over connections.
     pub fairness: Fairness,
-    /// What ended the run: `time`, `events`, `stop` or `error`.
+    /// End of the run: `time`, `events`, `stop` or `error`.
     pub stopped_by: &'static str,
-    /// Why it ended early, if it did.
+    /// Reason of an early end.
     pub failure: Option<Failure>,
 }
 
 /// CPU of the generator in the measured window.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct MeasuredCpu {
-    /// User and system seconds of the whole process.
+    /// User and system time of the whole process, s.
     pub cpu_s: f64,
-    /// The busiest engine thread's CPU seconds per second (0 to 1).
+    /// CPU share of the busiest engine thread (0 to 1).
     pub cpu_share_max: f64,
 }
 
@@ -79,7 +82,7 @@ impl MeasuredCpu {
     }
 }
 
-/// What one connection did after the warm-up.
+/// A connection's share of the load after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Events completed.
@@ -88,7 +91,7 @@ pub struct Share {
     pub busy_ns: u64,
 }
 
-/// Means and population standard deviations over connections, as sysbench's threads fairness.
+/// Means and population standard deviations over connections, as in sysbench's threads fairness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Fairness {
     events_mean: f64,
@@ -98,7 +101,7 @@ pub struct Fairness {
 }
 
 impl Fairness {
-    /// Fairness of these connections.
+    /// Fairness of the connections with these shares.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn of(shares: &[Share]) -> Self {
@@ -116,12 +119,12 @@ fn spread(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
     (mean, (values.map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt())
 }
 
-/// One interval as it is reported while the run goes on.
+/// Interval as reported during the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct LiveInterval {
     /// End of the interval, s since the load began.
     pub at_s: f64,
-    /// What it was part of.
+    /// Phase of the interval.
     pub phase: Phase,
     connections: usize,
     events: u64,
@@ -135,18 +138,18 @@ pub struct LiveInterval {
     in_flight: u64,
     seconds: f64,
     latency_ms: BTreeMap<String, f64>,
-    /// The interval as the record will have it, if that was asked for.
+    /// The interval as in the record, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<Box<RawValue>>,
 }
 
 impl LiveInterval {
-    /// Of `interval`, with these percentiles of the event latency.
+    /// Live form of `interval`, with percentiles of the event latency.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an hour in ns is below 2^52")]
     pub fn of(interval: &Interval, connections: usize, percentiles: &[f64]) -> Self {
         let latency_ms = percentiles.iter().map(|percentile| {
-            // The end of a size class may lie above the greatest value in it.
+            // The end of a size class may exceed the largest value in it.
             let latency_ns =
                 interval.histograms.event.quantile(percentile / 100.0).min(interval.latency_ns_max);
             (percentile.to_string(), latency_ns as f64 / 1e6)
@@ -171,7 +174,7 @@ impl LiveInterval {
     }
 }
 
-/// An interval as the record has it.
+/// Encodes an interval for the record.
 ///
 /// # Panics
 /// Never: writing to memory does not fail.
@@ -180,7 +183,7 @@ pub fn encoded(interval: &Interval) -> Box<RawValue> {
     to_raw_value(interval).expect("an interval is plain numbers and text")
 }
 
-/// Reads a histogram of an encoded interval back; None if it is not there.
+/// Reads a histogram of an encoded interval; None if missing.
 #[must_use]
 pub fn decoded(interval: &RawValue, name: &str) -> Option<Histogram> {
     let interval: Value = serde_json::from_str(interval.get()).ok()?;
@@ -208,7 +211,7 @@ mod tests {
         assert_eq!(live.latency_ms["99.9"], 100.0);
     }
 
-    /// What Python and stored runs read, byte for byte.
+    /// The format that Python and stored runs read, byte for byte.
     #[test]
     fn the_json_of_an_interval_stays_as_it_is() {
         let mut interval =

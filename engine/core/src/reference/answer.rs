@@ -1,4 +1,4 @@
-//! The bytes of the reference server's answers.
+//! Bytes of the reference server's answers.
 
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
 use dbdyno_wire::mysql::response::{self, PrepareOk, STATUS_AUTOCOMMIT};
@@ -8,11 +8,11 @@ use super::script::Malformed;
 
 /// Rows of a `SELECT` with `BETWEEN`.
 pub const RANGE_ROWS: usize = 100;
-/// Bytes of the single column of each row: those of sysbench's `c`.
+/// Bytes of each row's single column, as in sysbench's `c`.
 pub const ROW_LENGTH: usize = 120;
 const ROW: [u8; ROW_LENGTH] = [b'7'; ROW_LENGTH];
 
-/// What a statement is answered with.
+/// Shape of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shape {
     /// OK.
@@ -27,15 +27,13 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Every shape, in the order of its discriminant.
     pub(super) const ALL: [Self; 4] = [Self::Other, Self::Change, Self::Row, Self::Range];
 
-    /// Whether it has rows.
     pub(super) const fn has_rows(self) -> bool {
         matches!(self, Self::Row | Self::Range)
     }
 
-    /// The shape of the answer to this statement.
+    /// Shape of the answer to a statement.
     pub(super) fn of(text: &str) -> Self {
         match text {
             _ if is_select(text) && text.contains("BETWEEN") => Self::Range,
@@ -46,7 +44,7 @@ impl Shape {
     }
 }
 
-/// Encodes answers for one session.
+/// Encoder of a session's answers.
 #[derive(Debug)]
 pub(super) struct Answers {
     pub(super) out: Vec<u8>,
@@ -72,12 +70,11 @@ impl Answers {
         response::ServerError { code, sqlstate, message }.write(&mut self.out, &mut 1);
     }
 
-    /// The answer to a statement: rows or OK, by its words.
+    /// Encodes the answer to a statement: rows or OK, by its first words.
     pub(super) fn statement(&mut self, text: &str, binary: bool) {
         self.shaped(Shape::of(text), binary);
     }
 
-    /// The answer of this shape.
     pub(super) fn shaped(&mut self, shape: Shape, binary: bool) {
         let rows = match shape {
             Shape::Other => return self.ok(0),
@@ -96,7 +93,7 @@ impl Answers {
         );
     }
 
-    /// Begins a result set of one column; gives the number of its first row.
+    /// Begins a result set of one column; returns the number of its first row.
     pub(super) fn open_rows(&mut self) -> u8 {
         let mut sequence = 1;
         result_set::write_column_count(&mut self.out, &mut sequence, 1);
@@ -131,7 +128,7 @@ impl Answers {
         }
     }
 
-    /// Spoils the answer just encoded. [`Malformed::Endless`] is the sender's affair.
+    /// Spoils the last answer. [`Malformed::Endless`] is left to the sender.
     pub(super) fn spoil(&mut self, malformed: Malformed) {
         match malformed {
             Malformed::BadSequence => self.out[3] = self.out[3].wrapping_add(1),

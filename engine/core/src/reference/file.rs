@@ -1,4 +1,5 @@
-//! How the reference server takes a file from its client: it asks, counts lines, and keeps nothing.
+//! The reference server's side of LOAD DATA LOCAL: requests a file, counts its lines, and discards
+//! it.
 
 use std::io::{self, Read, Write};
 use std::thread;
@@ -12,7 +13,7 @@ use super::answer::Answers;
 use super::script::Files;
 use crate::session::frame;
 
-/// Asks for the file that `sql` names and encodes the answer.
+/// Requests the file named in `sql` and encodes the answer.
 pub(super) fn take(
     plan: Files,
     sql: &str,
@@ -21,9 +22,9 @@ pub(super) fn take(
     answers: &mut Answers,
 ) -> io::Result<()> {
     let name = sql.split('\'').nth(1).unwrap_or_default();
-    let asked = if plan == Files::Foreign { "/etc/passwd" } else { name };
+    let requested = if plan == Files::Foreign { "/etc/passwd" } else { name };
     let (mut request, mut sequence) = (Vec::new(), 1);
-    FileRequest::new(asked.as_bytes()).write(&mut request, &mut sequence);
+    FileRequest::new(requested.as_bytes()).write(&mut request, &mut sequence);
     writer.write_all(&request)?;
     let (mut payload, mut bytes, mut lines) = (Vec::new(), 0, 0);
     loop {

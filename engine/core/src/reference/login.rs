@@ -1,4 +1,4 @@
-//! How the reference server logs a client in: one user, one password, `mysql_native_password`.
+//! Login at the reference server: a single user and password, `mysql_native_password`.
 
 use std::io::{self, Read, Write};
 
@@ -14,7 +14,7 @@ use crate::session::frame;
 const UTF8MB4_GENERAL_CI: u8 = 45;
 const PLUGIN: Plugin = Plugin::NativePassword;
 
-/// Opens a session; gives the agreed capabilities, or `None` when the client was refused.
+/// Opens a session; returns the agreed capabilities, or `None` after a refusal.
 pub(super) fn accept(
     script: &Script,
     connection_id: u32,
@@ -41,7 +41,7 @@ pub(super) fn accept(
     Ok(accepted.then_some(response.capabilities & greeting.capabilities))
 }
 
-/// The greeting as a packet; a server that lets everybody in may send the same one to all.
+/// Greeting packet; a server without a password check may send the same packet to all clients.
 pub(super) fn greeting_packet(script: &Script) -> Vec<u8> {
     let mut out = Vec::new();
     greeting(script, 1).write(&mut out, &mut 0);
@@ -73,7 +73,7 @@ fn verdict(accepted: bool, mut sequence: u8) -> Vec<u8> {
     out
 }
 
-/// Known bytes, since nothing here needs to be kept secret.
+/// A predictable nonce: there is nothing to keep secret.
 fn nonce_of(connection_id: u32) -> [u8; NONCE_LENGTH] {
     let digits = format!("{connection_id:0NONCE_LENGTH$}");
     std::array::from_fn(|index| digits.as_bytes()[index])

@@ -1,10 +1,10 @@
-//! The reference server: it speaks MySQL, behaves exactly as scripted, and is no database.
+//! Reference server: speaks MySQL and behaves exactly as scripted, without a database.
 //!
-//! A load generator can only be trusted against something whose truth is known. This server takes a
-//! known time for each statement, answers with known rows, and fails, stalls, dies or breaks the
-//! protocol exactly when its [`Script`] says so. It understands no SQL and keeps no data: a
-//! `SELECT` with `BETWEEN` gives [`RANGE_ROWS`] rows of [`ROW_LENGTH`] bytes, any other `SELECT`
-//! one row, everything else OK.
+//! It makes a load generator testable against known results. The server takes a known time for each
+//! statement, answers with known rows, and fails, stalls, dies or breaks the protocol exactly as
+//! its [`Script`] prescribes. It understands no SQL and keeps no data: a `SELECT` with `BETWEEN`
+//! gives [`RANGE_ROWS`] rows of [`ROW_LENGTH`] bytes, any other `SELECT` a single row, other
+//! statements OK.
 
 mod answer;
 mod file;
@@ -34,26 +34,26 @@ pub use self::null::NullResponder;
 pub use self::script::{Fail, Files, Malformed, Script};
 pub use self::service::{Service, Slowdown, Stall, Truth};
 
-/// The longest message of a client: MySQL's own default.
+/// Longest message of a client: MySQL's own default.
 const MESSAGE_LENGTH_MAX: usize = 64 << 20;
-/// How often a listener looks whether it should stop.
+/// Polling interval of a listener for a stop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(2);
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
-/// A statement that arrived.
+/// Received statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// The session it came by, counted from 1 in the order of their opening.
+    /// Number of its session, counted from 1 in order of opening.
     pub connection_id: u32,
-    /// The number it was prepared under; `None` for a plain query.
+    /// Id of the prepared statement; `None` for a plain query.
     pub statement_id: Option<u32>,
-    /// Its text, with placeholders when prepared.
+    /// Text, with placeholders if prepared.
     pub text: String,
-    /// The values of the placeholders.
+    /// Values of the placeholders.
     pub parameters: Vec<Value>,
 }
 
-/// What all sessions share.
+/// State shared by all sessions.
 #[derive(Debug)]
 struct Shared {
     script: Script,
@@ -86,7 +86,7 @@ impl Shared {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Ends every session in the middle of what it does.
+    /// Ends every session at once.
     fn die(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         for (_, socket) in locked(&self.open).iter() {
@@ -98,14 +98,14 @@ impl Shared {
         let connection_id = self.connections.fetch_add(1, Ordering::SeqCst) + 1;
         let mut open = locked(&self.open);
         if self.is_stopped() {
-            // Whoever was let in before has been shut down; nobody is afterwards.
+            // Earlier sessions have been shut down; later sessions are refused.
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         open.push((connection_id, socket.try_clone()?));
         drop(open);
         let shared = Arc::clone(self);
         let serve = move || {
-            // A client that leaves in any way ends its session; the server goes on.
+            // A client leaving in any way ends its session; the server goes on.
             drop(session::serve(&shared, connection_id, socket));
             locked(&shared.open).retain(|&(open, _)| open != connection_id);
         };
@@ -117,12 +117,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A running reference server; it stops when dropped.
+/// Running reference server; it stops when dropped.
 #[derive(Debug)]
 pub struct Reference {
-    /// Its TCP port on 127.0.0.1.
+    /// TCP port on 127.0.0.1.
     pub port: u16,
-    /// Its Unix socket.
+    /// Path of the Unix socket.
     pub socket: PathBuf,
     shared: Arc<Shared>,
     listeners: Vec<JoinHandle<()>>,
@@ -132,7 +132,7 @@ impl Reference {
     /// Starts a server on a free TCP port and on a Unix socket.
     ///
     /// # Errors
-    /// Those of the operating system, when it gives no port, socket or thread.
+    /// The system's refusal of a port, socket or thread.
     pub fn start(script: Script) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(script));
         let tcp = TcpListener::bind(("127.0.0.1", 0))?;
@@ -158,56 +158,56 @@ impl Reference {
         Ok(Self { port, socket, shared, listeners })
     }
 
-    /// Where it listens on TCP.
+    /// Address on TCP.
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::Tcp { host: "127.0.0.1".into(), port: self.port }
     }
 
-    /// Where it listens on a Unix socket.
+    /// Address of the Unix socket.
     #[must_use]
     pub fn socket_endpoint(&self) -> Endpoint {
         Endpoint::Unix { path: self.socket.to_string_lossy().into_owned() }
     }
 
-    /// The login it accepts.
+    /// Accepted login.
     #[must_use]
     pub fn login(&self) -> Login {
         let Script { user, password, .. } = &self.shared.script;
         Login { user: user.clone(), password: password.clone(), database: "sbtest".into() }
     }
 
-    /// The statements that arrived, each session's in its order; empty unless the script wants a log.
+    /// Received statements, in order within each session; empty unless the script enables the log.
     #[must_use]
     pub fn log(&self) -> Vec<Statement> {
         locked(&self.shared.log).clone()
     }
 
-    /// How many statements arrived.
+    /// Number of received statements.
     #[must_use]
     pub fn statements(&self) -> u64 {
         self.shared.statements.load(Ordering::SeqCst)
     }
 
-    /// How long statements took from their arrival until their answers were ready, added up.
+    /// Sum of the statements' times from arrival until the answer was ready.
     #[must_use]
     pub fn answering(&self) -> Duration {
         Duration::from_nanos(self.shared.answering_ns.load(Ordering::SeqCst))
     }
 
-    /// What was planned for all statements that arrived.
+    /// Planned times of the received statements.
     #[must_use]
     pub fn truth(&self) -> Truth {
         self.shared.workers.truth()
     }
 
-    /// How many sessions are open now.
+    /// Number of open sessions.
     #[must_use]
     pub fn sessions(&self) -> usize {
         locked(&self.shared.open).len()
     }
 
-    /// Ends all sessions and listens no longer.
+    /// Ends all sessions and closes the listeners.
     pub fn stop(&mut self) {
         self.shared.die();
         for listener in self.listeners.drain(..) {

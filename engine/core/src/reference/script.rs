@@ -1,53 +1,52 @@
-//! What the reference server shall do: every behaviour that a test wants to find again in a record.
+//! Scripts of the reference server: behaviour for tests to find again in a record.
 
 use std::time::Duration;
 
 use super::service::{Service, Slowdown, Stall, Workers};
 
-/// The planned behaviour of a [`super::Reference`].
+/// Planned behaviour of a [`super::Reference`].
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// The user that may log in.
+    /// Accepted user.
     pub user: String,
-    /// This user's password.
+    /// Password of the user.
     pub password: String,
-    /// The version it claims.
+    /// Version reported to clients.
     pub server_version: String,
-    /// Whether it offers `CLIENT_DEPRECATE_EOF`; MariaDB before 10.2 and MySQL 5.6 do not.
+    /// True to offer `CLIENT_DEPRECATE_EOF`; MariaDB before 10.2 and MySQL 5.6 do not.
     pub deprecate_eof: bool,
-    /// How long a statement takes.
+    /// Service time of a statement.
     pub service: Service,
-    /// Statements that it works on at a time; others wait. None for as many as arrive.
+    /// Statements processed in parallel, the others queue; None for no limit.
     pub workers: Option<usize>,
-    /// Statements it refuses.
+    /// Statements to refuse.
     pub fail: Option<Fail>,
-    /// It dies instead of answering the statement after so many, counted over all sessions.
+    /// Number of answered statements, over all sessions, after which the server dies.
     pub die_after_statements: Option<u64>,
-    /// It closes the session instead of answering every so many statements, counted over all sessions.
+    /// Closes the session instead of answering every n-th statement, counted over all sessions.
     pub hang_up_every_nth_statement: Option<u64>,
-    /// A time in which it answers nothing.
+    /// Period without answers.
     pub stall: Option<Stall>,
-    /// A time in which it is slower.
+    /// Period of slower statements.
     pub slowdown: Option<Slowdown>,
-    /// The pause between two bytes of an answer; None for answers in one piece.
+    /// Pause between two bytes of an answer; None for answers in one piece.
     pub drip: Option<Duration>,
-    /// Nonsense it answers to every statement.
+    /// Malformed answer to every statement.
     pub malformed: Option<Malformed>,
-    /// How it takes files from its client; `None` answers LOAD DATA as any statement.
+    /// Handling of files from clients; `None` treats LOAD DATA like any statement.
     pub files: Option<Files>,
-    /// Whether it keeps what arrived.
+    /// True to keep received statements.
     pub log_statements: bool,
 }
 
 impl Script {
-    /// Those who serve by it.
     pub(super) fn workers(&self) -> Workers {
         Workers::new(self.workers, self.service.clone(), self.stall, self.slowdown)
     }
 }
 
 impl Default for Script {
-    /// A server that is always well and always at once.
+    /// A server without faults or delays.
     fn default() -> Self {
         Self {
             user: "bench".into(),
@@ -69,23 +68,24 @@ impl Default for Script {
     }
 }
 
-/// Statements that are refused.
+/// Statements to refuse.
 #[derive(Clone, Debug)]
 pub struct Fail {
-    /// Every so many statements one is refused, counted over all sessions and those below only.
+    /// Refuses every n-th statement, counted over all sessions among statements selected by
+    /// `only_containing`.
     pub every_nth_statement: u64,
-    /// The error's number.
+    /// Error number.
     pub code: u16,
-    /// The error's SQLSTATE.
+    /// SQLSTATE.
     pub sqlstate: [u8; 5],
-    /// The error's text.
+    /// Error message.
     pub message: String,
-    /// Only statements with this in their text; `None` for all.
+    /// Restricts the refusals to statements containing this text; `None` for all.
     pub only_containing: Option<String>,
 }
 
 impl Fail {
-    /// Refuses every so many statements with this error.
+    /// Refuses every n-th statement with this error.
     #[must_use]
     pub fn every(nth_statement: u64, code: u16, sqlstate: &[u8; 5], message: &str) -> Self {
         Self {
@@ -97,40 +97,40 @@ impl Fail {
         }
     }
 
-    /// The same, of statements with `part` in their text only.
+    /// Restricts the refusals to statements containing `part`.
     #[must_use]
     pub fn only_containing(self, part: &str) -> Self {
         Self { only_containing: Some(part.to_owned()), ..self }
     }
 }
 
-/// What becomes of a file.
+/// Handling of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Files {
-    /// It is taken.
+    /// Takes it.
     Taken,
-    /// All but one of its rows are taken.
+    /// Reports a row fewer than it took.
     LosesOne,
-    /// Another file of the client is asked for.
+    /// Requests another file of the client.
     Foreign,
-    /// The table is full after so many bytes, which is said at once; no more is read.
+    /// Reports a full table after this number of bytes and stops reading.
     RefusesAfter(usize),
-    /// The session ends after so many bytes.
+    /// Ends the session after this number of bytes.
     DiesAfter(usize),
-    /// After so many bytes no more is read, for a minute.
+    /// Stops reading for a minute after this number of bytes.
     HangsAfter(usize),
 }
 
-/// A kind of nonsense.
+/// Protocol violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// The first packet has a number that does not come next.
+    /// Wrong number of the first packet.
     BadSequence,
     /// Half the answer, then the end of the connection.
     Truncated,
     /// Rows without an end.
     Endless,
-    /// The same, one row now and then.
+    /// Rows without an end, slowly.
     EndlessSlowly,
     /// A first packet that claims 16 MiB.
     HugeLength,

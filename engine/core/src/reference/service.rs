@@ -1,9 +1,8 @@
-//! How long the reference server takes for statements, and how many it works on at a time: a queueing
-//! system whose truth is exact.
+//! Service times and workers of the reference server: a queueing system with exactly known results.
 //!
-//! A statement takes the worker that is free first, in the order of arrival. When it will be done is
-//! computed as it arrives, and its thread sleeps until then: a thread that wakes up late delays its own
-//! answer and no later one, so the plan holds however busy the machine is.
+//! A statement takes the first free worker, in order of arrival. Its end is computed on arrival,
+//! and its thread sleeps until then. A thread that wakes up late delays its own answer only, so the
+//! plan holds however busy the machine is.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,19 +11,19 @@ use super::locked;
 use crate::random::Random;
 use crate::record::histogram::Histogram;
 
-/// Draws of service times are the same in every run.
+/// Fixed seed: service times are the same in every run.
 const SEED: u64 = 1;
 
-/// The time that a statement takes once a worker has it.
+/// Service time of a statement, without waiting for a worker.
 #[derive(Clone, Debug)]
 pub enum Service {
-    /// Always this long.
+    /// A constant.
     Fixed(Duration),
     /// Exponential with this mean.
     Exponential(Duration),
     /// Lognormal: the median, and the standard deviation of the logarithm.
     Lognormal(Duration, f64),
-    /// One of these times, as often as its count says.
+    /// Times drawn in proportion to their counts.
     Recorded(Vec<(Duration, u64)>),
 }
 
@@ -59,36 +58,35 @@ fn recorded(times: &[(Duration, u64)], share: f64) -> Duration {
     Duration::ZERO
 }
 
-/// A time in which statements take longer.
+/// Period of slower statements.
 #[derive(Clone, Copy, Debug)]
 pub struct Slowdown {
-    /// When it begins, counted from the arrival of the first statement.
+    /// Begin, counted from the arrival of the first statement.
     pub after: Duration,
-    /// How long it lasts.
+    /// Duration.
     pub lasting: Duration,
-    /// How many times as long they take.
+    /// Factor on the service time.
     pub factor: f64,
 }
 
-/// A time in which no statement begins.
+/// Period in which no statement begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Stall {
-    /// When it begins, counted from the arrival of the first statement.
+    /// Begin, counted from the arrival of the first statement.
     pub after: Duration,
-    /// How long it lasts.
+    /// Duration.
     pub lasting: Duration,
 }
 
-/// What was planned for the statements that arrived, whatever their threads did.
+/// Planned times of the received statements, unaffected by late threads.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
-    /// Times from arrival until the answer was due, waiting for a worker included.
+    /// Times from arrival until the answer was due, including the wait for a worker.
     pub times: Histogram,
-    /// Their sum, exact.
+    /// Exact sum of the times.
     pub sum: Duration,
 }
 
-/// The workers of a server.
 #[derive(Debug)]
 pub(super) struct Workers {
     service: Service,
@@ -101,7 +99,7 @@ pub(super) struct Workers {
 struct State {
     random: Random,
     began: Option<Instant>,
-    /// When each worker is free; empty for as many workers as there are sessions.
+    /// Time at which each worker is free; empty for an unlimited number of workers.
     free_at: Vec<Option<Instant>>,
     truth: Truth,
 }
@@ -119,7 +117,7 @@ impl Workers {
         Self { service, stall, slowdown, state }
     }
 
-    /// When the answer to a statement that arrives now is due.
+    /// Due time of the answer to a statement arriving at `arrived`.
     pub(super) fn due(&self, arrived: Instant) -> Instant {
         let mut state = locked(&self.state);
         let began = *state.began.get_or_insert(arrived);
@@ -138,7 +136,7 @@ impl Workers {
         due
     }
 
-    /// When a statement that could begin at `at` does: nothing begins in a stall.
+    /// Begin of a statement that could begin at `at`: after the stall, if within it.
     fn start(&self, began: Instant, at: Instant) -> Instant {
         let Some(stall) = self.stall else { return at };
         let (from, until) = (began + stall.after, began + stall.after + stall.lasting);
@@ -165,7 +163,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Mean and p99 of the times, ms, when statements arrive with these gaps.
+    /// Mean and p99 of the times, ms, for arrivals with these gaps.
     fn played(script: &Script, count: u32, gap: impl Fn(&mut Random) -> f64) -> (f64, f64) {
         let (workers, mut random) = (script.workers(), Random::for_stream(9, 0));
         let mut at = Instant::now();
@@ -204,8 +202,8 @@ mod tests {
         );
     }
 
-    /// M/M/c: so many workers, their load, and the mean time by Erlang C (Gross and Harris, Fundamentals of
-    /// Queueing Theory, section 2.3), in service times.
+    /// M/M/c: number of workers, their load, and the mean time by Erlang C in service times (Gross
+    /// and Harris, Fundamentals of Queueing Theory, section 2.3).
     #[test]
     fn statements_wait_for_a_worker() {
         for (workers, load, times) in [(1, 0.5, 2.0), (4, 0.8, 1.7455), (16, 0.8, 1.0953)] {
@@ -226,7 +224,7 @@ mod tests {
         let stall = Some(Stall { after: 100 * MS, lasting: 50 * MS });
         let fixed = Service::Fixed(MS);
         let script = Script { service: fixed.clone(), stall, ..Script::default() };
-        // Of ten in 10 ms steps from 100 ms on the first waits for 50, the next 40, … five in all.
+        // Statements every 10 ms: from 100 ms on they wait 50, 40, … ms, five in all.
         let (mean, _) = played(&script, 20, |_| 10.0);
         assert!((mean - (1.0 + 150.0 / 20.0)).abs() < 1e-6, "{mean}");
         let slowdown = Some(Slowdown { after: 100 * MS, lasting: 50 * MS, factor: 3.0 });

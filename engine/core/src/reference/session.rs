@@ -1,4 +1,4 @@
-//! One session of the reference server: a thread reads a command, waits as scripted, and answers.
+//! Session of the reference server: a thread reads a command, waits as scripted, and answers.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
@@ -17,9 +17,9 @@ use super::{MESSAGE_LENGTH_MAX, Shared, Statement, file, locked, login};
 use crate::session::frame;
 use crate::session::socket::Socket;
 
-/// Bytes after which endless rows are sent off.
+/// Size of a part of endless rows.
 const ENDLESS_PART: usize = 64 * 1024;
-/// How long rows that come slowly are apart.
+/// Pause between slow rows.
 const SLOW_PAUSE: Duration = Duration::from_millis(20);
 
 struct Prepared {

@@ -1,10 +1,9 @@
-//! A worker that cannot break: whole runs against servers that do what they like, under a virtual
-//! clock.
+//! Fault injection: whole runs against misbehaving servers, under a virtual clock.
 //!
-//! A seed gives a run (closed loop, rate or think time; reconnecting; limits of time and
-//! events; a stop) and a server, which answers late, in pieces, with errors or nonsense, or not at all,
-//! speaks at rest, closes, breaks and lets nobody in again. After every turn each connection must be
-//! in exactly one state (`Worker::check`), the run must end, and its counts must add up.
+//! A seed gives a run (closed loop, rate or think time; reconnecting; limits of time and events; a
+//! stop) and a server. The server answers late, in pieces, with errors or nonsense, or not at all,
+//! speaks at rest, closes, breaks and refuses further connections. After every turn each connection
+//! must be in exactly one state (`Worker::check`), the run must end, and its counts must add up.
 
 use super::simulation::{play, spec};
 use super::*;
@@ -27,15 +26,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Seeds of a quick test; `DBDYNO_SEEDS` asks for more.
+/// Seeds of a quick test; `DBDYNO_SEEDS` sets another number.
 const SEEDS: u64 = 1000;
 
 /// ERR 1064 as packet number 1.
 const SYNTAX: &[u8] = b"\x0b\0\0\x01\xff\x28\x04#42000go";
-/// ERR 4031 as packet number 0: what MySQL 8 says before it closes a session that rested too long.
+/// ERR 4031 as packet number 0: sent by MySQL 8 before it closes an idle session.
 const DISCONNECTED: &[u8] = b"\x0b\0\0\0\xff\xbf\x0f#HY000go";
 
-/// Draws of a scenario.
+/// Random draws of a scenario.
 #[derive(Clone)]
 struct Dice(Rc<RefCell<Random>>);
 
@@ -44,7 +43,7 @@ impl Dice {
         Self(Rc::new(RefCell::new(Random::for_stream(seed, 0))))
     }
 
-    /// Whether something happens that happens in this share of cases.
+    /// True with probability `share`.
     fn hits(&self, share: f64) -> bool {
         self.0.borrow_mut().uniform_double() < share
     }
@@ -57,17 +56,17 @@ impl Dice {
         all[self.below(all.len() as u64) as usize].clone()
     }
 
-    /// A time that is often nothing, mostly short and rarely long.
+    /// A time: often 0, mostly short, rarely long.
     fn time_ns(&self) -> u64 {
         let most = self.one_of(&[0, MS / 10, 2 * MS, 2 * MS, 20 * MS, 300 * MS]);
         if most == 0 { 0 } else { self.below(most) }
     }
 }
 
-/// How often a server does what it should not.
+/// Probabilities of a server's faults.
 #[derive(Clone)]
 struct Habits {
-    /// What it did so far that no server should do.
+    /// Faults so far.
     faults: Rc<Cell<u64>>,
     errors: f64,
     losses: f64,
@@ -90,9 +89,9 @@ fn habits(dice: &Dice) -> Habits {
     }
 }
 
-fn asked(dice: &Dice, seed: u64) -> Value {
+fn settings(dice: &Dice, seed: u64) -> Value {
     let connections = 1 + dice.below(6);
-    let mut asked = json!({
+    let mut settings = json!({
         "seed": seed, "connections": connections, "threads": 1 + dice.below(3),
         "warmup_s": dice.one_of(&[0.0, 0.0, 0.05]), "window_s": dice.one_of(&[0.05, 0.2, 0.5]),
         "interval_s": dice.one_of(&[0.0, 0.0, 0.0, 0.1]), "drain_s": dice.one_of(&[0.05, 1.0]),
@@ -120,11 +119,11 @@ fn asked(dice: &Dice, seed: u64) -> Value {
     if dice.hits(0.3) {
         set("round_trip_ms", json!(dice.one_of(&[0.8, 30.0])));
     }
-    asked.as_object_mut().unwrap().extend(also);
-    asked
+    settings.as_object_mut().unwrap().extend(also);
+    settings
 }
 
-/// The server's ends of the links of a run, socket by socket.
+/// Server ends of the links of a run, by socket.
 #[derive(Clone)]
 struct Peers {
     is_compressed: bool,
@@ -134,12 +133,12 @@ struct Peers {
 
 impl Peers {
     fn of(dice: &Dice) -> Self {
-        // A handshake takes a millisecond.
+        // Encryption is rare: a handshake takes a millisecond.
         let (is_compressed, is_encrypted) = (dice.hits(0.2), dice.hits(0.02));
         Self { is_compressed, is_encrypted, links: Rc::default() }
     }
 
-    /// The client's end of a new session.
+    /// Client end of a new session.
     fn link(&self, socket: Socket) -> Link {
         let (mut client, mut server) = (Link::default(), Link::default());
         if self.is_encrypted {
@@ -154,24 +153,24 @@ impl Peers {
         client
     }
 
-    /// The bytes of a server's packets as they travel. Those of nonsense stay what they are.
+    /// Packets of a server as they travel.
     fn sealed(&self, socket: Socket, packets: &[u8]) -> Vec<u8> {
         let mut links = self.links.borrow_mut();
         let link = links.get_mut(&socket).expect("it was opened");
         if !self.is_compressed {
             return link.more(packets).to_vec();
         }
-        // A frame that is not compressed, with the number that a reply has.
+        // An uncompressed frame with the number of a reply.
         let length = u32::try_from(packets.len()).unwrap().to_le_bytes();
         link.more(&[&length[..3], &[1, 0, 0, 0], packets].concat()).to_vec()
     }
 
-    /// What a server says that changes its keys, as it may at any time; nothing without TLS.
+    /// TLS message of a key change, allowed at any time; empty without TLS.
     fn change_keys(&self, socket: Socket) -> Vec<u8> {
         self.links.borrow_mut().get_mut(&socket).expect("it was opened").change_keys()
     }
 
-    /// The server reads what it is asked, which may answer TLS.
+    /// Reads a request at the server, which may answer at TLS level.
     fn read(&self, socket: Socket, bytes: &[u8]) {
         if self.is_encrypted {
             let mut links = self.links.borrow_mut();
@@ -181,7 +180,7 @@ impl Peers {
     }
 }
 
-/// Both ends of a session of TLS after its handshake.
+/// Both ends of a TLS session after its handshake.
 fn encrypted() -> (Records, Records) {
     thread_local! {
         static CONFIG: (Arc<ClientConfig>, Arc<ServerConfig>) = configs();
@@ -280,7 +279,7 @@ fn server(dice: Dice, habits: Habits, stop: Option<(u64, Rc<AtomicBool>)>) -> Se
     })
 }
 
-/// Opens sessions after a while, or fails to, as real threads do: each attempt is told.
+/// Opens sessions after a while, or fails to, like the real threads; every attempt is reported.
 struct Doors {
     world: Rc<World>,
     wire: Rc<RefCell<Wire>>,
@@ -338,13 +337,13 @@ impl Doors {
 
 fn play_seed(seed: u64) -> RunRecord {
     let dice = Dice::of(seed);
-    let (asked, habits) = (spec(&asked(&dice, seed)), habits(&dice));
+    let (run_spec, habits) = (spec(&settings(&dice, seed)), habits(&dice));
     let stop = Rc::new(AtomicBool::new(false));
     let stops_at = dice.hits(0.1).then(|| (dice.below(600 * MS), Rc::clone(&stop)));
     let (peers, faults) = (habits.peers.clone(), Rc::clone(&habits.faults));
     let world = World::of(server(dice.clone(), habits, stops_at));
     let sessions = |wire: &Rc<RefCell<Wire>>, connections: usize| {
-        if !asked.reopens() {
+        if !run_spec.reopens() {
             return Reconnect::default();
         }
         let doors = Doors {
@@ -354,13 +353,14 @@ fn play_seed(seed: u64) -> RunRecord {
             dice: dice.clone(),
             peers: peers.clone(),
             faults: Rc::clone(&faults),
-            retries: asked.ignore_errors.survives_loss(),
+            retries: run_spec.ignore_errors.survives_loss(),
             attempts: RefCell::default(),
         };
-        Reconnect::new(doors, asked.ignore_errors.survives_loss(), asked.reconnect_every)
+        Reconnect::new(doors, run_spec.ignore_errors.survives_loss(), run_spec.reconnect_every)
     };
-    let record = play(&asked, &world, &stop, sessions, |socket, one| one.over(peers.link(socket)));
-    check(&asked, &record);
+    let record =
+        play(&run_spec, &world, &stop, sessions, |socket, one| one.over(peers.link(socket)));
+    check(&run_spec, &record);
     assert!(total(&record, "restarts") <= faults.get(), "an event was retried without a reason");
     if faults.get() == 0 {
         assert_eq!(record.failure, None, "the server did nothing wrong");
@@ -368,31 +368,31 @@ fn play_seed(seed: u64) -> RunRecord {
     record
 }
 
-/// What must hold of the record of every run.
-fn check(asked: &RunSpec, record: &RunRecord) {
+/// Asserts the invariants of every record.
+fn check(run_spec: &RunSpec, record: &RunRecord) {
     let [events, arrivals] = ["events", "arrivals"].map(|name| total(record, name));
     let is_cut_short = record.failure.is_some() || record.stopped_by == "stop";
-    if asked.is_scheduled() && asked.warmup_s == 0.0 {
+    if run_spec.is_scheduled() && run_spec.warmup_s == 0.0 {
         assert_eq!(arrivals, events + record.unserved + record.unfinished, "arrivals");
     }
-    if asked.events > 0 && asked.warmup_s == 0.0 {
-        assert!(events + record.unfinished <= asked.events, "more events than were asked for");
+    if run_spec.events > 0 && run_spec.warmup_s == 0.0 {
+        assert!(events + record.unfinished <= run_spec.events, "more events than were asked for");
     }
     assert!(record.unfinished <= record.connections as u64, "unfinished");
     if let Some(failure) = &record.failure {
         assert!(!failure.message.is_empty());
         let lost = failure.code == Some(CONNECTION_LOST);
-        assert!(!lost || !asked.ignore_errors.survives_loss(), "{failure}");
+        assert!(!lost || !run_spec.ignore_errors.survives_loss(), "{failure}");
     }
     assert_eq!(record.stopped_by == "error", record.failure.is_some());
-    assert!(is_cut_short || asked.events > 0 || record.stopped_by == "time");
+    assert!(is_cut_short || run_spec.events > 0 || record.stopped_by == "time");
 }
 
 fn seeds() -> u64 {
     std::env::var("DBDYNO_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS)
 }
 
-/// Frames are numbered on behind a reply, and anew with each request.
+/// Frames continue the numbering of a reply, and start anew with each request.
 #[test]
 fn last_words_in_a_frame_of_their_own_lose_the_session() {
     let frame = |number: u8, packet: &[u8]| {
@@ -435,7 +435,7 @@ fn no_server_breaks_a_worker() {
     }
 }
 
-/// What ended the run of that seed.
+/// End of the run of a seed.
 fn ended(seed: u64) -> &'static str {
     let played = std::panic::catch_unwind(|| play_seed(seed));
     played.unwrap_or_else(|_| panic!("seed {seed}")).stopped_by

@@ -1,4 +1,4 @@
-//! Whole runs under a virtual clock: what schedules give, exactly.
+//! Whole runs under a virtual clock, with exact results.
 
 use super::*;
 use crate::random::Random;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The spec of a small run with these changes.
+/// Spec of a small run with `changes`.
 pub(super) fn spec(changes: &Value) -> RunSpec {
     let mut whole = json!({
         "endpoint": {"socket": "/nowhere"}, "user": "nobody", "database": "sbtest", "seed": 7,
@@ -27,13 +27,13 @@ fn simulate(server: Server, changes: &Value) -> RunRecord {
     play(&spec(changes), &World::of(server), &stop, alone, |_, connection| connection)
 }
 
-/// A whole run in this thread: each engine thread gets its turn when it has something to do.
+/// Plays a whole run in this thread: each engine thread gets its turn when it has something to do.
 ///
-/// `sessions` gives a thread with so many connections what opens sessions again, and `wrap` puts
+/// `sessions` gives the reconnecting side of a thread by its number of connections, and `wrap` puts
 /// compression or TLS around a connection.
 ///
 /// # Panics
-/// When a worker is in a state that it must never be in, or goes on for ever.
+/// On an invalid state of a worker, or a run without end.
 pub(super) fn play(
     spec: &RunSpec,
     world: &Rc<World>,
@@ -102,8 +102,8 @@ fn play_through<R: Reactor>(
         world.now_ns.set(next_ns.max(world.now_ns.get()));
         turn(at, false);
     }
-    let found = collect(spec, &arriving, wires.len(), &mut |_| {});
-    record_of::<R>(spec, found, ends, &shared.control)
+    let collected = collect(spec, &arriving, wires.len(), &mut |_| {});
+    record_of::<R>(spec, collected, ends, &shared.control)
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn a_known_service_time_is_the_latency_and_gives_the_throughput() {
     }
 }
 
-/// N connections that wait D for a reply that took S: X = N / (S + D), whatever the delay is to the service time,
-/// and so for each statement of a transaction.
+/// N connections with service time S and delay D: X = N / (S + D), for any ratio of D to S, and for
+/// each statement of a transaction.
 #[test]
 fn a_network_adds_its_round_trip_to_each_reply() {
     for (threads, round_trip_ms) in [(1, 0.8), (2, 0.8), (1, 45.0)] {
@@ -178,8 +178,8 @@ fn a_rate_is_kept_within_the_poisson_error() {
     assert_eq!((lag.count(), lag.max()), (arrivals, 0), "no event is late");
 }
 
-/// However they are spread over threads, connections that think see the whole stall together: the one that is answered
-/// first may have asked last.
+/// Connections with think time see the whole stall together, however they are spread over threads:
+/// the connection answered first may have asked last.
 #[test]
 fn a_stall_among_threads_that_think_is_as_long_as_in_one() {
     for seed in 1..=8 {
@@ -200,13 +200,13 @@ fn equal_gaps_give_the_exact_count_whatever_the_threads() {
         let changes = json!({"rate_per_s": 400, "arrival": "uniform", "connections": 6,
             "threads": threads});
         let record = simulate(answering_after_ms(1), &changes);
-        // One every 2.5 ms from 2.5 ms on; the one at 1 s is due when the time is over.
+        // An event every 2.5 ms from 2.5 ms on; the event at 1 s is due after the end.
         assert_eq!((total(&record, "arrivals"), total(&record, "events")), (399, 399));
     }
 }
 
-/// Half of what four connections can do at 4 ms, and a stall of 1 s in 3 s: whoever comes in that second
-/// waits for its rest, and then for those before. A closed loop asks four times in that second.
+/// Half of the capacity of four connections at 4 ms, and a stall of 1 s in 3 s: an event due in
+/// that second waits for its rest and then for earlier events. A closed loop asks four times in it.
 #[test]
 fn a_stall_is_in_the_p99_of_an_open_loop_and_in_the_max_of_a_closed_one() {
     let stalled = || stalling(4, 800, 1000);
@@ -214,7 +214,7 @@ fn a_stall_is_in_the_p99_of_an_open_loop_and_in_the_max_of_a_closed_one() {
     let latency = histogram(&open, "event");
     assert!((900 * MS..1100 * MS).contains(&latency.quantile(0.99)), "{latency:?}");
     assert!(latency.quantile(0.75) > 200 * MS, "{latency:?}");
-    // What the server took for each, once it was asked, is another truth.
+    // The service time, counted from the sending, excludes the queue.
     assert!(histogram(&open, "event_service").quantile(0.95) < 5 * MS);
     let closed = simulate(stalled(), &json!({"window_s": 3}));
     assert_eq!(total(&closed, "events"), 2000);
@@ -226,7 +226,7 @@ fn a_stall_is_in_the_p99_of_an_open_loop_and_in_the_max_of_a_closed_one() {
     }
 }
 
-/// One of two threads is answered after half a second, again and again, and the other all the while.
+/// A thread whose answers take half a second, beside a thread that is always answered.
 #[test]
 fn a_stall_is_one_of_all_threads() {
     let threads = json!({"threads": 2, "connections": 2});
@@ -235,12 +235,12 @@ fn a_stall_is_one_of_all_threads() {
         vec![(service_ms * MS, Coming::Bytes(OK.to_vec()))]
     });
     assert_eq!(largest(&simulate(server, &threads), "silence_ns_max"), 5 * MS);
-    // Nobody is answered from 400 ms on.
+    // No answers from 400 ms on.
     let record = simulate(stalling(4, 400, 300), &threads);
     assert_eq!(largest(&record, "silence_ns_max"), 304 * MS);
 }
 
-/// A server that takes exponential times with a mean of 10 ms, on each connection by itself.
+/// Server with exponential service times, mean 10 ms, independent per connection.
 fn exponential() -> Server {
     let mut random = Random::for_stream(3, 0);
     Box::new(move |_| {
@@ -249,7 +249,8 @@ fn exponential() -> Server {
     })
 }
 
-/// A size class is a thousandth wide, and a quantile of n draws scatters by √(q (1 - q) / n) / density.
+/// A size class is a thousandth wide, and a quantile of n draws has the standard error √(q (1 - q)
+/// / n) / density.
 #[test]
 fn percentiles_are_those_of_the_servers_law_within_three_standard_errors() {
     let changes = json!({"connections": 16, "window_s": 60, "interval_s": 10});
@@ -264,8 +265,8 @@ fn percentiles_are_those_of_the_servers_law_within_three_standard_errors() {
     }
 }
 
-/// P(T > t) of the time in an M/M/c system (Erlang C; Gross and Harris, Fundamentals of Queueing Theory,
-/// section 2.3), and from it the time that one of a hundred exceeds, in service times.
+/// 99th percentile of the response time in an M/M/c system, in service times, from P(T > t) (Erlang
+/// C; Gross and Harris, Fundamentals of Queueing Theory, section 2.3).
 fn erlang_c_p99(servers: u32, load: f64) -> f64 {
     let offered = f64::from(servers) * load;
     let blocking = (1..=servers).fold(1.0, |b, n| offered * b / (f64::from(n) + offered * b));
@@ -280,9 +281,8 @@ fn erlang_c_p99(servers: u32, load: f64) -> f64 {
     low
 }
 
-/// Sixteen connections, each of them a server with exponential times of 10 ms, at four fifths of what they
-/// can do: M/M/16. If each thread had a queue of its own, 16 threads would give M/M/1, whose p99 is five
-/// times as large.
+/// M/M/16: sixteen connections as servers with exponential times of 10 ms, at 80 % load. Separate
+/// queues for 16 threads would give M/M/1, with five times this p99.
 #[test]
 fn one_queue_gives_the_latency_of_erlang_c_whatever_the_threads() {
     let wanted_ms = 10.0 * erlang_c_p99(16, 0.8);
@@ -335,7 +335,7 @@ fn the_backlog_of_the_warmup_is_not_carried_into_the_window() {
 fn a_run_at_a_rare_rate_ends_at_its_limit_of_events_or_of_time() {
     let limited = json!({"rate_per_s": 0.5, "arrival": "uniform", "events": 1, "window_s": 0});
     let record = simulate(answering_after_ms(0), &limited);
-    // The first is due at 2 s, and nobody waits for a second, which would fall due at 4 s.
+    // The first event is due at 2 s; the run does not wait for a second event, due at 4 s.
     assert_eq!((total(&record, "events"), total(&record, "arrivals")), (1, 1));
     assert_eq!((end_s(&record), record.stopped_by), (2.0, "events"));
     // The first event would be due after 100 s.
@@ -358,7 +358,7 @@ fn a_connection_thinks_between_its_events() {
     let changes = json!({"think_time_ms": [10, 20], "connections": 10, "window_s": 1.5});
     let record = simulate(answering_after_ms(5), &changes);
     let events = total(&record, "events");
-    // X = N / (Z + S): 10 / (15 + 5 ms) for 1.5 s, and each begins with an event.
+    // X = N / (Z + S): 10 / (15 + 5 ms) for 1.5 s, and each connection begins with an event.
     assert!((745..=765).contains(&events), "{events} events");
     assert_eq!(total(&record, "arrivals"), events + record.unserved);
     assert_eq!(total(&record, "latency_ns_sum"), events * 5 * MS, "thinking is no latency");
@@ -366,7 +366,7 @@ fn a_connection_thinks_between_its_events() {
     assert_eq!((lag.count(), lag.max()), (events, 0));
 }
 
-/// Nearly all events of this workload have nothing to send, and end as they begin.
+/// Nearly all events of this workload send nothing, and end as they begin.
 #[test]
 fn events_without_a_request_fall_due_at_a_rate_too() {
     let changes = json!({"rate_per_s": 50_000, "arrival": "uniform", "connections": 3,

@@ -1,9 +1,9 @@
 //! Deals the connections of a run out to its engine threads, round robin.
 //!
-//! Usually all connections are opened first, so that no thread begins before the last one is there.
-//! If the limit of open files is too low for all of them in one table, each engine thread gets a
-//! file table of its own (`unshare(CLONE_FILES)`) and opens its connections itself, because a
-//! socket cannot move from one table to another.
+//! Usually all connections are opened first, so all threads begin with all connections open. If the
+//! limit of open files is too low for all of them in one file table, each engine thread gets a
+//! table of its own (`unshare(CLONE_FILES)`) and opens its connections itself, because a socket
+//! cannot move between tables.
 
 use crate::error::Failure;
 use crate::opening::limits;
@@ -17,29 +17,29 @@ use crate::workload::{Client, ConnectionRange, Workload};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 
-/// What a session found out about its server.
+/// Server information from a session.
 #[derive(Default)]
 pub struct ServerInfo {
-    /// What the server says it is.
+    /// Version reported by the server.
     pub server_version: String,
     /// TLS version and cipher suite, `compressed` or `plain`.
     pub transport: String,
 }
 
-/// The connections of one engine thread and their sockets, slot by slot. A dry run has no sockets.
+/// Connections of an engine thread and their sockets, slot by slot. A dry run has no sockets.
 #[derive(Default)]
 pub struct ThreadConnections {
-    /// One for each connection.
+    /// A socket per connection.
     pub sockets: Vec<OwnedFd>,
-    /// In the order of their numbers.
+    /// Connections in order of their numbers.
     pub connections: Vec<Connection>,
-    /// Known to the thread that has the first connection of the run.
+    /// Known to the thread with the first connection of the run.
     pub server: Option<ServerInfo>,
 }
 
 impl ThreadConnections {
-    fn add(&mut self, spec: &RunSpec, number: u32, one: Opened, random: Random) {
-        let connection = self.connect(number, one, random);
+    fn add(&mut self, spec: &RunSpec, number: u32, opened: Opened, random: Random) {
+        let connection = self.connect(number, opened, random);
         self.connections.push(if spec.endpoint.are_several() {
             connection.at(&spec.endpoint.of(number))
         } else {
@@ -47,29 +47,29 @@ impl ThreadConnections {
         });
     }
 
-    /// Takes the socket; gives the connection, which is not among the others yet.
-    fn connect(&mut self, number: u32, one: Opened, random: Random) -> Connection {
+    /// Takes the socket; returns the connection, not yet added.
+    fn connect(&mut self, number: u32, opened: Opened, random: Random) -> Connection {
         if number == 0 {
-            let transport = one.link.to_string();
-            let server_version = one.server_version.clone();
+            let transport = opened.link.to_string();
+            let server_version = opened.server_version.clone();
             self.server = Some(ServerInfo { server_version, transport });
         }
-        let (socket, connection) = Connection::of(one, Client::new(number, Vec::new(), random));
+        let (socket, connection) = Connection::of(opened, Client::new(number, Vec::new(), random));
         self.sockets.push(socket);
         connection
     }
 }
 
-/// Where an engine thread gets its connections from.
+/// Source of an engine thread's connections.
 pub enum ConnectionSource {
-    /// They are open.
+    /// Connections already open.
     Open(ThreadConnections),
-    /// The thread opens these itself, in a file table of its own.
+    /// Connections the thread opens itself, in a file table of its own.
     OwnFileTable(ConnectionRange),
 }
 
 impl ConnectionSource {
-    /// How many connections the thread has.
+    /// Number of the thread's connections.
     #[must_use]
     pub fn size(&self, spec: &RunSpec) -> usize {
         match self {
@@ -78,10 +78,10 @@ impl ConnectionSource {
         }
     }
 
-    /// The connections; to be called by the thread that drives them.
+    /// Opens the connections if needed; call it on the thread that drives them.
     ///
     /// # Errors
-    /// Those of opening connections.
+    /// Failures of opening connections.
     pub fn connections(
         self,
         spec: &RunSpec,
@@ -91,27 +91,27 @@ impl ConnectionSource {
             Self::Open(connections) => return Ok(connections),
             Self::OwnFileTable(range) => range,
         };
-        // SAFETY: this engine thread opens its sockets itself, here and by threads that it starts, and
-        // hands none to another thread.
+        // SAFETY: this engine thread and threads it starts open its sockets, and hand none to
+        // another thread.
         unsafe { unshare_file_table() }.map_err(|error| {
             Failure::new("limits", format!("no table of open files for a thread: {error}"))
         })?;
         let opened = open_range(spec, range, stop)?;
         let mut connections = ThreadConnections::default();
-        for (number, one, random) in numbered(spec, range, opened) {
-            connections.add(spec, number, one, random);
+        for (number, connection, random) in numbered(spec, range, opened) {
+            connections.add(spec, number, connection, random);
         }
         Ok(connections)
     }
 }
 
-/// Opens the connections of a run, or leaves that to its threads, and deals them out.
+/// Opens the connections of a run, or leaves it to the threads, and deals them out.
 ///
 /// # Errors
-/// Those of opening connections.
+/// Failures of opening connections.
 pub fn sources(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<ConnectionSource>, Failure> {
     let tables = limits::file_tables_for(u64::from(spec.own_connections()))
-        .map_err(|told| Failure::new("limits", told))?;
+        .map_err(|message| Failure::new("limits", message))?;
     if tables > 1 {
         let threads = threads(spec).max(tables as usize);
         let threads = u32::try_from(threads).expect("threads are counted in 32 bits");
@@ -123,26 +123,27 @@ pub fn sources(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<ConnectionSource
         (0..threads(spec)).map(|_| ThreadConnections::default()).collect();
     let count = sources.len();
     let opened = open_all(spec, stop)?;
-    for (place, (number, one, random)) in numbered(spec, spec.own(), opened).enumerate() {
-        sources[place % count].add(spec, number, one, random);
+    for (place, (number, connection, random)) in numbered(spec, spec.own(), opened).enumerate() {
+        sources[place % count].add(spec, number, connection, random);
     }
     Ok(sources.into_iter().map(ConnectionSource::Open).collect())
 }
 
-/// The threads of a script, ready for their events, with the connections that the loop takes over.
+/// Threads of a script, ready for their events, with the connections the loop takes over.
 ///
 /// # Errors
-/// What a thread failed with, at stage `script`.
+/// The failure of a thread, at stage `script`.
 pub fn of_script(
     spec: &RunSpec,
     script: &ScriptSpec,
     stop: &AtomicBool,
 ) -> Result<Vec<ThreadConnections>, Failure> {
-    // A script that the loop cannot drive has two files beside each connection, and may open more of those.
+    // A script driven outside the loop has two more files per connection, and may open further
+    // connections.
     let connections = u64::from(spec.connections);
     limits::raise_open_files_limit(4 * connections)
         .or_else(|_| limits::raise_open_files_limit(connections))
-        .map_err(|told| Failure::new("limits", told))?;
+        .map_err(|message| Failure::new("limits", message))?;
     let seeding = (spec.seeding, spec.seed);
     let opened = open_threads(script, spec.connections, seeding, stop)?;
     let is_looped = opened.iter().all(|(_, handed)| handed.is_some());
@@ -167,7 +168,7 @@ pub fn of_script(
     Ok(sources)
 }
 
-/// The connections of a dry run, which has no server: statements are numbered as a server would.
+/// Connections of a dry run, which has no server; statements are numbered as a server would.
 #[must_use]
 pub fn dry_run(spec: &RunSpec, workload: &dyn Workload) -> Vec<ThreadConnections> {
     let ids: Vec<u32> = (1..).take(workload.statements().len()).collect();
@@ -181,7 +182,8 @@ pub fn dry_run(spec: &RunSpec, workload: &dyn Workload) -> Vec<ThreadConnections
     sources
 }
 
-/// Each opened connection with its number and its stream: seeded by its place among all.
+/// Opened connections with their numbers and random streams, seeded by their place in the whole
+/// run.
 fn numbered(
     spec: &RunSpec,
     range: ConnectionRange,
@@ -190,7 +192,7 @@ fn numbered(
     let streams = spec.seeding.streams(spec.seed);
     let own = streams.skip(range.first as usize).step_by(range.step as usize);
     let numbers = (range.first..).step_by(range.step as usize);
-    numbers.zip(opened).zip(own).map(|((number, one), random)| (number, one, random))
+    numbers.zip(opened).zip(own).map(|((number, connection), random)| (number, connection, random))
 }
 
 fn threads(spec: &RunSpec) -> usize {

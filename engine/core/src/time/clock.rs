@@ -1,6 +1,6 @@
-//! The one clock of a run: nanoseconds since the load began; and CPU time used.
+//! Clock of a run, in nanoseconds since the load began, and CPU time.
 //!
-//! All workers share one origin, so their times can be compared directly.
+//! All workers share an origin, so their times can be compared directly.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that reads 0 now.
+    /// A clock at 0.
     #[must_use]
     pub fn start() -> Self {
         Self { origin: Instant::now() }
@@ -39,13 +39,13 @@ pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// CPU time, user and system, used so far by the calling thread.
+/// User and system CPU time of the calling thread so far.
 #[must_use]
 pub fn thread_cpu() -> Duration {
     cpu(ClockId::ThreadCPUTime)
 }
 
-/// CPU time, user and system, used so far by the whole process.
+/// User and system CPU time of the whole process so far.
 #[must_use]
 pub fn process_cpu() -> Duration {
     cpu(ClockId::ProcessCPUTime)
@@ -66,7 +66,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(30));
         assert!(thread_cpu() - before < Duration::from_millis(10));
         let clock = Clock::start();
-        // On a crowded machine the core has to be waited for.
+        // On a crowded machine the thread waits for a core.
         while thread_cpu() - before < Duration::from_millis(20) {
             assert!(clock.now_ns() < 30_000_000_000, "30 s of work, and no CPU used");
         }

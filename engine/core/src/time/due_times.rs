@@ -1,37 +1,37 @@
-//! Intended start times of an open loop (arrivals): a seeded process that no answer of the server
-//! changes.
+//! Intended start times of an open loop (arrivals): a seeded process, independent of the server's
+//! answers.
 //!
 //! It has its own random stream, so the events of a run are the same in a closed loop and at any
-//! rate. Pure and small: a backlog of millions is two copies of it, one at what falls due next, the
-//! other at what is begun next, and each engine thread can have its own.
+//! rate. It is pure and small: a backlog of millions is two copies of it, one at the next due event
+//! and one at the next event to begin, and each engine thread can have its own.
 
 use crate::random::Random;
 use serde::Deserialize;
 
-/// More events a second than any generator sends.
+/// Upper bound of the rate of any generator.
 pub const RATE_PER_S_MAX: f64 = 1e9;
-/// Streams of a run's seed from here on belong to schedules; connections have those below.
+/// First stream of a run's seed used by schedules; connections use lower ones.
 const STREAM: u64 = 1 << 40;
 
-/// How the gaps between intended starts are spread.
+/// Distribution of the gaps between intended starts.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Spacing {
-    /// Exponential gaps: independent users, who come in bursts.
+    /// Exponential gaps: independent users, with bursts.
     #[default]
     Poisson,
     /// Equal gaps.
     Uniform,
 }
 
-/// The intended starts of a run, one after another, ns since the load began.
+/// Intended starts of a run in order, ns since the load began.
 #[derive(Clone, Debug)]
 pub struct DueTimes {
     spacing: Spacing,
     gap_ns: f64,
-    /// Events of the whole process so far, the one at hand among them.
+    /// Events drawn so far for all generators, including the current one.
     drawn: u64,
-    /// From one of its events to the next that counts here.
+    /// Distance between this generator's events.
     step: u32,
     passed: u64,
     at_ns: f64,
@@ -39,7 +39,7 @@ pub struct DueTimes {
 }
 
 impl DueTimes {
-    /// The process of a run with `seed`, in which `rate_per_s` events fall due in a second.
+    /// Process of a run with `seed` and `rate_per_s` events per second.
     #[must_use]
     pub fn new(spacing: Spacing, rate_per_s: f64, seed: u64) -> Self {
         let random = Random::for_stream(seed, STREAM);
@@ -49,21 +49,21 @@ impl DueTimes {
         times
     }
 
-    /// Event `first` of a process at its beginning, counted from 0, and every `step`th after it.
+    /// Restricts a new process to event `first`, counted from 0, and every `step`th after it.
     #[must_use]
     pub fn every(mut self, first: u32, step: u32) -> Self {
         (0..first).for_each(|_| self.draw());
         Self { step, ..self }
     }
 
-    /// How many events were due before the one at hand.
+    /// Number of events before the current one.
     #[inline]
     #[must_use]
     pub const fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// When the event at hand is due.
+    /// Due time of the current event.
     #[inline]
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "never negative")]
@@ -71,7 +71,7 @@ impl DueTimes {
         self.at_ns as u64
     }
 
-    /// Goes on to the next event.
+    /// Advances to the next event.
     #[inline]
     pub fn advance(&mut self) {
         self.passed += 1;
@@ -84,7 +84,7 @@ impl DueTimes {
         self.drawn += 1;
         self.at_ns = match self.spacing {
             Spacing::Poisson => self.at_ns + self.exponential_gap_ns(),
-            // Counted, not added up: equal gaps stay equal for days.
+            // Counted, not summed: equal gaps stay equal for days.
             Spacing::Uniform => self.drawn as f64 * self.gap_ns,
         };
     }

@@ -1,4 +1,4 @@
-//! When things happen in a run: the clock, and the schedules that are computed without one.
+//! Time of a run: the clock, and schedules computed without it.
 pub mod clock;
 pub mod due_times;
 pub mod schedule;

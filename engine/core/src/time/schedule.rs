@@ -1,31 +1,31 @@
-//! The timetable of a run: phases, and the slices in which it is recorded.
+//! Timetable of a run: phases, and the slices of its record.
 //!
-//! Pure: no clock is read here; every function is told the time.
+//! Pure: functions take the time as an argument and read no clock.
 
 use super::clock::seconds;
 use serde::{Serialize, Serializer};
 
-/// What a slice of the run is part of. Only `Measured` enters rates and percentiles.
+/// Phase of a run. Only `Measured` enters rates and percentiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// Load runs, but the server is not yet in the state that is to be measured.
+    /// Load before the server is ready for measurement.
     Warmup,
-    /// The window.
+    /// The measured window.
     Measured,
-    /// Past the end: events that were in flight complete.
+    /// Completion of events in flight at the end.
     Drain,
 }
 
-/// A stretch of time that is recorded together.
+/// Time range recorded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slice {
-    /// What it is part of.
+    /// Phase of the slice.
     pub phase: Phase,
-    /// Its beginning, ns since the load began; as JSON in seconds.
+    /// Begin, ns since the load began; as JSON in seconds.
     #[serde(rename = "start_s", serialize_with = "as_seconds")]
     pub start_ns: u64,
-    /// Its end; `u64::MAX` for the drain.
+    /// End, ns; `u64::MAX` for the drain.
     #[serde(rename = "end_s", serialize_with = "as_seconds")]
     pub end_ns: u64,
 }
@@ -35,7 +35,7 @@ fn as_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_f64(seconds(*ns))
 }
 
-/// How the time of a run is laid out.
+/// Division of a run's time into phases and slices.
 #[derive(Clone, Copy, Debug)]
 pub struct Timetable {
     warmup_ns: u64,
@@ -44,7 +44,7 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    /// `window_ns` of 0 means no time limit. An interval of 0 means one slice for each phase.
+    /// A `window_ns` of 0 means no time limit. An `interval_ns` of 0 means one slice per phase.
     #[must_use]
     pub fn new(warmup_ns: u64, window_ns: u64, interval_ns: u64) -> Self {
         let deadline_ns =
@@ -53,19 +53,19 @@ impl Timetable {
         Self { warmup_ns, deadline_ns, interval_ns }
     }
 
-    /// When the measured window begins.
+    /// Begin of the measured window, ns.
     #[must_use]
     pub const fn warmup_ns(&self) -> u64 {
         self.warmup_ns
     }
 
-    /// From this moment on no event is begun.
+    /// End of the window, ns; from then on no event is begun.
     #[must_use]
     pub const fn deadline_ns(&self) -> u64 {
         self.deadline_ns
     }
 
-    /// The slice that begins at `start_ns`. Slices never straddle two phases.
+    /// Slice beginning at `start_ns`. Slices never straddle two phases.
     #[must_use]
     pub fn slice_from(&self, start_ns: u64) -> Slice {
         let (phase, phase_end_ns) = if start_ns < self.warmup_ns {

@@ -1,5 +1,5 @@
-//! Foreign bytes never panic: what each fuzz target of the engine does, on its corpus, whole and
-//! damaged. `engine/fuzz` calls the same functions for as long as one likes.
+//! Foreign bytes never panic: each fuzz target of the engine on its corpus, intact and damaged.
+//! `engine/fuzz` runs the same functions without a time limit.
 
 #[path = "../../../fuzz/src/corpus.rs"]
 mod corpus;

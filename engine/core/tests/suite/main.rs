@@ -1,10 +1,9 @@
-//! All integration tests that need no process of their own, in one program: it links once.
+//! Integration tests without need of a process of their own, in a single program: it links once.
 
 mod foreign_bytes;
 mod support;
 
-/// From an address to a session that can be used, what becomes of one that is lost, and the server of
-/// the project's own that they are tried on.
+/// Connections from an address to a usable session, their loss, and the project's own test server.
 mod connections {
     mod link;
     mod opening;
@@ -17,7 +16,7 @@ mod connections {
     mod tls;
 }
 
-/// What is loaded and asked: data, statements, and the draws behind them.
+/// Workloads: data, statements, and their random draws.
 mod workloads {
     mod dataset;
     mod legacy;
@@ -25,7 +24,7 @@ mod workloads {
     mod workload;
 }
 
-/// From a spec to load, and what is recorded of it.
+/// Runs from a spec to the record.
 mod runs {
     mod hostile_scripts;
     mod null_responder;

@@ -1,4 +1,4 @@
-//! What goes wrong, and stops.
+//! Failures and stops.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which rows are loaded, and in which order.
+//! Rows and their order.
 
 use super::*;
 
@@ -19,9 +19,9 @@ fn the_statements_do_not_depend_on_the_number_of_sessions() {
         statements.sort();
         statements
     };
-    let one = sorted(1);
-    assert_eq!(one, sorted(4));
-    assert!(one.iter().all(|it| it.len() <= 524_288));
+    let single = sorted(1);
+    assert_eq!(single, sorted(4));
+    assert!(single.iter().all(|it| it.len() <= 524_288));
 }
 
 #[test]
@@ -38,15 +38,15 @@ fn rows_are_the_same_by_file_and_by_insert() {
         (json!({"load": "insert"}), true, Notebook::new(|_, _| Ok(())), 0),
         (json!({"threads": 2}), true, Notebook::new(refused), 0),
     ] {
-        let (mut told, never) = (Vec::new(), AtomicBool::new(false));
-        let mut tell = |progress: LoadProgress| told.push(progress.rows_done);
+        let (mut counts, never) = (Vec::new(), AtomicBool::new(false));
+        let mut tell = |progress: LoadProgress| counts.push(progress.rows_done);
         let mut spec = spec(changes);
         spec.tables = 1;
         prepare_through(&|_, _| rule.connect_files(says), &spec, &mut tell, &never).unwrap();
         let written = rule.written();
         assert_eq!(written.iter().filter(|it| it.starts_with("LOAD DATA")).count(), loads);
         assert_eq!(rows(&written), inserted);
-        assert_eq!(told.last(), Some(&26_000));
+        assert_eq!(counts.last(), Some(&26_000));
     }
 }
 
@@ -77,7 +77,7 @@ fn rows_have_the_form_of_sysbench() {
 
 #[test]
 fn stages_follow_each_other_and_progress_counts_up() {
-    let (statements, told, _) = loaded(&spec(json!({"threads": 4})));
+    let (statements, progress, _) = loaded(&spec(json!({"threads": 4})));
     let stage_of = |it: &String| match it.split(' ').take(2).collect::<Vec<_>>()[..] {
         ["CREATE", "TABLE"] => Stage::Create,
         ["INSERT", "INTO"] => Stage::Insert,
@@ -85,9 +85,9 @@ fn stages_follow_each_other_and_progress_counts_up() {
     };
     let stages: Vec<usize> = statements.iter().map(|it| stage_of(it) as usize).collect();
     assert!(stages.is_sorted(), "no stage begins before the one before has ended");
-    assert_eq!(told.len(), statements.len());
-    assert!(told.is_sorted_by_key(|it| it.rows_done));
-    let last = told.last().expect("progress was told");
+    assert_eq!(progress.len(), statements.len());
+    assert!(progress.is_sorted_by_key(|it| it.rows_done));
+    let last = progress.last().expect("progress was told");
     assert_eq!((last.rows_done, last.rows_total, last.stage), (52_000, 52_000, Stage::Index));
     let text = serde_json::to_string(&LoadProgress { table: 2, ..*last }).unwrap();
     assert_eq!(text, r#"{"table":2,"rows_done":52000,"rows_total":52000,"stage":"index"}"#);
@@ -95,8 +95,8 @@ fn stages_follow_each_other_and_progress_counts_up() {
 
 #[test]
 fn one_session_ends_a_table_before_it_begins_the_next() {
-    let (_, told, _) = loaded(&spec(json!({"table_size": 10})));
-    let done: Vec<(u32, Stage)> = told.iter().map(|it| (it.table, it.stage)).collect();
+    let (_, progress, _) = loaded(&spec(json!({"table_size": 10})));
+    let done: Vec<(u32, Stage)> = progress.iter().map(|it| (it.table, it.stage)).collect();
     let whole = |table| Stage::ALL.map(|stage| (table, stage));
     assert_eq!(done, [whole(1), whole(2)].concat());
 }

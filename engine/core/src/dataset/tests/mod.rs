@@ -16,10 +16,10 @@ use std::time::Duration;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Decides what happens to a statement; the number counts all statements of the load.
+/// Outcome of a statement, by its number in the load and its text.
 type Rule = dyn Fn(usize, &str) -> Result<(), Failure> + Send + Sync;
 
-/// Statements in the order they ended, from all sessions.
+/// Statements of all sessions, in order of completion.
 #[derive(Clone)]
 struct Notebook {
     statements: Arc<Mutex<Vec<String>>>,
@@ -53,7 +53,7 @@ impl Target for Notebook {
     }
 }
 
-/// A server that takes files, or says that it does; a file is noted as its lines.
+/// Server that takes files, or claims to; notes a file as its lines.
 struct FileNotebook {
     notebook: Notebook,
     says: bool,
@@ -125,11 +125,11 @@ fn spec(changes: Value) -> PrepareSpec {
 
 fn loaded(spec: &PrepareSpec) -> (Vec<String>, Vec<LoadProgress>, Report) {
     let notebook = Notebook::new(|_, _| Ok(()));
-    let mut told = Vec::new();
-    let mut tell = |progress| told.push(progress);
+    let mut reports = Vec::new();
+    let mut tell = |progress| reports.push(progress);
     let never = AtomicBool::new(false);
     let report = prepare_through(&|_, _| notebook.connect(), spec, &mut tell, &never).unwrap();
-    (notebook.written(), told, report)
+    (notebook.written(), reports, report)
 }
 
 fn failed(spec: &PrepareSpec, notebook: &Notebook, stop: &AtomicBool) -> Failure {
@@ -140,7 +140,7 @@ fn server_error(code: u16, message: &str) -> Failure {
     Failure { code: Some(code), sqlstate: "HY000".to_owned(), ..Failure::new("load", message) }
 }
 
-/// The rows of all INSERTs by table and id, as text.
+/// Rows of all INSERT statements by table and id, as text.
 fn rows(statements: &[String]) -> BTreeMap<(String, u32), String> {
     let inserts = statements.iter().filter_map(|it| it.strip_prefix("INSERT INTO "));
     let mut rows = BTreeMap::new();

@@ -65,9 +65,9 @@ fn the_tables_of_older_scripts_are_made_as_these_made_them() {
          /*! ENGINE = innodb MAX_ROWS = 7 */ CHECKSUM=1"
     );
     assert_eq!(statements[2], "CREATE INDEX k_1 ON sbtest1(k)");
-    let one = json!({"tables": 1, "table_size": 2, "layout": "legacy_one"});
+    let single = json!({"tables": 1, "table_size": 2, "layout": "legacy_one"});
     assert_eq!(
-        loaded(&spec(one)).0,
+        loaded(&spec(single)).0,
         [
             "CREATE TABLE sbtest (id INTEGER UNSIGNED NOT NULL auto_increment, \
              k integer UNSIGNED DEFAULT '0' NOT NULL, c char(120) DEFAULT '' NOT NULL, \
@@ -89,10 +89,10 @@ fn the_tables_of_older_scripts_are_made_as_these_made_them() {
 fn the_tables_of_the_older_bulk_insert_count_from_zero() {
     let bulk = json!({"tables": 2, "layout": "bulk_insert", "table_size": 0, "first_table": 0,
         "create_secondary": false});
-    let (statements, told, _) = loaded(&spec(bulk));
+    let (statements, progress, _) = loaded(&spec(bulk));
     let names: Vec<&str> = statements.iter().filter_map(|it| it.split(' ').nth(13)).collect();
     assert_eq!(names, ["sbtest0", "sbtest1"]);
-    assert_eq!(told.iter().map(|it| it.table).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(progress.iter().map(|it| it.table).collect::<Vec<_>>(), [0, 1]);
     let filled = json!({"first_table": 0});
     assert_eq!(spec(filled).mistakes(), ["first_table must be 1 for tables that are given rows"]);
 }
@@ -100,11 +100,11 @@ fn the_tables_of_the_older_bulk_insert_count_from_zero() {
 #[test]
 fn prewarm_reads_each_table_once() {
     let notebook = Notebook::new(|_, _| Ok(()));
-    let (mut told, never) = (Vec::new(), AtomicBool::new(false));
-    let mut tell = |it: PrewarmProgress| told.push(serde_json::to_string(&it).unwrap());
-    let one = spec(json!({"table_size": 50}));
-    prewarm_through(&|_, _| notebook.connect(), &one, &mut tell, &never).unwrap();
-    assert_eq!(told, [r#"{"table":1,"stage":"prewarm"}"#, r#"{"table":2,"stage":"prewarm"}"#]);
+    let (mut progress, never) = (Vec::new(), AtomicBool::new(false));
+    let mut tell = |it: PrewarmProgress| progress.push(serde_json::to_string(&it).unwrap());
+    let single = spec(json!({"table_size": 50}));
+    prewarm_through(&|_, _| notebook.connect(), &single, &mut tell, &never).unwrap();
+    assert_eq!(progress, [r#"{"table":1,"stage":"prewarm"}"#, r#"{"table":2,"stage":"prewarm"}"#]);
     assert_eq!(
         notebook.written()[..5],
         [

@@ -1,9 +1,9 @@
-//! The null responder: a server that holds very many sessions in little memory and answers at once.
+//! Null responder: a server that holds very many sessions in little memory and answers at once.
 //!
-//! The scripted [`super::Reference`] has a thread for each session, enough for some thousands. This
-//! one is a single thread over `epoll` with ready-made answers, so that the cost of a generator at
-//! 50,000 connections can be measured without a database. It accepts every login, and answers a
-//! statement by its first words only: one row, [`super::RANGE_ROWS`] rows, or OK.
+//! The scripted [`super::Reference`] has a thread per session, enough for some thousands. The null
+//! responder is a single thread over `epoll` with ready-made answers, to measure a generator's cost
+//! at 50,000 connections without a database. It accepts every login, and answers a statement by its
+//! first words only: a row, [`super::RANGE_ROWS`] rows, or OK.
 
 mod mysql;
 mod postgres;
@@ -29,46 +29,46 @@ use crate::driver::Driver;
 use crate::system::{receive_now, send_now};
 
 const EVENTS_AT_ONCE: usize = 512;
-/// A session that sends more before a command is complete is ended.
+/// Largest size of an incomplete command; beyond it the session is ended.
 const COMMAND_LENGTH_MAX: usize = 1 << 20;
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// Answers that are made before they are asked for, in the words of one protocol.
+/// Ready-made answers of a protocol.
 trait ReadyMade: Send {
-    /// What is sent before the client has said anything.
+    /// Bytes sent before the client's first message.
     fn greeting(&self) -> &[u8];
 
-    /// Appends the answers to all that is complete in `bytes`, and gives its length; `None` when the client
-    /// leaves, or talks nonsense.
+    /// Appends the answers to all complete commands in `bytes` and returns their length; `None` if
+    /// the client leaves or breaks the protocol.
     fn answer(&self, client: &mut Client, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize>;
 }
 
-/// What is known of a client.
+/// State of a client.
 #[derive(Default)]
 struct Client {
     is_logged_in: bool,
-    /// MySQL's rows end with OK.
+    /// True if MySQL's rows end with OK.
     deprecate_eof: bool,
-    /// PostgreSQL's statements are named by the client: the answer of each, by its number.
+    /// Answers of PostgreSQL's prepared statements, by the client's statement number.
     prepared: Vec<Shape>,
-    /// The answer of the statement that PostgreSQL's client has bound.
+    /// Answer of PostgreSQL's bound statement.
     bound: Shape,
 }
 
-/// One client; no longer than a cache line, since there are very many.
+/// Session of a client; fits a cache line, since there are very many.
 struct Session {
     stream: OwnedFd,
     client: Client,
-    /// A command of which only the beginning has arrived.
+    /// Beginning of an incomplete command.
     begun: Vec<u8>,
 }
 
-/// A server that answers everything at once, from one thread.
+/// Single-threaded server that answers everything at once.
 pub struct NullResponder {
     queue: OwnedFd,
     listeners: Vec<OwnedFd>,
     port: u16,
-    /// By the number of their descriptor.
+    /// Sessions by descriptor number.
     sessions: Vec<Option<Session>>,
     driver: Driver,
     ready: Box<dyn ReadyMade>,
@@ -77,10 +77,11 @@ pub struct NullResponder {
 }
 
 impl NullResponder {
-    /// Speaks to clients of `driver`, on a free TCP port of 127.0.0.1 and on a Unix socket at `socket`.
+    /// Serves clients of `driver` on a free TCP port of 127.0.0.1, and on a Unix socket at `socket`
+    /// if given.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Failures of the operating system.
     pub fn bind(driver: Driver, socket: Option<&Path>) -> io::Result<Self> {
         let tcp = TcpListener::bind(("127.0.0.1", 0))?;
         tcp.set_nonblocking(true)?;
@@ -92,17 +93,17 @@ impl NullResponder {
             listeners.push(listener.into());
         }
         for listener in &listeners {
-            // Again, with the longest backlog that the system allows.
+            // Listen again, with the system's longest backlog.
             listen(listener, i32::from(i16::MAX))?;
         }
         Self::over(driver, listeners, port)
     }
 
-    /// Another one that admits from the same listeners, for another thread: each takes what it comes to
-    /// first, and leaves the rest to the other when its table of open files is full.
+    /// Another responder on the same listeners, for another thread with a file table of its own.
+    /// Each admits clients until its file table is full.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Failures of the operating system.
     pub fn sibling(&self) -> io::Result<Self> {
         let listeners = self.listeners.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
         Self::over(self.driver, listeners, self.port)
@@ -128,22 +129,22 @@ impl NullResponder {
         })
     }
 
-    /// Its TCP port on 127.0.0.1.
+    /// TCP port on 127.0.0.1.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// How many sessions are open.
+    /// Number of open sessions.
     #[must_use]
     pub fn sessions(&self) -> usize {
         self.sessions.iter().flatten().count()
     }
 
-    /// Serves what is there, waiting for it `milliseconds` at most (for ever, if negative).
+    /// Serves pending events, waiting at most `milliseconds` for them (for ever, if negative).
     ///
     /// # Errors
-    /// Those of the operating system; trouble with one session ends that session only.
+    /// Failures of the operating system; trouble with a session ends that session only.
     pub fn serve(&mut self, milliseconds: i32) -> io::Result<()> {
         let limit = u64::try_from(milliseconds).ok().map(Duration::from_millis);
         let limit = limit.map(|limit| Timespec::try_from(limit).expect("a short time"));
@@ -189,7 +190,7 @@ impl NullResponder {
         }
     }
 
-    /// The table of open files is full: clients that wait are accepted by a sibling, or not at all.
+    /// Stops accepting at a full file table; a sibling may accept the waiting clients.
     fn admit_no_more(&self) -> io::Result<()> {
         for listener in &self.listeners {
             match epoll::delete(&self.queue, listener) {
@@ -200,7 +201,7 @@ impl NullResponder {
         Ok(())
     }
 
-    /// Answers what a session has sent; None when it is over.
+    /// Answers a session's bytes; None when it is over.
     fn answer(&mut self, number: RawFd) -> Option<()> {
         let session = self.sessions.get_mut(number.unsigned_abs() as usize)?.as_mut()?;
         let length = match receive_now(&session.stream, &mut self.received) {
@@ -222,7 +223,7 @@ impl NullResponder {
             return None;
         }
         session.begun = bytes.to_vec();
-        // Who asks and does not read is let go: what its socket does not take is not kept.
+        // Drop a client that asks without reading: bytes its socket does not take are not kept.
         let sent = send_now(&session.stream, &self.sending);
         (sent == Ok(self.sending.len())).then_some(())
     }

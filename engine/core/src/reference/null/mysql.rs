@@ -1,4 +1,4 @@
-//! MySQL's ready-made answers: each is made once, and chosen by the first words of a statement.
+//! MySQL's ready-made answers, selected by the first words of a statement.
 
 use dbdyno_wire::mysql::command::Command;
 use dbdyno_wire::mysql::handshake::HandshakeResponse;
@@ -12,11 +12,11 @@ use crate::reference::script::Script;
 
 pub(super) struct Mysql {
     greeting: Vec<u8>,
-    /// Of clients whose rows end with EOF, and with OK.
+    /// For clients whose rows end with EOF, and with OK.
     results: [Results; 2],
 }
 
-/// The bytes of every answer to a statement, by its shape, as text rows and as binary ones.
+/// Answers by shape, with text rows and with binary rows.
 struct Results {
     text: [Vec<u8>; Shape::ALL.len()],
     binary: [Vec<u8>; Shape::ALL.len()],
@@ -57,7 +57,7 @@ impl Mysql {
                 let text = String::from_utf8_lossy(sql);
                 let parameters = sql.iter().filter(|&&byte| byte == b'?').count();
                 let mut answers = Answers::new(deprecate_eof);
-                // The statement's number says what to answer, so nothing needs to be kept of it.
+                // The statement's id encodes its answer, so no state is kept for it.
                 let number = Shape::of(&text) as u32 + 1;
                 answers.prepared(number, &text, u16::try_from(parameters).ok()?);
                 out.extend_from_slice(&answers.out);
@@ -94,7 +94,7 @@ impl ReadyMade for Mysql {
     }
 }
 
-/// The first packet of `bytes`, if it is there completely: its number, its payload, what follows.
+/// Splits the first complete packet off `bytes`: number, payload, remaining bytes.
 fn first_packet(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (header, rest) = bytes.split_first_chunk::<HEADER_LENGTH>()?;
     let header = Header::parse(*header);

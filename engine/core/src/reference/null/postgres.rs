@@ -1,4 +1,4 @@
-//! PostgreSQL's ready-made answers: each is made once, and chosen by the first words of a statement.
+//! PostgreSQL's ready-made answers, selected by the first words of a statement.
 
 use dbdyno_wire::postgres::message::from_server;
 
@@ -7,19 +7,20 @@ use crate::reference::answer::{RANGE_ROWS, ROW_LENGTH, Shape};
 
 const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
-/// What it says it is.
+/// Version reported to clients.
 const VERSION: &str = "18.0 (null responder)";
-/// A client that numbers its statements higher is ended, since room is made for all below.
+/// Highest statement number; a higher number ends the session, as each client has room for all
+/// lower ones.
 const STATEMENT_MAX: usize = 4096;
-/// The type of the messages that come before the login is over: they have none.
+/// Type of messages before the login is over, which carry no type byte.
 const NONE: u8 = 0;
 
 pub(super) struct Postgres {
-    /// Lets a client in.
+    /// Messages that complete the login.
     welcome: Vec<u8>,
-    /// The one column of all rows.
+    /// Description of the only column of all rows.
     description: Vec<u8>,
-    /// Of each shape: rows, and the command's tag.
+    /// Rows and command tag, by shape.
     results: [Vec<u8>; Shape::ALL.len()],
 }
 
@@ -31,13 +32,13 @@ impl Postgres {
         from_server(&mut welcome, b'K', &[0; 8]);
         ready(&mut welcome);
         let mut description = Vec::new();
-        // One column `c` of no table: text (25) of any length, as text.
+        // A column `c` of no table: text (25) of any length, in text format.
         let column = b"\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
         from_server(&mut description, b'T', column);
         Self { welcome, description, results: Shape::ALL.map(result) }
     }
 
-    /// Appends the answer to a message; None when the client leaves, or talks nonsense.
+    /// Appends the answer to a message; None if the client leaves or breaks the protocol.
     fn message(
         &self,
         client: &mut Client,
@@ -126,12 +127,12 @@ fn result(shape: Shape) -> Vec<u8> {
     out
 }
 
-/// Nothing is asked any more, and no transaction is open.
+/// Reports readiness outside a transaction.
 fn ready(out: &mut Vec<u8>) {
     from_server(out, b'Z', b"I");
 }
 
-/// The first message of `bytes`, if it is there completely: its type, its payload, what follows.
+/// Splits the first complete message off `bytes`: type, payload, remaining bytes.
 fn first_message(bytes: &[u8], has_type: bool) -> Option<(u8, &[u8], &[u8])> {
     let (kind, rest) = if has_type { bytes.split_first()? } else { (&NONE, bytes) };
     let (length, rest) = rest.split_first_chunk()?;
@@ -140,13 +141,13 @@ fn first_message(bytes: &[u8], has_type: bool) -> Option<(u8, &[u8], &[u8])> {
     Some((*kind, payload, later))
 }
 
-/// The text at the front of a payload, and what follows its final zero.
+/// Splits off the text up to its final zero.
 fn first_text(payload: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = payload.iter().position(|&byte| byte == 0)?;
     Some((&payload[..end], &payload[end + 1..]))
 }
 
-/// The number at the end of a statement's name: 7 of `s7`, 0 of the unnamed statement.
+/// Number at the end of a statement's name: 7 of `s7`, 0 of the unnamed statement.
 fn number_of(name: &[u8]) -> Option<usize> {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let digits = str::from_utf8(&name[name.len() - digits..]).ok()?;

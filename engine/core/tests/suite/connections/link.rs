@@ -1,4 +1,4 @@
-//! Links in memory: two ends, any cut between them, and what TLS says that is not for us.
+//! Links in memory: two ends, any cut between them, and TLS messages without data.
 
 use dbdyno_core::driver::Driver;
 use dbdyno_core::random::{Distribution, Random};
@@ -35,7 +35,7 @@ fn server_config(versions: &[&'static SupportedProtocolVersion]) -> Arc<ServerCo
     Arc::new(config)
 }
 
-/// The client's end of an encrypted session, and the server's.
+/// Client end of an encrypted session, and the server's.
 fn encrypted(versions: &'static [&'static SupportedProtocolVersion]) -> (Link, Records) {
     let spec: TlsSpec = serde_json::from_str(r#"{"mode": "required"}"#).expect("a spec");
     let tls = spec.made().expect("usable").expect("TLS");
@@ -57,7 +57,7 @@ fn encrypted(versions: &'static [&'static SupportedProtocolVersion]) -> (Link, R
     (link, server)
 }
 
-/// The two ends of a session.
+/// Both ends of a session.
 fn ends(
     versions: Option<&'static [&'static SupportedProtocolVersion]>,
     compressed: bool,
@@ -86,7 +86,7 @@ fn decoded(link: &mut Link, bytes: &[u8], piece: usize) -> Result<Vec<u8>, LinkE
     Ok(found)
 }
 
-/// A connection that has asked a point select as text, over `link`; the request as it is sent.
+/// A connection after a point select as text over `link`; and the request as sent.
 fn asked(link: Link, workload: &dyn Workload) -> (Connection, Vec<u8>) {
     let client = Client::new(0, Vec::new(), Random::for_stream(1, 0));
     let mut connection = Connection::new(true, client).over(link);
@@ -220,7 +220,7 @@ fn nonsense_is_named_by_the_layer_it_breaks() {
     assert_eq!(error, LinkError::Frames(FrameError::Sequence { expected: 0, found: 9 }));
 }
 
-/// A script may ask on after a ROLLBACK whose failure nobody looked at.
+/// A script may send a request after a failed ROLLBACK without checking its result.
 #[test]
 fn a_session_whose_tls_broke_sends_no_request_any_more() {
     let (mut client, mut server) = ends(Some(TLS_1_3), false);

@@ -1,4 +1,4 @@
-//! Opening connections: in order, within the limits, and over at once when the run is stopped.
+//! Opening connections: in order, within the limits, and over at once on a stop.
 
 use crate::support::{in_a_quiet_moment, merged};
 use dbdyno_core::error::Failure;
@@ -13,7 +13,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A tenth of it is promised; the rest is for a busy machine.
+/// Allowance for a busy machine; a tenth of it is promised.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 fn spec(endpoint: &Value, changes: &Value) -> RunSpec {
@@ -25,8 +25,8 @@ fn spec(endpoint: &Value, changes: &Value) -> RunSpec {
 }
 
 fn of(server: &Reference, changes: &Value) -> RunSpec {
-    // Both ends of a connection, and those of other tests, are files of this process; an ordinary user
-    // has 1024. Where no more are allowed, the tests say so by failing.
+    // Both ends of a connection, and those of other tests, are files of this process; an ordinary
+    // user has 1024. If no more are allowed, the tests fail with a message.
     drop(raise_open_files_limit(3000));
     let login = json!({"user": server.login().user, "password": server.login().password});
     spec(&json!({"host": "127.0.0.1", "port": server.port}), &merged(changes.clone(), &login))
@@ -72,7 +72,7 @@ fn a_server_that_refuses_the_question_is_loaded_all_the_same() {
 fn a_server_that_hangs_up_at_the_question_is_asked_no_more() {
     let script = Script { die_after_statements: Some(0), ..Script::default() };
     let server = Reference::start(script).unwrap();
-    // It is dead for good then: what is told is that nobody answers, not what was asked.
+    // The server is dead for good: the failure reports the connection, not the query.
     let failure = failure(&of(&server, &json!({})));
     assert_eq!(failure.stage, "connect");
 }
@@ -85,8 +85,8 @@ fn a_server_that_talks_nonsense_is_not_listened_to_for_ever() {
         let server =
             Reference::start(Script { malformed: Some(malformed), ..Script::default() }).unwrap();
         let spec = of(&server, &json!({"prepared": false, "connect_timeout_s": 1}));
-        // The question is given up; whether the load can go on is not decided by it. A login may take
-        // longer than that on a busy machine.
+        // The query is given up; the load can go on. On a busy machine a login may take longer than
+        // the limit.
         assert!(in_a_quiet_moment(|| {
             open_all(&spec, &AtomicBool::new(false)).is_ok_and(|all| all.len() == 40)
         }));
@@ -110,7 +110,7 @@ fn more_connections_than_files_are_refused_before_the_first() {
     assert!(failure.message.contains("ulimit -n 40000"), "{}", failure.message);
 }
 
-/// A server that lets callers in and never says a word.
+/// Server that accepts clients and stays silent.
 fn silent() -> (TcpListener, Value) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -131,7 +131,7 @@ fn a_stop_does_not_wait_for_a_server_that_hangs() {
             open_all(&spec(&endpoint, &json!({})), &stop).map(|all| all.len()).unwrap_err()
         });
         assert_eq!(failure.message, "stopped before all connections were open");
-        // The thread that was left behind does not wait for its time limit, which is 10 s.
+        // The abandoned thread does not wait for its time limit of 10 s.
         let (mut caller, _) = listener.accept().unwrap();
         assert_eq!(caller.read(&mut [0]).unwrap(), 0);
         began.elapsed() < AT_ONCE
@@ -150,7 +150,7 @@ fn a_full_queue_of_a_unix_socket_is_not_waited_at_for_ever() {
     let path = std::env::temp_dir().join(format!("dbdyno-queue-{}.sock", std::process::id()));
     drop(std::fs::remove_file(&path));
     let listener = UnixListener::bind(&path).unwrap();
-    // SAFETY: no memory is handed over. The shortest queue: one caller waits, the next is held.
+    // SAFETY: no memory is handed over. The shortest queue: one client waits, the next is held.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) };
     let _waiting = UnixStream::connect(&path).unwrap();
     let endpoint = json!({"socket": path});

@@ -1,4 +1,4 @@
-//! Lost and renewed connections, and runs without any: against the reference server.
+//! Lost and renewed connections, and runs without any, against the reference server.
 
 use crate::support::{
     end_s, errors, go, histogram, in_a_quiet_moment, largest, merged, reactors, server, spec, total,
@@ -65,7 +65,7 @@ fn a_server_that_never_comes_back_does_not_outlast_the_window() {
         let changes = json!({"ignore_errors": [2013], "window_s": 1, "drain_s": 200,
             "reactor": reactor});
         let record = go(&server, "oltp_point_select", &changes);
-        // Far less than events in flight may take to complete.
+        // Far below the time limit of events in flight.
         assert!(end_s(&record) < 100.0, "{} s", end_s(&record));
         assert_eq!((record.failure.clone(), record.stopped_by), (None, "time"), "{reactor}");
         // The last answer is lost if the server dies with the other connection's request unread.
@@ -111,7 +111,7 @@ fn a_connection_is_renewed_after_so_many_events_and_its_latency_holds_that() {
     }
 }
 
-/// The failure of a run whose server goes away after so many statements, and that long behind the last.
+/// Failure of a run whose server goes away after `after` statements and a rest.
 fn deserted(after: u64, rest: Duration, changes: &Value) -> Failure {
     let mut server = server(Script::default());
     let spec = spec(&server, "oltp_point_select", changes);
@@ -156,7 +156,7 @@ fn events_come_through_even_if_each_meets_a_lost_connection() {
             "connections": 3, "window_s": 0, "events": 40, "reactor": reactor});
         let record = go(&server, "oltp_point_select", &changes);
         assert_eq!((record.failure.clone(), total(&record, "events")), (None, 40));
-        // Each statement but the first comes twice.
+        // Each statement but the first is sent twice.
         assert!(total(&record, "reconnects").abs_diff(39) <= 1, "{reactor}");
     }
 }

@@ -1,4 +1,4 @@
-//! The reference server does what its script says: only then other tests can rely on it.
+//! Behaviour of the reference server, on which other tests rely.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The network between servers: what it adds to a round trip, and that it loses and reorders nothing.
+//! Simulated network between servers: its addition to a round trip, without loss or reordering.
 
 use crate::support::in_a_quiet_moment;
 use dbdyno_core::relay::Relay;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-/// A connection through a relay, from its two ends.
+/// Connection through a relay, from both ends.
 fn joined(round_trip: Duration) -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind(ANY).unwrap();
     let near = TcpStream::connect(relayed(listener.local_addr().unwrap(), round_trip)).unwrap();
@@ -74,7 +74,8 @@ fn a_round_trip_takes_what_is_asked_for_longer() {
     }));
 }
 
-/// Ten megabytes with a round trip of 200 ms: had each piece to wait for the one before, it would take 15 s.
+/// Ten megabytes with a round trip of 200 ms: they would take 15 s if each piece waited for the
+/// last.
 #[test]
 fn many_bytes_are_on_their_way_at_once_and_keep_their_order() {
     let (mut near, mut far) = joined(Duration::from_millis(200));
@@ -105,7 +106,7 @@ fn the_end_of_one_direction_is_passed_on_and_the_other_goes_on() {
     assert_eq!([asked, answered], ["question", "answer"]);
 }
 
-/// Whoever is gone for good is so for the other end too: what is sent to it breaks the connection.
+/// A peer gone for good breaks the connection of the other end, too.
 #[test]
 fn a_connection_that_breaks_at_one_end_breaks_at_the_other() {
     let (near, mut far) = joined(Duration::from_millis(2));

@@ -22,7 +22,7 @@ fn session(reference: &Reference) -> Session {
     Session::connect(&reference.endpoint(), &reference.login(), CONNECT_TIMEOUT).expect("a session")
 }
 
-/// In time for a server that says what is wrong, on a busy machine too.
+/// Refusal of a session, in time even on a busy machine.
 fn refused(endpoint: &Endpoint, login: &Login) -> SessionError {
     Session::connect(endpoint, login, Duration::from_secs(2)).expect_err("no session")
 }
@@ -121,7 +121,7 @@ fn nobody_listening_is_told_with_what_to_try() {
     assert_eq!(unix.server_code(), None);
 }
 
-/// Accepts one client and says `greeting`, which may be nothing.
+/// Accepts a client and sends `greeting`, possibly empty.
 fn impostor(greeting: &'static [u8]) -> Endpoint {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();
@@ -149,7 +149,7 @@ fn a_server_that_speaks_something_else_is_told_apart() {
     }
 }
 
-/// Lets one client in over a Unix socket, with `answers` to its login, numbered from 2.
+/// Accepts a client over a Unix socket, with `answers` to its login, numbered from 2.
 fn caching_server(name: &str, answers: Vec<&'static [u8]>) -> Endpoint {
     let path = std::env::temp_dir().join(format!("dbdyno-{name}-{}.sock", std::process::id()));
     drop(std::fs::remove_file(&path));
@@ -215,7 +215,7 @@ fn a_login_that_never_ends_is_ended() {
 fn a_login_has_one_time_limit_however_slowly_the_server_speaks() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();
-    // A greeting of 255 bytes, one every 50 ms; how many were sent.
+    // A greeting of 255 bytes, one every 50 ms; returns the number sent.
     let speaking = std::thread::spawn(move || {
         let (mut client, _) = listener.accept().expect("a client");
         let greeting = std::iter::once(255).chain(std::iter::repeat_n(0, 258));

@@ -1,4 +1,5 @@
-//! A list of servers: connections and loading sessions are dealt out in turn, and failures say where.
+//! Several servers: connections and loading sessions are dealt out in turn, and failures name the
+//! server.
 
 use crate::support::merged;
 use dbdyno_core::dataset::{self, PrepareSpec};
@@ -34,7 +35,7 @@ fn load(connections: u32) -> Value {
     })
 }
 
-/// How many sessions sent statements.
+/// Number of sessions with statements.
 fn sessions(server: &Reference) -> usize {
     server.log().iter().map(|line| line.connection_id).collect::<BTreeSet<_>>().len()
 }

@@ -1,4 +1,4 @@
-//! Work on tables at servers that say nothing: it ends soon after a stop, and not without one either.
+//! Work on tables at silent servers: it ends soon after a stop, and after a time limit.
 
 use crate::support::in_a_quiet_moment;
 use dbdyno_core::dataset::{CleanupSpec, PrepareSpec, cleanup, prepare, prewarm};
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// 1.5 s are promised.
+/// Allowance for a busy machine; 1.5 s are promised.
 const END_MAX: Duration = Duration::from_secs(2);
-/// How long the server reads no more of a file.
+/// Pause of the server within a file.
 const HANG: Duration = Duration::from_secs(60);
 
-/// What is done to tables; gives the failure.
+/// Work on tables; returns the failure.
 type Work = fn(&Value, &AtomicBool) -> Option<Failure>;
 
 fn prepared(spec: &Value, stop: &AtomicBool) -> Option<Failure> {
@@ -47,7 +47,7 @@ fn spec(port: u16) -> Value {
     })
 }
 
-/// A server that lets everybody in, and answers no statement from the first on, or a moment later.
+/// Server that accepts all clients, and stalls from the first statement on or a moment later.
 fn stalled(after: Duration, lasting: Duration) -> Reference {
     let service_time = after * 2;
     let stall = Some(Stall { after, lasting });
@@ -118,7 +118,7 @@ fn a_server_that_stops_reading_a_file_is_not_written_to_for_ever() {
         while !server.log().iter().any(|it| it.text.starts_with("LOAD DATA")) {
             thread::sleep(Duration::from_millis(10));
         }
-        // Until the file's first 100,000 bytes are sent and no more are read.
+        // Wait until the file's first 100,000 bytes are sent.
         thread::sleep(Duration::from_millis(200));
         stop.store(true, Ordering::Relaxed);
         let stopped = Instant::now();

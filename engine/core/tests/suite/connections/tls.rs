@@ -1,4 +1,4 @@
-//! What each mode asks of a certificate, with certificates made for the test.
+//! Certificate checks of each mode, with certificates made for the test.
 
 use dbdyno_core::session::tls::{Tls, TlsProblem, TlsSpec};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
-/// An authority, a server's certificate for `db.example`, and files of them.
+/// An authority, a certificate for `db.example`, and their files.
 struct Certificates {
     folder: PathBuf,
     authority: CertifiedIssuer<'static, KeyPair>,
@@ -88,7 +88,7 @@ fn tls(value: Value) -> Tls {
     spec(value).made().expect("usable").expect("TLS")
 }
 
-/// Shakes hands and then reads once, since a server judges a client's certificate last.
+/// Shakes hands and then reads once, since a server checks a client's certificate last.
 fn met(server: Arc<ServerConfig>, value: Value, host: &str) -> Result<(), String> {
     let (mut here, mut there) = UnixStream::pair().expect("a pair");
     let serving = std::thread::spawn(move || {

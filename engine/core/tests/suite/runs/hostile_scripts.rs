@@ -1,5 +1,5 @@
-//! Scripts that do their worst without `ffi`, and write into no structure of the engine's: each ends with an error or
-//! a run, and none with the process, which would be that of these tests.
+//! Hostile scripts without `ffi` and without writes into the engine's structures: each ends with an
+//! error or a run, never with the death of the process, which would be that of these tests.
 
 use super::scripts::{dry, scripted};
 use crate::support::server;
@@ -12,8 +12,9 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 
-/// What a script does in a phase. `FINALIZE(f)` lets the collector call `f`, `KEEP(f)` lets the state's end do it, and
-/// `RECUR(call)` gives `call` a function that calls it again with itself, without end.
+/// Statements of a hostile script. `FINALIZE(f)` lets the collector call `f`, `KEEP(f)` lets the
+/// state's end do it, and `RECUR(call)` gives `call` a function that calls it again with itself,
+/// without end.
 const HOSTILE: [&str; 54] = [
     "FINALIZE(function() error('gc') end)",
     "FINALIZE(function() error({}) end)",
@@ -81,7 +82,7 @@ const TOOLS: &str = "
     function RECUR(call) local function f() return call(f) end return f() end
 ";
 
-/// Ways to call a script back, which each call it again.
+/// Ways to call a script back, each calling it again.
 const CALLING_BACK: [&str; 18] = [
     "return (('x'):gsub('x', f))",
     "return (string.gsub('x', 'x', setmetatable({}, {__index = f})))",
@@ -103,7 +104,7 @@ const CALLING_BACK: [&str; 18] = [
     "require('string.buffer').new():put(setmetatable({}, {__tostring = f}))",
 ];
 
-/// Loads and runs a script as the command `run` does; what it raised.
+/// Loads and runs a script like the command `run`; returns its errors.
 fn raised(spec: &RunSpec) -> Vec<String> {
     let script = spec.script.as_ref().expect("it is a script's");
     let mut main = match Script::load(script) {
@@ -120,7 +121,7 @@ fn raised(spec: &RunSpec) -> Vec<String> {
     [of_init, of_run, of_done].into_iter().flatten().map(|failure| failure.message).collect()
 }
 
-/// A script that does this as an event, for so long.
+/// A script that repeats `work` as an event.
 fn in_event(work: &str) -> String {
     format!("{TOOLS} function event() con:query('SELECT 1') do {work} end return true end")
 }
@@ -144,7 +145,7 @@ fn what_a_finalizer_raises_ends_its_thread_with_these_words() {
         for phase in ["thread_init", "event", "thread_done"] {
             let source =
                 format!("{TOOLS} function event() return true end function {phase}() {work} end");
-            // `thread_done` of sysbench tells nobody.
+            // sysbench drops errors of `thread_done`.
             let told = raised(&dry(&source, &short())).concat();
             assert!(told.ends_with(": gc"), "{phase}: {told}");
         }

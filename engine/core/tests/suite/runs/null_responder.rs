@@ -1,4 +1,4 @@
-//! The null responder is a server as far as the engine can see.
+//! The null responder behaves as a server towards the engine.
 
 use dbdyno_core::driver::Driver;
 use dbdyno_core::reference::{NullResponder, RANGE_ROWS, ROW_LENGTH};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Serves while `client` is at work on the port; gives what it gave, and the responder.
+/// Serves while `client` works on the port; returns the client's result and the responder.
 fn serving<T: Send>(driver: Driver, client: impl FnOnce(u16) -> T + Send) -> (T, NullResponder) {
     let mut responder = NullResponder::bind(driver, None).unwrap();
     let port = responder.port();

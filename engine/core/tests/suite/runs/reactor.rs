@@ -1,4 +1,4 @@
-//! Both reactors behave alike: shown on socket pairs with an echo at the other end.
+//! Equal behaviour of both reactors, on socket pairs with an echo at the other end.
 
 use crate::support::in_a_quiet_moment;
 use dbdyno_core::reactor::{
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const MAX_WAIT: Duration = Duration::from_millis(60);
 
-/// Sockets of ours, each with an echo at its other end.
+/// Sockets with an echo at the other end.
 fn echoes(count: usize) -> (Vec<OwnedFd>, Vec<JoinHandle<()>>) {
     (0..count)
         .map(|_| {
@@ -30,7 +30,7 @@ fn echoes(count: usize) -> (Vec<OwnedFd>, Vec<JoinHandle<()>>) {
         .unzip()
 }
 
-/// Sends a request of `bytes` bytes on every slot and waits for the same back, `rounds` times.
+/// Sends a request of `bytes` bytes on every slot and waits for its echo, `rounds` times.
 fn ping_pong<R: OpenReactor>(count: usize, rounds: usize, bytes: usize) {
     let (sockets, echoes) = echoes(count);
     let mut reactor = R::open(sockets, MAX_WAIT).unwrap();
@@ -94,7 +94,7 @@ fn a_wait_ends_in_time<R: OpenReactor>() {
 fn a_wait_can_be_short<R: OpenReactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let mut reactor = R::open(vec![ours.into()], MAX_WAIT).unwrap();
-    // The tick of the max_wait may end one of them early, a busy machine any of them late.
+    // The tick of max_wait may end a wait early, a busy machine may end it late.
     assert!(in_a_quiet_moment(|| {
         let began = Instant::now();
         reactor.wait(Some(Duration::from_millis(3))).unwrap();
@@ -103,7 +103,7 @@ fn a_wait_can_be_short<R: OpenReactor>() {
     }));
 }
 
-/// Bytes are on their way on the old socket, which then closes; only the new one may be heard.
+/// Bytes are on their way on the old socket, which then closes; only the new socket may be heard.
 fn a_replaced_socket_is_never_heard_again<R: OpenReactor>(request: usize) {
     let (old, mut old_peer) = UnixStream::pair().unwrap();
     let mut reactor = R::open(vec![old.into()], MAX_WAIT).unwrap();

@@ -1,4 +1,4 @@
-//! Whole runs against the reference server, whose behaviour is known: counts, latency, errors, stops.
+//! Whole runs against the reference server, with known counts, latencies, errors and stops.
 
 use crate::support::{
     end_s, errors, go, histogram, in_a_quiet_moment, merged, reactors, server, spec, total,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// N = X · R: latencies hold at least what the server took, and no connection has two events at a time.
+/// N = X · R: latencies are at least the service time, and a connection has one event at a time.
 #[test]
 fn real_latencies_lie_between_what_the_server_took_and_how_long_the_run_was() {
     for reactor in reactors() {
@@ -36,7 +36,7 @@ fn a_real_rate_is_kept() {
         assert!(in_a_quiet_moment(|| {
             let record = go(&server, "oltp_point_select", &changes);
             let (arrivals, events) = (total(&record, "arrivals"), total(&record, "events"));
-            // Five standard deviations of a Poisson count; who is due last may not be begun.
+            // Five standard deviations of a Poisson count; the last due event may not be begun.
             assert!(arrivals.abs_diff(500) < 112, "{arrivals} arrivals with {reactor}");
             assert_eq!((events + record.unserved, record.unfinished), (arrivals, 0), "{reactor}");
             let lag = histogram(&record, "timer_lag");
@@ -71,11 +71,12 @@ fn a_deadlock_begins_the_event_again_and_is_counted() {
     let restarts = total(&record, "restarts");
     assert!(restarts > 0);
     let errors = errors(&record, "1213");
-    // An error at the very end abandons its event instead of beginning it again.
+    // An error at the very end abandons its event instead of retrying it.
     assert!((restarts..=restarts + 2).contains(&errors), "{errors} errors, {restarts} restarts");
 }
 
-/// Of 100,000 events of each connection two send an INSERT; a third one leaves after the last event.
+/// Of 100,000 events of each connection two send an INSERT; a third INSERT leaves after the last
+/// event.
 #[test]
 fn bulk_insert_counts_rows_as_events_and_sends_what_is_left() {
     for reactor in reactors() {
@@ -261,7 +262,7 @@ fn the_begin_of_the_load_is_told_before_the_first_statement_if_asked_for() {
     }
 }
 
-/// How the engine's threads were placed, as the record has it.
+/// Placement of the engine's threads, from the record.
 fn placed(server: &Reference, changes: &Value) -> Vec<Placed> {
     go(server, "oltp_point_select", changes).placements
 }

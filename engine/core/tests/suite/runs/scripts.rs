@@ -1,4 +1,4 @@
-//! Runs of Lua scripts: what is recorded while they wait by themselves, rest, or end early.
+//! Runs of Lua scripts with waits of their own, rests, and early ends.
 
 use crate::support::{in_a_quiet_moment, intervals, merged, server, total};
 use dbdyno_core::reference::Script;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A run of this script, whose threads wait for themselves and are answered at once.
+/// Run of a script whose threads do their own waiting and are answered at once.
 pub(super) fn dry(source: &str, changes: &Value) -> RunSpec {
     let database = json!({"endpoint": {"socket": "/nowhere"}, "user": "nobody", "database": "sbtest",
         "dry_run": true});
@@ -36,7 +36,8 @@ pub(super) fn scripted(source: &str, database: &Value, changes: &Value) -> RunSp
     serde_json::from_value(merged(whole, changes)).unwrap()
 }
 
-/// A thousand a second are due, the first after 1 ms, while the first thread waits for 350 ms in its first event.
+/// A thousand events a second are due, the first after 1 ms, while the first thread waits 350 ms in
+/// its first event.
 #[test]
 fn what_falls_due_while_a_script_waits_counts_where_it_is_due() {
     let source = "function event()
@@ -54,7 +55,8 @@ fn what_falls_due_while_a_script_waits_counts_where_it_is_due() {
     }
 }
 
-/// The first thread ends with its first event; the second goes on at the rate, and is told all along.
+/// The first thread ends with its first event; the second goes on at the rate, and reports all
+/// along.
 #[test]
 fn a_thread_that_ends_early_leaves_the_run_to_the_others() {
     let source = "function event() con:query('SELECT 1'); return sysbench.tid == 0 end";
@@ -69,12 +71,11 @@ fn a_thread_that_ends_early_leaves_the_run_to_the_others() {
     };
     let wanted: Vec<u64> = std::iter::once(99).chain([100; 9]).collect();
     assert_eq!(count("arrivals"), wanted);
-    // Whichever event ends its thread does not count.
+    // The event that ends its thread does not count.
     assert_eq!(total(&record, "events") + record.unserved + record.unfinished, 998);
 }
 
-/// Who rests for 800 ms behind its event is not waited for that long when the run is stopped, or when answers are
-/// waited for no longer.
+/// A rest of 800 ms after an event delays neither a stop nor the end of a run.
 #[test]
 fn a_rest_that_outlasts_the_run_is_no_unfinished_event() {
     let server = server(Script::default());
@@ -97,7 +98,7 @@ fn a_rest_that_outlasts_the_run_is_no_unfinished_event() {
     }
 }
 
-/// One session for a thread is the loop's; with two, threads wait for servers themselves.
+/// With one session per thread the loop waits; with two, threads wait for servers themselves.
 #[test]
 fn a_network_adds_its_round_trip_to_each_statement_of_a_script() {
     let server = server(Script::default());

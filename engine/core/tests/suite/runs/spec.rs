@@ -1,4 +1,4 @@
-//! Specs as foreign text: what is not understood is refused, whatever its place, and secrets stay in.
+//! Specs as foreign text: unknown keys are refused anywhere, and secrets stay hidden.
 
 use crate::support::merged;
 use dbdyno_core::spec::RunSpec;

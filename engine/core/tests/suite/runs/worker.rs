@@ -1,4 +1,4 @@
-//! The loop on bare sockets: the test is the server, and does what a real one does too rarely.
+//! The loop on bare sockets: the test acts as a server with rare behaviour.
 
 use dbdyno_core::driver::Driver;
 use dbdyno_core::error::CONNECTION_LOST;
@@ -25,9 +25,9 @@ use std::time::Duration;
 
 /// OK as packet number 1.
 const OK: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
-/// ERR 4031 as packet number 0: what MySQL 8 says before it closes a session that rested too long.
+/// ERR 4031 as packet number 0: sent by MySQL 8 before it closes an idle session.
 const DISCONNECTED: &[u8] = b"\x0b\0\0\0\xff\xbf\x0f#HY000go";
-/// ERR 1053 as packet number 2: what a MySQL that shuts down says behind [`OK`].
+/// ERR 1053 as packet number 2: sent by MySQL during its shutdown, after [`OK`].
 const SHUT_DOWN: &[u8] = b"\x0b\0\0\x02\xff\x1d\x04#08S01go";
 
 /// Point selects as text over `sockets`, without a time limit, until `budget` events are done.
@@ -75,7 +75,7 @@ fn load<R: OpenReactor>(
     (end, intervals.iter().map(|(_, interval)| interval).collect())
 }
 
-/// The second connection has nothing to do and is closed by the server; the first is answered later.
+/// The second connection is idle and closed by the server; the first is answered later.
 fn the_server_closes_an_idle_connection<R: OpenReactor + 'static>(last_words: &[u8]) {
     let (busy, mut busy_peer) = UnixStream::pair().unwrap();
     let (resting, mut resting_peer) = UnixStream::pair().unwrap();
@@ -105,7 +105,7 @@ fn an_idle_connection_may_be_closed() {
     }
 }
 
-/// So many bytes of the last words come with the reply; the others find the next request sent.
+/// Some bytes of the last words come with the reply; the others arrive after the next request.
 fn a_server_may_end_a_session_behind_a_reply<R: OpenReactor>(
     last_words: &'static [u8],
     cut: usize,
@@ -138,8 +138,8 @@ fn a_session_may_end_behind_a_reply() {
     }
 }
 
-/// Answers each request some milliseconds later, until none comes for a while; gives their number, and
-/// closes the connection.
+/// Answers each request some milliseconds later, until none comes for a while; returns their
+/// number, and closes the connection.
 fn answer_until_a_rest(mut peer: UnixStream) -> u64 {
     peer.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let (mut request, mut answered) = ([0; 512], 0);
@@ -151,7 +151,7 @@ fn answer_until_a_rest(mut peer: UnixStream) -> u64 {
     answered
 }
 
-/// A connection that rests for 0.2 s between its events.
+/// A connection that rests 0.2 s between its events.
 fn resting() -> Pacing<'static> {
     Pacing::thinking([200.0, 200.0], 0..1, 1, Timetable::new(0, 0, 0))
 }

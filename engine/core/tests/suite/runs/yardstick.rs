@@ -1,7 +1,7 @@
-//! The load against a server whose truth is exact: what the client says must be what the server did.
+//! Client's measurements against a server with exactly known results.
 //!
-//! The server computes when each answer is due as the statement arrives, so its truth does not depend
-//! on the machine; the client's numbers do, and are looked at in a quiet moment.
+//! The server computes the due time of each answer on the statement's arrival, so its results do
+//! not depend on the machine. The client's numbers do, and are checked in a quiet moment.
 
 use crate::support::{go, histogram, in_a_quiet_moment, reactors, total};
 use dbdyno_core::record::histogram::Histogram;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
-/// What two switches between threads and a wake-up may take on a shared machine, ms.
+/// Allowance for two thread switches and a wake-up on a shared machine, ms.
 const OVERHEAD_MS: f64 = 0.5;
 
 fn played(script: &Script, changes: &Value) -> (RunRecord, Truth) {
@@ -21,14 +21,14 @@ fn played(script: &Script, changes: &Value) -> (RunRecord, Truth) {
     (record, truth)
 }
 
-/// Whether mean and percentiles are those of the server, but for the way there and back.
+/// True if mean and percentiles match the server's, up to the way there and back.
 fn agrees(record: &RunRecord, truth: &Truth, quantiles: &[f64]) -> bool {
     let seen = histogram(record, "event_service");
     assert_eq!(seen.count(), truth.times.count(), "every statement was an event");
     let mean_ms = total(record, "latency_ns_sum") as f64 / 1e6 / seen.count() as f64;
     let true_ms = truth.sum.as_secs_f64() * 1e3 / seen.count() as f64;
     let near = |seen_ms: f64, true_ms: f64| {
-        // A size class is a thousandth wide; nothing can be answered before it was due.
+        // A size class is a thousandth wide; no answer comes before it was due.
         assert!(seen_ms > true_ms * 0.998 - 0.001, "{seen_ms} of {true_ms} ms");
         seen_ms < true_ms * 1.01 + OVERHEAD_MS
     };
@@ -47,7 +47,7 @@ fn fewer_connections_than_workers_have_the_service_time() {
     }));
 }
 
-/// X = N / (S + D), each reply being held for D; by Little's law X is N events in each mean latency.
+/// X = N / (S + D) for replies delayed by D; by Little's law X is N events in each mean latency.
 #[test]
 fn a_network_of_the_clients_has_the_throughput_of_service_and_delay() {
     for (reactor, (service, delay_ms)) in
@@ -93,7 +93,7 @@ fn the_client_has_the_percentiles_of_the_server() {
     }
 }
 
-/// With a connection for everybody who waits, the queue is at the server, where it is known.
+/// With a connection for each waiting event, the queue is at the server, where it is known.
 #[test]
 fn a_rate_has_the_queue_of_the_server_and_its_stall() {
     let service = Service::Exponential(10 * MS);

@@ -1,4 +1,4 @@
-//! What the tests of whole runs share: a spec against the reference server, and reading the record.
+//! Helpers for tests of whole runs: a spec for the reference server, and reading the record.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use dbdyno_core::reactor::io_uring_is_allowed;
@@ -16,18 +16,18 @@ pub fn server(script: Script) -> Reference {
     Reference::start(script).unwrap()
 }
 
-/// Whether one of many tries shows it: on a busy machine every thread may be woken late, and a host
-/// that has its CPU used by others may be so for minutes.
+/// True if one of many tries succeeds: a busy machine may wake every thread late, and a host whose
+/// CPU others use may do so for minutes.
 pub fn in_a_quiet_moment(once: impl FnMut() -> bool) -> bool {
     std::iter::repeat_with(once).take(200).any(|is_shown| is_shown)
 }
 
-/// The reactors that this kernel allows.
+/// Reactors allowed by this kernel.
 pub fn reactors() -> Vec<&'static str> {
     if io_uring_is_allowed() { vec!["io_uring", "epoll"] } else { vec!["epoll"] }
 }
 
-/// `base` with `changes`, which win.
+/// `base` with `changes`, which take precedence.
 pub fn merged(mut base: Value, changes: &Value) -> Value {
     base.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     base
@@ -43,7 +43,7 @@ pub fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
         "window_s": 0.5,
         "interval_s": 0.1,
         "seed": 7,
-        // Statements are counted and planned for here, so none comes beside the workload's.
+        // Tests count and plan statements, so only the workload may send any.
         "check_limits": false,
         "workload": {"name": workload, "options": {"tables": 2, "table_size": 1000}},
     });

@@ -17,7 +17,7 @@ pub fn largest(record: &RunRecord, name: &str) -> u64 {
     intervals(record).iter().map(|interval| interval[name].as_u64().unwrap()).max().unwrap()
 }
 
-/// When the run ended, s since the load began.
+/// End of the run, s since the load began.
 pub fn end_s(record: &RunRecord) -> f64 {
     intervals(record).last().unwrap()["end_s"].as_f64().unwrap()
 }
@@ -30,7 +30,7 @@ pub fn in_phase(record: &RunRecord, phase: &str) -> Vec<Value> {
     intervals(record).into_iter().filter(|interval| interval["phase"] == phase).collect()
 }
 
-/// The histogram of this name over the whole run.
+/// Histogram of this name over the whole run.
 pub fn histogram(record: &RunRecord, name: &str) -> Histogram {
     let mut whole = Histogram::new();
     let parts = record.intervals.iter().filter_map(|interval| decoded(interval, name));

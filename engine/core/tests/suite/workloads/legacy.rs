@@ -1,9 +1,10 @@
-//! The workloads of before 1.0 against what their scripts send.
+//! Workloads of before 1.0 against the statements of their scripts.
 //!
-//! `golden/legacy_*.sql` is what Debian's sysbench 1.0.20 sent in two events of one thread of scripts
-//! that draw and ask as the legacy ones do, with `db_query` replaced by a print (`--rand-seed=7
-//! --oltp-tables-count=3 --oltp-table-size=100000 --oltp-point-selects=2 --oltp-delete-inserts=2
-//! --oltp-range-size=50`). What stands after a dot in a file's name was set too.
+//! `golden/legacy_*.sql` holds two events of one thread, sent by Debian's sysbench 1.0.20 for
+//! scripts with the draws and statements of the legacy ones, and `db_query` replaced by a print
+//! (`--rand-seed=7 --oltp-tables-count=3 --oltp-table-size=100000 --oltp-point-selects=2
+//! --oltp-delete-inserts=2 --oltp-range-size=50`). A suffix of the file's name after a dot is a
+//! further option.
 
 use super::workload::{first_thread, made, spec};
 use dbdyno_core::random::Random;
@@ -45,7 +46,7 @@ fn two_events_are_those_of_the_scripts() {
         if ["bulk", "random"].iter().any(|part| name.contains(part)) {
             continue; // proved below
         }
-        // 0.5 prepares nothing, whatever is asked for.
+        // 0.5 prepares nothing, for either setting.
         for prepared in [true, false] {
             let workload = made(name, oracle_options(), prepared);
             assert_eq!(workload.statements(), [], "{name}");
@@ -72,7 +73,7 @@ fn options_leave_statements_out_as_in_the_script() {
     assert_eq!(count(json!({"one_table": true})), 21);
 }
 
-/// What sysbench 0.4 sends: 14 reads, 5 writes, 2 others.
+/// Statements of sysbench 0.4: 14 reads, 5 writes, 2 others.
 #[test]
 fn one_table_speaks_as_0_4() {
     let options = json!({"one_table": true, "table_size": 1000, "point_selects": 1});

@@ -1,4 +1,4 @@
-//! The draws against sysbench's own numbers and against the exact laws.
+//! Random draws against sysbench's own numbers and against the exact laws.
 
 use dbdyno_core::random::{
     C_FORMAT, Distribution, GlibcRandom, PAD_FORMAT, Random, Sampler, Seeding, UniqueSequence,
@@ -11,7 +11,7 @@ fn special() -> Distribution {
     Distribution::default()
 }
 
-/// The main thread of a process whose C library was never seeded, as in sysbench's `prepare`.
+/// Main thread of a process with an unseeded C library, as in sysbench's `prepare`.
 fn main_thread() -> Random {
     Random::from_glibc(&mut GlibcRandom::new(1))
 }
@@ -28,7 +28,7 @@ fn main_thread_and_worker_begin_as_in_sysbench() {
     assert_eq!(worker.uniform(1, 1_000_000), 539_748);
 }
 
-/// Rows 1 and 2 as `prepare` writes them: c, pad, k.
+/// Rows 1 and 2 as written by `prepare`: c, pad, k.
 fn prepared_rows(distribution: Distribution, table_size: u32) -> [(String, String, u32); 2] {
     let mut random = main_thread();
     [(); 2].map(|()| {
@@ -89,7 +89,7 @@ fn streams_take_no_value_after_an_event() {
     assert_eq!(random.next_u64(), plain.next_u64());
 }
 
-/// FNV-1a of the draws joined by commas, as the transcript below was digested.
+/// FNV-1a of the draws joined by commas, the digest of the transcript below.
 fn digest(values: impl Iterator<Item = String>) -> u64 {
     let text = values.collect::<Vec<_>>().join(",");
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -128,7 +128,7 @@ fn bounds_wrap_as_in_sysbench() {
     assert_eq!(random.uniform(9, 9), 9);
     for distribution in [special(), GAUSSIAN, PARETO, Distribution::Zipfian { exponent: 0.8 }] {
         assert_eq!(distribution.over(9, 9).draw(&mut random), 9, "{distribution:?}");
-        // Nonsense, but it must not panic in the middle of a run.
+        // An invalid range must not panic in the middle of a run.
         distribution.over(2, 1).draw(&mut random);
     }
 }
@@ -258,7 +258,7 @@ fn gaussian_follows_its_law() {
     }
 }
 
-/// The law of `special`: `reached` is the part of a zone's width, from its end, that draws come to.
+/// Law of `special`; `reached` is the part of the zone's width, from its end, covered by draws.
 fn special_law(size: u32, percent: u32, result: u32, reached: f64) -> impl Fn(u32) -> f64 {
     let (span, common) = (f64::from(size - 1), 1.0 - f64::from(result) / 100.0);
     let zone = span * f64::from(percent) / 100.0;
@@ -275,7 +275,7 @@ fn special_law(size: u32, percent: u32, result: u32, reached: f64) -> impl Fn(u3
 fn special_follows_its_law() {
     for (percent, result) in [(1, 75), (20, 75), (20, 50), (5, 90)] {
         let distribution = Distribution::Special { iterations: 12, percent, result };
-        // The draw that chose the zone is used again, so its lowest values never come.
+        // The draw that chose the zone is reused, so its lowest values never come.
         let reached = f64::from(result) / 100.0;
         assert_follows(distribution, 2001, special_law(2001, percent, result, reached));
     }

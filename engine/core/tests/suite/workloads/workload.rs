@@ -1,8 +1,8 @@
 //! Events against those of the real sysbench, and packets against their own parser.
 //!
-//! `golden/*.sql` is what Debian's sysbench 1.0.20 prepared and sent in two events of one thread
+//! `golden/*.sql` holds two events of one thread, prepared and sent by Debian's sysbench 1.0.20
 //! (`--rand-seed=7 --tables=3 --table-size=100000 --point-selects=2 --delete-inserts=2
-//! --range-size=50`, default `special`), printed by a script that replaced its statement objects.
+//! --range-size=50`, default `special`), printed by a script with replaced statement objects.
 
 use dbdyno_core::driver::Driver;
 use dbdyno_core::random::{Distribution, Random, Seeding};
@@ -52,7 +52,7 @@ fn names_with_golden_files() -> Vec<&'static str> {
     names().into_iter().filter(|name| *name != "bulk_insert").collect()
 }
 
-/// The SQL of each packet of `event`; an execution's parameters stand in it as literals.
+/// SQL of each packet of `event`, with an execution's parameters as literals.
 fn texts(workload: &dyn Workload, event: &Event) -> Vec<String> {
     (0..event.steps.len()).map(|index| text(workload, event.packet(index))).collect()
 }
@@ -80,12 +80,12 @@ fn literal(value: &parameter::Value) -> String {
     }
 }
 
-/// The draws of the first thread of sysbench with `--rand-seed=7`.
+/// Draws of the first thread of sysbench with `--rand-seed=7`.
 pub fn first_thread() -> Random {
     Seeding::Sysbench.streams(7).next().expect("streams do not end")
 }
 
-/// The ids a server might give to a workload's statements.
+/// First id a server might give to a workload's statements.
 const FIRST_ID: u32 = 40;
 
 fn client(workload: &dyn Workload, random: Random) -> Client {
@@ -123,7 +123,7 @@ fn on_postgres(name: &str, options: Value, prepared: bool) -> Box<dyn Workload> 
     build(&spec).expect("a sound specification")
 }
 
-/// The bytes of an event of a fresh client.
+/// Event of a fresh client.
 fn drawn(workload: &dyn Workload) -> Event {
     let ids = (1..).take(workload.statements().len()).collect();
     let mut client = Client::new(0, ids, first_thread());
@@ -132,7 +132,7 @@ fn drawn(workload: &dyn Workload) -> Event {
     event
 }
 
-/// Behind type and length, or header and command, and without the zero at the end.
+/// SQL without type and length, or header and command, and without the final zero.
 fn sql_of(packet: &[u8]) -> &str {
     let packet = if packet[0] == b'Q' { &packet[..packet.len() - 1] } else { packet };
     std::str::from_utf8(&packet[5..]).expect("SQL")
@@ -151,7 +151,7 @@ fn on_postgresql_the_same_is_said_as_text() {
             assert_eq!((packet[0], length as usize), (b'Q', packet.len() - 1), "{name}");
             let (said, expected) = (sql_of(packet), sql_of(mysql.packet(step)));
             if name == "oltp_insert" {
-                // MySQL takes 0 for the next number, PostgreSQL for 0.
+                // 0 means the next number to MySQL, and 0 to PostgreSQL.
                 let (_, values) = expected.split_once("VALUES (0, ").expect("an id");
                 let (head, own) = said.split_once("VALUES (").expect("values");
                 assert_eq!(own, values);
@@ -222,7 +222,7 @@ fn events_have_as_many_statements_as_those_of_sysbench() {
     assert_eq!(names().len(), 11, "and bulk_insert");
 }
 
-/// `(--threads=3, thread 2, --rand-type=uniform, two events)`, where a part has no whole length.
+/// `(--threads=3, thread 2, --rand-type=uniform, two events)`, with parts of fractional length.
 #[test]
 fn each_client_draws_from_its_own_part() {
     for (name, options) in [
@@ -317,7 +317,7 @@ proptest! {
     fn both_protocols_say_the_same(options in any_options(), seed: u64, name in 0..10_usize) {
         let name = names_with_golden_files()[name];
         let Ok(text) = build(&spec(name, options.clone(), false)) else {
-            // Options that leave nothing to do.
+            // Options without any work.
             return Ok(());
         };
         let prepared = made(name, options, true);

@@ -1,8 +1,8 @@
-"""Protocols of servers and of their files, whatever the product: what a run needs of them.
+"""Protocols of servers and their files, independent of the product.
 
 An `Instance` is files (programs, data directory, snapshot) and may outlive many starts; a `Server`
-is one running process of it. The two are kept apart so that "restore the data" cannot be asked of
-a process that has the files open.
+is a running process of it. The two are separate types so that "restore the data" cannot be called
+on a process with the files open.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ MYSQL, PGSQL = "mysql", "pgsql"
 """The engine's drivers, under sysbench's names."""
 
 STOP_S: Final = 60.0
-"""How long a server whose data is not needed any more may take to end."""
+"""Time for a server to stop if its data is not needed any more."""
 
 
 @dataclass(frozen=True)
 class Encryption:
-    """TLS to somebody else's server, in the words of MySQL's own clients.
+    """TLS to a foreign server, in the words of MySQL's own clients.
 
     Attributes:
-        mode: ``required`` (any certificate will do), ``verify_ca`` (signed by an authority of
-            `ca`), ``verify_identity`` (and made for that host).
+        mode: ``required`` (any certificate), ``verify_ca`` (signed by an authority of `ca`) or
+            ``verify_identity`` (and issued for the host).
         ca: file of the authorities' certificates (PEM).
     """
 
@@ -45,14 +45,14 @@ class Encryption:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a server listens: on loopback, unless others run it.
+    """Address of a server: on loopback, unless others run it.
 
     Attributes:
-        socket: the unix socket, where there is one.
-        others: further servers that take connections in turn with this one.
-        encryption: TLS, which only others' servers have; None for none.
-        is_foreign: it is somebody else's, and gets the password itself only if it is verified or
-            on this machine.
+        socket: the unix socket, if there is one.
+        others: further servers that take connections in turn with this server.
+        encryption: TLS, for foreign servers only.
+        is_foreign: run by somebody else; it gets the password itself only if its identity is
+            verified or it is on this machine.
     """
 
     host: str
@@ -78,18 +78,17 @@ class Credentials:
 
 @dataclass(frozen=True)
 class ServerSpec:
-    """What to run: a label for messages, a reference such as ``mysql:8.0.15``, the user's settings.
+    """A server to run: label for messages, reference (``mysql:8.0.15``) and the user's settings.
 
     Attributes:
         settings: verbatim configuration keys, laid over the common settings of a fair comparison.
-        topology: replicas behind it, and what a commit waits for.
-        password_env: environment variable that holds the password of an endpoint's user.
-        dataset: names the rows that are loaded, so that tables on an endpoint are known again.
-        replica_ms: what is added to a round trip between any two of its servers.
+        topology: its replicas and the acknowledgements a commit waits for.
+        password_env: environment variable with the password of an endpoint's user.
+        dataset: identifies the loaded rows, to recognise the tables on an endpoint.
+        replica_ms: delay added to a round trip between any two of its servers.
         after_start: SQL that follows each start of a run.
-        has_scripts: whether the load makes tables of names that only its scripts know.
-        address: on which a server that is started listens; loopback unless the load comes from
-            other machines.
+        has_scripts: the load creates tables under names known to its scripts only.
+        address: address to listen on; loopback unless the load comes from other machines.
     """
 
     label: str
@@ -105,21 +104,21 @@ class ServerSpec:
 
 
 def unique_settings(pairs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Settings by name, from key as it was given, name and text.
+    """Settings by name, from triples of the key as typed, its name and its text.
 
     Raises:
-        UsageError: two keys are spellings of one name.
+        UsageError: two keys are spellings of the same name.
     """
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for key, name, text in pairs:
-        if name in found:
+        if name in settings:
             raise UsageError(f"the setting {name} is given twice, the second time as {key}")
-        found[name] = text
-    return found
+        settings[name] = text
+    return settings
 
 
 def refuse_owned(reference: str, own: Mapping[str, str], owned: Collection[str]) -> None:
-    """UsageError if a user's setting is one that dbdyno decides itself."""
+    """Raise UsageError if the user sets a key reserved for dbdyno."""
     taken = sorted(own.keys() & owned)
     if taken:
         raise UsageError(
@@ -130,11 +129,11 @@ def refuse_owned(reference: str, own: Mapping[str, str], owned: Collection[str])
 
 
 class Server(Protocol):
-    """One running process of an instance, ready for logins when it is handed out."""
+    """A running process of an instance, ready for logins when handed out."""
 
     @property
     def driver(self) -> str:
-        """Which of the engine's drivers speaks to it: `MYSQL` or `PGSQL`."""
+        """The engine's driver for it: `MYSQL` or `PGSQL`."""
 
     @property
     def label(self) -> str:
@@ -142,11 +141,10 @@ class Server(Protocol):
 
     @property
     def pid(self) -> int:
-        """The process that was started, whose counters are read; 0 where the lab started none."""
+        """The started process, whose counters are read; 0 if the lab started none."""
 
     @property
-    def endpoint(self) -> Endpoint:
-        """Where it listens."""
+    def endpoint(self) -> Endpoint: ...
 
     @property
     def credentials(self) -> Credentials:
@@ -154,13 +152,13 @@ class Server(Protocol):
 
     @property
     def database(self) -> str:
-        """The database in which the load's tables live."""
+        """The database of the load's tables."""
 
     def version(self) -> str:
-        """What the server says of itself, as by ``SELECT VERSION()``; ServerError if it is gone."""
+        """The server's ``SELECT VERSION()`` or its like; ServerError if it is gone."""
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
-        """The administrator's question or order, every value as text; ServerError if refused."""
+        """Run a statement as administrator: rows, every value as text; ServerError if refused."""
 
     def settings(self) -> dict[str, str]:
         """Every effective global variable, by name; ServerError if it is gone."""
@@ -168,33 +166,32 @@ class Server(Protocol):
     def status(self) -> dict[str, float]:
         """Every numeric global status counter, by name; ServerError if it is gone."""
 
-    def alive(self) -> bool:
-        """Whether the started process still runs."""
+    def alive(self) -> bool: ...
 
     def last_words(self) -> str:
         """The end of its error log, for messages; empty if there is none."""
 
     def stop(self, patience_s: float = STOP_S) -> None:
-        """Ask it to end, wait, kill it at last; ServerError when it did not exit cleanly."""
+        """Ask it to end, wait, then kill it; ServerError if it did not exit cleanly."""
 
     def kill(self) -> None:
-        """End it at once; for a server whose data will not be used again."""
+        """End it at once, giving its data up."""
 
 
 @runtime_checkable
 class Loading(Protocol):
-    """What a server has besides that can take rows more cheaply while it may lose them."""
+    """A server with a faster, unsafe mode for loading rows."""
 
     def loading(self) -> AbstractContextManager[None]:
-        """A crash within the block may lose all rows; after it they are safe as ever.
+        """Within the block a crash may lose all rows; after it they are durable.
 
-        A block that fails leaves data that must not be used. ServerError if the server refuses.
+        A failed block leaves unusable data. ServerError if the server refuses.
         """
 
 
 @runtime_checkable
 class Replicated(Protocol):
-    """What a server with replicas has besides."""
+    """A server with replicas."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -204,46 +201,43 @@ class Replicated(Protocol):
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""
 
     def catch_up(self, cap_s: float) -> float:
-        """Wait until its replicas have applied all; gives the seconds, `cap_s` at most."""
+        """Wait until the replicas have applied everything, `cap_s` at most; gives the seconds."""
 
 
 class Instance(Protocol):
     """A system's files: programs, data directory, snapshot. No process unless started."""
 
     @property
-    def driver(self) -> str:
-        """As its servers'."""
+    def driver(self) -> str: ...
 
     @property
-    def spec(self) -> ServerSpec:
-        """What this instance was made for."""
+    def spec(self) -> ServerSpec: ...
 
     @property
-    def folder(self) -> Path:
-        """Where its files are."""
+    def folder(self) -> Path: ...
 
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> Server:
         """Start it and wait until its settings are proven.
 
-        Args:
-            settings: keys of this start alone, laid over the instance's.
+            Args:
+        settings: keys of this start alone, laid over the instance's.
 
-        Raises:
-            UsageError: a key cannot be given to a data directory that exists.
-            ServerError: it did not start, or a setting is not in force.
+            Raises:
+        UsageError: a key cannot be applied to an existing data directory.
+        ServerError: it did not start, or a setting is not in force.
         """
 
     def snapshot(self) -> None:
         """Copy the stopped server's data aside; ServerError if it runs or the disk is short."""
 
     def has_snapshot(self) -> bool:
-        """Whether a complete snapshot exists of this reference and format-deciding settings."""
+        """Test for a complete snapshot of this reference and its format-deciding settings."""
 
     def restore(self) -> None:
-        """Make the data directory the snapshot again; ServerError if there is none or it runs."""
+        """Put the snapshot's data back; ServerError without a snapshot or while it runs."""
 
     def data_bytes(self) -> int:
-        """Bytes on disk of the snapshot's tables and indexes; ServerError if nobody can say."""
+        """Bytes on disk of the snapshot's tables and indexes; ServerError if unknown."""
 
     def close(self) -> None:
         """Stop the server if it runs and remove the working data; a snapshot stays."""
@@ -251,13 +245,13 @@ class Instance(Protocol):
 
 @dataclass(frozen=True)
 class Observer:
-    """Reads a server's counters again and again, as a rule on a connection of its own.
+    """Reader of a server's counters, as a rule on a connection of its own.
 
-    The administrator's connection answers whoever asks first: a reading that a slow server keeps
-    waiting would make the readings at the window's edges wait too.
+    The administrator's connection serves callers in turn: a periodic reading held up by a slow
+    server would delay the readings at the window's edges.
 
     Attributes:
-        read: the counters now, by name; ServerError if the server does not answer.
+        read: reads the counters, by name; ServerError if the server does not answer.
         close: closes the connection.
     """
 
@@ -270,46 +264,46 @@ class Observable(Protocol):
     """A server that hands out observers with a connection each."""
 
     def observer(self) -> Observer:
-        """A new one; it logs in when it is first asked."""
+        """A new observer; it logs in when first asked."""
 
 
 def observe(server: Server) -> Observer:
-    """The server's own observer, or one that asks for its whole status on its one connection."""
+    """The server's own observer, else a reader of its full status on the shared connection."""
     if isinstance(server, Observable):
         return server.observer()
     return Observer(server.status, lambda: None)
 
 
 class Answering(Protocol):
-    """What answers SQL: a server, or one of dbdyno's own connections to it."""
+    """A source of SQL answers: a server, or a connection of dbdyno's to it."""
 
     @property
     def label(self) -> str:
         """The system's label, for messages."""
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
-        """The answer, every value as text; ServerError if refused."""
+        """Rows of a statement, every value as text; ServerError if refused."""
 
 
 def rows_of(server: Answering, sql: str, columns: int) -> list[tuple[str, ...]]:
-    """An answer whose rows have at least so many columns; ServerError if one has fewer."""
-    found = server.ask(sql)
-    short = next((row for row in found if len(row) < columns), None)
+    """Rows of an answer; ServerError if a row has fewer columns."""
+    rows = server.ask(sql)
+    short = next((row for row in rows if len(row) < columns), None)
     if short is not None:
         raise odd_answer(server.label, sql, f"{columns} columns", f"rows such as {short}")
-    return found
+    return rows
 
 
 def row_of(server: Answering, sql: str, columns: int = 1) -> tuple[str, ...]:
-    """The first row of an answer; ServerError if there is none with so many columns."""
-    found = rows_of(server, sql, columns)
-    if not found:
+    """First row of an answer; ServerError if the answer is empty or lacks columns."""
+    rows = rows_of(server, sql, columns)
+    if not rows:
         raise odd_answer(server.label, sql, "a row", "none")
-    return found[0]
+    return rows[0]
 
 
 def count_of(server: Answering, sql: str) -> int:
-    """The whole number that is the answer, 0 for NULL; ServerError if it is none."""
+    """The whole number in the answer, 0 for NULL; ServerError if it is no number."""
     text = row_of(server, sql)[0] or "0"
     try:
         return int(float(text)) if "." in text else int(text)

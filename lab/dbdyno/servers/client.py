@@ -1,9 +1,9 @@
 """dbdyno's own connection to a server: one login, kept open, every answer as text.
 
-Never used for load. One session serves all questions of a trial, so that asking does not add
-connections to the counters that are read. The server may be somebody else's, or not one at all:
-the engine's session, by which the load logs in too, gives it no more than a server of its kind
-needs, and limits the time, the size and the work of each answer.
+Never used for load. One session serves all questions of a trial, so that reading counters does not
+raise the connection counters. The server may be foreign, or no database at all: the engine's session,
+by which the load logs in too, discloses no more than a server of its kind needs, and limits the
+time, size and work of each answer.
 """
 
 from __future__ import annotations
@@ -18,28 +18,23 @@ from dbdyno.errors import ServerError
 from dbdyno.servers.base import PGSQL, Credentials, Endpoint
 
 CONNECT_S_MAX: Final = 10.0
-"""For reaching the server and logging in."""
+"""Limit for connecting and logging in."""
 ANSWER_S_MAX: Final = 60.0
 LOOK_S: Final = 0.1
 ABSENT, LATE, REFUSED = "absent", "late", "refused"
-"""Kinds of a `SessionError`, of which there is one more: odd."""
-
-
-def trust(endpoint: Endpoint) -> str:
-    """How far a server is trusted without verification, in the engine's words.
-
-    It may have the password itself if it needs that to check a login: dbdyno's own anywhere,
-    another one on this machine alone.
-    """
-    return "local" if endpoint.is_foreign else "ours"
+"""Kinds of a `SessionError`; the engine has a fourth, "odd"."""
 
 
 def transport(endpoint: Endpoint) -> dict[str, Any]:
-    """The fields of the engine's specs that say how to reach a server, and how far to trust it."""
+    """Fields of the engine's specs for TLS and trust.
+
+    Some logins hand the server the password itself. Without verification dbdyno's own server may
+    have it anywhere ("ours"), a foreign server only on this machine ("local").
+    """
     tls = endpoint.encryption
     return {
         **({"tls": {"mode": tls.mode, "ca": str(tls.ca) if tls.ca else None}} if tls else {}),
-        "trust": trust(endpoint),
+        "trust": "local" if endpoint.is_foreign else "ours",
     }
 
 
@@ -47,12 +42,12 @@ class Client:
     """A session that logs in when first needed; safe to ask from several threads.
 
     Args:
-        driver: which of the engine's drivers speaks to the server.
-        database: in which names without another are looked up; empty for none.
+        driver: the engine's driver, `MYSQL` or `PGSQL`.
+        database: default database; empty for no default.
         orders: SQL that follows each login.
 
     Attributes:
-        answer_s_max: for a whole answer.
+        answer_s_max: limit for a whole answer.
     """
 
     answer_s_max = ANSWER_S_MAX
@@ -77,7 +72,7 @@ class Client:
         self._lock = threading.Lock()
 
     def try_login(self) -> bool:
-        """Whether a login works now; ServerError if the server refuses us for good."""
+        """Test whether a login works now; ServerError if the server refuses us for good."""
         with self._lock:
             try:
                 self._connected()
@@ -88,12 +83,12 @@ class Client:
         return True
 
     def ask(self, sql: str, shown_as: str = "") -> list[tuple[str, ...]]:
-        """The answer, every value as text and NULL as an empty one.
+        """Run a statement: rows with every value as text, NULL as an empty text.
 
         After a lost connection it logs in and asks once more.
 
         Args:
-            shown_as: what an error calls the statement, if it holds a secret.
+            shown_as: replaces the statement in errors, if it holds a secret.
 
         Raises:
             ServerError: the server does not answer, or refuses.
@@ -112,7 +107,7 @@ class Client:
                 raise self._failed(f"did not answer {shown_as or repr(sql)}", error) from error
 
     def close(self) -> None:
-        """Log out; asking again logs in again. A question that still waits is given up."""
+        """Log out and give up a question in flight; the next question logs in again."""
         self._is_closing = True
         while not self._lock.acquire(timeout=LOOK_S):
             if (session := self._session) is not None:
@@ -127,7 +122,7 @@ class Client:
         try:
             rows = self._connected().ask(sql, self.answer_s_max)
         except BaseException as error:
-            # A late answer would be taken for that of the next question.
+            # A late answer would be taken for the next question's.
             if not (isinstance(error, SessionError) and error.args[2] == REFUSED):
                 self._drop()
             raise
@@ -167,10 +162,10 @@ class Client:
         if session is not None:
             session.close()
 
-    def _failed(self, what: str, error: SessionError) -> ServerError:
-        found, advice, _ = error.args
+    def _failed(self, failure: str, error: SessionError) -> ServerError:
+        reason, advice, _ = error.args
         return ServerError(
-            f"{self.label}: the server {what} (user {self._who.user})",
-            found=" ".join(found.split()),
+            f"{self.label}: the server {failure} (user {self._who.user})",
+            found=" ".join(reason.split()),
             hint=f"try {advice}" if advice else None,
         )

@@ -1,16 +1,16 @@
-"""Becomes a server: gives up root, ties the process's life to the lab's, then runs the program.
+"""Script that becomes a server: drops root, ties its life to the lab's, then runs the program.
 
-Run by path as a plain script (``python -I -S launch.py PARENT WATCHER UID GID PROGRAM ARG…``) and
-imports nothing of dbdyno, so it costs some 20 ms and works whatever the lab's environment is.
+Run by path as a plain script (``python -I -S launch.py PARENT WATCHER UID GID PROGRAM ARG…``); it
+imports nothing of dbdyno, so it costs some 20 ms and works in any environment of the lab's.
 
-The lab's `watcher` is handed this process first: it ends the program, whatever that is. The
-kernel's death signal comes sooner, but is forgotten when a program with file capabilities is run,
-and when a process changes its user, so it is asked for afterwards; and the lab may have died before
-it was asked for, so the parent is compared last of all. The program is run in this very process:
-the pid the lab knows is the server's.
+First the process is handed to the lab's `watcher`, which ends any program. The
+kernel's death signal comes sooner, but is forgotten when a program with file capabilities is run
+and when a process changes its user, so it is requested after that change. The lab may have died
+before the request, so the parent is compared last of all. The program is run in this very process:
+the pid known to the lab is the server's.
 
-A lab under nohup or in the background ignores signals by which servers are stopped; its servers
-begin with every signal as the kernel has it, none ignored and none blocked.
+A lab under nohup or in the background ignores the signals that stop servers; its servers begin with
+the kernel's default for every signal, ignoring and blocking no signal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LAB_IS_GONE = 111
 
 
 def main(arguments: list[str]) -> None:
-    """Never returns: becomes the program, or exits with 111 if the lab has already died."""
+    """Become the program, or exit with 111 if the lab has already died; never returns."""
     parent, watcher, uid, gid = (int(text) for text in arguments[:4])
     program = arguments[4:]
     _register(watcher)
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _register(watcher: int) -> None:
-    """Hand this process to the watcher, and wait until it has it."""
+    """Hand this process to the watcher and wait for its answer."""
     line = socket.socket(fileno=watcher)
     line.set_inheritable(False)
     heard, answer = os.pipe()
@@ -63,7 +63,7 @@ def _register(watcher: int) -> None:
 
 
 def _raise_file_limit() -> None:
-    """As many open files as allowed: a server trims its connections to fit the limit."""
+    """Allow as many open files as possible: a server trims its connections to fit the limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

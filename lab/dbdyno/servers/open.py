@@ -1,7 +1,7 @@
-"""Real servers: which there are, getting them, and running one with proven settings.
+"""Lookup, download and set-up of real servers with proven settings.
 
-`check` and `known` do no more than look into the catalog; `get` fetches; `instance` makes a place
-where a server can be started, stopped, copied and brought back. The protocols are in `base`.
+`check` and `known` only look into the catalog; `get` fetches; `instance` makes a place where a
+server can be started, stopped, copied and restored. The protocols are in `base`.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class KnownServer:
     """A row of ``dbdyno servers list``.
 
     Attributes:
-        reference: what a plan calls it.
-        source: where it comes from: coordinates, a package with its version, or a URL.
-        download_bytes: size of the download; 0 when it is not known before.
-        cached: whether it can be run without fetching.
+        reference: its name in a plan.
+        source: coordinates, a package with its version, or a URL.
+        download_bytes: size of the download; 0 if unknown beforehand.
+        cached: it can be run without fetching.
     """
 
     reference: str
@@ -61,17 +61,17 @@ class KnownServer:
 
 
 def check(reference: str) -> None:
-    """Whether a reference can be; no I/O.
+    """Validate a reference; no I/O.
 
     Raises:
-        UnknownSystemError: the catalog does not have it (lists those known), or it is no path,
-            address or endpoint that can be.
+        UnknownSystemError: not in the catalog (lists the known versions), or an impossible path,
+            address or endpoint.
     """
     parse(reference)
 
 
 def product_before(reference: str) -> tuple[str, str] | None:
-    """Product and version that a reference names by itself; None where its programs must be asked.
+    """Product and version in the reference itself; None if only its programs can tell.
 
     Raises:
         UnknownSystemError: as `check`; no I/O either.
@@ -84,7 +84,7 @@ def product_before(reference: str) -> tuple[str, str] | None:
 
 
 def product_of(reference: str) -> tuple[str, str]:
-    """Product and version of a reference; its programs are asked where only they can say.
+    """Product and version of a reference; runs its programs if only they can tell.
 
     Raises:
         UnknownSystemError, UsageError, ProvisionError: as `get`.
@@ -99,20 +99,20 @@ def product_of(reference: str) -> tuple[str, str]:
             pass
         case ImageReference() as image:
             entry = container.look(container.find(), image, _silent).entry
-        case asked:
-            entry, _ = obtain(asked, _silent)
+        case parsed:
+            entry, _ = obtain(parsed, _silent)
     return entry.product, entry.version
 
 
 def rules_of(product: str) -> ProductSettings:
-    """How the settings of a product are written and read."""
+    """Reader and writer of a product's settings."""
     if product == POSTGRES:
         return postgres_settings
     return mysql_settings
 
 
 def known() -> list[KnownServer]:
-    """Every server of the catalog, in its order."""
+    """All servers of the catalog, in its order."""
     return [
         KnownServer(
             entry.reference,
@@ -131,61 +131,62 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: receives a line about each step.
 
     Raises:
-        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
+        UnknownSystemError: not in the catalog, or an impossible path or address.
         UsageError: there is nothing to fetch.
-        ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
-            was named is no server.
+        ProvisionError: a tool is missing here, the fetch failed, the digest is wrong, or the
+            programs are not a server's.
     """
     match parse(reference):
         case EndpointReference():
             raise UsageError("an endpoint runs already: there is nothing to fetch or start")
         case ImageReference():
             raise UsageError("an image is pulled by docker or podman, when it is first run")
-        case asked:
-            return obtain(asked, report)[1]
+        case parsed:
+            return obtain(parsed, report)[1]
 
 
 def programs(reference: str) -> Path | None:
-    """The folder with the programs of a server that was got; None for one without any here."""
+    """The folder with a fetched server's programs; None for images and endpoints."""
     match parse(reference):
         case EndpointReference() | ImageReference():
             return None
-        case asked:
-            return obtain(asked, _silent)[1]
+        case parsed:
+            return obtain(parsed, _silent)[1]
 
 
 def digest_here(reference: str) -> str:
-    """SHA-256 of a program in a folder that a reference names; empty where the reference says it.
+    """SHA-256 of the program in a folder reference; empty for references that hold a digest.
 
     Raises:
-        UnknownSystemError: as `check`; ProvisionError: there is no server's program in the folder.
+        UnknownSystemError: as `check`.
+        ProvisionError: there is no server's program in the folder.
     """
-    asked = parse(reference)
-    return given.look(asked.folder).identity if isinstance(asked, FolderReference) else ""
+    parsed = parse(reference)
+    return given.look(parsed.folder).identity if isinstance(parsed, FolderReference) else ""
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
-    """A place for the server of `spec`, its data directory laid out, ready to be started.
+    """Lay out a data directory for the server of `spec`, ready to be started.
 
     If the servers' user cannot enter `folder` (root's home, say), the instance works in the cache
-    instead; its `folder` says where. Start it from the main thread (see `process`).
+    instead; see its `folder`. Start it from the main thread (see `process`).
 
     Raises:
-        UnknownSystemError, UsageError: the reference or a setting cannot be.
-        ProvisionError: the programs could not be got.
+        UnknownSystemError, UsageError: the reference or a setting is invalid.
+        ProvisionError: the programs could not be fetched.
         ServerError: the data directory could not be made.
     """
     match parse(spec.reference):
-        case EndpointReference() as asked:
-            at_endpoint = PostgresEndpointInstance if asked.driver == PGSQL else EndpointInstance
-            return at_endpoint(spec, asked, folder, report)
-        case ImageReference() as asked:
-            return _contained(spec, asked, folder, report)
-        case VersionReference(entry) as asked:
+        case EndpointReference() as parsed:
+            at_endpoint = PostgresEndpointInstance if parsed.driver == PGSQL else EndpointInstance
+            return at_endpoint(spec, parsed, folder, report)
+        case ImageReference() as parsed:
+            return _contained(spec, parsed, folder, report)
+        case VersionReference(entry) as parsed:
             _check(spec, entry)  # report a mistake before anything is fetched
-            entry, home = obtain(asked, report)
-        case asked:
-            entry, home = obtain(asked, report)
+            entry, home = obtain(parsed, report)
+        case parsed:
+            entry, home = obtain(parsed, report)
             _check(spec, entry)
     if _is_linked(spec):
         replication = _replication(spec, entry, home, report)
@@ -195,7 +196,7 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
 
 
 def _contained(
-    spec: ServerSpec, asked: ImageReference, folder: Path, report: Callable[[str], None]
+    spec: ServerSpec, parsed: ImageReference, folder: Path, report: Callable[[str], None]
 ) -> ContainerInstance:
     if spec.topology.replicas:
         raise UsageError(
@@ -204,36 +205,36 @@ def _contained(
             hint="name a version that dbdyno starts itself: dbdyno servers list",
         )
     program = container.find()
-    image = container.look(program, asked, report)
+    image = container.look(program, parsed, report)
     is_postgres = image.entry.product == POSTGRES
     in_container = PostgresContainerInstance if is_postgres else ContainerInstance
     return in_container(spec, program, image, folder, report)
 
 
-def obtain(asked: Programs, report: Callable[[str], None]) -> tuple[CatalogEntry, Path]:
-    """What programs are, and the folder they are in, fetched first if need be.
+def obtain(parsed: Programs, report: Callable[[str], None]) -> tuple[CatalogEntry, Path]:
+    """Fetch programs if need be and identify them: their catalog row and folder.
 
     Raises:
-        ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
-            was named is no server.
-        UsageError: the server is older than those that dbdyno runs.
+        ProvisionError: a tool is missing here, the fetch failed, the digest is wrong, or the
+            programs are not a server's.
+        UsageError: the server is older than dbdyno supports.
     """
-    if isinstance(asked, VersionReference):
-        return asked.entry, provision.get(asked.entry, report)
-    source = given.look(asked.folder) if isinstance(asked, FolderReference) else asked.source
-    named = GivenPrograms(asked.text, source)
+    if isinstance(parsed, VersionReference):
+        return parsed.entry, provision.get(parsed.entry, report)
+    source = given.look(parsed.folder) if isinstance(parsed, FolderReference) else parsed.source
+    named = GivenPrograms(parsed.text, source)
     home = provision.get(named, report)
     program = provision.program_of(named, home)
     said = identify.ask(home / program)
-    identify.refuse_too_old(asked.text, said)
+    identify.refuse_too_old(parsed.text, said)
     entry = CatalogEntry(
-        *(said.product, said.version, source, (), said.authentication, program), named=asked.text
+        *(said.product, said.version, source, (), said.authentication, program), named=parsed.text
     )
     return entry, home
 
 
 def _check(spec: ServerSpec, entry: CatalogEntry) -> None:
-    """Settings and topology can be had of this product and version; UsageError if not."""
+    """Raise UsageError if the product and version lack a setting or the topology."""
     rules_of(entry.product).effective(entry, spec.settings)
     if not _is_linked(spec):
         return
@@ -254,5 +255,4 @@ def _is_linked(spec: ServerSpec) -> bool:
     return spec.topology.replicas > 0
 
 
-def _silent(_: str) -> None:
-    """A report for callers that want none."""
+def _silent(_: str) -> None: ...

@@ -1,8 +1,8 @@
-"""Starts a server's process so that it cannot outlive the lab, and never as root.
+"""Start of a server's process such that it cannot outlive the lab, and never as root.
 
 The kernel kills the server when the *thread* that started it ends, not only when the process does.
-Servers are therefore started from the main thread alone; from another one it is an error, because
-a server would vanish in the middle of a trial when that thread returned.
+Servers are therefore started from the main thread only; from another thread it is an error, since
+the server would vanish in the middle of a trial when that thread returned.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PASSED_ON: Final = ("PATH", "TZ", LIBRARY_PATH)
 DEV_NULL: Final = Path(os.devnull)
 OUTPUT_BYTES_MAX: Final = 1 << 20
 OWN_USER: Final = "dbdyno-server"
-"""Made by `tools/requirements.sh` where it is root: nothing else runs as it."""
+"""Created by `tools/requirements.sh` if it runs as root; no other program runs as this user."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class ServerUser:
 
 
 def server_user() -> ServerUser | None:
-    """Who servers run as: None = as ourselves; as root ``$DBDYNO_SERVER_USER``, else `OWN_USER`.
+    """User for servers; None = our own. As root ``$DBDYNO_SERVER_USER``, else `OWN_USER`.
 
-    Where nobody made that user, it is nobody, whom other programs may run as too.
+    Without this user it is `nobody`, under whom other programs may run too.
 
     Raises:
         ServerError: there is no such user, or it is root.
@@ -57,15 +57,15 @@ def server_user() -> ServerUser | None:
         return None
     name = os.environ.get("DBDYNO_SERVER_USER") or (OWN_USER if _is_user(OWN_USER) else "nobody")
     try:
-        found = pwd.getpwnam(name)
+        entry = pwd.getpwnam(name)
     except KeyError as error:
         raise ServerError(
             f"there is no user {name!r} to run servers as",
             hint="make one, or name another with DBDYNO_SERVER_USER",
         ) from error
-    if found.pw_uid == 0:
+    if entry.pw_uid == 0:
         raise ServerError("servers do not run as root", hint="name a user with DBDYNO_SERVER_USER")
-    return ServerUser(name, found.pw_uid, found.pw_gid)
+    return ServerUser(name, entry.pw_uid, entry.pw_gid)
 
 
 def _is_user(name: str) -> bool:
@@ -90,14 +90,14 @@ def spawn(
     """Start `command` as the server's user in `folder`; it dies with the lab.
 
     Args:
-        output: file that receives what the program prints.
-        fed: file that the program reads as its input.
-        libraries: folder in which it finds shared libraries of its own.
-        env: its whole environment; what a server finds unless given.
+        output: file for the program's output.
+        fed: file for the program's input.
+        libraries: folder of the program's own shared libraries.
+        env: its whole environment; by default a server's (`environment`).
         fds: descriptors that it inherits.
 
     Raises:
-        ServerError: called from a thread that is not the main one, or the fork failed.
+        ServerError: called from another thread than the main thread, or the fork failed.
     """
     if threading.current_thread() is not threading.main_thread():
         raise ServerError(
@@ -122,9 +122,9 @@ def spawn(
 
 
 def launcher(user: ServerUser | None) -> list[str]:
-    """What to put before a command so that it dies with the lab, as `user` if there is one.
+    """Prefix of a command to make it die with the lab, run as `user` if given.
 
-    It must inherit the descriptors that are `passed`.
+    The process must inherit the descriptors `passed`.
     """
     ids = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
     start = interpreter.bare_script(launch.__file__)
@@ -132,7 +132,7 @@ def launcher(user: ServerUser | None) -> list[str]:
 
 
 def passed() -> tuple[int, ...]:
-    """The descriptors that what `launcher` starts must inherit."""
+    """Descriptors that a process behind `launcher` must inherit."""
     return (watcher.running().fileno(),)
 
 
@@ -145,19 +145,19 @@ def run(
     merged: bool = False,
     fds: Sequence[int] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, away from the lab's terminal, and return the end of what it prints.
+    """Run a program to its end, away from the lab's terminal; returns the end of its output.
 
-    Programs that are run so may be anybody's: on a terminal they could type for its user, and
-    `subprocess.run` keeps in memory whatever they print.
+    The program may be untrusted: on a terminal it could type for the user, and `subprocess.run`
+    would keep its whole output in memory.
 
     Args:
-        folder: in which it runs; None for our own.
+        folder: its working folder; None for our own.
         env: its whole environment; None for our own.
-        merged: what it prints on stderr comes among the rest.
-        fds: descriptors that it inherits: those `passed` behind a `launcher`.
+        merged: stderr goes into stdout.
+        fds: descriptors that it inherits: `passed` behind a `launcher`.
 
     Raises:
-        subprocess.TimeoutExpired: it was ended, with all that it had started.
+        subprocess.TimeoutExpired: it was ended, with all processes it had started.
         OSError: it cannot be started.
     """
     with subprocess.Popen(
@@ -177,12 +177,12 @@ def run(
             with suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
             raise
-    texts = [one.decode(errors="replace") for one in printed]
+    texts = [stream.decode(errors="replace") for stream in printed]
     return subprocess.CompletedProcess(command, running.returncode, *[*texts, ""][:2])
 
 
 def _printed(running: subprocess.Popen[bytes], until_s: float) -> list[bytearray]:
-    """The end of each stream, once both are closed."""
+    """The end of each stream, read until all are closed."""
     streams = [stream for stream in (running.stdout, running.stderr) if stream is not None]
     printed = {stream.fileno(): bytearray() for stream in streams}
     with selectors.DefaultSelector() as waiting:
@@ -202,7 +202,7 @@ def _printed(running: subprocess.Popen[bytes], until_s: float) -> list[bytearray
 
 
 def environment(folder: Path, libraries: Path | None = None) -> dict[str, str]:
-    """All that a server finds in its environment.
+    """A server's whole environment.
 
     Args:
         folder: its home.
@@ -216,14 +216,14 @@ def environment(folder: Path, libraries: Path | None = None) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """A loopback port that was free a moment ago; another program may take it before us."""
+    """A loopback port that was free a moment ago; another program may take it first."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
 def port_is_free(port: int) -> bool:
-    """Whether a server could listen on this loopback port now."""
+    """True if a server could listen on this loopback port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -234,7 +234,7 @@ def port_is_free(port: int) -> bool:
 
 
 def holder(port: int) -> str:
-    """Who listens on a port, for messages: program and pid where we may see them."""
+    """Program and pid that listens on a port, as far as visible; for messages."""
     try:
         for connection in psutil.net_connections("tcp"):
             if connection.status != psutil.CONN_LISTEN or connection.laddr[1:] != (port,):
@@ -248,7 +248,7 @@ def holder(port: int) -> str:
 
 
 def give_to(folder: Path, user: ServerUser | None) -> None:
-    """Make a folder the server's own, closed to everybody else."""
+    """Give a folder to the server's user, closed to everybody else."""
     if user is not None:
         os.chown(folder, user.uid, user.gid)
     folder.chmod(0o700)

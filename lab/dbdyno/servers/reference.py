@@ -1,16 +1,16 @@
-"""A server as a plan names it, parsed: a version, a folder, an archive, an image, or an endpoint.
+"""Grammar of a plan's server references: a version, a folder, an archive, an image, an endpoint.
 
     mysql:8.0.15                                       a version of the catalog, fetched by name
     path:/opt/mysql                                    a folder with programs
     tarball:https://example.com/server.tar.xz#sha256=… an archive
     container:IMAGE@sha256:…                           an image of docker or podman
-    mysql://USER@HOST:PORT/DATABASE[?ssl-mode=MODE]    servers that somebody else runs
-    postgresql://USER@HOST:PORT/DATABASE[?sslmode=…]   the same of PostgreSQL
+    mysql://USER@HOST:PORT/DATABASE[?ssl-mode=MODE]    servers run by somebody else
+    postgresql://USER@HOST:PORT/DATABASE[?sslmode=…]   the same for PostgreSQL
 
-Each names exactly one thing: "the newest 8.0", an address alone or an image's tag would be another
-server next month, and a stored result could no longer say what it measured. A reference is stored
-with its run and shown in reports, so it never holds a password: one that does is refused, and the
-message does not repeat it.
+Each names exactly one server: "the newest 8.0", an address alone or an image's tag would be another
+server next month, and a stored result could not be traced to its server. A reference is stored
+with its run and shown in reports, so it never holds a password: a reference with a password is
+refused, and the message does not repeat it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OPTION = re.compile(
 )
 _ESCAPED = re.compile(r"\\([btnrs\\])")
 ESCAPES: Final = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\"}
-"""In a value of an option file, behind a backslash."""
+"""Backslash escapes in the values of an option file."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class VersionReference:
 
 @dataclass(frozen=True)
 class FolderReference:
-    """A folder on this machine with a server's programs; what they are, only they can say."""
+    """A folder on this machine with a server's programs, which identify the server when run."""
 
     text: str
     folder: Path
@@ -67,7 +67,7 @@ class FolderReference:
 
 @dataclass(frozen=True)
 class ArchiveReference:
-    """A vendor's archive by address and digest; what is in it, only its programs can say."""
+    """A vendor's archive by address and digest; its programs identify the server when run."""
 
     text: str
     source: TarballSource
@@ -83,13 +83,13 @@ class ImageReference:
 
 @dataclass(frozen=True)
 class EndpointProtocol:
-    """How an endpoint of a product is written: in the words of its own clients.
+    """Notation of a product's endpoints, following its own clients.
 
     Attributes:
-        form: what a reference looks like.
-        password_variable: from which its clients take the password.
-        encryption, authorities: options for TLS, and for the file of authorities to trust.
-        modes: of `Encryption`, by what the option takes; `off` is what takes it away.
+        form: the reference's syntax.
+        password_variable: environment variable from which the product's clients take the password.
+        encryption, authorities: names of its options for TLS and for the authorities' file.
+        modes: mode of `Encryption` by value of the TLS option; `off` is the value for no TLS.
     """
 
     form: str
@@ -130,7 +130,7 @@ PROTOCOLS: Final[Mapping[str, EndpointProtocol]] = {
 
 @dataclass(frozen=True)
 class EndpointReference:
-    """Where such servers listen, who logs in, and which database holds the load's tables."""
+    """Addresses of foreign servers, the user, and the database of the load's tables."""
 
     user: str
     addresses: tuple[tuple[str, int], ...]
@@ -140,7 +140,7 @@ class EndpointReference:
 
     @property
     def endpoint(self) -> Endpoint:
-        """The first address, the others behind it."""
+        """The first address, followed by the others."""
         first, *others = (
             Endpoint(host, port, None, encryption=self.encryption, is_foreign=True)
             for host, port in self.addresses
@@ -154,11 +154,11 @@ Reference = Programs | ImageReference | EndpointReference
 
 
 def parse(text: str) -> Reference:
-    """What a reference names; no I/O.
+    """Parse a reference; no I/O.
 
     Raises:
-        UnknownSystemError: the catalog does not have it (lists those known), or it is not well
-            formed, or holds a password.
+        UnknownSystemError: not in the catalog (lists the known versions), malformed, or with a
+            password.
     """
     if is_endpoint(text):
         return _endpoint(text.strip())
@@ -172,7 +172,7 @@ def parse(text: str) -> Reference:
 
 
 def is_endpoint(text: str) -> bool:
-    """Whether a reference names servers that somebody else runs, well written or not."""
+    """True for references to foreign servers, well formed or not."""
     return text.strip().lower().startswith((*ENDPOINT_SCHEMES, *OTHER_PROTOCOLS))
 
 
@@ -180,14 +180,14 @@ def find(reference: str) -> CatalogEntry:
     """The catalog's row for a reference.
 
     Raises:
-        UnknownSystemError: no such form, product or version; lists those known and the nearest,
-            or says what to write for a server that no registry has.
+        UnknownSystemError: no such form, product or version; lists the known versions and the
+            nearest, or the way to write a server that no registry has.
     """
-    asked = reference.strip().lower()
+    typed = reference.strip().lower()
     for entry in CATALOG:
-        if entry.reference == asked:
+        if entry.reference == typed:
             return entry
-    product, _, version = asked.partition(":")
+    product, _, version = typed.partition(":")
     recipe = recipe_for(product)
     if recipe is not None:
         raise UnknownSystemError(
@@ -196,14 +196,14 @@ def find(reference: str) -> CatalogEntry:
             hint=recipe.written_for(version),
         )
     siblings = [entry for entry in CATALOG if entry.product == product]
-    nearest = _nearest(asked)
+    nearest = _nearest(typed)
     hint = f"did you mean {nearest}?" if nearest else "see: dbdyno servers list"
     recipe = recipe_for(product, OTHER_VERSIONS)
     if recipe is not None and recipe.is_whole(version):
         ways = recipe.written_for(version)
         hint = f"{ways}; the nearest that dbdyno fetches by name is {nearest}"
     raise UnknownSystemError(
-        _what_is_wrong(asked, reference),
+        _mismatch(typed, reference),
         wanted=f"one of {', '.join(entry.reference for entry in siblings or CATALOG)}",
         found=repr(reference),
         hint=hint,
@@ -211,11 +211,11 @@ def find(reference: str) -> CatalogEntry:
 
 
 def credentials(reference: EndpointReference, password_env: str) -> Credentials:
-    """The user with the password from the environment, else from the file of the product's clients.
+    """The user with a password from the environment, else from the client's password file.
 
     Args:
-        password_env: the variable to read; empty for what the product's own clients read: MYSQL_PWD
-            or PGPASSWORD, else ~/.my.cnf or ~/.pgpass; no password where none of them has one.
+        password_env: the variable to read; empty for the product's own: MYSQL_PWD or PGPASSWORD,
+            else ~/.my.cnf or ~/.pgpass, else no password.
 
     Raises:
         UsageError: the named variable is not set, or others may read the file.
@@ -233,7 +233,7 @@ def credentials(reference: EndpointReference, password_env: str) -> Credentials:
 
 
 def _from_file(reference: EndpointReference) -> str:
-    """The password in the file that the product's own clients read; empty if it has none."""
+    """The password in the client's password file; empty if it has none."""
     if reference.driver == PGSQL:
         path, read = Path(os.environ.get("PGPASSFILE") or "~/.pgpass"), _of_pgpass
     else:
@@ -242,7 +242,7 @@ def _from_file(reference: EndpointReference) -> str:
         path = path.expanduser()
         secret = read(path.read_text(errors="replace"), reference)
         is_open = bool(path.stat().st_mode & 0o077)
-    except (OSError, RuntimeError):  # there is none, or no home that it could be in
+    except (OSError, RuntimeError):  # no such file, or no home folder
         return ""
     if secret and is_open:
         raise UsageError(
@@ -254,7 +254,7 @@ def _from_file(reference: EndpointReference) -> str:
 
 
 def _of_pgpass(text: str, reference: EndpointReference) -> str:
-    """Of the first line HOST:PORT:DATABASE:USER:PASSWORD that fits; `*` fits everything."""
+    """From the first matching line HOST:PORT:DATABASE:USER:PASSWORD; `*` matches everything."""
     host, port = reference.addresses[0]
     wanted = (host, str(port), reference.database, reference.user)
     for line in text.splitlines():
@@ -266,7 +266,7 @@ def _of_pgpass(text: str, reference: EndpointReference) -> str:
 
 
 def _of_my_cnf(text: str, reference: EndpointReference) -> str:
-    """Of the group [client], if that names no other user."""
+    """From the group [client], unless it names another user."""
     group = ""
     options: dict[str, str] = {}
     for line in map(str.strip, text.splitlines()):
@@ -274,7 +274,7 @@ def _of_my_cnf(text: str, reference: EndpointReference) -> str:
             group = line.strip("[]").strip()
         elif group == "client" and (option := _OPTION.fullmatch(line)):
             value = option["quoted"] or option["plain"] or ""
-            options[option["name"]] = _ESCAPED.sub(lambda found: ESCAPES[found[1]], value)
+            options[option["name"]] = _ESCAPED.sub(lambda match: ESCAPES[match[1]], value)
     return options.get("password", "") if options.get("user") in (None, reference.user) else ""
 
 
@@ -352,12 +352,13 @@ def _endpoint(text: str) -> EndpointReference:
 
 
 def _encryption(query: str, protocol: EndpointProtocol) -> Encryption | None:
-    """``ssl-mode=VERIFY_CA&ssl-ca=/ca.pem``, or as the product's own clients call it."""
-    asked = dict(part.partition("=")[::2] for part in query.split("&") if part)
-    typed, ca = asked.pop(protocol.encryption, protocol.off), asked.pop(protocol.authorities, "")
+    """Parse ``ssl-mode=VERIFY_CA&ssl-ca=/ca.pem``, or the product's own names for it."""
+    options = dict(part.partition("=")[::2] for part in query.split("&") if part)
+    typed = options.pop(protocol.encryption, protocol.off)
+    ca = options.pop(protocol.authorities, "")
     known = {name.lower(): mode for name, mode in protocol.modes.items()}
     mode = known.get(typed.lower())
-    if asked or (mode is None and typed.lower() != protocol.off.lower()):
+    if options or (mode is None and typed.lower() != protocol.off.lower()):
         modes = ", ".join(protocol.modes)
         hint = f"{protocol.encryption} takes {modes}; {protocol.authorities} a file"
         raise _no_endpoint(f"{query!r} is not what an endpoint takes", hint, protocol)
@@ -387,8 +388,8 @@ def _no_endpoint(
     return UnknownSystemError(message, wanted=protocol.form, hint=hint)
 
 
-def _what_is_wrong(asked: str, reference: str) -> str:
-    product, colon, version = asked.partition(":")
+def _mismatch(typed: str, reference: str) -> str:
+    product, colon, version = typed.partition(":")
     if not colon or not product or not version:
         return f"{reference!r} does not name a product and a version, as in mysql:8.0.15"
     if product not in {entry.product for entry in CATALOG}:
@@ -396,28 +397,30 @@ def _what_is_wrong(asked: str, reference: str) -> str:
     return f"dbdyno knows no version {version!r} of {product}"
 
 
-def _nearest(asked: str) -> str | None:
-    """What may have been meant: the newest that continues what was typed, else the version that
-    is next to it, else the reference most alike, else None.
+def _nearest(typed: str) -> str | None:
+    """Suggestion for a mistyped reference.
+
+    The newest version that continues the typed text, else the product's nearest version, else the
+    most similar reference, else None.
     """
     known = [entry.reference for entry in CATALOG]
-    continued = [reference for reference in known if asked and reference.startswith(asked)]
-    if continued:
-        return continued[-1]
-    product, _, version = asked.partition(":")
+    continuing = [reference for reference in known if typed and reference.startswith(typed)]
+    if continuing:
+        return continuing[-1]
+    product, _, version = typed.partition(":")
     numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
     siblings = [entry for entry in CATALOG if entry.product == product]
     if numbers and siblings:
         return min(siblings, key=lambda entry: _distance(entry.version_numbers, numbers)).reference
-    alike = difflib.get_close_matches(asked, known, n=1, cutoff=0.5)
+    alike = difflib.get_close_matches(typed, known, n=1, cutoff=0.5)
     return alike[0] if alike else None
 
 
-def _distance(known: tuple[int, ...], asked: tuple[int, ...]) -> tuple[int, ...]:
-    """Of an older series the newest is next to what was asked for, of a newer one the oldest."""
-    pairs = list(zip(known, asked, strict=False))
+def _distance(known: tuple[int, ...], typed: tuple[int, ...]) -> tuple[int, ...]:
+    """Distance of versions; of an older series the newest is nearest, of a newer the oldest."""
+    pairs = list(zip(known, typed, strict=False))
     at = next((at for at, (here, there) in enumerate(pairs) if here != there), len(pairs))
-    sign = 1 if known > asked else -1
+    sign = 1 if known > typed else -1
     return (*(abs(a - b) for a, b in pairs[: at + 1]), *(sign * a for a in known[at + 1 :]))
 
 
@@ -425,18 +428,18 @@ def _distance(known: tuple[int, ...], asked: tuple[int, ...]) -> tuple[int, ...]
 # to look for and leaves address and digest to the user.
 
 
-VERSION: Final = "VERSION"  # stands for the version that was asked for
+VERSION: Final = "VERSION"  # placeholder in `Recipe.ways`
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to have a server that dbdyno cannot fetch by name.
+    """Instructions for a server that dbdyno cannot fetch by name.
 
     Attributes:
-        product: as one would write it in a reference.
-        example: a version there has been.
-        why: why the catalog does not have it, in a few words.
-        ways: references to write, best first, each with what it wants from the user.
+        product: its name in a reference.
+        example: a published version.
+        why: reason for its absence from the catalog, in a few words.
+        ways: references to write, best first, each with the parts that the user must supply.
     """
 
     product: str
@@ -445,12 +448,12 @@ class Recipe:
     ways: tuple[str, ...]
 
     def written_for(self, version: str) -> str:
-        """What to write, for a version (the example's if none was asked for)."""
+        """The instructions for a version (the example's if empty)."""
         named = (way.replace(VERSION, version or self.example) for way in self.ways)
         return ", or ".join(named) + "; see docs/reference/servers.md"
 
     def is_whole(self, version: str) -> bool:
-        """Whether a version has as many numbers as the example."""
+        """True if a version has as many numbers as the example."""
         form = re.sub(r"\d+", r"\\d+", re.escape(self.example))
         return re.fullmatch(form, version) is not None
 
@@ -521,11 +524,11 @@ OTHER_VERSIONS: Final = (
         ("write container:postgres@sha256:HEX with the digest of the image's tag VERSION",),
     ),
 )
-"""Of products that the catalog has, for the versions that it has not."""
+"""Instructions for versions missing in the catalog, by products that it has."""
 ALSO_CALLED: Final = {"percona-server": "percona", "ps": "percona", "tdsql-c": "tdsql"}
 
 
 def recipe_for(product: str, recipes: Sequence[Recipe] = RECIPES) -> Recipe | None:
-    """The recipe of a product, by any name it goes by; None if there is none."""
+    """Recipe of a product under any of its names, else None."""
     named = ALSO_CALLED.get(product, product)
     return next((recipe for recipe in recipes if recipe.product == named), None)

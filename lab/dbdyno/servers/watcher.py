@@ -1,12 +1,12 @@
-"""A watcher process, which ends what the lab started when the lab is gone, however it ended.
+"""A process that kills the lab's servers once the lab is gone, however it ended.
 
 The kernel's own signal at a parent's death (PR_SET_PDEATHSIG) is forgotten when a program with file
 capabilities is run, as packages give them to mysqld. So the lab holds one end of a socket, and a
-watcher, one process for each lab, the other. What `launch` is about to become is handed to the
-watcher first, as a handle that no later process can be mistaken for; when the lab's end closes,
-all that still run are killed, each with its process group.
+watcher, one process for each lab, the other. `launch` hands its process to the watcher before it
+becomes the program, as a handle that no later process can be mistaken for; when the lab's end
+closes, all registered processes still running are killed, each with its process group.
 
-The watcher runs this file as a plain script, which has the standard library only.
+The watcher runs this file as a plain script with the standard library only.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Final
 
 REGISTERED: Final = b"."
 HANDLES: Final = 2
-"""What `launch` sends: a handle of its process, and where to answer."""
+"""Descriptors that `launch` sends: a handle of its process, and the pipe for the answer."""
 END_S_MAX: Final = 5.0
 
 
 class Watcher:
-    """The lab's end of it: started before the first process, kept until the lab ends."""
+    """The lab's end: started before the first process, kept until the lab ends."""
 
     def __init__(self) -> None:
         from dbdyno import interpreter  # noqa: PLC0415 - the script has no packages
@@ -43,11 +43,10 @@ class Watcher:
         atexit.register(self._close)
 
     def fileno(self) -> int:
-        """The descriptor for `launch`; while anybody has it open, the lab counts as alive."""
+        """The descriptor for `launch`; the lab counts as alive while any process has it open."""
         return self._ours.fileno()
 
     def is_running(self) -> bool:
-        """Whether this process started it and it still runs."""
         return self.pid == os.getpid() and self._process.poll() is None
 
     def _close(self) -> None:
@@ -69,7 +68,7 @@ def running() -> Watcher:
 
 
 def watch(lab: socket.socket) -> None:
-    """Takes what is handed over until the lab is gone, then kills what is left of it."""
+    """Register processes until the lab is gone, then kill the rest."""
     running: dict[int, int] = {}
     poll = select.poll()
     poll.register(lab, select.POLLIN)
@@ -86,7 +85,7 @@ def watch(lab: socket.socket) -> None:
 
 
 def _take(lab: socket.socket, poll: select.poll, running: dict[int, int]) -> bool:
-    """One process that is handed over; False if there is nobody left to do so."""
+    """Register a process; False once the lab is gone."""
     text, handles, _, _ = socket.recv_fds(lab, 32, HANDLES)
     if not text:
         return False
@@ -100,7 +99,7 @@ def _take(lab: socket.socket, poll: select.poll, running: dict[int, int]) -> boo
 
 
 def _kill(handle: int, pid: int) -> None:
-    """The process and its group, if it leads one; it is there, so its number is its own."""
+    """Kill the process and its group, if any; it was alive, so its pid is its own."""
     with suppress(ProcessLookupError):
         signal.pidfd_send_signal(handle, 0)
         with suppress(ProcessLookupError):

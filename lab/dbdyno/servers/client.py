@@ -1,9 +1,9 @@
 """dbdyno's own connection to a server: one login, kept open, every answer as text.
 
 Never used for load. One session serves all questions of a trial, so that reading counters does not
-raise the connection counters. The server may be foreign, or no database at all: the engine's session,
-by which the load logs in too, discloses no more than a server of its kind needs, and limits the
-time, size and work of each answer.
+raise the connection counters. The server may be foreign, or no database at all: the engine's
+session, by which the load logs in too, discloses no more than a server of its kind needs, and
+limits the time, size and work of each answer.
 """
 
 from __future__ import annotations

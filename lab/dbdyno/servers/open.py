@@ -19,7 +19,7 @@ from dbdyno.servers.foreign.endpoint import EndpointInstance
 from dbdyno.servers.foreign.postgres_container import PostgresContainerInstance
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
 from dbdyno.servers.local.server import ProductSettings
-from dbdyno.servers.local.topology import Replication, TopologyInstance
+from dbdyno.servers.local.topology import TopologyInstance
 from dbdyno.servers.mysql import settings as mysql_settings
 from dbdyno.servers.mysql import topology
 from dbdyno.servers.mysql.instance import MysqlInstance
@@ -189,7 +189,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
             entry, home = obtain(parsed, report)
             _check(spec, entry)
     if _is_linked(spec):
-        replication = _replication(spec, entry, home, report)
+        in_product = PostgresReplication if entry.product == POSTGRES else MysqlReplication
+        replication = in_product(spec, entry, home, report)
         return TopologyInstance(spec, replication, folder, report)
     kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
     return kind(spec, entry, home, folder, report)
@@ -242,13 +243,6 @@ def _check(spec: ServerSpec, entry: CatalogEntry) -> None:
         postgres_replication.check(spec)
     else:
         topology.check(spec, entry)
-
-
-def _replication(
-    spec: ServerSpec, entry: CatalogEntry, home: Path, report: Callable[[str], None]
-) -> Replication:
-    way = PostgresReplication if entry.product == POSTGRES else MysqlReplication
-    return way(spec, entry, home, report)
 
 
 def _is_linked(spec: ServerSpec) -> bool:

@@ -1,1 +1,1 @@
-"""Servers that are not ours to start: containers and endpoints."""
+"""Servers that the lab does not start as processes: containers and endpoints."""

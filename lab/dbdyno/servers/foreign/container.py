@@ -1,6 +1,6 @@
 """Containers of MySQL, MariaDB and PostgreSQL: Docker or Podman as a command line, images, servers.
 
-Both programs have the same commands for all that is done here, so whichever answers is used.
+Both programs have the same commands for all operations here, so the first to answer is used.
 Passwords never stand in a command: they go into a container by files. A container belongs to its
 engine and would outlive the lab. So a small process waits on a pipe from the lab; when the pipe
 closes, however the lab ended, it removes the container by its id.
@@ -54,7 +54,7 @@ class ContainerProgram:
     path: str
 
     def call(self, *arguments: str, seconds_max: float = ANSWER_S_MAX) -> str:
-        """What it prints; ServerError with what it complained of, if it fails."""
+        """Run a command and return its output; ServerError with its complaint if it fails."""
         try:
             done = process.run([self.path, *arguments], seconds_max)
         except subprocess.TimeoutExpired as error:
@@ -70,7 +70,7 @@ class ContainerProgram:
         return done.stdout.strip()
 
     def says(self, *arguments: str) -> str | None:
-        """What it prints, None if it fails."""
+        """Output of a command, None if it fails."""
         try:
             return self.call(*arguments)
         except ServerError:
@@ -78,10 +78,10 @@ class ContainerProgram:
 
 
 def find() -> ContainerProgram:
-    """Docker or Podman, whichever answers.
+    """Docker or Podman, the first to answer.
 
     Raises:
-        ProvisionError: neither does; quotes why.
+        ProvisionError: neither does; quotes their complaints.
     """
     complaints = []
     for name in PROGRAMS:
@@ -106,11 +106,11 @@ def find() -> ContainerProgram:
 
 @dataclass(frozen=True)
 class ContainerImage:
-    """An image that is here.
+    """A local image.
 
     Attributes:
         name: ``IMAGE@sha256:HEX``.
-        entry: what is in it, as the catalog says it of others.
+        entry: its server, as a catalog row.
         data: folder of the server's data within it.
     """
 
@@ -122,11 +122,11 @@ class ContainerImage:
 def look(
     program: ContainerProgram, asked: ImageReference, report: Callable[[str], None]
 ) -> ContainerImage:
-    """Pull an image if it is not here, and ask its program what it is: its name proves nothing.
+    """Pull an image if needed and ask its program for its version: a name proves nothing.
 
     Raises:
         UsageError: its PostgreSQL is too old.
-        ProvisionError: it cannot be pulled, or nothing in it says what it is.
+        ProvisionError: it cannot be pulled, or its server cannot be identified.
     """
     name, reference = asked.name, asked.text
     volumes = _volumes(program, name)
@@ -144,7 +144,7 @@ def look(
 
 
 def _volumes(program: ContainerProgram, name: str) -> list[str] | None:
-    """The folders that an image says hold data; None if it is not here."""
+    """Folders that an image declares as data volumes; None if the image is not here."""
     said = program.says("image", "inspect", "--format", "{{json .Config.Volumes}}", name)
     return None if said is None else list(json.loads(said) or {})
 
@@ -154,28 +154,28 @@ def _entry(program: ContainerProgram, name: str, reference: str) -> CatalogEntry
     alone = ("--rm", "--name", container, "--network", "none", "--entrypoint", "sh")
     try:
         words = program.call("run", *alone, name, "-c", ASK)
-        found = identify.understood(words)
+        server = identify.understood(words)
     except ServerError as error:
         program.says("rm", "--force", container)  # it goes on without the client that was ended
-        words, found = error.found or error.message, None
-    if found is None:
+        words, server = error.found or error.message, None
+    if server is None:
         raise ProvisionError(
             f"{reference} does not say that it holds a server dbdyno can run",
             wanted="an image with mysqld, mariadbd or postgres that answers --version",
             found=words or "nothing",
         )
-    identify.refuse_too_old(reference, found)
+    identify.refuse_too_old(reference, server)
     source = FolderSource(Path(name), name.partition("@sha256:")[2])  # its files stay within it
     return CatalogEntry(
-        found.product, found.version, source, (), found.authentication, "", named=reference
+        server.product, server.version, source, (), server.authentication, "", named=reference
     )
 
 
 def _data(reference: str, product: str, volumes: list[str]) -> str:
     usual = DATA_OF_POSTGRES if product == "postgres" else DATA_OF_MYSQL
-    found = [place for place in usual if place in volumes]
-    if found or not volumes:
-        return (found or usual)[0]
+    known = [place for place in usual if place in volumes]
+    if known or not volumes:
+        return (known or usual)[0]
     if len(volumes) == 1:
         return volumes[0]
     raise ProvisionError(
@@ -186,7 +186,7 @@ def _data(reference: str, product: str, volumes: list[str]) -> str:
 
 
 class ContainerServer(EndpointServer):
-    """Asked like any server of MySQL's protocol; started and stopped by its id."""
+    """A server of MySQL's protocol, started and stopped by its container's id."""
 
     def __init__(
         self,
@@ -204,13 +204,12 @@ class ContainerServer(EndpointServer):
         self.pid = int(said) if said.isdecimal() and self._is_here(said) else NOT_OURS
 
     def alive(self) -> bool:
-        """Whether the container runs; its process is looked at where it can be seen."""
+        """True while the container runs; looks at its process if visible, else asks the engine."""
         if self.pid and self._is_here(str(self.pid)):
             return True
         return self._inspect("{{.State.Running}}") == "true"
 
     def last_words(self) -> str:
-        """The end of what the container printed."""
         return log_end_of(self._program, self.container)
 
     def stop(self, patience_s: float = STOP_S) -> None:
@@ -230,12 +229,14 @@ class ContainerServer(EndpointServer):
         finally:
             self._program.says("rm", "--force", "--volumes", self.container)
         if not was_alive or code != "0":
-            what = f"stop cleanly (exit code {code})" if was_alive else "live until it was stopped"
-            raise ServerError(f"{self.label}: the container did not {what}", found=words or None)
+            failure = (
+                f"stop cleanly (exit code {code})" if was_alive else "live until it was stopped"
+            )
+            raise ServerError(f"{self.label}: the container did not {failure}", found=words or None)
         self.stopped_cleanly = True
 
     def kill(self) -> None:
-        """Remove the container while it runs; for one whose data will not be used again."""
+        """Remove the running container, giving its data up."""
         self._log_out()
         self._program.says("rm", "--force", "--volumes", self.container)
 
@@ -258,21 +259,21 @@ class ContainerServer(EndpointServer):
         return MysqlClient(self.label, self.endpoint, who)
 
     def _is_here(self, pid: str) -> bool:
-        """Whether it is a process of the container: its control group has the container's id.
+        """True for a process of the container: its control group has the container's id.
 
-        Where containers run in a virtual machine, the number is a stranger's here, or nobody's.
+        If containers run in a virtual machine, the number is another process's here, or unused.
         """
         try:
             return self.container in (PROC / pid / "cgroup").read_text()
         except OSError:
             return False
 
-    def _inspect(self, what: str) -> str | None:
-        return self._program.says("inspect", "--format", what, self.container)
+    def _inspect(self, template: str) -> str | None:
+        return self._program.says("inspect", "--format", template, self.container)
 
 
 class ContainerWatcher:
-    """Removes a container when the lab is gone, or at once when asked."""
+    """Remover of a container, once the lab is gone or on request."""
 
     def __init__(self, program: ContainerProgram, container: str) -> None:
         self._container = container
@@ -299,7 +300,7 @@ class ContainerWatcher:
 
 
 def log_end_of(program: ContainerProgram, container: str) -> str:
-    """The end of what a container printed, on either stream; empty if it is gone."""
+    """The end of a container's output on both streams; empty if it is gone."""
     try:
         logs = [program.path, "logs", "--tail", LINES_SHOWN, container]
         done = process.run(logs, ANSWER_S_MAX, merged=True)

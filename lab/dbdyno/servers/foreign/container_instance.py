@@ -1,8 +1,8 @@
-"""A system that runs in a container: its data in a volume, a copy of it in another.
+"""A system in a container: its data in a volume, the snapshot in another.
 
-Volumes and not folders, because what a container writes belongs to users of its own. A new volume
-is set up by the image itself, with a password in a file of environment that is removed at once; a
-volume that has data gets its passwords anew from SQL that the server runs as it starts.
+Volumes and not folders, because a container's files belong to users of its own. The image itself
+sets up a new volume, with a password in an environment file that is removed at once; a volume with
+data gets its passwords anew from SQL that the server runs as it starts.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ COPY_S_MAX: Final = 3600.0
 
 @dataclass(frozen=True)
 class Creation:
-    """What a container is created with, besides its volume and its port.
+    """Inputs of a container's creation besides its volume and port.
 
     Attributes:
         environment: a line for each variable; they may hold a password.
-        arguments: for what runs in it.
+        arguments: of the program in the container.
         options: of the command that creates it.
-        sql: a file within it, for the server to run as it starts; empty for none.
+        sql: content of a file within it that the server runs as it starts; empty for no file.
     """
 
     environment: str
@@ -58,17 +58,14 @@ class Creation:
 
 
 class ContainerInstance(OwnInstance[ContainerServer]):
-    """MySQL or MariaDB, whose subclass has what differs for another product.
-
-    Made by `open.instance`.
-    """
+    """MySQL or MariaDB in a container, base of other products; made by `open.instance`."""
 
     driver = MYSQL
     rules: ClassVar[ProductSettings] = settings
     port = "3306"
     admin = "root"
     size = f"du -sk /from/{DATABASE}"
-    """Prints KiB of the load's tables, folder by folder: images have a `du` that knows no more."""
+    """Prints KiB of the load's tables by folder; the images' `du` lacks finer options."""
 
     def __init__(
         self,
@@ -87,17 +84,17 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         self._data, self._copy = f"dbdyno-{named}-data", f"dbdyno-{named}-copy"
         self._watcher: ContainerWatcher | None = None
         self._has_data = False
-        self._clear()  # a lab that died may have left its own
+        self._clear()  # remains of a lab that died
 
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> ContainerServer:
         """Start a container and wait until its settings are proven.
 
         Raises:
-            UsageError: a setting cannot be.
+            UsageError: a setting is impossible.
             ServerError: it did not start, or a setting is not in force.
         """
         self._must_be_stopped("started")
-        self._remove_container()  # of the container before
+        self._remove_container()  # the former start's
         asked = self._with(settings or {})
         if not self._has_data and self.has_snapshot():
             self.restore()
@@ -119,7 +116,6 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return server
 
     def has_snapshot(self) -> bool:
-        """Whether a complete snapshot of this image and format exists."""
         try:
             kept = bool(json.loads((self.folder / MARKER).read_text()) == self._identity())
         except (OSError, ValueError):
@@ -130,7 +126,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         """Bytes on disk of the snapshot's tables and indexes.
 
         Raises:
-            ServerError: there is none, or its tables have no files of their own.
+            ServerError: there is no snapshot, or its tables have no files of their own.
         """
         self._must_have_snapshot("measure")
         settings.check_tables_apart(self.spec.label, self._asked)
@@ -144,7 +140,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         (self.folder / MARKER).write_text(json.dumps(self._identity()))
 
     def _bring_back(self) -> None:
-        self._has_data = False  # half a copy is none
+        self._has_data = False  # half a copy does not count
         self._copy_volume(self._copy, self._data)
         self._has_data = True
 
@@ -159,7 +155,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return asked
 
     def _create(self, wanted: Creation) -> str:
-        """Make the container, not started yet; what holds passwords here is gone on return."""
+        """Make the container, not yet started; its files with passwords here are gone on return."""
         with tempfile.TemporaryDirectory(prefix="dbdyno-") as closed:  # of mode 0700
             environment = Path(closed) / "env"
             environment.touch(0o600)
@@ -200,12 +196,12 @@ class ContainerInstance(OwnInstance[ContainerServer]):
             )
         self._check(server, asked)
 
-    # What differs between products.
+    # Parts that differ between products.
 
     def _creation(
         self, asked: Mapping[str, str], admin: Credentials, load: Credentials
     ) -> Creation:
-        """What the container of a new volume, or of one with data, is created with."""
+        """Inputs of a container for a new volume, or for a volume with data."""
         family = family_of(self._entry.product, self._entry.version_numbers)
         arguments = []
         for name, texts in asked.items():
@@ -224,7 +220,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return ContainerServer(self.spec.label, self._program, container, endpoint, load)
 
     def _admit(self, server: ContainerServer, admin: Credentials, load: Credentials) -> None:
-        """Let the load log in, where the server does not do so as it starts."""
+        """Let the load log in, unless the server's start did."""
         if self._has_data:
             return
         server.wait_ready(admin)
@@ -232,7 +228,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
             for statement in accounts_sql(self._entry, admin, load).splitlines():
                 try:
                     client.ask(statement.rstrip(";"))
-                except ServerError:  # what it quotes may hold a password
+                except ServerError:  # its quotation may hold a password
                     begins = " ".join(statement.split()[:3])
                     raise ServerError(
                         f"{self.spec.label}: the load's account could not be made",
@@ -241,7 +237,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
                     ) from None
 
     def _check(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
-        """The settings asked for are in force; ServerError if not."""
+        """Raise ServerError unless the requested settings are in force."""
         readback.prove(server, asked)
 
     def _copy_volume(self, source: str, target: str) -> None:
@@ -251,7 +247,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         self._program.call(*self._alone(COPY, *volumes), seconds_max=COPY_S_MAX)
 
     def _alone(self, script: str, *volumes: str) -> tuple[str, ...]:
-        """A container of the image that runs a line of shell on volumes, and is gone after it."""
+        """Command for a temporary container of the image that runs a line of shell on volumes."""
         options = ("--rm", "--network", "none", "--user", "0", "--entrypoint", "sh")
         return ("run", *options, "--label", self._label, *volumes, self._image.name, "-c", script)
 

@@ -1,7 +1,7 @@
-"""Servers that somebody else runs, one or several behind one system, known only by logging in.
+"""Servers run by somebody else, one or several behind a system, reached by login only.
 
-dbdyno can ask them and load them. It cannot restart them, read their processes' counters or look at
-their logs: what a controlled server would know of itself is empty here, and findings say so.
+dbdyno can question and load them. It cannot restart them, read their processes' counters or look at
+their logs: readings of a server's own process are empty here, and findings say so.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ from dbdyno.servers.reference import PROTOCOLS, EndpointReference, credentials
 NOT_OURS: Final = 0
 """The pid of a server that dbdyno did not start; no process has it."""
 LEAST: Final = frozenset({"Uptime", "Uptime_since_flush_status"})
-"""Counters of which the smallest of all servers counts: one that was restarted shows."""
+"""Counters of which the minimum over all servers counts, so that a restart of any of them shows."""
 REFUSED: Final = ("error 1045", "password authentication failed")
-"""By which of a server's words it is known that it did not let the user in."""
+"""Marks of a rejected login in a server's error message."""
 MARK: Final = "dbdyno_dataset"
 LOADING: Final = "loading"
 LOADED: Final = "loaded"
 OF_A_SCRIPT: Final = "script"
-"""What the mark says of a table that a script made; of others how far they reach."""
+"""Value in the mark table for a script's table; for others it is their largest id."""
 TABLE: Final = "table "
-"""Stands in the mark before the name of such a table, which may be `state`; older ones are bare."""
+"""Prefix of a script's table in the mark, since its name may be `state`; older marks lack it."""
 GROWTH_MAX: Final = 0.1
-"""How far a table's largest id may move, by the load's own inserts and deletes, before it is
-another table."""
+"""Tolerated drift of a table's largest id by the load's own inserts and deletes, as a fraction;
+beyond it the table counts as replaced.
+"""
 _TABLE = re.compile(r"sbtest[0-9]*")
 _END = re.compile(r"[0-9]{1,19}")
 
@@ -52,14 +53,13 @@ class EndpointSession(Answering, Protocol):
     """dbdyno's own connection to one server."""
 
     def try_login(self) -> bool:
-        """Whether a login works now; ServerError if the server refuses us for good."""
+        """Test whether a login works now; ServerError if the server refuses us for good."""
 
-    def close(self) -> None:
-        """Log out."""
+    def close(self) -> None: ...
 
 
 class EndpointServer:
-    """Ready for logins when `EndpointInstance.start` hands it out."""
+    """Foreign servers, ready for logins when `EndpointInstance.start` hands them out."""
 
     driver = MYSQL
     pid = NOT_OURS
@@ -82,7 +82,7 @@ class EndpointServer:
         return numbers(rows_of(client, "SHOW GLOBAL STATUS", 2))
 
     def login(self) -> None:
-        """Every server answers and says the same version; ServerError if not."""
+        """Log in to every server and compare versions; ServerError if refused or different."""
         for client, place in zip(self._clients, _places(self.endpoint), strict=True):
             if not client.try_login():
                 raise ServerError(
@@ -100,36 +100,33 @@ class EndpointServer:
             )
 
     def version(self) -> str:
-        """What the first server says of itself; ServerError if it is gone."""
         return row_of(self._clients[0], self.version_sql)[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
-        """The first server's answer to the load user, every value as text; ServerError if none."""
+        """The first server's answer to the load user, all as text; ServerError if refused."""
         return self._clients[0].ask(sql)
 
     def ask_all(self, sql: str) -> None:
-        """Puts an order to every server; ServerError if one refuses it."""
+        """Run a statement on every server; ServerError if a server refuses it."""
         for client in self._clients:
             client.ask(sql)
 
     def settings(self) -> dict[str, str]:
-        """Every effective global variable of the first server; ServerError if it is gone."""
         shown = rows_of(self._clients[0], self.settings_sql, 2)
         return {row[0].lower(): row[1] for row in shown}
 
     def status(self) -> dict[str, float]:
-        """Every numeric global status counter, added up; ServerError if a server is gone."""
+        """All numeric global status counters, added up; ServerError if a server is gone."""
         return added([self._numbers(client) for client in self._clients])
 
     def alive(self) -> bool:
-        """Whether every server answers now."""
         try:
             return all(client.ask("SELECT 1") == [("1",)] for client in self._clients)
         except ServerError:
             return False
 
     def last_words(self) -> str:
-        """Nothing: its log is not ours to read."""
+        """Empty: its log is not ours to read."""
         return ""
 
     def stop(self, patience_s: float = STOP_S) -> None:
@@ -146,7 +143,7 @@ class EndpointServer:
 
 
 def added(counters: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The sum of each counter that all have; of uptimes the smallest."""
+    """Sum of each counter that all servers have; the minimum of uptimes."""
     shared = [name for name in counters[0] if all(name in each for each in counters)]
     return {
         name: (min if name in LEAST else sum)([each[name] for each in counters]) for name in shared
@@ -162,11 +159,11 @@ def _named(label: str, place: Endpoint) -> str:
 
 
 class EndpointInstance:
-    """An endpoint in the place of an instance: no files, no restart, nothing that can be restored.
+    """An endpoint in the place of an instance, without files or restarts.
 
-    A run treats every system alike, so what it asks is answered as far as an endpoint can: a
-    snapshot is the mark that the dataset was loaded, restoring is a look whether its tables are
-    still there, a start is a login. `judge.checks` says in the report what that costs.
+    A run treats every system alike, so an endpoint answers as far as it can: a snapshot is the mark
+    of a loaded dataset, a restore checks that its tables are still there, a start is a login.
+    Findings of `judge.checks` report the cost.
     """
 
     driver = MYSQL
@@ -204,10 +201,10 @@ class EndpointInstance:
         )
 
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
-        """Log in; the first time without our rows there, get the database ready to take them.
+        """Log in; the first time without our rows, also prepare the database for loading.
 
         Raises:
-            UsageError: settings are asked for, which only the endpoint's owner can change.
+            UsageError: settings are given, which only the endpoint's owner can change.
             ServerError: it cannot be reached, refuses the login, or has other tables of our names.
         """
         _refuse(self.spec, settings or {})
@@ -218,15 +215,15 @@ class EndpointInstance:
         return self._server
 
     def snapshot(self) -> None:
-        """Remember in the database that this dataset is loaded; ServerError if it refuses."""
+        """Mark the dataset as loaded in the database; ServerError if it refuses."""
         self._login()
         self._dataset.finish()
         self._is_loading, self._was_loaded = False, True
 
     def has_snapshot(self) -> bool:
-        """Whether the dataset was loaded and its tables were as they should be when first seen.
+        """True if the dataset was loaded and intact when first seen.
 
-        What became of them since, `restore` says: rows are not loaded twice in a run.
+        Later changes are found by `restore`: rows are not loaded twice in a run.
 
         Raises:
             ServerError: the endpoint is gone.
@@ -235,7 +232,7 @@ class EndpointInstance:
         return self._has_rows()
 
     def restore(self) -> None:
-        """Nothing is put back: ServerError unless the tables are still those that were loaded."""
+        """Restore no rows: raise ServerError unless the tables are still the loaded tables."""
         self._login()
         trouble = self._dataset.trouble()
         if trouble is not None:
@@ -252,12 +249,12 @@ class EndpointInstance:
         """Bytes of the loaded tables and indexes, by the server's own estimate.
 
         Raises:
-            ServerError: they are not loaded, or the server does not say how large they are.
+            ServerError: they are not loaded, or the server gives no estimate.
         """
-        found = self._dataset.data_bytes() if self.has_snapshot() else 0
-        if not found:
+        size = self._dataset.data_bytes() if self.has_snapshot() else 0
+        if not size:
             raise ServerError(f"{self.spec.label}: there is no loaded dataset to measure")
-        return found
+        return size
 
     def close(self) -> None:
         """Log out; the servers and the rows stay."""
@@ -293,22 +290,22 @@ def _refuse(spec: ServerSpec, settings: Mapping[str, SettingValue]) -> None:
 
 
 class EndpointDataset:
-    """The load's tables in a database that is not ours, and a small table there that names them.
+    """The load's tables in a foreign database, and a small table there (the mark) that lists them.
 
-    Nothing else distinguishes our rows from somebody's own tables of the same names, which loading
-    would drop. The table travels with the rows, so another workspace knows them again. Rows cannot
-    be put back as they were; that the tables still reach as far as when they were loaded is all
-    that is checked, since counting every row would take minutes on a large dataset.
+    The mark alone distinguishes our rows from the owner's tables of the same names, which loading
+    would drop. It travels with the rows, so another workspace knows them again. Rows cannot be
+    restored; only the tables' largest ids are compared with their values after loading, since
+    counting every row would take minutes on a large dataset.
 
-    Scripts drop and make tables of any name. So with scripts every table must be one that dbdyno
-    has loaded, and the mark names those that they made.
+    Scripts drop and make tables of any name. So with scripts every table must have been loaded by
+    dbdyno, and the mark names the scripts' tables.
     """
 
     quote = "`"
     backslash = "\\\\"
-    """How one is written in a text."""
+    """A backslash within a string literal."""
     schema = ""
-    """Of the tables; the database itself where that is what a schema is called."""
+    """Schema of the tables; empty if the product calls the database a schema."""
 
     def __init__(
         self, server: Answering, database: str, dataset: str, *, has_scripts: bool = False
@@ -320,10 +317,10 @@ class EndpointDataset:
         self._has_scripts = has_scripts
 
     def begin(self) -> None:
-        """Make room for rows to be loaded: the database and the mark that they are under way.
+        """Prepare for loading: create the database and mark the load as under way.
 
         Raises:
-            ServerError: the user may not, or there are tables that dbdyno did not load.
+            ServerError: the user lacks the right, or there are tables that dbdyno did not load.
         """
         wanted = f"SELECT 1 FROM information_schema.schemata WHERE schema_name = '{self._schema}'"
         if not self._server.ask(wanted):
@@ -352,23 +349,22 @@ class EndpointDataset:
         ]
 
     def _of_scripts(self) -> list[str]:
-        """The tables that scripts made here, in this run or before it."""
+        """Tables made here by scripts, in this run or before it."""
         mark = self._read() if MARK in self._tables() else {}
         return [name.removeprefix(TABLE) for name, value in mark.items() if value == OF_A_SCRIPT]
 
     def finish(self) -> None:
-        """The rows are loaded: remember their tables and how far each reaches."""
+        """Mark the rows as loaded, with their tables and largest ids."""
         tables = [name for name in self._tables() if name != MARK]
         ends = {name: str(self._end(name)) for name in tables if _TABLE.fullmatch(name)}
         known = tables if self._has_scripts else self._of_scripts()
         self._write(LOADED, [name for name in tables if name in known and name not in ends], ends)
 
     def is_loaded(self) -> bool:
-        """Whether exactly this dataset was loaded and its tables are as they were."""
         return self.trouble() is None
 
     def trouble(self) -> str | None:
-        """What is wrong with the tables; None if nothing is."""
+        """Difference from the loaded tables, None if intact."""
         tables = self._tables()
         mark = self._read() if MARK in tables else {}
         if mark.pop("dataset", "") != self._dataset or mark.pop("state", "") != LOADED:
@@ -378,13 +374,13 @@ class EndpointDataset:
                 if (table := name.removeprefix(TABLE)) not in tables:
                     return f"the table {table} is gone"
                 continue
-            found = self._end(name) if name in tables else 0
-            if not _END.fullmatch(end) or abs(found - int(end)) > GROWTH_MAX * int(end):
-                return f"{name} ends at id {found}, and at {end} when it was loaded"
+            last = self._end(name) if name in tables else 0
+            if not _END.fullmatch(end) or abs(last - int(end)) > GROWTH_MAX * int(end):
+                return f"{name} ends at id {last}, and at {end} when it was loaded"
         return None
 
     def data_bytes(self) -> int:
-        """What the database occupies at the server, as it estimates it; 0 if it does not say."""
+        """The database's size by the server's estimate; 0 without an estimate."""
         return count_of(
             self._server,
             "SELECT SUM(data_length + index_length) FROM information_schema.tables "
@@ -411,14 +407,14 @@ class EndpointDataset:
     def _write(
         self, state: str, of_scripts: Iterable[str], ends: Mapping[str, str] | None = None
     ) -> None:
-        made = {f"{TABLE}{name}": OF_A_SCRIPT for name in of_scripts}
-        mark = {"dataset": self._dataset, "state": state, **(ends or {}), **made}
+        script_tables = {f"{TABLE}{name}": OF_A_SCRIPT for name in of_scripts}
+        mark = {"dataset": self._dataset, "state": state, **(ends or {}), **script_tables}
         table = self._placed(MARK)
         columns = "name VARCHAR(80) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
         self._server.ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
         named = {name.replace("\\", self.backslash).replace("'", "''"): mark[name] for name in mark}
         values = ", ".join(f"('{name}', '{value}')" for name, value in named.items())
-        try:  # whole or not at all: without it, what scripts made would be somebody else's
+        try:  # whole or not at all: without the mark, scripts' tables would count as foreign
             self._server.ask("BEGIN")
             self._server.ask(f"DELETE FROM {table}")
             self._server.ask(f"INSERT INTO {table} VALUES {values}")

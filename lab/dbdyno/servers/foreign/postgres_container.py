@@ -1,10 +1,10 @@
-"""PostgreSQL in a container: what its image and its server are told in other words than MySQL's.
+"""PostgreSQL in a container, as far as its image and server differ from MySQL's.
 
-The image makes new data for an administrator whose password is in the file of environment. A
-PostgreSQL runs no SQL as it starts: on data that are there, the program first runs alone, listening
-to nobody, to give the administrator a new password, and then as the server. He lets the load in, as
-in the lab's own servers. The image runs a server of its own while it sets up, but on no port: what
-answers at the port is the one that was asked for.
+The image makes new data for an administrator, whose password is in the environment file. A
+PostgreSQL runs no SQL as it starts: on existing data the program first runs alone, without a port,
+to give the administrator a new password, and then as the server. The administrator lets the load
+in, as in the lab's own servers. The image runs a server of its own while it sets up, but on no
+port: the server at the port is the final server.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from dbdyno.servers.postgres.client import PostgresClient
 from dbdyno.servers.postgres.server import ADMIN, HOME_DATABASE, admit_load
 
 FOLDER: Final = "pgdata"
-"""Of the data in their volume. By default it differs: 18 has moved it, and the volume, too."""
+"""Data folder within the volume. The default differs: 18 moved it, and the volume too."""
 OPTIONS: Final = ("--stop-signal", "SIGINT", "--shm-size", "1g")
-"""Sessions are ended, all is written out; 64 MB, the default, are too few for parallel queries."""
+"""Stop by ending sessions and writing everything out; the default 64 MB are too few for parallel
+queries.
+"""
 AS_THE_SERVER: Final = ("--user", "postgres", "--entrypoint", "sh")
 START: Final = (
     f"postgres --single -c log_min_messages=fatal {HOME_DATABASE} <{SQL} >/dev/null"
     ' && exec postgres "$@"'
 )
-"""Runs on data that are there. Alone it logs no statement, whatever the image has set."""
+"""Command for existing data. The single-user run logs no statement, whatever the image has set."""
 
 
 class PostgresContainerServer(ContainerServer, PostgresEndpointServer):
-    """Asked by its administrator, since the load's user may not see all settings."""
+    """Questions go by its administrator, since the load's user may not see all settings."""
 
     def __init__(
         self,
@@ -58,14 +60,14 @@ class PostgresContainerServer(ContainerServer, PostgresEndpointServer):
 
 
 class PostgresContainerInstance(ContainerInstance):
-    """Made by `open.instance`."""
+    """PostgreSQL in a container; made by `open.instance`."""
 
     driver = PGSQL
     rules: ClassVar[ProductSettings] = settings
     port = "5432"
     admin = ADMIN.user
     size = f"du -sk /from/{FOLDER}/base/[0-9][0-9]*"
-    """Databases besides its own three, whose folders have a number of one digit."""
+    """Databases besides its own three, whose folders have single-digit numbers."""
 
     def _creation(
         self, asked: Mapping[str, str], admin: Credentials, load: Credentials

@@ -1,6 +1,6 @@
-"""PostgreSQL that somebody else runs: what it is asked in other words than MySQL.
+"""PostgreSQL run by somebody else, as far as its questions differ from MySQL's.
 
-Its tables are in the schema `public` of a database that must be there, as a session belongs to one
+Its tables are in the schema `public` of an existing database, as a session belongs to a single
 database and cannot make another.
 """
 
@@ -19,7 +19,7 @@ from dbdyno.servers.reference import EndpointReference
 
 
 class PostgresEndpointServer(EndpointServer):
-    """Ready for logins when its instance's `start` hands it out."""
+    """Foreign PostgreSQL servers, ready for logins when `start` hands them out."""
 
     driver = PGSQL
     version_sql = "SHOW server_version"
@@ -34,14 +34,13 @@ class PostgresEndpointServer(EndpointServer):
 
 
 class PostgresDataset(EndpointDataset):
-    """The load's tables in the schema that everybody may use."""
+    """The load's tables in the schema open to everybody."""
 
     quote = '"'
     backslash = "\\"
     schema = "public"
 
     def data_bytes(self) -> int:
-        """What the tables and their indexes occupy at the server."""
         return count_of(
             self._server,
             "SELECT SUM(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n"
@@ -50,7 +49,7 @@ class PostgresDataset(EndpointDataset):
 
 
 class PostgresEndpointInstance(EndpointInstance):
-    """An endpoint in the place of an instance."""
+    """A PostgreSQL endpoint in the place of an instance."""
 
     driver = PGSQL
 

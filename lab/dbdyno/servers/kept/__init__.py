@@ -1,1 +1,1 @@
-"""Servers that stay up between commands."""
+"""Servers kept up between commands."""

@@ -1,9 +1,9 @@
-"""Servers that stay up between commands: start one under a supervisor, find it, log in, stop it.
+"""Servers kept up between commands: start under a supervisor, find, log in, stop.
 
 Each has a folder in the workspace. A supervisor of its own (`supervisor`) holds the folder's lock
-for as long as it lives, which the kernel drops however it ends: so "does it run" is never answered
-by a number in a file that another process may have been given since. The password lies in a file
-that only its owner can read, and goes with the server.
+while it lives, and the kernel drops the lock however it ends: a pid in a file could have passed to
+another process since. The password lies in a file that only its owner can read, and goes with the
+server.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ STOP_S_MAX: Final = 180.0
 CLIENT_S_MAX: Final = 10.0
 LOG_SHOWN: Final = 2000
 PROGRAM_FOLDERS: Final = ("bin", "usr/bin", "package/server/bin")
-"""Where a product's clients lie below the folder of its programs."""
+"""Folders of a product's clients below the folder of its programs."""
 CLIENTS: Final = {
     "mysql": ("mysql", "mariadb"),
     "mariadb": ("mariadb", "mysql"),
@@ -59,13 +59,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 @dataclass(frozen=True)
 class KeptState:
-    """What a supervisor wrote of its server; no secret.
+    """State of a server as written by its supervisor, without secrets.
 
     Attributes:
         pid: the server's process, as seen from this machine; 0 if it cannot be seen.
         since: ISO 8601 time with offset at which it was ready.
-        programs: folder of its programs, where a client of its own may be; empty if there is none.
-        ending: how the server ended by itself; empty while it runs.
+        programs: folder of its programs, perhaps with its own client; empty if there is none.
+        ending: last words of a server that ended by itself; empty while it runs.
         driver: as the server's.
     """
 
@@ -84,10 +84,10 @@ class KeptState:
 
 @dataclass(frozen=True)
 class KeptServer:
-    """A server of a workspace by name.
+    """A workspace's server by name.
 
     Attributes:
-        is_held: whether its supervisor lives.
+        is_held: its supervisor lives.
         state: None while it is starting, or if it never came up.
     """
 
@@ -98,31 +98,31 @@ class KeptServer:
 
     @property
     def status(self) -> str:
-        """One word: ``running``, ``starting`` or ``ended``."""
+        """``running``, ``starting`` or ``ended``."""
         if not self.is_held or (self.state and self.state.ending):
             return "ended"
         return "running" if self.state else "starting"
 
 
 def all_of(workspace: Path) -> list[KeptServer]:
-    """Every server of a workspace, by name; those that ended by themselves too.
+    """All servers of a workspace, by name, including crashed servers.
 
     Raises:
-        StoreError: others can change the workspace, so they may have written what is there.
+        StoreError: others can change the workspace, and so may have written its files.
     """
     folder = workspace / FOLDER
-    found = sorted(place for place in folder.glob("*") if (place / LOCK).exists())
-    if found:
+    folders = sorted(place for place in folder.glob("*") if (place / LOCK).exists())
+    if folders:
         refuse_shared(workspace, "the workspace")
         refuse_shared(folder, "the folder")
-    return [_at(place) for place in found]
+    return [_at(place) for place in folders]
 
 
 def find(workspace: Path, name: str | None) -> KeptServer:
-    """The server of that name, or the only one there is.
+    """The server of this name, or the workspace's only server.
 
     Raises:
-        UsageError: there is none of that name, or no name was given and there are several.
+        UsageError: no server has this name, or the name is missing and there are several.
     """
     servers = all_of(workspace)
     fitting = [server for server in servers if name in (None, server.name)]
@@ -146,7 +146,7 @@ def start(
     """Start a server that stays until `stop`, and return when it is ready.
 
     Raises:
-        UsageError: the name is odd or taken, or the server cannot be had with these settings.
+        UsageError: the name is odd or taken, or the settings are impossible.
         ServerError, ProvisionError: it did not start.
         StoreError: the workspace cannot be written.
     """
@@ -159,8 +159,8 @@ def start(
         return _start(folder, {"reference": reference, "settings": {**settings}}, report)
 
 
-def _start(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]) -> KeptServer:
-    """Starts a server in the folder of its name, which no other command does meanwhile."""
+def _start(folder: Path, request: Mapping[str, Any], report: Callable[[str], None]) -> KeptServer:
+    """Start a server in the folder of its name, locked against other commands."""
     name = folder.name
     if (folder / LOCK).exists():
         there = _at(folder)
@@ -173,7 +173,7 @@ def _start(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]
         remove_tree(folder)
     folder.mkdir(mode=0o755, exist_ok=True)
     try:
-        _supervised(folder, {"label": name, **asked}, report)
+        _supervised(folder, {"label": name, **request}, report)
     except BaseException:
         remove_tree(folder)
         raise
@@ -181,7 +181,7 @@ def _start(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]
 
 
 def stop(server: KeptServer, report: Callable[[str], None]) -> None:
-    """End a server and remove its files; one that ended by itself is only removed.
+    """End a server and remove its files; a server that ended by itself is only removed.
 
     Raises:
         ServerError: it did not end in time.
@@ -192,7 +192,7 @@ def stop(server: KeptServer, report: Callable[[str], None]) -> None:
 
 
 def _wait_released(server: KeptServer, report: Callable[[str], None]) -> None:
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     while is_locked(server.folder / LOCK):
         now = time.monotonic()
         if now - began > STOP_S_MAX:
@@ -201,8 +201,8 @@ def _wait_released(server: KeptServer, report: Callable[[str], None]) -> None:
                 found=f"its supervisor, process {holder(server.folder / LOCK)}, still runs",
                 hint=f"look at {server.folder / LOG}; kill -9 of the supervisor ends both",
             )
-        if now - told > TOLD_EVERY_S:
-            told = now
+        if now - reported > TOLD_EVERY_S:
+            reported = now
             report(f"{server.name}: still stopping after {now - began:.0f} s")
         time.sleep(0.05)
 
@@ -227,13 +227,13 @@ def _at(folder: Path) -> KeptServer:
 
 
 def _own_text(path: Path) -> str:
-    """A file that our supervisor wrote; raises as `open_own`."""
+    """A file written by our supervisor; raises as `open_own`."""
     with os.fdopen(open_own(path, os.O_RDONLY | os.O_NONBLOCK)) as file:
         return file.read()
 
 
 def _terminate(folder: Path) -> None:
-    """SIGTERM to whoever holds the folder, and to nobody else."""
+    """Send SIGTERM to the folder's holder, and to no other process."""
     pid = holder(folder / LOCK)
     if pid is None:
         return
@@ -250,8 +250,8 @@ def _terminate(folder: Path) -> None:
         os.close(handle)
 
 
-def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]) -> None:
-    """Run a supervisor until it says that its server is ready."""
+def _supervised(folder: Path, request: Mapping[str, Any], report: Callable[[str], None]) -> None:
+    """Run a supervisor until it reports its server ready."""
     with (
         os.fdopen(open_own(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as log,
         subprocess.Popen(
@@ -265,8 +265,8 @@ def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], 
     ):
         assert child.stdin
         assert child.stdout
-        with suppress(BrokenPipeError):  # it ended: why, its log says
-            child.stdin.write(json.dumps(asked))
+        with suppress(BrokenPipeError):  # it ended; its log says why
+            child.stdin.write(json.dumps(request))
         with suppress(BrokenPipeError):  # of what is still to be written
             child.stdin.close()
         try:
@@ -332,7 +332,7 @@ def shell(state: KeptState, password: str, arguments: Sequence[str]) -> Shell:
 
 
 def product_of(state: KeptState) -> str:
-    """Whose client fits: by the protocol, and a server says itself whether it is MariaDB."""
+    """Product of the fitting client; MySQL and MariaDB are told apart by the server's version."""
     if state.driver == PGSQL:
         return "postgres"
     said = f"{state.reference.partition(':')[0]} {state.version}".lower()
@@ -346,8 +346,8 @@ def _client(product: str, programs: str) -> str:
         if os.access(path, os.X_OK):
             return str(path)
     for name in names:
-        if found := shutil.which(name):
-            return found
+        if installed := shutil.which(name):
+            return installed
     raise ServerError(
         f"there is no client for {product} here",
         wanted=" or ".join(names),

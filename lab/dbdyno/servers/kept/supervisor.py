@@ -1,8 +1,8 @@
-"""Keeps one server up until SIGTERM: ``python -m dbdyno.servers.kept.supervisor FOLDER``.
+"""Supervisor of a kept server until SIGTERM: ``python -m dbdyno.servers.kept.supervisor FOLDER``.
 
-Started by `kept.start`, which writes what is wanted to its stdin and reads one JSON object a line
-until the server is ready. It leaves its parent at once, so that the command can end and the server
-stay. The server is this process's child and dies with it, however it dies.
+`kept.start` writes the request to its stdin and reads a JSON object a line until the server is
+ready. It leaves its parent at once, so that the command can end and the server stay. The server is
+this process's child and dies with it, however it dies.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def main(folder: Path) -> int:
 
 def _serve(folder: Path) -> int:
     signal.signal(signal.SIGTERM, _leave)
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     instance: Instance | None = None
     try:
-        spec = ServerSpec(asked["label"], asked["reference"], asked["settings"])
+        spec = ServerSpec(request["label"], request["reference"], request["settings"])
         instance = open.instance(spec, folder / FILES, lambda text: _say(report=text))
         server = instance.start()
         state = _state(spec, server)
@@ -77,14 +77,14 @@ def _state(spec: ServerSpec, server: Server) -> KeptState:
 
 
 def _programs(reference: str) -> str:
-    """Where a client of its own may be: nowhere where a stranger's would run as root."""
+    """Folder of the server's own client; empty where a stranger's client would run as root."""
     if os.geteuid() == 0 and not isinstance(parse(reference), VersionReference):
         return ""
     return str(open.programs(reference) or "")
 
 
 def _watch(folder: Path, server: Server, state: KeptState) -> None:
-    """Returns when the server has ended by itself; how is written into its state."""
+    """Wait for the server's own end and write its last words into its state."""
     while server.alive():
         time.sleep(LOOK_S)
     words = server.last_words().strip().splitlines()
@@ -102,7 +102,7 @@ def _say(**message: object) -> None:
 
 
 def _close_output() -> None:
-    """Nobody reads any more: the command that waited may end."""
+    """Close the streams to the command, so that it may end."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):
         os.dup2(nowhere, descriptor)
@@ -125,7 +125,7 @@ def _leave(signum: int, frame: FrameType | None) -> None:
 
 
 def detached(folder: Path) -> None:
-    """Serve the folder as a process that the one which waits for us is not the parent of."""
+    """Serve the folder from a child process, so that the waiting command is no parent of it."""
     if os.fork():
         os._exit(0)
     sys.exit(main(folder))

@@ -1,11 +1,11 @@
-"""An instance's files: data directory and snapshot, copied so that all blocks begin alike on disk.
+"""An instance's data directory and snapshot, copied so that all blocks begin alike on disk.
 
 Every byte is copied, though some file systems could share blocks (reflink), as `copy_file_range`
 does by itself: the first write to a shared block pays for finding space, and a trial would measure
-that. What a file does not occupy stays unoccupied, and what it occupies stays so: a redo log full
-of zeros must not become a hole. Everything is flushed before the copy counts, since writing it back
-later would disturb the measurement. The file system is flushed once, at the end: PostgreSQL has a
-thousand small files, which took 5 s when each was flushed by itself, and take 0.6 s so.
+the search. Holes stay holes and allocated space stays allocated: a redo log full of zeros must not
+become a hole. Everything is flushed before the copy counts, since writing it back later would
+disturb the measurement. The file system is flushed once, at the end: PostgreSQL has a thousand
+small files; flushed each by itself they took 5 s, with a single flush 0.6 s.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ MARKER: Final = "snapshot.json"
 
 @dataclass(frozen=True)
 class InstanceFiles:
-    """The folders of an instance, and what is done with them while no server runs.
+    """The folders of an instance, and the operations on them while no server runs.
 
-    ``server`` belongs to the user the server runs as; ``snapshot`` stays the lab's own, so a server
-    that goes wrong cannot spoil it. A snapshot counts once its marker is written, last of all; the
-    marker names the programs and the settings that decided the bytes.
+    ``server`` belongs to the user the server runs as; ``snapshot`` stays the lab's own, so a faulty
+    server cannot spoil it. A snapshot counts once its marker is written, last of all; the marker
+    names the programs and the settings that decided the bytes.
 
     Attributes:
         label: the system, for messages.
         folder: the instance's; the rest lies below it.
-        user: whose the running server's files are; None for our own.
-        identity: what a snapshot must be of to be ours.
-        beside: folders that a running server wants beside its data directory.
-        copy: where the snapshot lies; None for below `folder`, another instance's for a replica.
+        user: owner of the running server's files; None for our own.
+        identity: marker expected in a valid snapshot.
+        beside: further folders for a running server, beside its data directory.
+        copy: the snapshot's folder; None for below `folder`, another instance's for a replica.
     """
 
     label: str
@@ -61,12 +61,10 @@ class InstanceFiles:
 
     @property
     def work(self) -> Path:
-        """The running server's folder."""
         return self.folder / "server"
 
     @property
     def data(self) -> Path:
-        """The data directory in it."""
         return self.work / DATA
 
     @property
@@ -75,7 +73,7 @@ class InstanceFiles:
         return self._copy / DATA
 
     def lay(self, source: Path) -> None:
-        """The data directory becomes a copy of `source`; all else in the server's folder goes.
+        """Copy `source` to the data directory; all else in the server's folder goes.
 
         Raises:
             ServerError: the file system refuses, or the disk is short.
@@ -85,7 +83,7 @@ class InstanceFiles:
             self._lay(source)
 
     def snapshot(self) -> None:
-        """Copy the data aside, flushed; an older snapshot is replaced.
+        """Copy the data aside, flushed, replacing an older snapshot.
 
         Raises:
             ServerError: the file system refuses, or the disk is short.
@@ -102,7 +100,7 @@ class InstanceFiles:
                 os.fsync(marker.fileno())
 
     def has_snapshot(self) -> bool:
-        """Whether a complete snapshot of this very server and format exists."""
+        """Test for a complete snapshot of this very server and format."""
         try:
             marker = json.loads((self._copy / MARKER).read_text())
             return bool(marker == self.identity and (self._copy / CHECKSUMS).is_file())
@@ -110,9 +108,9 @@ class InstanceFiles:
             return False
 
     def restore(self) -> None:
-        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot.
+        """Put the snapshot's data back, proven by checksum; ServerError if it cannot.
 
-        A snapshot that is found damaged counts no more: every later restore would end so.
+        A damaged snapshot is dropped, since every later restore would fail alike.
         """
         if not self.has_snapshot():
             raise ServerError(f"{self.label}: there is no snapshot to restore")
@@ -122,24 +120,24 @@ class InstanceFiles:
                 self._lay(self.kept)
                 self._check_restored()
         except BaseException:
-            self.clear()  # a start would take what is there for the snapshot
+            self.clear()  # a start would take the remains for the snapshot
             raise
 
     def clear(self) -> None:
-        """Remove the running server's folder; the snapshot stays. ServerError if it cannot be."""
+        """Remove the running server's folder; the snapshot stays. ServerError on failure."""
         with self.os_errors("removed"):
             remove_tree(self.work)  # as much of it as can be
             if self.work.exists():
                 shutil.rmtree(self.work)
 
     @contextmanager
-    def os_errors(self, what: str) -> Iterator[None]:
-        """Turns an OSError into a ServerError: the files could not be `what`."""
+    def os_errors(self, action: str) -> Iterator[None]:
+        """Turn an OSError into a ServerError: the files could not be `action`."""
         try:
             yield
         except OSError as error:
             raise ServerError(
-                f"{self.label}: its files in {self.folder} could not be {what}",
+                f"{self.label}: its files in {self.folder} could not be {action}",
                 found=str(error),
                 hint="check the folder's free space, inodes and owner",
             ) from error
@@ -162,17 +160,17 @@ class InstanceFiles:
 
 # As root the lab reads and writes in folders where an unprivileged user may put links. So
 # everything there is opened by these functions: each step of a path by the open folder before it,
-# never through a link, and only what belongs to that user or is the lab's alone.
+# never through a link, and only files of that user or of the lab alone.
 
 
 SOCKET_BYTES_MAX: Final = 107  # of a unix socket's path
 FILE_BYTES_MAX: Final = 64 * 1024
 HOLES_BYTES_MAX: Final = 1 << 40
-"""More, which costs who made it nothing, would take the checksum minutes to read."""
+"""A larger file, free for its maker, would take the checksum minutes to read."""
 
 
 def read_file(folder: Path, name: str, bytes_max: int = FILE_BYTES_MAX) -> bytes:
-    """The last bytes of a file in a server's folder, whose own parent is the lab's.
+    """Read the last bytes of a file in a server's folder, whose own parent is the lab's.
 
     Args:
         name: may lead through folders below it.
@@ -192,29 +190,29 @@ def read_file(folder: Path, name: str, bytes_max: int = FILE_BYTES_MAX) -> bytes
 
 
 def remove_file(path: Path) -> None:
-    """Removes a file or link, if it is there, from a folder that is not reached through a link."""
+    """Remove a file or link, if present, from a folder that is not reached through a link."""
     with opened_folder(path.parent) as folder, suppress(FileNotFoundError):
         os.unlink(path.name, dir_fd=folder)
 
 
 def make_folders(folders: Sequence[Path], user: ServerUser | None) -> None:
-    """New folders for the server alone, each after the one that it lies in."""
+    """Make folders for the server alone, parents first."""
     for folder in folders:
         folder.mkdir()
-    for folder in reversed(folders):  # nothing is changed below what is given away
+    for folder in reversed(folders):  # nothing is changed below a folder given away
         process.give_to(folder, user)
 
 
 def socket_place(
     label: str, work: Path, name: str, user: ServerUser | None, *, commas: bool
 ) -> Path:
-    """A socket of this name in the working folder, or in a short one if its path is not possible.
+    """Path of a socket in the working folder, or in a short folder if its path is impossible.
 
     Args:
-        commas: whether one may be in the path; libpq takes such a path for a list of hosts.
+        commas: allowed in the path; libpq takes a path with a comma for a list of hosts.
 
     Raises:
-        ServerError: nor is it in the folder for temporary files.
+        ServerError: the path in the folder for temporary files is impossible too.
     """
     if _will_do(work / name, commas):
         return work / name
@@ -266,7 +264,7 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
 
 
 def _check_room(taken: int, source: str, target: Path) -> None:
-    """There is room for a copy of that size below `target`; ServerError says needed and free."""
+    """Raise ServerError, with needed and free bytes, if `target` lacks room for the copy."""
     needed = taken + RESERVE_BYTES
     free = shutil.disk_usage(target).free
     if free < needed:
@@ -279,7 +277,7 @@ def _check_room(taken: int, source: str, target: Path) -> None:
 
 
 def occupied_bytes(folder: Path) -> int:
-    """Disk space that the files of a folder take; ServerError if they lie too deep."""
+    """Disk space of a folder's files; ServerError if they lie too deep."""
     try:
         return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
     except RecursionError as error:
@@ -288,17 +286,17 @@ def occupied_bytes(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class _Copying:
-    """Whose files are copied, and whose the copies are.
+    """Owners of a copy's source and target.
 
-    A stopped server's user may still exchange what lies in its folder, so every step is taken from
-    an open folder, in what is copied and in the copy.
+    A stopped server's user may still exchange files in its folder, so every step starts at an open
+    folder, in the source and in the copy.
     """
 
     from_owner: int
     owner: ServerUser | None
 
     def folder(self, source: int, target: int, path: Path) -> None:
-        """Copies between two open folders; `path` is what messages call the source."""
+        """Copy between two open folders; `path` names the source in messages."""
         for name in sorted(os.listdir(source)):
             kind = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
             if stat.S_ISDIR(kind):
@@ -311,7 +309,7 @@ class _Copying:
         self._give(target)
 
     def file(self, source: int, target: int, name: str) -> None:
-        """Copies one file with its holes and its allocated zeros."""
+        """Copy a file with its holes and its allocated zeros."""
         create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with (
             os.fdopen(open_file(source, name, self.from_owner), "rb") as read,
@@ -336,16 +334,16 @@ class _Copying:
 
 @contextmanager
 def _new_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
-    """A folder that was made now, open; OSError if another was put in its place since."""
+    """Make and open a folder; OSError if another was put in its place meanwhile."""
     os.mkdir(path, 0o700, dir_fd=inside)
-    with opened_folder(path, inside) as made:
-        if os.fstat(made).st_uid != os.geteuid():
+    with opened_folder(path, inside) as handle:
+        if os.fstat(handle).st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, "the new folder was exchanged", str(path))
-        yield made
+        yield handle
 
 
 def _occupied(read: int, size: int) -> Iterator[tuple[int, int]]:
-    """The parts of a file that are not holes, as (start, end)."""
+    """Parts of a file outside its holes, as (start, end)."""
     at = 0
     while at < size:
         try:
@@ -369,9 +367,9 @@ def _copy_range(read: int, written: int, start: int, end: int) -> None:
 
 @contextmanager
 def _flushed(folder: Path) -> Iterator[None]:
-    """Flushes the folder's file system at the end.
+    """Flush the folder's file system at the end.
 
-    The handle is opened first: it is given every error of a write from then on.
+    The handle is opened first: it reports every write error from then on.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -382,7 +380,7 @@ def _flushed(folder: Path) -> Iterator[None]:
 
 
 def _flush(handle: int) -> None:
-    """In a thread of its own: Ctrl-C is heard meanwhile, and does not wait for the disk."""
+    """Flush in a thread of its own: Ctrl-C is heard meanwhile, and does not wait for the disk."""
     errors: list[int] = []
 
     def flush() -> None:
@@ -407,24 +405,24 @@ def _flush(handle: int) -> None:
 CHECKSUMS: Final = "files.json"
 CHECKSUM_CHUNK_BYTES: Final = 1 << 22
 NAMED_MAX: Final = 5
-"""How many files an error names."""
+"""Most files named in an error."""
 
 
 def checksums_of(folder: Path) -> dict[str, list[int]]:
     """Length and CRC-32 of every file below a folder, by its path in it."""
-    found: dict[str, list[int]] = {}
+    checksums: dict[str, list[int]] = {}
     owner = folder.lstat().st_uid
     for place, _, names, handle in os.fwalk(folder):  # by open folders, through no link
         for name in names:
             kind = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
             if stat.S_ISREG(kind):
                 path = Path(place, name).relative_to(folder)
-                found[str(path)] = _checksum(open_file(handle, name, owner))
-    return {name: found[name] for name in sorted(found, key=Path)}
+                checksums[str(path)] = _checksum(open_file(handle, name, owner))
+    return {name: checksums[name] for name in sorted(checksums, key=Path)}
 
 
 def write_checksums(folder: Path, listed: Path) -> None:
-    """Writes the checksums of a folder's files to a file, flushed."""
+    """Write the checksums of a folder's files to a file, flushed."""
     with listed.open("w") as file:
         json.dump(checksums_of(folder), file)
         file.flush()
@@ -432,12 +430,12 @@ def write_checksums(folder: Path, listed: Path) -> None:
 
 
 def check_checksums(label: str, folder: Path, listed: Path) -> None:
-    """The folder holds exactly the files that were listed; else a ServerError names the first."""
+    """Raise ServerError, with the first differences, unless the folder holds the listed files."""
     wanted: dict[str, list[int]] = {}
     with suppress(ValueError):  # a list that is damaged itself lists nothing
         wanted = json.loads(listed.read_text())
-    found = checksums_of(folder)
-    unlike = [name for name in sorted({*wanted, *found}) if wanted.get(name) != found.get(name)]
+    actual = checksums_of(folder)
+    unlike = [name for name in sorted({*wanted, *actual}) if wanted.get(name) != actual.get(name)]
     if unlike:
         raise ServerError(
             f"{label}: the restored files are not those of the snapshot",

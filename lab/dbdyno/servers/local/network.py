@@ -1,10 +1,10 @@
-"""The network between the servers of a system: a process that holds what they send to each other.
+"""Delayed network between a system's servers, a process that relays their traffic.
 
 Each server listens on a loopback address (`BEHIND`), and others reach it by its door: the same
 port of 127.0.0.1, where a relay passes each byte on after half of the round trip. The lab and the
 load go to the server itself; the load's own network is made by the engine.
 
-The relays are threads of one child process (`relays`), which ends with the lab.
+The relays are threads of a child process (`relays`), which ends with the lab.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from dbdyno.servers.base import Endpoint
 from dbdyno.servers.process import LOOPBACK
 
 BEHIND: Final = "127.0.0.2"
-"""Where servers listen that have a door: MySQL's group replication wants its own address to be one
-of the machine's interfaces, and its own port; so the door takes 127.0.0.1."""
+"""Listening address of servers behind a door.
+
+MySQL's group replication wants its own address to be a machine's interface, and its own port, so
+the door takes 127.0.0.1.
+"""
 COMMAND: Final = interpreter.module("dbdyno.servers.local.relays")
 BACKLOG: Final = 128
 
@@ -35,20 +38,20 @@ class Network:
     """The doors of running servers.
 
     Attributes:
-        doors: where others reach each server.
-        pid: of the process.
+        doors: addresses at which others reach each server.
+        pid: of the relay process.
     """
 
     def __init__(self, servers: Sequence[Endpoint], round_trip_ms: float, folder: Path) -> None:
-        """Opens a door before each server; from the main thread, as servers are started.
+        """Open a door before each server; from the main thread, as servers are started.
 
         Args:
-            folder: an existing folder for what the process prints.
+            folder: an existing folder for the process's output.
 
         Raises:
             ServerError: a door's port is taken, or the process cannot be started.
         """
-        self.doors = tuple(replace(one, host=LOOPBACK, socket=None) for one in servers)
+        self.doors = tuple(replace(server, host=LOOPBACK, socket=None) for server in servers)
         with ExitStack() as listening:
             listeners = [listening.enter_context(_listener(door)) for door in self.doors]
             routes = [
@@ -66,11 +69,10 @@ class Network:
         self.pid = self._relays.pid
 
     def alive(self) -> bool:
-        """Whether bytes are passed on."""
         return self._relays.poll() is None
 
     def close(self) -> None:
-        """Ends all connections that go through the doors."""
+        """End all connections through the doors."""
         self._relays.kill()
         self._relays.wait()
 

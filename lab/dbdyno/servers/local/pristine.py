@@ -1,8 +1,8 @@
-"""The cache of freshly initialised data directories: each is made once and copied from then on.
+"""Cache of freshly initialised data directories: each is made once and copied from then on.
 
-A data directory is named by what decided its bytes, and counts once its marker is written, last of
-all. The product's own program makes it as the servers' user in a folder that is thrown away; what
-is kept is a copy of the lab's own, closed to everybody else, and a server never runs on it.
+A data directory is named by the inputs of its bytes, and counts once its marker is written, last of
+all. The product's own program makes it as the servers' user in a temporary folder; the cache keeps
+the lab's own copy, closed to everybody else, and a server never runs on it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MARKER: Final = "identity.json"
 
 @dataclass(frozen=True)
 class Making:
-    """How a product's data directory is made.
+    """Recipe of a product's data directory.
 
     Attributes:
-        identity: what decided its bytes, as text; another text is another directory.
-        initialise: fills ``data`` in the working folder it is given; ServerError if it cannot.
-        folders: what must be in the working folder before, each after the one it lies in.
+        identity: inputs of its bytes, as text; another text is another directory.
+        initialise: fills ``data`` in the given working folder; ServerError on failure.
+        folders: needed in the working folder beforehand, parents first.
         left_out: files of ``data`` that its copies must not share.
     """
 
@@ -78,7 +78,7 @@ def kept(
 
 
 def trouble(running: subprocess.Popen[bytes]) -> str | None:
-    """Waits until the initialising program has ended: None if all went well, else how it ended."""
+    """Wait for the initialising program: None on success, else its ending."""
     try:
         code: int | None = running.wait(INITIALISE_S_MAX)
     except subprocess.TimeoutExpired:

@@ -9,7 +9,7 @@ from dbdyno import _engine
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Passes connections from each inherited listener on to its target until it is killed."""
+    """Relay connections from each inherited listener to its target until killed."""
     round_trip_ms, *routes = arguments
     parsed = []
     for route in routes:

@@ -1,4 +1,4 @@
-"""Servers that the lab starts itself, whatever the product: child processes and their data.
+"""Servers started by the lab, of any product: child processes and their data.
 
 A server counts as started only when our own child process answers, and as stopped only when it
 exited cleanly. `OwnInstance` decides when a server's data may be used, for containers too.
@@ -38,13 +38,13 @@ Bound = TypeVar("Bound")
 
 @dataclass(frozen=True)
 class Site:
-    """What a start needs to know: whose server, its programs, its working folder, its settings.
+    """Inputs of a start: the system, its programs, working folder, settings and address.
 
     Attributes:
         home: the programs.
-        work: the folder of the running server, its user's own; data lies in ``data`` below it.
-        asked: settings by variable name; a ``port`` among them is kept to.
-        address: on which it listens.
+        work: the running server's folder, owned by its user; data lies in ``data`` below it.
+        asked: settings by variable name; a ``port`` among them is binding.
+        address: address to listen on.
     """
 
     label: str
@@ -62,14 +62,14 @@ class PortTakenError(ServerError):
 
 @dataclass(frozen=True)
 class ListenerIdentity:
-    """Which server answers: the files and port it names, and the pid in its pid file."""
+    """Identity of the answering server: files and port by its own account, pid by its pid file."""
 
     answers: tuple[str, ...]
     pid: str
 
 
 class StartedServer(ABC):
-    """A running server process; its subclass has what differs between products."""
+    """A running server process; subclasses add the product's own."""
 
     driver: ClassVar[str]
     database = DATABASE
@@ -87,15 +87,13 @@ class StartedServer(ABC):
         self._running = running
 
     def alive(self) -> bool:
-        """Whether the started process still runs."""
         return self._running.poll() is None
 
     def last_words(self) -> str:
-        """The end of its error log."""
         return last_lines(self._site.work)
 
     def stop(self, patience_s: float = STOP_S) -> None:
-        """Ask it by its product's signal to end, wait for `patience_s`, kill it at last.
+        """Send the product's stop signal, wait for `patience_s`, then kill.
 
         Raises:
             ServerError: it had died before, did not end in time, or ended with an error; its data
@@ -123,11 +121,11 @@ class StartedServer(ABC):
         if self.alive():
             self._end_at_once()
         self._running.wait()
-        self._log_out()  # now nobody waits for its answers any more
+        self._log_out()  # only now: no question waits for its answer any more
         self._remove_traces()
 
     def wait_proven(self) -> None:
-        """Wait until it is ready for the load and its settings are proven; else it is killed."""
+        """Wait until it is ready for the load and its settings are proven; kill it on failure."""
         try:
             self.wait_ready()
             self.admit_load()
@@ -149,33 +147,32 @@ class StartedServer(ABC):
         self._check_identity()
 
     def admit_load(self) -> None:  # noqa: B027 - most servers did so as they started
-        """Let the load user log in, where the server did not do so as it started."""
+        """Let the load user log in, if the start did not."""
 
     @abstractmethod
     def prove(self) -> None:
-        """Version and settings are those asked for, the load user can log in; else ServerError."""
+        """Prove version, settings and the load user's login; else ServerError."""
 
     @abstractmethod
     def _try_login(self) -> bool:
-        """Whether the administrator can log in now; ServerError if refused for good."""
+        """True once the administrator can log in; ServerError if refused for good."""
 
     @abstractmethod
-    def _log_out(self) -> None:
-        """Close the administrator's connections."""
+    def _log_out(self) -> None: ...
 
     @abstractmethod
     def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
-        """What our own server would answer, and what the one that answers does."""
+        """Answers expected of our own server, and the identity of the answering server."""
 
     @abstractmethod
     def _log_of_start(self) -> str:
-        """What its log says of a start that failed."""
+        """Part of its log about a failed start."""
 
     def _end_at_once(self) -> None:
         self._running.kill()
 
     def _check_version(self, version: str, suffix: str) -> None:
-        """The version is the one asked for; what follows `suffix` in it is the packager's."""
+        """Compare the version with the requested version, up to the packager's `suffix`."""
         if version.partition(suffix)[0] != self._site.entry.version:
             raise ServerError(
                 f"{self.label}: the server is another version",
@@ -184,18 +181,18 @@ class StartedServer(ABC):
             )
 
     def _check_identity(self) -> None:
-        """The server that answers is the process we started, not another on the same port."""
-        wanted, found = self._identity()
-        if found != ListenerIdentity(wanted, str(self.pid)) or not self.alive():
+        """Prove that our own process answers, not another server on the same port."""
+        wanted, answering = self._identity()
+        if answering != ListenerIdentity(wanted, str(self.pid)) or not self.alive():
             raise ServerError(
                 f"{self.label}: another server answered in place of the one started",
                 wanted=f"pid {self.pid}, {', '.join(wanted)}",
-                found=f"pid {found.pid}, {', '.join(found.answers)}",
+                found=f"pid {answering.pid}, {', '.join(answering.answers)}",
                 hint="end the other server, or use another workspace",
             )
 
     def _pid_in(self, name: str) -> str:
-        """The first line of a pid file in the server's folder; ServerError if it is not its own."""
+        """First line of a pid file in the server's folder; ServerError if it is not its own."""
         try:
             return read_file(self._site.work, name).decode("utf-8", "replace").partition("\n")[0]
         except OSError as error:
@@ -216,8 +213,8 @@ class StartedServer(ABC):
             )
         return ServerError(message, found=log, hint="take out the setting the log complains of")
 
-    def _failure(self, what: str) -> ServerError:
-        return ServerError(f"{self.label}: the server {what}", found=self.last_words() or None)
+    def _failure(self, failure: str) -> ServerError:
+        return ServerError(f"{self.label}: the server {failure}", found=self.last_words() or None)
 
     def _ending(self) -> str:
         code = self._running.poll()
@@ -232,16 +229,16 @@ class StartedServer(ABC):
 
 
 def on_a_port(site: Site, start_on: Callable[[int], Bound]) -> Bound:
-    """What `start_on` gives for the port that the settings name, else for a free one.
+    """Call `start_on` with the port of the settings, else with a free port.
 
     A port that was free a moment ago may be taken when the server binds it, so a lost race is tried
-    again on another port; a port that the user named is kept to.
+    again on another port; a port that the user named is binding.
 
     Args:
         start_on: starts the server on a port; raises PortTakenError if it is taken.
 
     Raises:
-        ServerError: the port named in the settings is none or is taken, or every free one was lost.
+        ServerError: the configured port is invalid or taken, or every free port was lost.
     """
     fixed = site.asked.get("port")
     if fixed is not None:
@@ -273,16 +270,14 @@ def _fixed(site: Site, text: str) -> int:
 
 
 class OwnServer(Protocol):
-    """What is asked of a server before its data are touched."""
+    """The part of a server that guards its data."""
 
     pid: int
     stopped_cleanly: bool
 
-    def alive(self) -> bool:
-        """Whether it runs."""
+    def alive(self) -> bool: ...
 
-    def kill(self) -> None:
-        """End it at once."""
+    def kill(self) -> None: ...
 
 
 Owned = TypeVar("Owned", bound=OwnServer)
@@ -290,10 +285,10 @@ Started = TypeVar("Started", bound=StartedServer)
 
 
 class OwnInstance(ABC, Generic[Owned]):
-    """The data of one system, and the one server that the lab may start on them.
+    """A system's data, and the single server that the lab may start on them.
 
-    Nothing is done to data while a server runs on them, and no snapshot is taken of a server that
-    did not stop cleanly.
+    Nothing is done to data while a server runs on them, and a server that did not stop cleanly
+    gives no snapshot.
 
     Args:
         report: receives a line about each step that takes time.
@@ -306,10 +301,10 @@ class OwnInstance(ABC, Generic[Owned]):
         self.folder = folder
         self._report = report
         self._server: Owned | None = None
-        self._untouched = False  # whether no server has run on the data since they were laid out
+        self._untouched = False  # True: no server has run on the data since they were laid out
 
     def snapshot(self) -> None:
-        """Copy the stopped server's data aside; an older snapshot is replaced.
+        """Copy the stopped server's data aside, replacing an older snapshot.
 
         Raises:
             ServerError: it runs, did not stop cleanly, or the disk is short.
@@ -325,10 +320,10 @@ class OwnInstance(ABC, Generic[Owned]):
 
     @abstractmethod
     def has_snapshot(self) -> bool:
-        """Whether a complete snapshot of these very programs and this format exists."""
+        """Test for a complete snapshot of these very programs and this format."""
 
     def restore(self) -> None:
-        """The data become the snapshot again; ServerError if there is none or a server runs."""
+        """Put the snapshot's data back; ServerError without a snapshot or while a server runs."""
         self._must_be_stopped("restored")
         self._must_have_snapshot("restore")
         self._bring_back()
@@ -337,7 +332,7 @@ class OwnInstance(ABC, Generic[Owned]):
     def close(self) -> None:
         """End the server if it runs and remove the working data; a snapshot stays.
 
-        It is killed, not stopped: pages that nobody will read need not be written first.
+        It is killed, not stopped: flushing pages that are thrown away would be wasted.
         """
         try:
             if self._server is not None and self._server.alive():
@@ -346,21 +341,18 @@ class OwnInstance(ABC, Generic[Owned]):
             self._clear()
 
     @abstractmethod
-    def _copy_aside(self) -> None:
-        """Make the snapshot."""
+    def _copy_aside(self) -> None: ...
 
     @abstractmethod
-    def _bring_back(self) -> None:
-        """Make the data what the snapshot is."""
+    def _bring_back(self) -> None: ...
 
     @abstractmethod
-    def _clear(self) -> None:
-        """Remove what a server works on."""
+    def _clear(self) -> None: ...
 
-    def _must_be_stopped(self, what: str) -> None:
+    def _must_be_stopped(self, action: str) -> None:
         if self._server is not None and self._server.alive():
             raise ServerError(
-                f"{self.spec.label}: a running server cannot be {what}",
+                f"{self.spec.label}: a running server cannot be {action}",
                 found=f"pid {self._server.pid}",
                 hint="stop it first",
             )
@@ -371,19 +363,19 @@ class OwnInstance(ABC, Generic[Owned]):
 
 
 class ProductSettings(Protocol):
-    """What the settings module of a product has."""
+    """Interface of a product's settings module."""
 
     def effective(self, entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
-        """Every setting the server is given; UsageError if one cannot be."""
+        """All settings given to the server; UsageError for an impossible setting."""
 
     def normalise(self, asked: Mapping[str, SettingValue]) -> dict[str, str]:
-        """Keys as the server names them, values as text; UsageError if one cannot be."""
+        """Keys in the server's spelling, values as text; UsageError for an impossible setting."""
 
     def data_format(self, entry: CatalogEntry, asked: Mapping[str, str]) -> object:
-        """What of the settings decides the bytes of a data directory."""
+        """The settings that decide the bytes of a data directory."""
 
     def fixed(self, entry: CatalogEntry, asked: Mapping[str, str]) -> str:
-        """What of the settings cannot change once a data directory exists; for messages."""
+        """The settings that are fixed once a data directory exists; for messages."""
 
 
 def asked_with(
@@ -392,10 +384,10 @@ def asked_with(
     entry: CatalogEntry,
     more: Mapping[str, SettingValue],
 ) -> dict[str, str]:
-    """Every setting of a start: the instance's own, with `more` laid over them.
+    """All settings of a start: the instance's own, with `more` laid over them.
 
     Raises:
-        UsageError: one cannot be, or data that were made with the instance's own cannot take it.
+        UsageError: a setting is impossible, or does not fit data made with the instance's own.
     """
     whole = rules.effective(entry, {**rules.normalise(spec.settings), **rules.normalise(more)})
     old = rules.fixed(entry, rules.effective(entry, spec.settings))
@@ -411,13 +403,12 @@ def asked_with(
 
 
 class StartedInstance(OwnInstance[Started]):
-    """An instance of a server that runs as a process of this machine, its files in a folder.
+    """An instance whose server runs as a process of this machine, its files in a folder.
 
     Made by `open.instance`; not shared between labs.
 
     Args:
-        copy: where the snapshot lies; another instance's for a replica, which begins with the
-            primary's data.
+        copy: the snapshot's folder; for a replica the primary's, whose data it begins with.
     """
 
     rules: ClassVar[ProductSettings]
@@ -443,7 +434,7 @@ class StartedInstance(OwnInstance[Started]):
         super().__init__(spec, own, report)
         self._files = InstanceFiles(spec.label, own, user, identity, self.beside, copy)
         self._site = Site(spec.label, entry, home, self._files.work, user, asked)
-        self._clear()  # a lab that died may have left its own
+        self._clear()  # remains of a lab that died
         with self._files.os_errors("laid out"):
             if not self.has_snapshot():
                 self._lay_pristine()
@@ -453,14 +444,14 @@ class StartedInstance(OwnInstance[Started]):
     ) -> Started:
         """Start it, with `settings` of this start alone laid over the instance's.
 
-        It begins with the snapshot, or with fresh data if there is none.
+        It begins with the snapshot, or with fresh data without a snapshot.
 
         Args:
-            address: on which it listens; unless given, its own.
+            address: address to listen on; by default the instance's.
 
         Raises:
             UsageError: a setting cannot be given to a data directory that exists, or is the lab's.
-            ServerError: it runs already, did not start, or its settings are not in force then.
+            ServerError: it runs already, did not start, or its settings are not in force.
         """
         self._must_be_stopped("started")
         asked = asked_with(self.spec, self.rules, self._site.entry, settings or {})
@@ -473,7 +464,6 @@ class StartedInstance(OwnInstance[Started]):
         return self._server
 
     def has_snapshot(self) -> bool:
-        """Whether a complete snapshot of this very server and format exists."""
         return self._files.has_snapshot()
 
     @abstractmethod
@@ -482,14 +472,14 @@ class StartedInstance(OwnInstance[Started]):
 
     @abstractmethod
     def _making(self) -> Making:
-        """How a fresh data directory is made for its settings."""
+        """Recipe of a fresh data directory for its settings."""
 
     @abstractmethod
     def _start_on(self, site: Site, port: int) -> Started:
         """Start the product's server; PortTakenError if the port is taken."""
 
     def _before_removal(self) -> None:
-        """What must be given back before the data directory goes; nothing for most products."""
+        """Release resources before the data directory goes; by default nothing."""
 
     def _copy_aside(self) -> None:
         self._files.snapshot()
@@ -514,30 +504,30 @@ class StartedInstance(OwnInstance[Started]):
 
 
 def printed_log(work: Path) -> Path:
-    """Where what a server prints goes: beside its own folder, since the lab itself opens it."""
+    """File for a server's output: beside its own folder, since the lab itself opens it."""
     return work.parent / "printed.log"
 
 
 def last_lines(work: Path, count: int = LINES_SHOWN) -> str:
-    """The last lines of the logs in a server's working folder; empty if there are none."""
+    """Last lines of the logs in a server's working folder; empty without logs."""
     return "\n".join(_lines(work)[-count:])
 
 
 def error_lines(work: Path) -> str:
-    """The last lines marked as errors, or simply the last lines if none is."""
+    """Last lines marked as errors, else simply the last lines."""
     lines = _lines(work)
     errors = [line for line in lines if "[ERROR]" in line or "error while loading" in line]
     return "\n".join((errors or lines)[-LINES_SHOWN:]) or "it left no log"
 
 
 def _lines(work: Path) -> list[str]:
-    found: list[str] = []
+    lines: list[str] = []
     printed = printed_log(work)
     for folder, name in ((printed.parent, printed.name), (work, "err.log")):
         try:
-            found += read_file(folder, name).decode("utf-8", "replace").splitlines()
+            lines += read_file(folder, name).decode("utf-8", "replace").splitlines()
         except FileNotFoundError:
             continue
         except OSError as error:  # such as a link, which the server's user may have put there
-            found.append(f"[ERROR] {name} is not shown: {error.strerror}")
-    return [line for line in found if line.strip()]
+            lines.append(f"[ERROR] {name} is not shown: {error.strerror}")
+    return [line for line in lines if line.strip()]

@@ -1,9 +1,9 @@
 """A system of several servers: a primary, its replicas, and the network between them.
 
-All begin with one set of files. The primary is loaded alone; its stopped data is the snapshot of
-the whole, from which each start's primary and replicas are copied. So no replica has to be filled
-through replication, and each holds the very bytes of its primary. How servers are joined and asked
-is the product's: `Replication`.
+All begin with the same files. The primary is loaded alone; its stopped data is the snapshot of the
+whole, from which each start's primary and replicas are copied. So no replica has to be filled
+through replication, and each holds the very bytes of its primary. `Replication` has the product's
+way to join and question servers.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ Keys = Mapping[str, SettingValue]
 
 
 class Replication(Protocol):
-    """How servers of one product become a primary with replicas."""
+    """A product's way to make servers a primary with replicas."""
 
     def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> StartedInstance[Any]:
-        """The primary's files; with a snapshot to begin with, those of a replica."""
+        """The primary's files; with a snapshot to begin with, a replica's."""
 
     def loading_keys(self, asked: Keys) -> Keys:
-        """Settings of the primary while it is loaded, over those `asked` of this start.
+        """Settings of the primary while it is loaded, over `asked`, the start's own.
 
         Raises:
-            UsageError: what is asked takes away what a topology needs.
+            UsageError: a setting of the start contradicts the topology.
         """
 
     def member_keys(self, asked: Keys) -> Sequence[Keys]:
@@ -54,24 +54,24 @@ class Replication(Protocol):
         """Have all replicas follow the primary, commits waiting as the plan says.
 
         Args:
-            doors: where the servers reach each other, the primary first.
+            doors: addresses at which the servers reach each other, the primary first.
 
         Raises:
             ServerError: a replica did not follow; the server's own reason is quoted.
         """
 
     def state(self, primary: Server, replicas: Sequence[Server]) -> dict[str, float]:
-        """By the names of `measurement.replication`, without CPU; ServerError if unknown."""
+        """Status by the names of `measurement.replication`, without CPU; else ServerError."""
 
     def catch_up(self, primary: Server, replicas: Sequence[Server], ends_s: float) -> None:
-        """Wait until all is applied that was committed by now, `ends_s` (monotonic) at most."""
+        """Wait until every commit up to now is applied, `ends_s` (monotonic) at most."""
 
     def before_stop(self, primary: Server) -> None:
-        """What a primary whose replicas have ended would wait for as it stops."""
+        """Lift the waits that would hold up a primary's stop after its replicas have ended."""
 
 
 def wait_joined(joined: Callable[[], bool], server: Server, trouble: Callable[[], str]) -> None:
-    """Wait until a server has joined its primary; ServerError, with its trouble, if it does not."""
+    """Wait until a server has joined its primary; ServerError with its trouble if it does not."""
     ends = time.monotonic() + JOIN_S_MAX
     while not joined():
         if time.monotonic() > ends or not server.alive():
@@ -84,7 +84,7 @@ def wait_joined(joined: Callable[[], bool], server: Server, trouble: Callable[[]
 
 
 class TopologyInstance:
-    """Made by `open.instance` for a system with replicas; as `Instance`."""
+    """`Instance` of a system with replicas; made by `open.instance`."""
 
     def __init__(
         self,
@@ -107,8 +107,8 @@ class TopologyInstance:
         """Start all servers and join them; without a snapshot the primary alone, to be loaded.
 
         Raises:
-            UsageError: a setting takes away what replication needs.
-            ServerError: a server did not start or did not join; none is left running.
+            UsageError: a setting contradicts the topology.
+            ServerError: a server did not start or did not join; all are ended.
         """
         asked = settings or {}
         if not self.has_snapshot():
@@ -135,15 +135,14 @@ class TopologyInstance:
         return self._server
 
     def snapshot(self) -> None:
-        """Copy the stopped primary's data aside; it is what all begin with."""
+        """Copy the stopped primary's data aside, for all members."""
         self._primary.snapshot()
 
     def has_snapshot(self) -> bool:
-        """Whether a complete snapshot exists of this reference and format-deciding settings."""
         return self._primary.has_snapshot()
 
     def restore(self) -> None:
-        """All data directories become the snapshot again; ServerError if there is none."""
+        """Put the snapshot's data back in all data directories; ServerError without a snapshot."""
         self._primary.restore()
         for replica in self._replicas:
             replica.restore()
@@ -153,7 +152,7 @@ class TopologyInstance:
         return self._primary.data_bytes()
 
     def close(self) -> None:
-        """End what runs and remove working data; a snapshot stays."""
+        """End all servers and remove working data; a snapshot stays."""
         with ExitStack() as stack:
             if self._server is not None:
                 stack.callback(self._server.close_network)
@@ -162,7 +161,7 @@ class TopologyInstance:
         self._clear_replicas()
 
     def _lay_out_replicas(self) -> None:
-        """Makes the replicas' places, which begin as copies of the snapshot."""
+        """Make the replicas' places, which begin as copies of the snapshot."""
         for number in range(len(self._replicas) + 1, self.spec.topology.replicas + 1):
             spec = replace(self._alone, label=f"{self.spec.label} replica {number}")
             folder, copy = self.folder / REPLICA.format(number), self.folder / SNAPSHOT
@@ -174,9 +173,9 @@ class TopologyInstance:
 
 
 class TopologyServer:
-    """A running primary with its replicas, one server to the load; from `TopologyInstance.start`.
+    """A running primary with its replicas, a single server to the load.
 
-    Load, counters and settings are the primary's; `replication` has what the replicas do.
+    Load, counters and settings are the primary's; `replication` covers the replicas.
     """
 
     def __init__(
@@ -199,37 +198,32 @@ class TopologyServer:
         self._network = network
 
     def version(self) -> str:
-        """The primary's; ServerError if it is gone."""
         return self._primary.version()
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
-        """The administrator's question or order to the primary; ServerError if refused."""
         return self._primary.ask(sql)
 
     def settings(self) -> dict[str, str]:
-        """The primary's effective global variables; ServerError if it is gone."""
         return self._primary.settings()
 
     def status(self) -> dict[str, float]:
-        """The primary's numeric status counters; ServerError if it is gone."""
         return self._primary.status()
 
     def observer(self) -> Observer:
-        """Reads the primary's counters on a connection of its own."""
         return observe(self._primary)
 
     def alive(self) -> bool:
-        """Whether the primary, all its replicas and the network between them still run."""
+        """True while the primary, all replicas and the network between them run."""
         has_network = self._network is None or self._network.alive()
         return has_network and all(server.alive() for server in self._all())
 
     def last_words(self) -> str:
-        """The end of the error log of the first server that is dead, else of the primary."""
+        """The end of the error log of the first dead server, else of the primary."""
         dead = (server for server in self._all() if not server.alive())
         return next(dead, self._primary).last_words()
 
     def stop(self, patience_s: float = STOP_S) -> None:
-        """Stop the replicas, then the primary; ServerError, the first one, when all were asked."""
+        """Stop the replicas, then the primary; the first ServerError is raised at the end."""
         failures = []
         for server in (*self.replicas, self._primary):
             if server is self._primary:
@@ -243,29 +237,28 @@ class TopologyServer:
             raise failures[0]
 
     def kill(self) -> None:
-        """End all of them at once; for servers whose data will not be used again."""
+        """End all at once, giving their data up."""
         for server in self._all():
             server.kill()
         self.close_network()
 
     def close_network(self) -> None:
-        """End the network between the servers, if there is one."""
         if self._network is not None:
             self._network.close()
 
     def replication(self) -> dict[str, float]:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""
-        used = {replication.REPLICAS_CPU_S: sum(_cpu_s(one.pid) for one in self.replicas)}
+        used = {replication.REPLICAS_CPU_S: sum(_cpu_s(server.pid) for server in self.replicas)}
         if self._network is not None:
             used[replication.NETWORK_CPU_S] = _cpu_s(self._network.pid)
         state = self._replication.state(self._primary, self.replicas)
         return {**state, **used}
 
     def catch_up(self, cap_s: float) -> float:
-        """Wait until the replicas have applied all that the primary committed until now.
+        """Wait until the replicas have applied all commits of the primary up to now.
 
         Returns:
-            the seconds that took; `cap_s` or a little more when it did not come to an end.
+            the seconds waited; `cap_s` or a little more if they did not catch up.
 
         Raises:
             ServerError: a replica is gone.
@@ -279,7 +272,7 @@ class TopologyServer:
 
 
 def _cpu_s(pid: int) -> float:
-    """CPU seconds until now of a server's process and those it forked; 0 of one that is gone."""
+    """CPU seconds of a server's process and its forks until now; 0 of a process that is gone."""
     total = 0.0
     with suppress(psutil.Error):
         server = psutil.Process(pid)

@@ -25,16 +25,21 @@ ABSENT, LATE, REFUSED = "absent", "late", "refused"
 """Kinds of a `SessionError`; the engine has a fourth, "odd"."""
 
 
-def transport(endpoint: Endpoint) -> dict[str, Any]:
-    """Fields of the engine's specs for TLS and trust.
+def trust(endpoint: Endpoint) -> str:
+    """Trust in an unverified server, in the engine's words.
 
-    Some logins hand the server the password itself. Without verification dbdyno's own server may
-    have it anywhere ("ours"), a foreign server only on this machine ("local").
+    Some logins hand the server the password itself. dbdyno's own server may have it anywhere
+    ("ours"), a foreign server only on this machine ("local").
     """
+    return "local" if endpoint.is_foreign else "ours"
+
+
+def transport(endpoint: Endpoint) -> dict[str, Any]:
+    """Fields of the engine's specs for TLS and trust."""
     tls = endpoint.encryption
     return {
         **({"tls": {"mode": tls.mode, "ca": str(tls.ca) if tls.ca else None}} if tls else {}),
-        "trust": "local" if endpoint.is_foreign else "ours",
+        "trust": trust(endpoint),
     }
 
 

@@ -1,4 +1,4 @@
-"""dbdyno's own connection to a MySQL, and the counters that are read on it."""
+"""dbdyno's own connection to a MySQL, and the counters read on it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dbdyno.servers.base import MYSQL, Credentials, Endpoint, Observer, rows_of
 from dbdyno.servers.client import Client
 
 ORDERS: Final = ("SET NAMES utf8mb4", "SET autocommit = 1")
-"""Whatever the server's settings are."""
+"""Set at login, to be independent of the server's settings."""
 
 
 class MysqlClient(Client):
-    """A session without a database: the load's may not be there yet."""
+    """A session without a default database: the load's may not exist yet."""
 
     def __init__(self, label: str, endpoint: Endpoint, who: Credentials) -> None:
         super().__init__(label, MYSQL, endpoint, who, orders=ORDERS)
@@ -25,8 +25,8 @@ class MysqlClient(Client):
         return MysqlClient(self.label, self._endpoint, self._who)
 
 
-# What an observer asks for: the other counters would cost the server as much, and more on the way
-# and in the store.
+# Counters for an observer: the others would cost the server as much, and more in transit and in the
+# store.
 
 
 COUNTERS: Final[tuple[str, ...]] = (
@@ -58,25 +58,25 @@ COUNTERS: Final[tuple[str, ...]] = (
     *("Rpl_semi_sync_source_yes_tx", "Rpl_semi_sync_source_no_tx"),
     *("Rpl_semi_sync_master_wait_sessions", "Rpl_semi_sync_source_wait_sessions"),
 )
-"""Counters and levels of MySQL and MariaDB; a version answers with those it has."""
+"""Counters and levels of MySQL and MariaDB; a version answers with its own subset."""
 COUNTERS_SQL: Final = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
     ", ".join(f"'{name}'" for name in COUNTERS)
 )
 
 
 def observer_of(client: MysqlClient) -> Observer:
-    """Reads `COUNTERS` on this connection, which is closed with it."""
+    """Reader of `COUNTERS` on this connection, which is closed with it."""
     return Observer(lambda: numbers(rows_of(client, COUNTERS_SQL, 2)), client.close)
 
 
 def numbers(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
-    """Names with the values that are finite numbers; others (a version, NaN) are left out.
+    """Finite numbers by name; other values (a version, NaN) are left out.
 
     Args:
-        rows: each a name, its value, and whatever else.
+        rows: each a name, its value, and further columns.
     """
-    found = {}
+    values = {}
     for name, value, *_ in rows:
         with suppress(ValueError):
-            found[name] = float(value)
-    return {name: number for name, number in found.items() if math.isfinite(number)}
+            values[name] = float(value)
+    return {name: value for name, value in values.items() if math.isfinite(value)}

@@ -1,6 +1,6 @@
-"""A MySQL or MariaDB system's files: how a data directory is made, and what of it is the load's.
+"""Files of a MySQL or MariaDB: making of a data directory, size of the load's tables.
 
-When files may be used is decided in `local.server`; the folders themselves are in `local.files`.
+`local.server` decides when files may be used; the folders themselves are in `local.files`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class MysqlInstance(StartedInstance[MysqlServer]):
     beside = ("tmp",)
 
     def restore(self) -> None:
-        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
         super().restore()
         with self._files.os_errors("restored"):  # each server has an id of its own
             remove_file(self._files.data / "auto.cnf")
@@ -67,7 +66,7 @@ QUIET: Final = {"log_bin": "OFF", "performance_schema": "OFF", "ssl": "OFF"}
 
 
 def making(site: Site) -> Making:
-    """How a version's data directory is made for the settings that cannot be changed later."""
+    """Recipe of a version's data directory for the settings that cannot be changed later."""
     deciding = settings.at_initialisation(site.asked)
     identity = {"programs": site.entry.identity, "settings": deciding}
     bootstraps = _family(site.entry).from_sql
@@ -85,14 +84,14 @@ def _initialise(site: Site, deciding: Mapping[str, str], work: Path) -> None:
     config = work.parent / "my.cnf"  # holds no secret; the server only reads it
     config.write_text(settings.render({**QUIET, **deciding, **where}, _family(entry)))
     config.chmod(0o644)
-    found = files_of(site.home / entry.program)
+    files = files_of(site.home / entry.program)
     fed, order = process.DEV_NULL, "--initialize-insecure"
     if _family(entry).from_sql:
         fed, order = work.parent / "system_tables.sql", "--bootstrap"
-        fed.write_text(system_tables_sql(found.share))
-    command = [str(found.program), f"--defaults-file={config}", order]
+        fed.write_text(system_tables_sql(files.share))
+    command = [str(files.program), f"--defaults-file={config}", order]
     log = printed_log(work)
-    running = process.spawn(command, work, site.user, log, fed=fed, libraries=found.libraries)
+    running = process.spawn(command, work, site.user, log, fed=fed, libraries=files.libraries)
     ending = trouble(running)
     if ending is not None:
         raise ServerError(
@@ -127,10 +126,10 @@ ACCOUNTS_SINCE_10_4: Final = "global_priv"  # mysql.user is a view of it
 
 
 def system_tables_sql(share: Path) -> str:
-    """Everything to feed to ``--bootstrap``, from the SQL in a server's `share` folder.
+    """SQL for ``--bootstrap``, from the files in a server's `share` folder.
 
     Raises:
-        ProvisionError: the files are not there.
+        ProvisionError: the files are missing.
     """
     for maker in MAKERS:
         if all((share / name.format(maker=maker)).is_file() for name in WANTED):
@@ -153,5 +152,5 @@ def system_tables_sql(share: Path) -> str:
 
 
 def _read(path: Path) -> str:
-    """A part's text; empty where this version has no such part."""
+    """A part's text; empty if this version lacks the part."""
     return path.read_text("utf-8", "replace") if path.is_file() else ""

@@ -1,9 +1,8 @@
-"""Compares what a server says of its settings with what it was asked for.
+"""Comparison of a server's effective settings with the requested settings.
 
-A server may round a size, trim a limit to what the machine allows, or ignore an option it once
-knew; each would quietly make another experiment of it. Any difference is therefore an error that
-names the setting, what was asked and what is in force. Only different spellings of one value are
-taken as the same.
+A server may round a size, trim a limit to the machine's, or ignore an option it once knew; each
+would quietly make another experiment of it. Any difference is therefore an error with the setting,
+the requested and the effective value. Only different spellings of a value count as equal.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ WITHOUT_VARIABLE: Final = frozenset(  # a server that does not know them does no
 )
 CONSUMER: Final = "performance_schema_consumer_"  # so begin options that have no variable either
 NOT_HAD: Final = frozenset({"DISABLED", "NO", ""})
-"""What variables such as have_ssl show of what is switched off."""
+"""Values of switched-off features in variables such as have_ssl."""
 UNITS: Final[Mapping[str, int]] = {
     unit: 1024**power for power, unit in enumerate("kmgtpe", start=1)
 }
 
 
 def prove(server: Server, asked: Mapping[str, str]) -> None:
-    """Every asked setting is in force, every asked plugin is loaded; ServerError names the others.
+    """Raise ServerError unless every requested setting is in force and every plugin loaded.
 
     Args:
         asked: settings by variable name.
@@ -51,7 +50,7 @@ def prove(server: Server, asked: Mapping[str, str]) -> None:
 
 
 def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> None:
-    """Every asked setting is in force.
+    """Raise ServerError unless every requested setting is in force.
 
     Args:
         label: the system, for messages.
@@ -59,7 +58,7 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
         shown: all global variables as the server shows them.
 
     Raises:
-        ServerError: names every setting that is not as asked, with both values.
+        ServerError: names every deviating setting, with both values.
     """
     wrong = [
         (name, text, _effective(name, shown))
@@ -77,14 +76,14 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
 
 
 def check_plugins(label: str, asked: Mapping[str, str], shown: Sequence[tuple[str, ...]]) -> None:
-    """Every plugin file that was to be loaded has been, and all in it is active.
+    """Raise ServerError unless every requested plugin file is loaded and wholly active.
 
     A server that cannot load a plugin says so in its log and goes on without.
 
     Args:
         label: the system, for messages.
         asked: settings by variable name.
-        shown: what ``SHOW PLUGINS`` answers: name, status, type, file, licence.
+        shown: rows of ``SHOW PLUGINS``: name, status, type, file, licence.
 
     Raises:
         ServerError: names the files that are not loaded, or not active.
@@ -108,7 +107,7 @@ def check_plugins(label: str, asked: Mapping[str, str], shown: Sequence[tuple[st
 
 
 def _libraries(text: str) -> list[str]:
-    """The files in lists such as ``name=file.so;other.so``, without their ending."""
+    """Files in lists such as ``name=file.so;other.so``, without their ending."""
     words = [word.strip() for line in lines_of(text) for word in line.split(";")]
     return [word.rpartition("=")[2].removesuffix(".so") for word in words if word]
 
@@ -139,7 +138,7 @@ def _in_force(name: str, asked: str, shown: Mapping[str, str]) -> bool:
 
 
 def same_value(asked: str, effective: str) -> bool:
-    """Whether two spellings mean one value: 256M and 268435456, 1 and ON, row and ROW."""
+    """Test for the same value in two spellings: 256M and 268435456, 1 and ON, row and ROW."""
     if _spelled_out(asked) == _spelled_out(effective):
         return True
     if offset := re.fullmatch(r"([+-])(\d:\d\d)", asked):  # of a time zone
@@ -151,7 +150,7 @@ def same_value(asked: str, effective: str) -> bool:
 
 
 def _spelled_out(text: str) -> str:
-    """In small letters; of a character set or collation under the name that no version changes."""
+    """In small letters; character sets and collations under the name that all versions know."""
     return re.sub(r"^utf8(?=_|$)", "utf8mb3", text.casefold())
 
 
@@ -170,7 +169,7 @@ def _number(text: str) -> float | None:
 
 
 def _contains(effective: str, asked: str) -> bool:
-    """Lists whose short words the server spells out, as TRADITIONAL: all asked are there."""
+    """True if the effective list, with TRADITIONAL and the like spelled out, has all words."""
     wanted = {word.strip().casefold() for word in asked.split(",") if word.strip()}
     found = {word.strip().casefold() for word in effective.split(",") if word.strip()}
     return wanted <= found if wanted else not found

@@ -1,4 +1,4 @@
-"""Replication: what versions call it, its settings, joining replicas to a primary, GTIDs.
+"""Replication by version: statements and settings, joining replicas to a primary, GTIDs.
 
 The replicas' user is made anew at each start with a password that only the servers keep. The order
 matters: no commit may wait before a replica can answer, and none may go unwaited afterwards; so the
@@ -22,8 +22,8 @@ from dbdyno.servers.base import Credentials, Endpoint, Server, count_of, row_of,
 from dbdyno.servers.local.topology import wait_joined
 from dbdyno.servers.mysql.settings import OFF_WORDS, lines_of, normalise
 
-# What statements, variables and counters are called. MySQL renamed all of them in 8.0.26 (master
-# and slave became source and replica); MariaDB kept the old names and has GTIDs of its own kind.
+# Names of statements, variables and counters. MySQL renamed all of them in 8.0.26 (master and slave
+# became source and replica); MariaDB kept the old names and has GTIDs of its own kind.
 
 
 MYSQL_GTID: Final = (5, 7)
@@ -38,14 +38,14 @@ MYSQL_KIND: Final = ("mysql", "greatsql", "percona")
 
 @dataclass(frozen=True)
 class ReplicationDialect:
-    """What a version calls replication: its statements, variables and counters.
+    """Names of a version's replication statements, variables and counters.
 
     Attributes:
-        mariadb: whether transactions are numbered MariaDB's way.
+        mariadb: transactions are numbered MariaDB's way.
         source: the primary's side in names: ``source`` or ``master``.
         replica: the other side: ``replica`` or ``slave``.
         semisync_plugins: files of the primary's and the replicas' plugin; empty if built in.
-        public_key: a replica asks the primary for the key its password is sent with.
+        public_key: a replica asks the primary for the key that encrypts its password.
         tls_refused: TLS must be switched off for a replica's connection.
     """
 
@@ -61,7 +61,6 @@ class ReplicationDialect:
         return f"rpl_semi_sync_{self.source if side == 'source' else self.replica}_{name}"
 
     def counter(self, name: str) -> str:
-        """A status counter of the primary's side of it."""
         return f"Rpl_semi_sync_{self.source}_{name}"
 
     def follow(self, host: str, port: int, user: str, password: str) -> str:
@@ -84,21 +83,21 @@ class ReplicationDialect:
 
     def order(self, verb: str) -> str:
         """``START``, ``STOP`` or ``SHOW … STATUS`` for the replica's threads."""
-        what = self.replica.upper()
-        return f"SHOW {what} STATUS" if verb == "SHOW" else f"{verb} {what}"
+        threads = self.replica.upper()
+        return f"SHOW {threads} STATUS" if verb == "SHOW" else f"{verb} {threads}"
 
     @property
     def position(self) -> str:
-        """Asks a primary which transactions it has committed."""
+        """Query for the transactions that a primary has committed."""
         return "SELECT @@global.gtid_binlog_pos" if self.mariadb else _EXECUTED
 
     @property
     def applied(self) -> str:
-        """Asks a replica which transactions it has applied."""
+        """Query for the transactions that a replica has applied."""
         return "SELECT @@global.gtid_slave_pos" if self.mariadb else _EXECUTED
 
     def wait(self, position: str, seconds: float) -> str:
-        """Has a replica wait until it has applied all of `position`; answers 0 when it has."""
+        """Query that makes a replica wait until `position` is applied; it answers 0 on success."""
         function = "MASTER_GTID_WAIT" if self.mariadb else "WAIT_FOR_EXECUTED_GTID_SET"
         return f"SELECT {function}('{position}', {seconds:.3f})"
 
@@ -109,10 +108,10 @@ _EXECUTED: Final = "SELECT @@global.gtid_executed"
 def dialect_of(
     reference: str, product: str, version: tuple[int, ...], plan: TopologyPlan
 ) -> ReplicationDialect:
-    """The dialect of a version for what the plan wants of it.
+    """The dialect of a version for a topology.
 
     Raises:
-        UsageError: this product or version cannot have such a topology.
+        UsageError: this product or version cannot have it.
     """
     wanted = plan.replication
     if product == MARIADB:
@@ -148,8 +147,8 @@ def _refusal(reference: str, wanted: str, reason: str, instead: str) -> UsageErr
     )
 
 
-# Configuration keys of a primary, a replica or a member of a group, laid over those of the system.
-# Waiting for acknowledgements is not among them: it is switched on once replicas can answer.
+# Configuration keys of a primary, a replica or a member of a group, laid over the system's own.
+# Waiting for acknowledgements is switched on later, once replicas can answer.
 
 
 PLUGINS: Final = "plugin_load_add"
@@ -157,7 +156,7 @@ GROUP_PLUGIN: Final = "group_replication.so"
 
 
 def plugins_of(plan: TopologyPlan, words: ReplicationDialect) -> tuple[str, ...]:
-    """The plugin files that the topology needs: the primary's, then the replicas'."""
+    """Plugin files needed by the topology: the primary's, then the replicas'."""
     if plan.replication == "group":
         return (GROUP_PLUGIN, GROUP_PLUGIN)
     return words.semisync_plugins if plan.replication == "semisync" else ()
@@ -166,17 +165,17 @@ def plugins_of(plan: TopologyPlan, words: ReplicationDialect) -> tuple[str, ...]
 def loading_keys(
     plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str]
 ) -> dict[str, SettingValue]:
-    """For the primary alone while rows are loaded: nothing is logged, so all copies begin equal."""
+    """Keys of the primary while rows are loaded: no binary log, so all copies begin equal."""
     return {"log_bin": False, **_plugin(plan, words, own, 0)}
 
 
 def member_keys(
     plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str], number: int
 ) -> dict[str, SettingValue]:
-    """For the primary (number 0) or a replica that replicates.
+    """Keys of the primary (number 0) or of a replica in operation.
 
     Args:
-        own: what the plan says of the system for this start, by variable name.
+        own: the system's own settings for this start, by variable name.
     """
     keys: dict[str, SettingValue] = {"server_id": number + 1}
     if own.get("log_bin", "OFF").lower() in OFF_WORDS:
@@ -193,10 +192,10 @@ def member_keys(
 
 
 def group_keys(name: str, host: str, is_delayed: bool) -> dict[str, SettingValue]:
-    """For a member of the group `name`, whose members reach each other at `host`.
+    """Keys of a member of the group `name`, whose members reach each other at `host`.
 
-    A delayed group talks through the servers' own ports, as it can since 8.0.27: by itself it takes
-    one port on all addresses, before which there is no room for a door.
+    A delayed group talks through the servers' own ports, possible since 8.0.27: by default it takes
+    one port on all addresses, without room for a door.
     """
     return {
         **({"group_replication_communication_stack": "MYSQL"} if is_delayed else {}),
@@ -243,7 +242,7 @@ def _semisync(
 def _plugin(
     plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str], number: int
 ) -> dict[str, SettingValue]:
-    """The plugin beside those that the plan itself loads."""
+    """The topology's plugin, added to the plugins of the plan."""
     plugins = plugins_of(plan, words)
     if not plugins:
         return {}
@@ -264,11 +263,11 @@ ONLINE: Final = (
 
 @dataclass(frozen=True)
 class Links:
-    """How a primary's replicas are joined to it.
+    """The links between a primary and its replicas.
 
     Attributes:
         authentication: plugin of the replicas' user.
-        is_delayed: whether they reach each other by doors.
+        is_delayed: they reach each other by doors.
     """
 
     plan: TopologyPlan
@@ -280,7 +279,7 @@ class Links:
         """Have all replicas follow the primary, commits waiting as the plan says.
 
         Args:
-            doors: where the servers reach each other, the primary first.
+            doors: addresses at which the servers reach each other, the primary first.
 
         Raises:
             ServerError: a replica did not follow; the server's own reason is quoted.
@@ -301,7 +300,7 @@ class Links:
             wait_joined(lambda: self._answering(primary) == len(replicas), primary, self._silence)
 
     def running(self, primary: Server, replicas: Sequence[Server]) -> int:
-        """How many replicas receive and apply now."""
+        """Number of replicas that receive and apply now."""
         if self.plan.replication == "group":
             return max(0, count_of(primary, ONLINE) - 1)
         return sum(self._follows(replica) for replica in replicas)
@@ -331,7 +330,7 @@ class Links:
         replica.ask(words.order("START"))
 
     def _follows(self, replica: Server) -> bool:
-        """Whether a replica receives and applies; ServerError if it has given up."""
+        """True if a replica receives and applies; ServerError if it has given up."""
         status = rows_of(replica, self.words.order("SHOW"), 1 + APPLIES)
         return bool(status) and status[0][RECEIVES] == status[0][APPLIES] == "Yes"
 
@@ -344,10 +343,9 @@ class Links:
         return errors_in_status
 
     def _answering(self, primary: Server) -> int:
-        """Replicas that acknowledge, once waiting is on; else 0."""
-        seen = primary.status()
-        # MySQL shows ON as a word, which is no number: only the replicas are counted here.
-        return int(seen.get(self.words.counter("clients"), 0))
+        """Number of acknowledging replicas, once waiting is on; else 0."""
+        # MySQL shows ON as a word, which is dropped: only the replicas are counted here.
+        return int(primary.status().get(self.words.counter("clients"), 0))
 
     def _silence(self) -> str:
         return "fewer replicas acknowledge than follow: see their error logs for semi-sync"
@@ -383,13 +381,13 @@ class Links:
 
 
 def _send_secret(server: Server, order: str, secret: str) -> None:
-    """An order that holds a secret, which no error may repeat."""
+    """Run a statement that holds a secret, which no error may repeat."""
     try:
         server.ask(order)
     except ServerError as error:
         texts = (error.message, error.found or "")
-        message, found = (text.replace(secret, "…") for text in texts)
-        raise ServerError(message, found=found or None, hint=error.hint) from None
+        message, reason = (text.replace(secret, "…") for text in texts)
+        raise ServerError(message, found=reason or None, hint=error.hint) from None
 
 
 # Transactions are counted in MySQL's GTID sets (``uuid:1-5:7``, several servers separated by
@@ -398,7 +396,7 @@ def _send_secret(server: Server, order: str, secret: str) -> None:
 
 
 def count_of_set(text: str) -> int:
-    """How many transactions a MySQL GTID set holds.
+    """Number of transactions in a MySQL GTID set.
 
     Raises:
         ServerError: it is no GTID set.
@@ -414,10 +412,10 @@ def count_of_set(text: str) -> int:
 
 
 def behind(primary: str, replica: str) -> int:
-    """How many transactions of MariaDB's position `primary` are not in `replica`.
+    """Number of transactions in MariaDB's position `primary` that `replica` lacks.
 
     Raises:
-        ServerError: one of them is no position.
+        ServerError: a position is malformed.
     """
     applied = _last_of_domains(replica)
     committed = _last_of_domains(primary)
@@ -425,10 +423,10 @@ def behind(primary: str, replica: str) -> int:
 
 
 def _length(part: str, text: str) -> int:
-    found = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", part)
-    if found is None:
+    match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", part)
+    if match is None:
         raise _unreadable(text)
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = int(match[1]), int(match[2] or match[1])
     if not 0 < first <= last:
         raise _unreadable(text)
     return last - first + 1
@@ -437,10 +435,10 @@ def _length(part: str, text: str) -> int:
 def _last_of_domains(text: str) -> dict[int, int]:
     domains: dict[int, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
-        found = re.fullmatch(r"([0-9]+)-[0-9]+-([0-9]+)", part)
-        if found is None:
+        match = re.fullmatch(r"([0-9]+)-[0-9]+-([0-9]+)", part)
+        if match is None:
             raise _unreadable(text)
-        domains[int(found[1])] = max(domains.get(int(found[1]), 0), int(found[2]))
+        domains[int(match[1])] = max(domains.get(int(match[1]), 0), int(match[2]))
     return domains
 
 

@@ -1,7 +1,7 @@
-"""One running MySQL: started with proven settings, asked through its socket, stopped cleanly.
+"""A running MySQL: started with proven settings, asked through its socket, stopped cleanly.
 
 Ready means more than an answer: the answer must come from the process that was started, so its pid
-file, data directory and port are compared. An old server that still holds the place cannot pass.
+file, data directory and port are compared. An old server still in the place cannot pass.
 """
 
 from __future__ import annotations
@@ -64,18 +64,16 @@ class MysqlServer(StartedServer):
         self._client = MysqlClient(site.label, endpoint, root)
 
     def version(self) -> str:
-        """What the server says of itself; ServerError if it is gone."""
         return row_of(self._client, "SELECT VERSION()")[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
-        """The administrator's question or order, every value as text; ServerError if refused."""
         return self._client.ask(sql)
 
     def settings(self) -> dict[str, str]:
         """Every effective global variable; ServerError if it is gone.
 
-        MySQL 8.0.30 and later show the redo space that was asked for, or the default where the old
-        pair of settings is what counts; the space there is, is a status.
+        MySQL 8.0.30 and later show the requested redo space, or the default where the old pair of
+        settings counts; the actual space is a status.
         """
         rows = rows_of(self._client, "SHOW GLOBAL VARIABLES", 2)
         shown = {row[0].lower(): row[1] for row in rows}
@@ -85,16 +83,15 @@ class MysqlServer(StartedServer):
         return shown
 
     def status(self) -> dict[str, float]:
-        """Every numeric global status counter; ServerError if it is gone."""
         return numbers(rows_of(self._client, "SHOW GLOBAL STATUS", 2))
 
     def observer(self) -> Observer:
-        """Reads selected counters on a connection of its own."""
+        """Reader of selected counters on a connection of its own."""
         return observer_of(self._client.another())
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Without redo log and doublewrite where the version can; a load that fails leaves it so.
+        """Switch redo log and doublewrite off where possible; a failed load leaves them off.
 
         MySQL 8.0 manual, "Disabling Redo Logging". ServerError if it is refused.
         """
@@ -106,7 +103,6 @@ class MysqlServer(StartedServer):
         self.ask("ALTER INSTANCE ENABLE INNODB REDO_LOG")
 
     def prove(self) -> None:
-        """Version and settings are those asked for, the load user can log in; else ServerError."""
         self._check_version(self.version(), "-")
         self._wait_for_redo_capacity()
         readback.prove(self, self._site.asked)
@@ -114,7 +110,7 @@ class MysqlServer(StartedServer):
             load.ask("SELECT 1")  # also warms the server's password cache for plain logins
 
     def _wait_for_redo_capacity(self) -> None:
-        """MySQL 8.0.30 and later shrink the redo log of a copy in the background, once they answer.
+        """Wait while MySQL 8.0.30 and later shrink the redo log of a copy in the background.
 
         MySQL 8.0 manual, "Configuring Redo Log Capacity". The readback tells if it never ends.
         """
@@ -132,8 +128,8 @@ class MysqlServer(StartedServer):
         self._client.close()
 
     def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
-        asked = "SELECT @@pid_file, @@datadir, @@port"
-        pid_file, data, port = row_of(self._client, asked, 3)[:3]
+        place = "SELECT @@pid_file, @@datadir, @@port"
+        pid_file, data, port = row_of(self._client, place, 3)[:3]
         work = self._site.work
         written = self._pid_in("pid")
         wanted = (str(work / "pid"), str(work / "data"), str(self.endpoint.port))
@@ -151,10 +147,10 @@ class MysqlServer(StartedServer):
 def start(site: Site, port: int) -> MysqlServer:
     """Start the server on a port and return it when it is ready and proven.
 
-    One without networking has no port: all reach it through its socket.
+    A server without networking has no port: clients reach it through its socket.
 
     Raises:
-        ServerError: it did not start (PortTakenError if that is why), or it did not take its
+        ServerError: it did not start (PortTakenError for a lost port), or it did not take its
             settings; no process is left.
     """
     for path in (site.work / "pid", site.work / "err.log", printed_log(site.work)):
@@ -168,9 +164,9 @@ def start(site: Site, port: int) -> MysqlServer:
         private(passwords, accounts_sql(site.entry, root, load), site.user)
         configuration = _configuration(site, endpoint, passwords)
         config = private(site.work / "my.cnf", configuration, site.user)
-        found, log = files_of(site.home / site.entry.program), printed_log(site.work)
-        command = [str(found.program), f"--defaults-file={config}"]
-        running = process.spawn(command, site.work, site.user, log, libraries=found.libraries)
+        files, log = files_of(site.home / site.entry.program), printed_log(site.work)
+        command = [str(files.program), f"--defaults-file={config}"]
+        running = process.spawn(command, site.work, site.user, log, libraries=files.libraries)
         server = MysqlServer(site, running, endpoint, root, load)
         server.wait_proven()
         return server
@@ -189,7 +185,7 @@ def _configuration(site: Site, endpoint: Endpoint, passwords: Path) -> str:
 def accounts_sql(entry: CatalogEntry, root: Credentials, load: Credentials) -> str:
     """SQL for fresh passwords of root and the load user, and for the load's database.
 
-    One statement a line: that is all the oldest servers read from a file as they start.
+    One statement a line: the oldest servers read no other form from a file as they start.
     """
     family = family_of(entry.product, entry.version_numbers)
     return "\n".join(
@@ -213,7 +209,7 @@ def _altered(entry: CatalogEntry, root: Credentials, load: Credentials) -> list[
 
 
 def _granted(root: Credentials, load: Credentials) -> list[str]:
-    """MySQL 5.6 cannot alter a user's password, MariaDB 10.1 no user; a grant makes both."""
+    """Set passwords by GRANT: MySQL 5.6 cannot alter a password, MariaDB 10.1 no user."""
     return [
         "GRANT ALL ON *.* TO 'root'@'localhost' "
         f"IDENTIFIED BY '{root.password}' WITH GRANT OPTION;",

@@ -1,9 +1,9 @@
-"""The configuration a server gets: dbdyno's common settings with the user's laid over them.
+"""A MySQL's or MariaDB's configuration: dbdyno's common settings with the user's laid over them.
 
-The common settings are what makes two servers comparable: same memory, same redo space, same
-durability, same character set, no binary log, nothing that only one version switches on by itself.
-Everything a version chooses for its own engine (flushing, adaptive hash index, I/O capacity) is
-left alone, since that is part of what is compared.
+The common settings make servers comparable: same memory, same redo space, same durability, same
+character set, no binary log, no feature that a single version switches on by itself. A version's
+choices for its own engine (flushing, adaptive hash index, I/O capacity) are left alone, since they
+are part of the comparison.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ OFF_WORDS: Final = frozenset({"0", "off", "false", "no"})
 
 
 class SeveralValues(str):
-    """The values of a key that is given several times, a line each; no user's text holds a line."""
+    """Values of a key given several times, a line each; no user's text holds a line break."""
 
     __slots__ = ()
 
 
 def effective(entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
-    """Every setting the server is given, by variable name: the common ones, then the user's.
+    """All settings given to the server, by variable name: the common ones, then the user's.
 
     Raises:
         UsageError: a key belongs to the lab, is malformed or given twice, or a value cannot stand
@@ -136,8 +136,8 @@ def _text(key: str, value: SettingValue) -> str:
     if value == ():
         raise UsageError(f"{key} is given no value", hint="leave the key out")
     if isinstance(value, tuple):
-        return SeveralValues("\n".join(_text(key, one) for one in value))
-    if isinstance(value, SeveralValues):  # was looked at before
+        return SeveralValues("\n".join(_text(key, part) for part in value))
+    if isinstance(value, SeveralValues):  # checked before
         return value
     text = ("ON" if value else "OFF") if isinstance(value, bool) else str(value)
     if not text.isprintable() or '"' in text:
@@ -146,7 +146,7 @@ def _text(key: str, value: SettingValue) -> str:
 
 
 def _switched(key: str, text: str, word: str) -> str:
-    """What ``skip_x`` (word OFF) says of x, given the value it was written with."""
+    """Value of x by its switch ``skip_x`` (word OFF) with the given text."""
     if text.lower() in ON_WORDS or text == "":
         return word
     if text.lower() in OFF_WORDS:
@@ -155,17 +155,17 @@ def _switched(key: str, text: str, word: str) -> str:
 
 
 def is_local(settings: Mapping[str, str]) -> bool:
-    """Whether the server can be reached through its Unix socket alone."""
+    """True if the server can be reached through its Unix socket alone."""
     return settings.get("skip_networking", "OFF").lower() not in OFF_WORDS
 
 
 def data_format(_: CatalogEntry, settings: Mapping[str, str]) -> dict[str, str]:
-    """Those of the settings that decide the bytes of a data directory."""
+    """The settings that decide the bytes of a data directory."""
     return {name: settings[name] for name in FORMAT if name in settings}
 
 
 def fixed(_: CatalogEntry, settings: Mapping[str, str]) -> str:
-    """What cannot be changed once a data directory exists with its tables, for messages."""
+    """The settings that are fixed once a data directory exists with its tables; for messages."""
     first = {
         name: settings[name]
         for name in (*AT_INITIALISATION, *AT_LOADING)
@@ -175,12 +175,12 @@ def fixed(_: CatalogEntry, settings: Mapping[str, str]) -> str:
 
 
 def at_initialisation(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those of the settings that must be known when a data directory is first made."""
+    """The settings needed when a data directory is made."""
     return {name: settings[name] for name in AT_INITIALISATION if name in settings}
 
 
 def check_tables_apart(label: str, settings: Mapping[str, str]) -> None:
-    """The tables are in files of their own, by which their size is known; else ServerError."""
+    """Raise ServerError unless tables have files of their own, by which they are measured."""
     if settings.get("innodb_file_per_table", "ON").lower() in OFF_WORDS:
         raise ServerError(
             f"{label}: how large the loaded tables are is not known",
@@ -191,29 +191,29 @@ def check_tables_apart(label: str, settings: Mapping[str, str]) -> None:
 
 
 def places_of(entry: CatalogEntry, home: Path, work: Path, socket: Path) -> dict[str, str]:
-    """The settings that say where an instance's files are; they belong to the lab."""
-    found = files_of(home / entry.program)
+    """Settings for the places of an instance's files; they belong to the lab."""
+    files = files_of(home / entry.program)
     owned = {
-        "basedir": found.base,
+        "basedir": files.base,
         "datadir": work / "data",
         "socket": socket,
         "pid_file": work / "pid",
         "log_error": work / "err.log",
         "tmpdir": work / "tmp",
-        "lc_messages_dir": found.share,
-        "character_sets_dir": found.share / "charsets",
+        "lc_messages_dir": files.share,
+        "character_sets_dir": files.share / "charsets",
         "bind_address": "127.0.0.1",
         "secure_file_priv": "",
     }
-    if found.plugins is not None:
-        owned["plugin_dir"] = found.plugins
+    if files.plugins is not None:
+        owned["plugin_dir"] = files.plugins
     if family_of(entry.product, entry.version_numbers).x_protocol:
         owned["mysqlx"] = "OFF"
     return {name: str(value) for name, value in owned.items()}
 
 
 def render(settings: Mapping[str, str], family: Family) -> str:
-    """The text of a my.cnf, in the words of a family."""
+    """Text of a my.cnf, in the words of a family."""
     lines = (
         _line(name, text, family) for name, texts in settings.items() for text in lines_of(texts)
     )
@@ -221,7 +221,7 @@ def render(settings: Mapping[str, str], family: Family) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The values of a key that is given several times, in their order; else its only one."""
+    """Values of a key given several times, in order; else its single value."""
     return text.splitlines() if isinstance(text, SeveralValues) else [text]
 
 

@@ -1,7 +1,7 @@
-"""How MySQL and MariaDB become a primary with replicas: settings of each, state, and waiting.
+"""MySQL and MariaDB as a primary with replicas: settings of each, state, and waiting.
 
-The primary writes no binary log while it is loaded. What versions call replication, and how
-replicas are joined, is in `replication`.
+The primary writes no binary log while it is loaded. `replication` has the versions' statements and
+the joining of replicas.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ WAIT_S_MAX: Final = 10.0
 
 
 def check(spec: ServerSpec, entry: CatalogEntry) -> None:
-    """The version can have such a topology; nothing is fetched.
+    """Validate the topology for the version; fetches nothing.
 
     Raises:
-        UsageError: this product or version cannot.
+        UsageError: this product or version cannot have it.
     """
     if entry.product not in (MARIADB, *MYSQL_KIND):
         raise UsageError(
@@ -57,7 +57,7 @@ def check(spec: ServerSpec, entry: CatalogEntry) -> None:
 
 
 class MysqlReplication:
-    """As `local.topology.Replication`.
+    """`local.topology.Replication` of MySQL and MariaDB.
 
     Raises:
         UsageError: its programs lack a plugin, or its settings the binary log.
@@ -74,11 +74,9 @@ class MysqlReplication:
         self._group = str(uuid.uuid4())
 
     def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> MysqlInstance:
-        """Its files."""
         return MysqlInstance(spec, *self._files, folder, self._report, copy=copy)
 
     def loading_keys(self, asked: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
-        """Nothing is logged, so all copies begin equal."""
         own = self._own(asked)
         plan = self._spec.topology
         return loading_keys(plan, self._links.words, own)
@@ -86,35 +84,34 @@ class MysqlReplication:
     def member_keys(
         self, asked: Mapping[str, SettingValue]
     ) -> Sequence[Mapping[str, SettingValue]]:
-        """A number for each, the log that replicas read, and what the plan has commits wait for."""
+        """Each member's number, its binary log, and the commits' wait for acknowledgements."""
         own = self._own(asked)
         plan, words = self._spec.topology, self._links.words
         keys = [member_keys(plan, words, own, number) for number in range(plan.replicas + 1)]
         if plan.replication == "group":
             is_delayed = self._links.is_delayed
             host = LOOPBACK if is_delayed else self._spec.address
-            keys = [{**one, **group_keys(self._group, host, is_delayed)} for one in keys]
+            keys = [{**member, **group_keys(self._group, host, is_delayed)} for member in keys]
         return keys
 
     def join(self, primary: Server, replicas: Sequence[Server], doors: Sequence[Endpoint]) -> None:
-        """As `Links.join`."""
         self._links.join(primary, replicas, doors)
 
     def state(self, primary: Server, replicas: Sequence[Server]) -> dict[str, float]:
-        """Who follows, how far behind, and for how many commits a replica has answered."""
+        """Replicas in operation, their lag, and the acknowledged commits."""
         committed = row_of(primary, self._links.words.position)[0]
-        found = {
+        state = {
             replication.TRANSACTIONS_BEHIND: max(
                 self._behind(committed, primary, replica) for replica in replicas
             ),
             replication.REPLICAS_RUNNING: self._links.running(primary, replicas),
         }
         if self._links.plan.replication == "semisync":
-            found |= self._semisync(primary)
-        return found
+            state |= self._semisync(primary)
+        return state
 
     def catch_up(self, primary: Server, replicas: Sequence[Server], ends_s: float) -> None:
-        """Has each replica wait for the primary's position."""
+        """Have each replica wait for the primary's position."""
         committed = row_of(primary, self._links.words.position)[0]
         for replica in replicas if committed else ():
             while (left_s := ends_s - time.monotonic()) > 0:
@@ -123,7 +120,7 @@ class MysqlReplication:
                     break
 
     def before_stop(self, primary: Server) -> None:
-        """Ends the threads that send to replicas, for whose idle ones a primary waits 8 s."""
+        """End the threads that send to replicas, for whose idle ones a primary waits 8 s."""
         with suppress(ServerError):
             if self._links.plan.replication == "semisync":
                 off = self._links.words.variable("source", "enabled")
@@ -133,7 +130,6 @@ class MysqlReplication:
                     primary.ask(f"KILL {number}")
 
     def _own(self, asked: Mapping[str, SettingValue]) -> dict[str, str]:
-        """The settings of a start by variable name."""
         if is_local(normalise({**self._spec.settings, **asked})):
             raise UsageError(
                 f"{self._spec.label}: replicas need a network",

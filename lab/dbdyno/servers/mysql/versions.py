@@ -1,8 +1,8 @@
-"""What MySQL and MariaDB do differently from version to version: one row for each change.
+"""Differences between versions of MySQL and MariaDB: one row for each change.
 
-A row holds from its version on, until the next row of that product. Only what the lab must know to
-make, start and ask a server stands here. Where its files lie is found by `identify.files_of`;
-what an axis of a plan means to it is in `servers.axes`.
+A row holds from its version on, until the next row of its product. It has only the facts needed to
+make, start and question a server. `identify.files_of` finds a server's files; `servers.axes` has
+the meaning of a plan's axes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ SNAPSHOT: Final = {"innodb_snapshot_isolation": "OFF"}  # on from 11.6; MySQL ha
 
 @dataclass(frozen=True)
 class Family:
-    """The ways of one product from one version on.
+    """Properties of a product from a version on.
 
     Attributes:
         product: ``mysql`` or ``mariadb``.
-        since: the first version of which the row is true.
+        since: first version of the row.
         redo: the common redo space under the names of this version.
-        common: further settings of a fair comparison that only this family needs.
-        tls_off, tls_on: what a configuration file says to have no TLS, and to have it.
-        from_sql: whether SQL of the product's, fed to ``--bootstrap``, makes its system tables, and
-            ``GRANT … IDENTIFIED BY`` sets passwords; others have ``--initialize-insecure`` and
-            ``ALTER USER … IDENTIFIED WITH``, which older ones lack or name other plugins for.
-        x_protocol: whether it listens for a second protocol unless that is switched off.
-        redo_switch: whether a statement switches its redo log off.
+        common: further settings of a fair comparison for this family only.
+        tls_off, tls_on: lines of a configuration file without and with TLS.
+        from_sql: the product's SQL, fed to ``--bootstrap``, makes its system tables, and ``GRANT …
+            IDENTIFIED BY`` sets passwords; others have ``--initialize-insecure`` and ``ALTER USER …
+            IDENTIFIED WITH``, which older versions lack or name other plugins for.
+        x_protocol: it listens for a second protocol unless told otherwise.
+        redo_switch: a statement switches its redo log off.
     """
 
     product: str
@@ -70,7 +70,7 @@ def family_of(product: str, version: tuple[int, ...]) -> Family:
     """The row for a product's version.
 
     Raises:
-        UnknownSystemError: a product or a version that dbdyno cannot run.
+        UnknownSystemError: dbdyno cannot run this product or version.
     """
     named = FOLLOWS.get(product, product)
     rows = [family for family in FAMILIES if family.product == named]
@@ -85,7 +85,6 @@ def family_of(product: str, version: tuple[int, ...]) -> Family:
 
 
 def _oldest() -> list[Family]:
-    """The first row of each product."""
     return list({family.product: family for family in reversed(FAMILIES)}.values())[::-1]
 
 

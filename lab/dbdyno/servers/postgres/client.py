@@ -15,15 +15,15 @@ from dbdyno.servers.base import PGSQL, Answering, Credentials, Endpoint, odd_ans
 from dbdyno.servers.client import ANSWER_S_MAX, Client
 
 BEYOND_S: Final = 5.0
-"""A server that does not keep a question's limit itself gets so much more."""
+"""Extra time for a server that does not keep a question's limit itself."""
 ROUNDS: Final = 4096
-"""Of SCRAM's hash, as PostgreSQL's own clients have it."""
+"""Iterations of SCRAM's hash, as PostgreSQL's own clients have it."""
 
 
 def limited_to(seconds: float) -> str:
-    """The order by which a session has its server give up a question after so long.
+    """Statement that makes a session's server give up a question after so long.
 
-    No option of the login: that would count as the server's own setting, whoever asks in it.
+    No option of the login: it would show up as the server's own setting.
     """
     return f"SET statement_timeout = {round(seconds * 1000)}"
 
@@ -45,11 +45,11 @@ def sealed(password: str) -> str:
 
 
 class PostgresClient(Client):
-    """A session in which the server itself ends a question that takes too long.
+    """A session whose server itself ends a question that takes too long.
 
     Args:
-        database: the session's own, in which names without a schema are looked up.
-        answer_s_max: how long the server works on one question before it gives up.
+        database: the session's own, the default for names without a schema.
+        answer_s_max: limit of the server's work on a question.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ NOT_COUNTED: Final = frozenset({"datid"})  # an identity, though a number
 
 
 def question(views: Collection[str], database: str) -> str:
-    """The SQL that asks for all of these views' rows at once, and for how long it has run.
+    """SQL for all rows of these views at once, and for the server's uptime.
 
     Args:
-        views: those that this server has, as `WHICH_VIEWS` answers.
-        database: the one whose row of ``pg_stat_database`` is wanted; a plain identifier.
+        views: the server's own, as `WHICH_VIEWS` answers.
+        database: selects its row of ``pg_stat_database``; a plain identifier.
     """
     parts = [SINCE_ITS_START]
     for view, short in VIEWS.items():
@@ -108,7 +108,7 @@ def question(views: Collection[str], database: str) -> str:
 
 
 def answered(session: Answering, sql: str) -> dict[str, float]:
-    """The numbers in the answer to a `question`; ServerError if it is none."""
+    """The numbers in the answer to a `question`; ServerError if it is malformed."""
     rows = rows_of(session, sql, 2)
     try:
         return flattened(rows)
@@ -118,25 +118,25 @@ def answered(session: Answering, sql: str) -> dict[str, float]:
 
 
 def flattened(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
-    """Every number of the answer, by name; what is text, time or missing is left out.
+    """Every number of the answer, by name; text, times and NULL are left out.
 
     Args:
-        rows: short name of a view, and one of its rows as JSON.
+        rows: short name of a view, and a row of it as JSON.
 
     Raises:
-        ValueError, or another of Python's own: they are not so.
+        ValueError, or another of Python's own: a row is malformed.
     """
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for short, text in rows:
         row = json.loads(text)
         if short == "Uptime":
-            found["Uptime"] = float(row["s"])
+            numbers["Uptime"] = float(row["s"])
             continue
         place = ".".join([short, *(str(row[name]) for name in NAMES_OF_ROWS if name in row)])
         for column, value in row.items():
             if _is_number(value) and column not in NOT_COUNTED:
-                found[f"{place}.{column}"] = float(value)
-    return {name: number for name, number in found.items() if math.isfinite(number)}
+                numbers[f"{place}.{column}"] = float(value)
+    return {name: number for name, number in numbers.items() if math.isfinite(number)}
 
 
 def _is_number(value: object) -> bool:
@@ -144,5 +144,5 @@ def _is_number(value: object) -> bool:
 
 
 def without_idle_io(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Leaves out the zeros of ``pg_stat_io``, which are most of its thousand numbers."""
+    """Drop the zeros of ``pg_stat_io``, which are most of its thousand numbers."""
     return {name: n for name, n in numbers.items() if n or not name.startswith("io.")}

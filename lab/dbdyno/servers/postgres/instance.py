@@ -1,6 +1,6 @@
-"""A PostgreSQL system's files: how a data directory is made, and what of it is the load's.
+"""Files of a PostgreSQL: making of a data directory, size of the load's tables, shared memory.
 
-When files may be used is decided in `local.server`; the folders themselves are in `local.files`.
+`local.server` decides when files may be used; the folders themselves are in `local.files`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class StandbyInstance(PostgresInstance):
 
 
 def making(site: Site) -> Making:
-    """How a version's data directory is made by initdb for the settings that are its own."""
+    """Recipe of a version's data directory, by initdb with its own settings."""
     options = settings.initdb_options(site.entry, site.asked)
     identity = json.dumps({"programs": site.entry.identity, "initdb": options})
     return Making(identity, lambda work: _initialise(site, options, work))
@@ -99,10 +99,10 @@ def _initialise(site: Site, options: list[str], work: Path) -> None:
 
 
 # Shared memory that a killed PostgreSQL left: a System V segment of 56 bytes and a megabyte or two
-# under /dev/shm. It would free them when it starts on the same data again, but the lab removes that
-# data. So it is done here as the server does it: its pid file names the segment, the segment names
-# the control file, and that lists the other files. Nothing is touched that another user owns or
-# that a process still uses.
+# under /dev/shm. It would free them when it starts on the same data again, but the lab removes the
+# data. So the lab frees them as the server does: its pid file names the segment, the segment names
+# the control file, and the control file lists the other files. Objects of another user or in use
+# by a process are left alone.
 
 
 SEGMENTS: Final = Path("/proc/sysvipc/shm")
@@ -128,7 +128,7 @@ class Segment(NamedTuple):
 
 
 def free(data: Path) -> None:
-    """Frees what the dead server of this data directory left; does nothing if there is nothing.
+    """Free the shared memory left by the dead server of this data directory, if any.
 
     Its children may outlive it for a moment, and are waited for.
     """
@@ -149,7 +149,7 @@ def free(data: Path) -> None:
 
 
 def _unused(wanted: Segment) -> bool:
-    """Whether this very segment is there and, soon at least, nobody uses it."""
+    """True if this very segment exists and is, at least soon, unused."""
     limit = time.monotonic() + CHILDREN_S_MAX
     while True:
         try:
@@ -166,13 +166,13 @@ def _unused(wanted: Segment) -> bool:
 
 
 def segments(table: str) -> list[Segment]:
-    """What /proc/sysvipc/shm lists."""
+    """Parse /proc/sysvipc/shm."""
     rows = [line.split() for line in table.splitlines()[1:]]
     return [Segment(int(r[1]), int(r[4]), int(r[6]), int(r[7])) for r in rows if len(r) > 7]
 
 
 def _control_handle(number: int, creator: int) -> int | None:
-    """What the control file is called by; None if this is no segment of a PostgreSQL's."""
+    """Number of the control file; None unless the segment is a PostgreSQL's."""
     library = ctypes.CDLL(None)
     library.shmat.restype = ctypes.c_void_p
     library.shmat.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
@@ -188,7 +188,7 @@ def _control_handle(number: int, creator: int) -> int | None:
 
 
 def _listed(control: str, owner: int) -> Iterator[str]:
-    """The names of the files that a control file of this owner lists."""
+    """Names of the files that a control file of this owner lists."""
     try:
         with (
             opened_folder(SHARED_FILES) as folder,
@@ -210,7 +210,7 @@ def _listed(control: str, owner: int) -> Iterator[str]:
 
 
 def _remove(path: Path, owner: int) -> None:
-    """Removes a shared file of this owner."""
+    """Remove a shared file of this owner."""
     try:
         if re.fullmatch(r"PostgreSQL\.\d+", path.name) and path.lstat().st_uid == owner:
             path.unlink()

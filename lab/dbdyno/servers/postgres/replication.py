@@ -1,13 +1,13 @@
-"""How PostgreSQL becomes a primary with standbys that stream its write-ahead log.
+"""PostgreSQL as a primary with standbys that stream its write-ahead log.
 
-A standby begins as a copy of the primary, with a signal file that says what it is. It follows once
-both run: the replicas' user is made first, with a password that only the servers keep and a slot
-for each replica, which keeps the log that it has not read. Waiting is switched on last, when all
-stream; until then nothing but the lab's own orders is committed.
+A standby begins as a copy of the primary, marked by a signal file. It follows once both run: the
+replicas' user is made first, with a password that only the servers keep and a slot for each
+replica, which retains its unread log. Waiting is switched on last, when all stream; until then
+nothing but the lab's own statements is committed.
 
-A primary with `synchronous_standby_names` never goes on alone: a commit waits for as long as no
-standby answers. So there is no limit of that wait and no counter of commits that went unwaited;
-what proves the wait is that it was in force at both edges of a window.
+A primary with `synchronous_standby_names` never goes on alone: a commit waits until a standby
+answers. So there is no timeout and no counter of unacknowledged commits; the proof of the wait is
+its being in force at both edges of a window.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from dbdyno.servers.programs.catalog import CatalogEntry
 NAME: Final = "replica_{}"
 OWNED: Final = ("synchronous_standby_names", "primary_conninfo", "primary_slot_name")
 NEEDED: Final = {"wal_level": "minimal", "max_wal_senders": "0", "hot_standby": "off"}
-"""Settings with the value that no system with replicas can have."""
+"""Settings with the value that rules replicas out."""
 STANDBY_KEYS: Final = {"wal_retrieve_retry_interval": "200ms"}
-"""It waits for that long, 5 s otherwise, before it looks whether it has a primary now."""
+"""Interval, 5 s by default, at which a standby looks for its primary."""
 COMMITS_WAIT: Final = frozenset({"on", "remote_write", "remote_apply"})
-"""Values of `synchronous_commit` with which a commit waits for a standby."""
+"""Values of `synchronous_commit` that make a commit wait for a standby."""
 STREAMING: Final = "SELECT COUNT(*) FROM pg_stat_replication WHERE state = 'streaming'"
 WAITED_FOR: Final = (
     "SELECT COUNT(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')"
@@ -46,14 +46,14 @@ WAITING: Final = (
 )
 POSITION: Final = "SELECT pg_current_wal_lsn()"
 LAST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())"
-"""One above the last transaction that has ended; on a standby, of which that is known."""
+"""One above the last transaction that has ended; on a standby, as far as known there."""
 
 
 def check(spec: ServerSpec) -> None:
-    """PostgreSQL can have such a topology with these settings.
+    """Validate the topology with these settings.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: PostgreSQL cannot have it.
     """
     plan = spec.topology
     if plan.replication == "group":
@@ -72,7 +72,7 @@ def check(spec: ServerSpec) -> None:
 
 
 class PostgresReplication:
-    """As `local.topology.Replication`."""
+    """`local.topology.Replication` of PostgreSQL."""
 
     def __init__(
         self, spec: ServerSpec, entry: CatalogEntry, home: Path, report: Callable[[str], None]
@@ -80,24 +80,23 @@ class PostgresReplication:
         self._spec, self._files, self._report = spec, (entry, home), report
 
     def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> PostgresInstance:
-        """Its files."""
         kind = PostgresInstance if copy is None else StandbyInstance
         return kind(spec, *self._files, folder, self._report, copy=copy)
 
     def loading_keys(self, asked: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
-        """None: before it is joined it is a server like any other."""
+        """Empty: before it is joined it is a server like any other."""
         del asked
         return {}
 
     def member_keys(
         self, asked: Mapping[str, SettingValue]
     ) -> Sequence[Mapping[str, SettingValue]]:
-        """Those of a standby; the rest is set when all run."""
+        """Keys of standbys; the rest is set when all run."""
         _own(self._spec, asked)
         return [{}, *[STANDBY_KEYS] * self._spec.topology.replicas]
 
     def join(self, primary: Server, replicas: Sequence[Server], doors: Sequence[Endpoint]) -> None:
-        """Has all follow, and then commits wait if the plan says so; ServerError if they do not."""
+        """Have all follow, then commits wait if the plan says so; ServerError if they do not."""
         first = cast(PostgresServer, primary)
         who = Credentials(REPLICA_USER, secrets.token_hex(24))
         first.admit(who, "LOGIN REPLICATION")
@@ -116,9 +115,9 @@ class PostgresReplication:
             _wait(primary, WAITED_FOR, names, replicas)
 
     def state(self, primary: Server, replicas: Sequence[Server]) -> dict[str, float]:
-        """Who streams, how far behind, and whether commits wait."""
+        """Streaming replicas, their lag, and the commits' wait."""
         last = count_of(primary, LAST)
-        found: dict[str, float] = {
+        state: dict[str, float] = {
             replication.TRANSACTIONS_BEHIND: max(
                 0, *(last - count_of(replica, LAST) for replica in replicas)
             ),
@@ -126,29 +125,29 @@ class PostgresReplication:
         }
         if self._spec.topology.replication == "semisync":
             names, commits = row_of(primary, WAITING, 2)[:2]
-            found |= {
+            state |= {
                 replication.SEMISYNC_ON: float(bool(names) and commits in COMMITS_WAIT),
                 replication.SEMISYNC_REPLICAS: count_of(primary, WAITED_FOR),
                 replication.AFTER_SYNC: 1.0,
             }
-        return found
+        return state
 
     def catch_up(self, primary: Server, replicas: Sequence[Server], ends_s: float) -> None:
-        """Looks again and again how far each replica is."""
+        """Poll each replica's position."""
         position = row_of(primary, POSITION)[0]
         for replica in replicas:
-            asked = f"SELECT pg_last_wal_replay_lsn() >= '{position}'::pg_lsn"
-            while row_of(replica, asked)[0] != "t":
+            question = f"SELECT pg_last_wal_replay_lsn() >= '{position}'::pg_lsn"
+            while row_of(replica, question)[0] != "t":
                 if time.monotonic() > ends_s:
                     return
                 time.sleep(LOOK_S)
 
     def before_stop(self, primary: Server) -> None:
-        """Nothing: it waits for those that still stream, and they have ended."""
+        """Nothing to lift: it waits for streaming standbys only, and they have ended."""
 
 
 def _own(spec: ServerSpec, asked: Mapping[str, SettingValue]) -> None:
-    """UsageError if the settings of a start take away what replicas need, or are the plan's."""
+    """Raise UsageError if the settings of a start rule replicas out, or are the plan's."""
     own = {**normalise(spec.settings), **normalise(asked)}
     lacking = [name for name, never in NEEDED.items() if own.get(name, "").lower() == never]
     if lacking:
@@ -164,10 +163,12 @@ def _own(spec: ServerSpec, asked: Mapping[str, SettingValue]) -> None:
         )
 
 
-def _wait(primary: Server, asked: str, names: Sequence[str], replicas: Sequence[Server]) -> None:
-    """Until the primary counts each of the replicas by this question."""
+def _wait(
+    primary: Server, condition: str, names: Sequence[str], replicas: Sequence[Server]
+) -> None:
+    """Wait until the primary counts each replica by this condition."""
     for name, replica in zip(names, replicas, strict=True):
-        question = f"{asked} AND application_name = '{name}'"
+        question = f"{condition} AND application_name = '{name}'"
         wait_joined(
             partial(_is_one, primary, question),
             replica,

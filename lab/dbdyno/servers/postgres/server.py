@@ -1,9 +1,9 @@
-"""One running PostgreSQL: started with proven settings, asked through its socket, stopped cleanly.
+"""A running PostgreSQL: started with proven settings, asked through its socket, stopped cleanly.
 
-The administrator logs in through the socket and by the kernel's word on who he is (``peer``), so he
-needs no password and nobody else can be him; the load user gets a fresh one at each start. Ready
-means that the answer came from the process that was started: its pid file, data directory and port
-are compared.
+The administrator logs in through the socket, identified by the kernel (``peer``), so it needs no
+password and nobody else can be the administrator; the load user gets a fresh password at each
+start. Ready means that the answer came from the process that was started: its pid file, data
+directory and port are compared.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from dbdyno.servers.process import LOOPBACK
 ADMIN: Final = Credentials("dbdyno_admin", "")
 REPLICA_USER: Final = "dbdyno_replica"
 HOME_DATABASE: Final = "postgres"
-"""Questions about the server are asked here, so that they do not count in the load's database."""
+"""Database for questions about the server, so that they do not count in the load's database."""
 GIVE_UP_S: Final = 1.5
-"""How long a server that is not wanted any more may take to end its children and free memory."""
+"""Time for a server to end its children and free memory if its data is not needed any more."""
 
 
 class PostgresServer(StartedServer):
@@ -75,11 +75,9 @@ class PostgresServer(StartedServer):
         return PostgresClient(self.label, self.endpoint, ADMIN, database)
 
     def version(self) -> str:
-        """What the server says of itself, as 17.11; ServerError if it is gone."""
         return row_of(self._client, "SHOW server_version")[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
-        """The administrator's question or order in the load's database; ServerError if refused."""
         return self._asking.ask(sql)
 
     def settings(self) -> dict[str, str]:
@@ -91,7 +89,7 @@ class PostgresServer(StartedServer):
         return self._numbers(self._client)
 
     def observer(self) -> Observer:
-        """Reads the same numbers, without idle I/O, on a session of its own."""
+        """Reader of the same numbers, without idle I/O, on a session of its own."""
         session = self.session(HOME_DATABASE)
         return Observer(lambda: without_idle_io(self._numbers(session)), session.close)
 
@@ -102,22 +100,19 @@ class PostgresServer(StartedServer):
         return answered(client, self._status_sql)
 
     def change(self, parameters: Mapping[str, str]) -> None:
-        """Have these, which need no restart, in force until its end; ServerError if refused."""
+        """Change parameters that need no restart, until its end; ServerError if refused."""
         for name, text in parameters.items():
             quoted = text.replace("'", "''")
             self._client.ask(f"ALTER SYSTEM SET {name} = '{quoted}'")
         self._client.ask("SELECT pg_reload_conf()")
 
     def admit_load(self) -> None:
-        """Give the load user its password, and a database of its own; ServerError if refused."""
         admit_load(self._client, self.credentials)
 
     def admit(self, who: Credentials, rights: str = "LOGIN") -> None:
-        """Give a user, made if need be, these rights and its password; ServerError if refused."""
         admit(self._client, who, rights)
 
     def prove(self) -> None:
-        """Version and settings are those asked for, the load user can log in; else ServerError."""
         self._prove_settings()
         line = Endpoint(self.endpoint.host, self.endpoint.port, None)  # as the load comes in
         with closing(PostgresClient(self.label, line, self.credentials, DATABASE)) as load:
@@ -135,17 +130,17 @@ class PostgresServer(StartedServer):
         self._asking.close()
 
     def _end_at_once(self) -> None:
-        """SIGQUIT first: it writes nothing out, but ends its children and frees their memory."""
+        """Send SIGQUIT first: no writing out, but children are ended and memory is freed."""
         self._running.send_signal(signal.SIGQUIT)
-        self._running.send_signal(signal.SIGCONT)  # one that was stopped takes signals then
+        self._running.send_signal(signal.SIGCONT)  # a stopped process takes signals only then
         try:
             self._running.wait(GIVE_UP_S)
         except subprocess.TimeoutExpired:
             self._running.kill()
 
     def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
-        asked = "SELECT current_setting('data_directory'), current_setting('port')"
-        answers = row_of(self._client, asked, 2)
+        place = "SELECT current_setting('data_directory'), current_setting('port')"
+        answers = row_of(self._client, place, 2)
         data = self._site.work / "data"
         written = self._pid_in("data/postmaster.pid")
         return (str(data), str(self.endpoint.port)), ListenerIdentity(answers, written)
@@ -158,14 +153,13 @@ class PostgresStandby(PostgresServer):
     """A running postgres that follows a primary and takes no writes; made by `start`."""
 
     def admit_load(self) -> None:
-        """The load's user is the primary's, whose password this server learns from it."""
+        """Do nothing: the load's user and password come from the primary."""
 
     def prove(self) -> None:
-        """Version and settings are those asked for; else ServerError."""
         self._prove_settings()
 
     def follow(self, primary: Endpoint, who: Credentials, name: str) -> None:
-        """Has it receive what the primary logs, and tell under this name how far it is.
+        """Have it receive the primary's log, and report its progress under this name.
 
         Raises:
             ServerError: it refuses.
@@ -176,17 +170,18 @@ class PostgresStandby(PostgresServer):
             self._site.user,
         )
         path = str(secret).replace("\\", "\\\\").replace("'", "\\'")
-        told = (
+        connection = (
             f"host={primary.host} port={primary.port} user={who.user} passfile='{path}' "
             f"sslmode=disable application_name={name}"
         )
-        self.change({"primary_conninfo": told, "primary_slot_name": name})
+        self.change({"primary_conninfo": connection, "primary_slot_name": name})
 
 
 # The load's password is in no file, argument list or log: the server lets the lab's own user in
 # through its socket as the administrator, who then gives the load user a password of this start. It
-# travels as the SCRAM secret that the server would make of it, never as itself. That of replicas'
-# user is in a file that only the server's user can read, as a standby needs it to log in again.
+# travels as the SCRAM secret that the server would make of it, never as itself. The password of the
+# replicas' user is in a file that only the server's user can read, as a standby needs it to log in
+# again.
 
 
 MAP: Final = "lab"
@@ -194,10 +189,10 @@ AnyPostgres = TypeVar("AnyPostgres", bound=PostgresServer)
 
 
 def start(site: Site, port: int, kind: type[AnyPostgres]) -> AnyPostgres:
-    """Start a server of that kind on a port and return it when it is ready and proven.
+    """Start a server of the given class on a port and return it when it is ready and proven.
 
     Raises:
-        ServerError: it did not start (PortTakenError if that is why), or it did not take its
+        ServerError: it did not start (PortTakenError for a lost port), or it did not take its
             settings; no process is left.
     """
     printed_log(site.work).unlink(missing_ok=True)
@@ -220,7 +215,7 @@ def start(site: Site, port: int, kind: type[AnyPostgres]) -> AnyPostgres:
 
 
 def admit_load(client: PostgresClient, load: Credentials) -> None:
-    """As an administrator, give the load user its password, and a database of its own.
+    """As administrator, give the load user its password and a database of its own.
 
     Raises:
         ServerError: the server refuses.
@@ -231,7 +226,7 @@ def admit_load(client: PostgresClient, load: Credentials) -> None:
 
 
 def admit(client: PostgresClient, who: Credentials, rights: str = "LOGIN") -> None:
-    """As an administrator, give a user, made if need be, these rights and its password.
+    """As administrator, give a user these rights and its password, creating it if need be.
 
     Raises:
         ServerError: the server refuses.
@@ -243,10 +238,10 @@ def admit(client: PostgresClient, who: Credentials, rights: str = "LOGIN") -> No
 
 
 def login_rules(load_user: str, address: str = LOOPBACK) -> str:
-    """The text of a ``pg_hba.conf``: the administrator by the socket, others with a password.
+    """Text of a ``pg_hba.conf``: the administrator by the socket, others with a password.
 
     Args:
-        address: on which it listens; others come from this machine if that is loopback.
+        address: address to listen on; a loopback address admits this machine's clients only.
     """
     anybody = f"{LOOPBACK}/32" if address.startswith("127.") else "all"
     rules = (
@@ -259,7 +254,7 @@ def login_rules(load_user: str, address: str = LOOPBACK) -> str:
 
 
 def _own_name(site: Site) -> str:
-    """The lab's user as the server will see him at the other end of its socket."""
+    """The lab's user as the server will see it at the other end of its socket."""
     try:
         name = pwd.getpwuid(os.geteuid()).pw_name
     except KeyError as error:

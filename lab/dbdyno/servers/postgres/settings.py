@@ -1,8 +1,8 @@
-"""The configuration a PostgreSQL gets, and the proof that it is in force.
+"""A PostgreSQL's configuration, and the proof that it is in force.
 
 As for MySQL, the common settings make servers comparable (same memory, same room for the write-
-ahead log, same durability, checksums on every page as InnoDB has them) and leave alone what a
-version chooses for its own engine: autovacuum, the background writer, the I/O method. They are
+ahead log, same durability, checksums on every page as InnoDB has them) and leave a version's
+choices for its own engine alone: autovacuum, the background writer, the I/O method. They are
 written to ``postgresql.auto.conf``, which a server reads last, so nothing overrules them.
 """
 
@@ -55,7 +55,7 @@ SWITCHED_OFF: Final = frozenset({"off", "false", "no", "0"})
 
 
 def effective(entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
-    """Every setting the server is given, by parameter name: the common ones, then the user's.
+    """All settings given to the server, by parameter name: the common ones, then the user's.
 
     Raises:
         UsageError: a key belongs to the lab, is malformed or given twice, a value cannot stand in
@@ -64,7 +64,7 @@ def effective(entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[st
     own = normalise(asked)
     refuse_owned(entry.reference, own, OWNED)
     whole = {**COMMON, **own}
-    initdb_options(entry, whole)  # an error in these is reported before anything is made
+    initdb_options(entry, whole)  # reports an error in these before anything is made
     return whole
 
 
@@ -80,22 +80,22 @@ def normalise(asked: Mapping[str, SettingValue]) -> dict[str, str]:
 def _normal(key: str, value: SettingValue) -> tuple[str, str]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$-]*(\.[A-Za-z_][A-Za-z0-9_$-]*)*", key):
         raise UsageError(f"{key!r} is not the name of a setting")
-    text = ",".join(str(on_or_off(one)) for one in each_value(value))
+    text = ",".join(str(on_or_off(part)) for part in each_value(value))
     if not text.isprintable():
         raise UsageError(f"{key}: {text!r} cannot stand in a configuration file")
     return key.lower().replace("-", "_"), text
 
 
 def fixed(entry: CatalogEntry, settings: Mapping[str, str]) -> str:
-    """What cannot be changed once a data directory exists, for messages."""
+    """The settings that are fixed once a data directory exists; for messages."""
     return " ".join(initdb_options(entry, settings)) or "initdb's own"
 
 
 def initdb_options(entry: CatalogEntry, settings: Mapping[str, str]) -> list[str]:
-    """What initdb is called with for these settings.
+    """Options of initdb for these settings.
 
     Raises:
-        UsageError: checksums that are neither on nor off, a segment size that cannot be.
+        UsageError: checksums that are neither on nor off, or an impossible segment size.
     """
     options: list[str] = []
     if _checksums_on(settings):
@@ -118,8 +118,8 @@ def _checksums_on(settings: Mapping[str, str]) -> bool:
 
 
 def _segment_megabytes(text: str) -> int:
-    found = re.fullmatch(r"(\d+)\s*(MB|GB)", text.strip())
-    megabytes = int(found[1]) * (1024 if found[2] == "GB" else 1) if found else 0
+    match = re.fullmatch(r"(\d+)\s*(MB|GB)", text.strip())
+    megabytes = int(match[1]) * (1024 if match[2] == "GB" else 1) if match else 0
     if megabytes not in WAL_SEGMENT_MEGABYTES:
         raise UsageError(
             f"wal_segment_size: {text!r} is not a size of a log segment",
@@ -131,7 +131,7 @@ def _segment_megabytes(text: str) -> int:
 def places_of(
     work: Path, socket_folder: Path, port: int, address: str = LOOPBACK
 ) -> dict[str, str]:
-    """The settings that say where an instance's files are; they belong to the lab."""
+    """Settings for the places of an instance's files; they belong to the lab."""
     return {
         "listen_addresses": address,
         "port": str(port),
@@ -146,30 +146,30 @@ def places_of(
 
 
 def render(settings: Mapping[str, str]) -> str:
-    """The text of a ``postgresql.auto.conf``, without the options of initdb."""
+    """Text of a ``postgresql.auto.conf``, without the options of initdb."""
     given = {name: text for name, text in settings.items() if name not in AT_INITIALISATION}
     return "".join(f"{name} = {_quoted(text)}\n" for name, text in given.items())
 
 
 def _quoted(text: str) -> str:
-    """A value between quotes, in which a quote is doubled and a backslash begins an escape."""
+    """A quoted value, with doubled quotes and escaped backslashes."""
     escaped = text.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
     return f"'{escaped}'"
 
 
 def _quoted_item(text: str) -> str:
-    """One item of a list of names: commas and blanks in it are its own."""
+    """A quoted item of a list of names, so that its commas and blanks are its own."""
     doubled = text.replace('"', '""')
     return f'"{doubled}"'
 
 
 # Settings are read back. The server shows a parameter as a number of its own unit (shared_buffers
-# as pages of 8 kB) and rounds what does not fit it: both sides are converted to one unit, exactly,
-# and a rounded value is an error that names both.
+# as pages of 8 kB) and rounds a value between units: both sides are converted to one unit, exactly,
+# and a rounded value is an error with both values.
 
 
 AS_THE_SERVER_HAS_IT: Final = "SET LOCAL statement_timeout TO DEFAULT; "
-"""Before a question about settings, so that it is not answered with the session's own limit."""
+"""Prefix of a question about settings, since the answer would show the session's own limit."""
 SETTINGS: Final = AS_THE_SERVER_HAS_IT + "SHOW ALL"
 QUESTION: Final = (
     AS_THE_SERVER_HAS_IT + "SELECT name, setting, coalesce(unit, ''), vartype FROM pg_settings"
@@ -203,7 +203,7 @@ class Parameter(NamedTuple):
     """A row of ``pg_settings``.
 
     Attributes:
-        unit: what the number counts, such as ``8kB`` or ``ms``; empty where it counts nothing.
+        unit: unit of the number, such as ``8kB`` or ``ms``; empty for a plain number.
         kind: bool, integer, real, enum or string.
     """
 
@@ -222,7 +222,7 @@ class Parameter(NamedTuple):
 
 
 def check(label: str, asked: Mapping[str, str], answered: Iterable[tuple[str, ...]]) -> None:
-    """Every asked setting is in force.
+    """Raise ServerError unless every requested setting is in force.
 
     Args:
         label: the system, for messages.
@@ -230,17 +230,17 @@ def check(label: str, asked: Mapping[str, str], answered: Iterable[tuple[str, ..
         answered: the rows of the answer to `QUESTION`.
 
     Raises:
-        ServerError: names every setting that is not as asked, with both values.
+        ServerError: names every deviating setting, with both values.
     """
     shown = {row[0].lower(): Parameter(*row) for row in answered}
     wrong = [name for name, text in asked.items() if not _in_force(text, shown.get(name))]
     if not wrong:
         return
-    found = {name: repr(shown[name].text) if name in shown else "no such" for name in wrong}
+    effective = {name: repr(shown[name].text) if name in shown else "no such" for name in wrong}
     raise ServerError(
         f"{label}: the server did not take {', '.join(wrong)} as asked",
         wanted="; ".join(f"{name} = {asked[name]}" for name in wrong),
-        found="; ".join(f"{name} = {text}" for name, text in found.items()),
+        found="; ".join(f"{name} = {text}" for name, text in effective.items()),
         hint="ask for a value that its unit can express, or for none",
     )
 
@@ -254,7 +254,7 @@ def _in_force(asked: str, parameter: Parameter | None) -> bool:
 
 
 def same_value(asked: str, parameter: Parameter) -> bool:
-    """Whether the text asked for means the value shown: 256MB and 32768 of 8kB, yes and on."""
+    """Test for the same value: 256MB and 32768 of 8kB, yes and on."""
     asked = asked.strip()
     if asked.casefold() == parameter.shown.casefold():
         return True
@@ -270,7 +270,7 @@ def same_value(asked: str, parameter: Parameter) -> bool:
 
 
 def _switched(text: str, *, short: bool) -> bool | None:
-    """What a word says; a boolean may be cut short, as `t` or `of`."""
+    """Meaning of a switch word; a boolean may be cut short, as `t` or `of`."""
     word = text.casefold()
     if word in SWITCHED_ON | SWITCHED_OFF:
         return word in SWITCHED_ON
@@ -282,14 +282,14 @@ def _switched(text: str, *, short: bool) -> bool | None:
 
 
 def _amount(text: str, unit: str) -> Fraction | None:
-    """A number, which may have a unit of its own, counted in `unit`; None if it is none."""
-    found = re.fullmatch(rf"({NUMBER})\s*([a-zA-Z]*)", text)
-    if found is None:
+    """A number, perhaps with a unit of its own, counted in `unit`; None for other text."""
+    match = re.fullmatch(rf"({NUMBER})\s*([a-zA-Z]*)", text)
+    if match is None:
         return None
-    number = _number(found[1])
-    if number is None or not found[2]:
+    number = _number(match[1])
+    if number is None or not match[2]:
         return number
-    factor, own = _factor(unit), _factor(found[2])
+    factor, own = _factor(unit), _factor(match[2])
     if factor is None or own is None or factor[0] != own[0]:
         return None
     return number * own[1] / factor[1]
@@ -308,18 +308,18 @@ def _number(text: str) -> Fraction | None:
 
 
 def _factor(unit: str) -> tuple[str, int] | None:
-    """What a unit measures, and how much of its base it is: ``8kB`` is 8192 bytes."""
-    found = re.fullmatch(r"(\d*)([a-zA-Z]+)", unit)
-    if found is None:
+    """Dimension of a unit and its size in base units: ``8kB`` is 8192 bytes."""
+    match = re.fullmatch(r"(\d*)([a-zA-Z]+)", unit)
+    if match is None:
         return None
-    many = int(found[1] or 1)
-    if found[2] in BYTES_OF:
-        return "bytes", many * BYTES_OF[found[2]]
-    if found[2] in MICROSECONDS_OF:
-        return "time", many * MICROSECONDS_OF[found[2]]
+    many = int(match[1] or 1)
+    if match[2] in BYTES_OF:
+        return "bytes", many * BYTES_OF[match[2]]
+    if match[2] in MICROSECONDS_OF:
+        return "time", many * MICROSECONDS_OF[match[2]]
     return None
 
 
 def _words(text: str) -> list[str]:
-    """A list's items, whatever blanks are between them."""
+    """Items of a list, lower case, without blanks around them."""
     return [word.strip().casefold() for word in text.split(",")]

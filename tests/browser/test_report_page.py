@@ -160,6 +160,34 @@ def test_colours_follow_the_system_and_the_switch_and_are_kept(
     assert page.evaluate(paper) == "rgb(255, 255, 255)", "the choice is kept"
 
 
+SLOW_FIRST_DRAWING = """() => {
+    const embed = window.dbdynoEmbed;
+    const waits = [400];
+    window.dbdynoEmbed = async (...given) => {
+        await new Promise((go) => setTimeout(go, waits.shift() ?? 0));
+        const drawn = await embed(...given);
+        window.drawings = (window.drawings ?? 0) + 1;
+        return drawn;
+    };
+}"""
+
+
+def test_a_slow_drawing_in_old_colours_does_not_outlast_the_new(
+    page: Page, written: Written
+) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(written.html.as_uri())
+    figures = page.locator("figure[data-name]")
+    expect(figures.first).to_have_attribute("data-state", "light")
+    near = figures.evaluate_all("all => all.filter(one => one.dataset.state).length")
+    page.evaluate(SLOW_FIRST_DRAWING)
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.wait_for_timeout(100)
+    page.wait_for_function("near => window.drawings >= 2 * near", arg=near)
+    assert figures.first.get_attribute("data-state") == "light"
+
+
 def test_no_word_of_a_chart_is_dark_on_dark(report: Page) -> None:
     report.emulate_media(color_scheme="dark")
     drawn(report, "dark")

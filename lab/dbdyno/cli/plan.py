@@ -57,8 +57,13 @@ def show(plan: options.PlanFile, scale: options.Scale = "", budget: options.Budg
 
 @plan_app.command("schema")
 def schema() -> None:
-    """Print the JSON schema of plan files, for editors."""
-    sys.stdout.write(json.dumps(schema_of_plans(), indent=1) + "\n")
+    """Print the JSON schema of plan files, for editors: one line for each part of a plan."""
+    whole = schema_of_plans()
+    rows = ",\n".join(
+        f"{json.dumps(key)}: {json.dumps(part)}" for key, part in whole["$defs"].items()
+    )
+    rest = json.dumps({key: part for key, part in whole.items() if key != "$defs"})
+    sys.stdout.write(f'{rest[:-1]}, "$defs": {{\n{rows}\n}}}}\n')
 
 
 def read_file(path: Path, scale: str, time: str | None) -> Plan:

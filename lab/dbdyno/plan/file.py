@@ -243,17 +243,24 @@ def _add_short_keys(model: type[BaseModel], properties: Schema) -> None:
 
 
 def _add_scales(whole: Schema) -> None:
-    """A scale is a part of a plan: nothing must be given, and null takes a key away."""
+    """Add a scale: a part of a plan, in which every key is optional and null removes one."""
     parts = whole["$defs"]
-    partial = _partial(whole["properties"])
+    partial = _optional(whole["properties"], "#/properties")
     del partial["scale"]
-    for key, kind in partial.items():
-        name = kind["anyOf"][0].get("$ref", "").removeprefix("#/$defs/")
+    for key in partial:
+        kinds = whole["properties"][key]
+        name = kinds.get("anyOf", [kinds])[0].get("$ref", "").removeprefix("#/$defs/")
         if name:
-            inner = {**parts[name], "properties": _partial(parts[name]["properties"])}
-            inner.pop("required", None)
-            parts[f"{name}Scaled"] = inner
-            partial[key]["anyOf"][0] = {"$ref": f"#/$defs/{name}Scaled"}
+            inner = _optional(parts[name]["properties"], f"#/$defs/{name}/properties")
+            parts[f"{name}Scaled"] = {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": inner,
+            }
+            partial[key] = {
+                "anyOf": [{"$ref": f"#/$defs/{name}Scaled"}, {"type": "null"}],
+                "description": kinds["description"],
+            }
     parts["Scale"] = {"type": "object", "additionalProperties": False, "properties": partial}
     whole["properties"][SCALES] = {
         "type": "object",
@@ -262,11 +269,6 @@ def _add_scales(whole: Schema) -> None:
     }
 
 
-def _partial(properties: Schema) -> Schema:
-    nothing = {"type": "null"}
-    partial: Schema = {}
-    for key, kind in deepcopy(properties).items():
-        help_text = {"description": kind.pop("description")} if "description" in kind else {}
-        kinds = [one for one in kind.get("anyOf", [kind]) if one != nothing]
-        partial[key] = {"anyOf": [*kinds, nothing], **help_text}
-    return partial
+def _optional(properties: Schema, pointer: str) -> Schema:
+    """References to the properties at a JSON pointer, each of which may be null too."""
+    return {key: {"anyOf": [{"$ref": f"{pointer}/{key}"}, {"type": "null"}]} for key in properties}

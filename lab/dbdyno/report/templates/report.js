@@ -9,6 +9,7 @@
   const byId = (id) => document.getElementById(id);
   const dark = JSON.parse(byId("dark-colours").textContent);
   const views = new Map();
+  const drawings = new Map(); // the last drawing begun of each chart that was near
   const isDark = () => (root.dataset.colours || (system.matches ? "dark" : "light")) === "dark";
 
   const kept = {
@@ -112,18 +113,20 @@
     link.click();
   };
 
-  // A chart is drawn when it comes near; in other colours it is so again.
+  // A chart is drawn when it comes near, and again in other colours. One drawing of a chart follows the other: of two at
+  // once the older could end last and leave its colours.
   const drawNear = (entries, observer) => {
-    for (const { target } of entries.filter((one) => one.isIntersecting)) {
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
       observer.unobserve(target);
-      draw(target).catch(() => { target.dataset.state = "still"; });
+      const before = drawings.get(target) ?? Promise.resolve();
+      drawings.set(target, before.then(() => draw(target)).catch(() => { target.dataset.state = "still"; }));
     }
   };
   const near = new IntersectionObserver(drawNear, { rootMargin: "300px" });
 
   const recolour = () => {
     byId("colours").setAttribute("aria-pressed", String(isDark()));
-    for (const figure of views.keys()) near.observe(figure);
+    for (const figure of drawings.keys()) near.observe(figure);
   };
 
   const begin = () => {

@@ -1,1 +1,1 @@
-"""What trials observed: the values that making and judging share."""
+"""Observations of trials: the values shared by making (experiments) and judging (verdicts)."""

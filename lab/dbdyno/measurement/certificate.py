@@ -1,7 +1,7 @@
-"""What `dbdyno certify` found out about a machine and its load generator, and whether it passed.
+"""Certificate of a machine and its load generator (`dbdyno certify`): measured limits and a result.
 
-It holds as long as the machine and the programs are those it was made on. Runs keep what they rest
-on (`CertificateFacts`), so a report can quote it without the machine.
+A certificate is valid while the machine and the programs stay the same. A run stores the part it
+relies on (`CertificateFacts`), so a report can quote it without the machine.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dbdyno.measurement.parts import Noun
 THROUGHPUT_ERROR_MAX: Final = 0.02
 LATENCY_ERROR_MAX: Final = 0.05
 LATENCY_ERROR_MS_MAX: Final = 0.5
-"""On top of its share: the way there and back, and two wake-ups of a thread."""
+"""Added to `LATENCY_ERROR_MAX`: the way there and back, and two wake-ups of a thread."""
 LAG_MS_MAX: Final = 5.0
-"""Of the 99th percentile; a generator this late would be seen in a server's own latency."""
+"""Limit of the p99 lag; a later generator would show in a server's own latency."""
 RATE_ERROR_MAX: Final = 0.02
 FEATURES: Final = (
     "cpu",
@@ -32,25 +32,25 @@ FEATURES: Final = (
     "clocksource",
     "dbdyno",
 )
-"""Of the environment; where one of them differs, it is another machine or another generator."""
+"""Keys of the environment; a change of any means another machine or another generator."""
 
 PRODUCTS: Final[Mapping[str, str]] = {"mysql": "MySQL", "pgsql": "PostgreSQL"}
-"""Whose protocol each of the engine's drivers speaks."""
+"""Product whose protocol each of the engine's drivers speaks."""
 QUESTIONS: Final[Mapping[str, Said]] = {
     "saturated": say("four workers of 10 ms, asked by 8 connections"),
     "exponential": say("exponential service of 10 ms, 8 connections"),
     "rate": say("250 a second at four workers of 10 ms (M/M/4)"),
     "stall": say("200 a second at a server that stands still for 0.5 s"),
 }
-"""What the reference server was told to do, by the names of `KnownAnswer.question`."""
+"""Configuration of the reference server, by `KnownAnswer.question`."""
 
 
 class Reached(Noun):
-    """What the generator reaches on a server that answers at once.
+    """Highest rate of the generator against a server that answers at once.
 
     Attributes:
-        cpu_us_per_query: of the generator.
-        driver: the server's, one of `PRODUCTS`.
+        cpu_us_per_query: CPU time of the generator.
+        driver: protocol of that server, a key of `PRODUCTS`.
     """
 
     connections: int
@@ -60,7 +60,7 @@ class Reached(Noun):
 
 
 class Punctuality(Noun):
-    """How late the generator sends at a fixed rate, where a connection is free."""
+    """Lateness of the generator at a fixed rate, with a free connection for each event."""
 
     rate_per_s: float
     reached_per_s: float
@@ -70,18 +70,18 @@ class Punctuality(Noun):
 
     @property
     def holds(self) -> bool:
-        """Whether the rate was reached and the lag is small beside a server's latency."""
+        """True if the rate was reached and the lag is small beside a server's latency."""
         reached = abs(self.reached_per_s / self.rate_per_s - 1) <= RATE_ERROR_MAX
         return reached and self.lag_ms_p99 <= LAG_MS_MAX
 
 
 class KnownAnswer(Noun):
-    """One number of the generator beside the reference server's own.
+    """A number measured by the generator beside the reference server's own.
 
     Attributes:
-        question: one of `QUESTIONS`.
-        statistic: `throughput` (a second), `mean`, `p95` or `p99` (ms).
-        truth: what the server planned.
+        question: a key of `QUESTIONS`.
+        statistic: `throughput` (per second), `mean`, `p95` or `p99` (ms).
+        truth: the reference server's planned value.
     """
 
     question: str
@@ -103,18 +103,18 @@ class KnownAnswer(Noun):
 
     @property
     def holds(self) -> bool:
-        """Whether the error is allowed."""
+        """True if the error is allowed."""
         return abs(self.error) <= self.allowed
 
 
 class MachineNoise(Noun):
-    """How even the machine was meanwhile.
+    """Noise of the machine while the certificate was measured.
 
     Attributes:
         cpu: standard deviation of ln time of a fixed computation.
-        sync_ms: median time of a synced write; None where no file could be synced.
-        sync: standard deviation of its ln.
-        steal: share of all CPU time that the host gave to others.
+        sync_ms: median time of a synced write; None if no file could be synced.
+        sync: standard deviation of ln time of a synced write.
+        steal: share of all CPU time given to other guests by the hypervisor.
     """
 
     cpu: float
@@ -124,20 +124,20 @@ class MachineNoise(Noun):
 
 
 class Difference(Noun):
-    """The smallest difference that a comparison of so many minutes finds in four of five runs."""
+    """Smallest difference found by four of five comparisons of this length."""
 
     minutes: int
     ratio: float
 
 
 class Certificate(Noun):
-    """All of it.
+    """The whole certificate.
 
     Attributes:
         made_at: ISO 8601, UTC.
-        machine: `FEATURES` as they were.
-        repeated: how many measurements were made again, as a limit was missed.
-        differences: for a load that needs CPU only, from how unevenly the generator itself ran.
+        machine: values of `FEATURES`.
+        repeated: number of measurements repeated after missing a limit.
+        differences: for a CPU-bound load, from the generator's own variation.
     """
 
     made_at: str
@@ -157,12 +157,12 @@ class Certificate(Noun):
 
     @property
     def passed(self) -> bool:
-        """Whether every number was within what is allowed."""
+        """True if every number was within its limit."""
         answers, punctual = self.answers, self.punctuality
         return all(one.holds for one in answers) and all(one.holds for one in punctual)
 
     def facts(self, machine: Mapping[str, str]) -> CertificateFacts:
-        """What a run on that machine keeps of it."""
+        """The part that a run on this machine stores."""
         return CertificateFacts(
             digest=self.digest,
             made_at=self.made_at,
@@ -178,13 +178,13 @@ class Certificate(Noun):
 
 
 class CertificateFacts(Noun):
-    """What a run knows of its machine's certificate; without a digest there was none.
+    """A run's copy of its machine's certificate; `digest` is empty without a certificate.
 
     Attributes:
-        changed: features of the machine that are no longer those it was made with.
-        queries_per_s, pgsql_queries_per_s: the most that the generator reached in MySQL's protocol,
-            and in PostgreSQL's; 0 where it was not tried.
-        wrong, late: what did not pass.
+        changed: features of the machine that differ from the certified machine.
+        queries_per_s, pgsql_queries_per_s: highest rate of the generator in MySQL's and in
+            PostgreSQL's protocol; 0 if not measured.
+        wrong, late: answers and rates outside their limits.
     """
 
     digest: str = ""
@@ -197,11 +197,11 @@ class CertificateFacts(Noun):
 
     @property
     def failed(self) -> bool:
-        """Whether it says of this machine that its generator cannot be believed."""
+        """True if the certificate is of this machine and its generator failed."""
         return bool(self.wrong or self.late) and not self.changed
 
     def faults(self) -> Iterator[Text]:
-        """What did not pass, a clause each."""
+        """Each failed measurement as a clause."""
         for answer in self.wrong:
             yield say(
                 "{statistic} off by {error:+.1%} (limit {limit:.1%}): {question}",

@@ -1,12 +1,14 @@
-"""The one table of costs: what a transaction took of the server, whatever its throughput.
+"""Table of costs: resources a server used per transaction, independent of its throughput.
 
-A throughput says how fast this machine was; a cost says why, and carries over to others. Each cost
-is total over total within the measured window, so that merging trials weighs them by their work.
-Counters are read at the window's edges, but on a starved machine seconds late: then they count with
-the events between their readings.
+Example: 8.0.15 uses 2.5 times the CPU of 5.7.22 per write transaction. A throughput is true of one
+machine; a cost explains it and carries over to others.
 
-One cost may be counted by several sources (InnoDB's rows, the handler's calls), of which products
-have one or another. Systems are compared by a source that all of them have, where there is one.
+Each cost is total over total within the measured window, so merged trials are weighted by their
+work. Counters are read at the window's edges. On a starved machine a reading comes seconds late;
+then its counter is divided by the events between the two readings.
+
+Several sources may count the same cost (InnoDB's rows, the handler's calls), and not every product
+has all of them. Systems are compared by a source common to all, if there is any.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ PAGE_KB_POSTGRES: Final = 8.192
 BLOCKS: Final = {"writes": "write", "extends": "extend"}
 """Counters of `pg_stat_io`; from PostgreSQL 18 on it counts the bytes of each as well."""
 EVENTS_UNSURE_MAX: Final = 0.1
-"""Share of the events that may have been before or behind a reading; a cost is half of it off."""
+"""Share of events of unknown side of a reading; the error of a cost is half of it."""
 
 
 def _in_window(measurement: Measurement) -> float:
@@ -36,7 +38,7 @@ def _in_window(measurement: Measurement) -> float:
 
 
 def while_counted(measurement: Measurement) -> float | None:
-    """Events between the readings of the server's counters; None where an answer took too long."""
+    """Events between the readings of the server's counters; None if a reading took too long."""
     least, most = events_between_readings(measurement)
     return (least + most) / 2 if most - least <= EVENTS_UNSURE_MAX * most else None
 
@@ -44,7 +46,7 @@ def while_counted(measurement: Measurement) -> float | None:
 def _beside_process(measurement: Measurement) -> float:
     """Events between the readings of the server's process, each just before its counters'.
 
-    What ends behind the window took its work within it, as much as what began before it.
+    Events that overlap either edge of the window cancel out.
     """
     times_s = measurement.server.status_at_s
     if len(times_s) != 4 or not (measured := measurement.measured):
@@ -56,12 +58,12 @@ def _beside_process(measurement: Measurement) -> float:
 
 @dataclass(frozen=True)
 class CountedBy:
-    """Who counted.
+    """A source of a cost.
 
     Attributes:
-        name: the server's own word for the counter, or what else was looked at.
-        total: the sum within one measured window, in the cost's unit; None where it is unknown.
-        events: those that it was counted over; None where that is unknown.
+        name: the server's own word for the counter, or the thing observed instead.
+        total: sum within one measured window, in the cost's unit; None if unknown.
+        events: events over which the total was counted; None if unknown.
     """
 
     name: Said
@@ -71,14 +73,14 @@ class CountedBy:
 
 @dataclass(frozen=True)
 class Cost:
-    """One thing that transactions cost.
+    """A resource used by transactions.
 
     Attributes:
-        name: the key in tables, unit first, since "per event" is common to all.
-        label: the words of a report.
+        name: key in tables, unit first, since "per event" is common to all.
+        label: words of a report.
         unit: of the total, per transaction.
         decimals: digits behind the point at most.
-        sources: who may have counted it, the best first.
+        sources: possible sources, the best first.
     """
 
     name: str
@@ -89,7 +91,7 @@ class Cost:
 
 
 def source_of(cost: Cost, measurements: Sequence[Measurement]) -> CountedBy | None:
-    """The best source that every one of the measurements has; None if there is none."""
+    """The best source available in all measurements, else None."""
     for source in cost.sources:
         if measurements and all(source.total(m) is not None for m in measurements):
             return source
@@ -97,15 +99,15 @@ def source_of(cost: Cost, measurements: Sequence[Measurement]) -> CountedBy | No
 
 
 def sources_of(cost: Cost, groups: Sequence[Sequence[Measurement]]) -> list[CountedBy | None]:
-    """Each group's source: one that all of them have, or else each its own."""
+    """Each group's source: a source common to all groups, or else each group's own."""
     common = source_of(cost, [measurement for group in groups for measurement in group])
     return [common or source_of(cost, group) for group in groups]
 
 
 def per_event(source: CountedBy, measurements: Sequence[Measurement]) -> float | None:
-    """The cost of one transaction over all measurements; None without transactions or a count.
+    """Cost of a transaction over all measurements; None without transactions or a count.
 
-    A measurement whose counters are of an unknown span is left out.
+    A measurement with counters of an unknown span is left out.
     """
     total = events = 0.0
     for measurement in measurements:
@@ -190,7 +192,7 @@ HANDLER_READS: Final = tuple(
 )
 INNODB_CHANGES: Final = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted")
 MARIADB_CHANGES: Final = ("Handler_write", "Handler_update", "Handler_delete")
-"""Without temporary tables in MariaDB, which counts those apart; with them in MySQL."""
+"""MySQL counts changes of temporary tables here, MariaDB apart."""
 POSTGRES_CHANGES: Final = tuple(
     f"database.tup_{what}" for what in ("inserted", "updated", "deleted")
 )
@@ -314,4 +316,4 @@ COSTS: Final[tuple[Cost, ...]] = (
         (CountedBy(say("the load's engine"), _replies_kb),),
     ),
 )
-"""In the order of a report; docs/reference/costs.md says what each means and leaves out."""
+"""In the order of a report; docs/reference/costs.md defines each cost."""

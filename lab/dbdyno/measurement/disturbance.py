@@ -1,11 +1,10 @@
-"""How much others disturbed a trial, and what is measured again because of it.
+"""Disturbance of trials by others, and the trials to measure again because of it.
 
 A trial is disturbed by other processes' CPU and by CPU time that the hypervisor gave to others.
-Beyond the plan's `design.disturbance_max` it is void, and what it is compared with in its block is
-measured again with it when the block has ended, while repeats are left: that workload at that load
-on all systems and settings. Whether that happens follows from what others used, never from a
-result. Making asks here whether to measure again, judging asks here which trials count, so both
-apply one limit.
+Above the plan's `design.disturbance_max` the trial is void. After its block has ended, its place
+is measured again while repeats are left: the same workload at the same load on all systems and
+settings. The decision depends on others' use alone, never on a result. Making asks this module for
+trials to repeat, judging for trials that count, so both apply the same limit.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ from dbdyno.measurement.replication import NETWORK_CPU_S, REPLICAS_CPU_S
 
 REPEATS_MIN: Final = 2
 REPEATS_SHARE: Final = 4
-"""So many blocks allow one repeat of each load, and a run may have `REPEATS_MIN` in any case."""
+"""Number of blocks for each allowed repeat of a load, beyond the first `REPEATS_MIN`."""
 REPEATS_OF_PLACE: Final = 2
-"""What is disturbed that often at one place of a run is disturbed by something that stays."""
+"""Limit of repeats at the same place; further disturbance has a lasting cause."""
 CHARGED_MIN: Final = 0.2
-"""Share of a window's seconds; one by itself may be a reading that came late."""
+"""Share of a window's seconds; a single second may be a late reading."""
 
 
 class Disturbance(NamedTuple):
-    """What others took of the host in a trial's window, as shares of its CPU time (0 to 1).
+    """Others' use of the host in a trial's window, as shares of its CPU time (0 to 1).
 
     Attributes:
         others: CPU of processes besides server, generator and replicas.
-        interrupts: part of `others` that may be interrupts, which nobody can tell from processes
-            on a kernel that does not say how it counts them.
-        steal: CPU that the hypervisor gave to others.
-        waiting: I/O wait, as far as disks moved more bytes than the server asked for; None where
-            that cannot be told.
+        interrupts: part of `others` that may be interrupts, on a kernel that does not say how it
+            counts them.
+        steal: CPU given to others by the hypervisor.
+        waiting: I/O wait, as far as disks moved more bytes than the server asked for; None if
+            unknown.
         cores: the host's.
-        is_attributed: whether the server's own CPU is known; if not, it is in `others`.
+        is_attributed: True if the server's own CPU is known; if not, it is in `others`.
     """
 
     others: float
@@ -50,17 +49,17 @@ class Disturbance(NamedTuple):
 
     @property
     def cpu(self) -> float:
-        """What processes of others used at least; 0 where that is unknown."""
+        """Least CPU used by processes of others; 0 if unknown."""
         return max(0.0, self.others - self.interrupts) if self.is_attributed else 0.0
 
     @property
     def share(self) -> float:
-        """What the plan limits: CPU of others and steal."""
+        """The quantity limited by the plan: CPU of others and steal."""
         return self.cpu + self.steal
 
 
 def disturbance_of(measurement: Measurement) -> Disturbance | None:
-    """What others took in the trial's window; None where nobody watched."""
+    """Others' use in the trial's window; None if the host was not watched."""
     samples = measurement.watch_measured
     cores = _mean(samples, host_cpu)
     if cores <= 0 or measurement.window_s <= 0:
@@ -86,7 +85,7 @@ def _mean(samples: Sequence[WatchSample], read: Callable[[WatchSample], float]) 
 
 
 def host_cpu(sample: WatchSample) -> float:
-    """All CPU time of the host in that second, idle too."""
+    """All CPU time of the host in a second, idle time included."""
     return (
         sample.host_cpu_user
         + sample.host_cpu_system
@@ -106,9 +105,9 @@ def _interrupts(sample: WatchSample) -> float:
 
 
 def _are_charged(samples: Sequence[WatchSample]) -> bool:
-    """Whether seconds show that interrupts are in the CPU time of the processes they stop.
+    """True if the kernel charges interrupts to the processes they stop.
 
-    There are more of them then than is left besides server and generator.
+    Then their time exceeds the rest besides server and generator in many seconds.
     """
     more = sum(_not_own(sample) < _interrupts(sample) for sample in samples)
     return more > CHARGED_MIN * len(samples)
@@ -117,7 +116,7 @@ def _are_charged(samples: Sequence[WatchSample]) -> bool:
 def _waiting(
     measurement: Measurement, samples: Sequence[WatchSample], cores: float
 ) -> float | None:
-    """Others' part of the I/O wait, by bytes: those that the server asked for are not theirs."""
+    """Others' part of the I/O wait, by bytes beyond the server's own."""
     if REPLICAS_CPU_S in measurement.server.replication:
         return None
     disks = servers = 0.0
@@ -135,12 +134,12 @@ def disturbed(measurement: Measurement, limit: float) -> Disturbance | None:
     """Disturbance of a completed trial above `limit`, else None."""
     if measurement.failure is not None:
         return None
-    found = disturbance_of(measurement)
-    return found if found is not None and found.share > limit else None
+    disturbance = disturbance_of(measurement)
+    return disturbance if disturbance is not None and disturbance.share > limit else None
 
 
 class BlockLoad(NamedTuple):
-    """Where trials are compared with each other: all arms of a block, at one workload and load."""
+    """Place where trials are compared: all arms of a block, at the same workload and load."""
 
     block: int
     load: str
@@ -151,64 +150,63 @@ _AGAIN: Final = re.compile(r"/again=(\d{1,9})$")
 
 
 def _place(block: int, cell_key: str) -> BlockLoad:
-    found = _LOAD.match(cell_key)
-    return BlockLoad(block, found[0] if found else cell_key)
+    load = _LOAD.match(cell_key)
+    return BlockLoad(block, load[0] if load else cell_key)
 
 
 def place_of(trial: Trial) -> BlockLoad:
-    """Where a trial is compared with those of the other arms."""
+    """The place where a trial is compared with the other arms'."""
     return _place(trial.block, trial.cell.key)
 
 
 def repeats_max(blocks: int, loads: int) -> int:
-    """How many times a run of so many blocks and loads may measure again, all places together."""
+    """Number of repeats allowed to a run with these blocks and loads, over all places."""
     return loads * max(REPEATS_MIN, blocks // REPEATS_SHARE)
 
 
 def repeats_of(trials: Iterable[tuple[int, str, str]]) -> dict[BlockLoad, int]:
-    """How often each place was measured again.
+    """Number of repeats of each place.
 
     Args:
-        trials: block, key of the cell, and key of every trial that is stored.
+        trials: block, key of the cell, and key of every stored trial.
     """
     latest: dict[BlockLoad, int] = {}
     for block, cell_key, key in trials:
-        place, found = _place(block, cell_key), _AGAIN.search(key)
-        latest[place] = max(latest.get(place, 0), int(found[1]) if found else 0)
+        place, repeat = _place(block, cell_key), _AGAIN.search(key)
+        latest[place] = max(latest.get(place, 0), int(repeat[1]) if repeat else 0)
     return latest
 
 
 def repeats(measurements: Iterable[Measurement]) -> dict[BlockLoad, int]:
-    """The same of measurements."""
+    """Number of repeats of each place in these measurements."""
     return repeats_of((m.trial.block, m.trial.cell.key, m.trial.key) for m in measurements)
 
 
 def current(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """Without what was measured again: only the last repeat of each place counts."""
+    """Measurements of the last repeat of each place, the only ones to count."""
     every = list(measurements)
     latest = repeats(every)
     return [m for m in every if m.trial.repeat == latest[place_of(m.trial)]]
 
 
 def lost(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """Those of the last repeats that lost a machine, and were not made good when resumed."""
+    """Trials of the last repeats that lost a machine and were not completed on a resume."""
     every = current(measurements)
     sound = {m.trial.key for m in every if m.failure is None}
     return [m for m in every if m.lost and m.trial.key not in sound]
 
 
 def to_repeat(measurements: Iterable[Measurement], blocks: int, limit: float) -> list[BlockLoad]:
-    """What is to be measured again by what is stored of a run, the first block's first.
+    """Places to measure again according to the stored trials, the first block's first.
 
-    That is where others disturbed a trial, and where a machine that took part was lost. A pilot's
-    trials belong to no block.
+    These are places with a disturbed trial or a lost machine. A pilot's trials belong to no block.
     """
     every = [m for m in measurements if m.trial.block >= 0]
     latest = repeats(every)
     repeats_left = repeats_max(blocks, len({place.load for place in latest})) - sum(latest.values())
-    found = {
+    places = {
         place_of(m.trial)
         for m in [*lost(every), *(m for m in current(every) if disturbed(m, limit))]
     }
-    due = sorted(place for place in found if latest[place] < REPEATS_OF_PLACE)
+    due = sorted(place for place in places if latest[place] < REPEATS_OF_PLACE)
     return due[: max(0, repeats_left)]

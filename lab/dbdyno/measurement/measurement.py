@@ -37,14 +37,13 @@ SERVICE = "event_service"
 
 
 class Cell(Noun):
-    """One combination that is compared: workload × load level × setting.
+    """A combination under comparison: workload × load level × setting.
 
     Attributes:
         workload: the workload's label in the plan.
         threads: connections; alone they are the load level of a closed loop.
-        setting: name of the settings bundle; ``default`` where the plan has no axis of settings.
-        rate_per_s: events that fall due in a second whatever the server does; None in a closed
-            loop.
+        setting: name of the settings bundle; ``default`` if the plan has no axis of settings.
+        rate_per_s: events due in a second, whatever the server does; None in a closed loop.
     """
 
     workload: str
@@ -54,7 +53,7 @@ class Cell(Noun):
 
     @property
     def key(self) -> str:
-        """Stable text that names the cell in stores and reports."""
+        """Stable key of the cell in stores and reports."""
         rate = "" if self.rate_per_s is None else f"/rate={self.rate_per_s:g}"
         return f"{self.workload}/threads={self.threads}{rate}/{self.setting}"
 
@@ -81,17 +80,17 @@ class Cell(Noun):
 
 
 class Trial(Noun):
-    """One trial's place in the design, known before it runs.
+    """A trial's place in the design, known before it runs.
 
     Attributes:
         sequence: position in the whole run, from 0; with run_id it names the trial.
         block: block number, from 0.
         position: place of this arm (its system with its setting) within the block, from 0.
         system: label of the system.
-        is_pilot: a look for the rates of an open loop, no part of the comparison.
-        cell: what is run.
+        is_pilot: True for a search for the rates of an open loop, outside the comparison.
+        cell: the load to run.
         seed: seed of the request stream; the same for every system of a block (common draws).
-        repeat: how often its block had been measured before (`disturbance`).
+        repeat: number of earlier measurements of its block (`disturbance`).
     """
 
     run_id: str
@@ -113,12 +112,12 @@ class Trial(Noun):
 
     @property
     def key(self) -> str:
-        """Stable text that names the trial in its run."""
+        """Stable key of the trial in its run."""
         return self.place + (f"/again={self.repeat}" if self.repeat else "")
 
     @property
     def place(self) -> str:
-        """Stable text that names its place in the plan, whichever repeat of its block it is of."""
+        """Stable key of its place in the plan, the same for each repeat of its block."""
         pilot = "/pilot" if self.is_pilot else ""
         return f"{self.block}/{self.system}{pilot}/{self.cell.key}"
 
@@ -129,11 +128,11 @@ def without_pilots(measurements: Iterable[Measurement]) -> list[Measurement]:
 
 
 class ThreadPlacement(Noun):
-    """How one engine thread was scheduled beside the server, as the system told it.
+    """Scheduling of an engine thread beside the server, as reported by the system.
 
     Attributes:
         policy: its scheduling policy: `normal` or `batch`.
-        refused: what was asked for and was not so; empty if nothing.
+        refused: settings requested but not granted; empty if all were.
     """
 
     policy: str
@@ -141,13 +140,13 @@ class ThreadPlacement(Noun):
 
 
 class GeneratorFacts(Noun):
-    """One generator that had a machine of its own.
+    """A generator on a machine of its own.
 
     Attributes:
         machine: its number in the run, from 1.
-        cpu_s, cpu_share_max: as of `EngineFacts`, of this one.
-        clock_ms: how far its clock may have been from the others' when they began.
-        clock_change_ms: by how much more or less it was ahead after the trial than before.
+        cpu_s, cpu_share_max: as in `EngineFacts`, for this generator.
+        clock_ms: largest possible offset of its clock from the others' at the start.
+        clock_change_ms: change of its clock's lead from before the trial to after it.
     """
 
     machine: int
@@ -160,13 +159,13 @@ class GeneratorFacts(Noun):
 
 
 class EngineFacts(Noun):
-    """What drove the load, and how hard it had to work.
+    """The load generator and its effort.
 
     Attributes:
         threads: of all generators.
-        generators: processes that made the load together.
+        generators: number of processes that shared the load.
         placements: of each engine thread; empty in an imported run.
-        apart: each generator that had a machine of its own.
+        apart: each generator on a machine of its own.
         cpu_s: user + system seconds of the whole generator process within the measured window.
         cpu_share_max: the busiest engine thread's CPU seconds per second of the window (0 to 1).
     """
@@ -184,21 +183,21 @@ class EngineFacts(Noun):
 
 
 class ServerFacts(Noun):
-    """The server as it really was, read back from itself.
+    """The server's real state, read back from itself.
 
     Attributes:
-        version: as the server says it.
+        version: as reported by the server.
         settings: all effective global variables.
         status: global status counters at the end of the window minus those at its beginning.
-        status_at_s: seconds of load at which the first reading of `status` was asked for and
+        status_at_s: seconds of load at which the first reading of `status` was requested and
             answered, then the second; empty in an imported run.
-        waiting: of the load's statements that ran at the end of a window in whose last second
-            nothing was answered, how many by kind and state; empty for all other windows.
-        allocator: which malloc its process uses, or `unknown`; empty where nobody looked.
+        waiting: number of the load's statements still running at the end of a window without any
+            answer in its last second, by kind and state; empty for all other windows.
+        allocator: malloc library of its process, or `unknown`; empty if not looked up.
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
-        process: its reads, writes and context switches in the window; None if nobody looked.
-        replication: what primary and replicas said over the window, by names of `replication`.
+        process: its reads, writes and context switches in the window; None if not read.
+        replication: counters of primary and replicas over the window, by names of `replication`.
     """
 
     version: str
@@ -214,25 +213,25 @@ class ServerFacts(Noun):
 
 
 class Measurement(Noun):
-    """What one trial saw. A trial that could not be finished is a measurement too, with `failure`.
+    """Observations of a trial. A trial that failed is a measurement too, with `failure`.
 
     Attributes:
         started_at: ISO 8601 time with offset.
-        window_s: length of the measured window as it really was.
-        intervals: one a second from the load's first moment, warm-up included.
+        window_s: real length of the measured window.
+        intervals: one for each second from the load's first moment, warm-up included.
         watch, status_seconds: the machine and the server's counters, one reading a second.
-        failure: why the trial did not end as planned; None if it did.
-        impossible: whether it would fail so again, as this system cannot bear this cell; then it
-            is not tried again unless that is asked for.
-        procedure: what was done before the trial and after the one before, in order.
-        dataset: digest of the rows that were loaded; empty where nobody took it.
-        load: name of the load that the data are a copy of, which other blocks may share; empty
-            where there was but one, as on endpoints.
-        evidence: what was found out around it, for the checks.
-        certificate: what that of the machine said of the generator; None where nobody looked.
-        reported: metrics as another tool printed them, which count in place of the intervals'.
-        machine: name of the machine of a fleet that ran it; empty for the one that began the run.
-        lost: whether it failed because a machine was lost; then its load is measured again.
+        failure: reason of an unplanned end, else None.
+        impossible: True if this system can never complete this cell; the trial is not repeated
+            unless the user asks for it.
+        procedure: steps before this trial and after the previous one, in order.
+        dataset: digest of the loaded rows; empty if not taken.
+        load: name of the load from which the data were copied, shared with other blocks; empty for
+            a single load, as on endpoints.
+        evidence: observations around the trial, for the checks.
+        certificate: the machine's certificate of the generator; None if not looked up.
+        reported: metrics printed by another tool, which count in place of the intervals'.
+        machine: name of the fleet's machine that ran it; empty for the machine of the command.
+        lost: True if it failed because a machine was lost; then its load is measured again.
     """
 
     trial: Trial
@@ -257,7 +256,7 @@ class Measurement(Noun):
 
     @property
     def started_s(self) -> float | None:
-        """When it began, in seconds since 1970; None where nobody noted it (an imported log)."""
+        """Start in seconds since 1970; None if not noted (an imported log)."""
         try:
             return datetime.fromisoformat(self.started_at).timestamp()
         except ValueError:
@@ -314,7 +313,7 @@ class Measurement(Noun):
         return merge_histograms(_stored([self], name))
 
     def value(self, metric: Metric) -> float | None:
-        """Reads one metric off this measurement; None where it was not seen or too few requests."""
+        """The value of a metric; None if not observed or with too few requests."""
         return value_of([self], metric)
 
 
@@ -323,7 +322,7 @@ RATES = ("transactions_per_s", "queries_per_s")
 
 
 def loads_of(measurements: Iterable[Measurement]) -> int:
-    """On how many loads of its own each system's blocks rest: the fewest that one of them has."""
+    """Number of independent loads under each system's blocks: the least over the systems."""
     loads: dict[str, set[str]] = {}
     for measurement in measurements:
         if measurement.failure is None:
@@ -332,22 +331,23 @@ def loads_of(measurements: Iterable[Measurement]) -> int:
 
 
 def events_between_readings(measurement: Measurement) -> tuple[float, float]:
-    """The least and the most events that can lie between the two readings of the counters.
+    """Least and greatest number of events between the two readings of the counters.
 
-    A reading was made at some moment between the question and the answer. Events lie evenly within
-    an interval. Where nobody noted the times, the readings are taken to lie at the window's edges.
+    A reading took place at some moment between the question and the answer. Events are taken as
+    evenly spread within an interval. Without noted times the readings are taken at the window's
+    edges.
     """
     times_s = measurement.server.status_at_s
     if len(times_s) != 4:
         return measurement.events, measurement.events
-    asked, answered, asked_again, answered_again = (
+    first_asked, first_answered, last_asked, last_answered = (
         events_until(measurement.intervals, at_s) for at_s in times_s
     )
-    return max(0.0, asked_again - answered), answered_again - asked
+    return max(0.0, last_asked - first_answered), last_answered - first_asked
 
 
 def events_until(intervals: Iterable[Interval], at_s: float) -> float:
-    """Events that ended within so many seconds of load."""
+    """Events completed by this second of load."""
     return sum(
         one.events * min(1.0, max(0.0, at_s - one.start_s) / max(one.end_s - one.start_s, 1e-9))
         for one in intervals
@@ -355,7 +355,7 @@ def events_until(intervals: Iterable[Interval], at_s: float) -> float:
 
 
 def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
-    """Adds the counts of HDR V2 blobs; an empty histogram for none."""
+    """Sum of the counts of HDR V2 blobs; an empty histogram without blobs."""
     merged = Histogram()
     for blob in blobs:
         merged.add(Histogram.decode(blob))
@@ -363,7 +363,7 @@ def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
 
 
 def kinds_of(parts: Iterable[Measurement]) -> list[str]:
-    """The names that a script gave to events of the window, sorted."""
+    """Sorted names given by a script to events of the window."""
     names = {name for part in parts for one in part.measured for name in one.histograms}
     return sorted(name.removeprefix(KIND) for name in names if name.startswith(KIND))
 
@@ -376,9 +376,9 @@ def _stored(parts: Iterable[Measurement], name: str) -> Iterator[bytes]:
 
 
 def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
-    """The value of `metric` over several measurements, merged as the metric says.
+    """The value of `metric` over several measurements, merged by the metric's rule.
 
-    Returns None where nothing was seen, or a quantile has too few requests beyond it.
+    Returns None without observations, or for a quantile with too few requests beyond it.
     """
     measurements = list(parts)
     if measurements and all(metric.name in m.reported for m in measurements):

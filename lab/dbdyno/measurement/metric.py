@@ -1,7 +1,7 @@
-"""The one table of metrics: what each is called, its unit, which way is better, how parts merge.
+"""Table of metrics: name, unit, better direction, and rule of merging.
 
-Report rows, intervals and exports derive from this table, so that a row and the significance beside
-it cannot come from two different numbers.
+Report rows, intervals and exports derive from this table, so a row and the significance beside it
+always rest on the same number.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from typing import Final
 from dbdyno.language.words import Said, name, say
 
 KIND: Final = "event_kind_"
-"""Begin of the names, of histograms and metrics, of those events alone that a script gave the name
-behind it."""
+"""Prefix of the names of histograms and metrics of a script's own kind of events."""
 
 
 class Better(StrEnum):
-    """Which direction is good for the user."""
+    """The direction that is good for the user."""
 
     HIGHER = "higher"
     LOWER = "lower"
 
 
 class Merge(StrEnum):
-    """How the values of parts become the value of the whole."""
+    """Rule by which values of parts become the value of the whole."""
 
     TOTAL_OVER_TOTAL = "total over total"  # a rate or mean: sum both sides, then divide
     HISTOGRAM = "add histogram counts, then read the quantile"  # averaging percentiles is wrong
@@ -35,19 +34,19 @@ class Merge(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """One thing that can be read off a measurement.
+    """A quantity read from a measurement.
 
     Attributes:
-        name: the key used in stores and JSON, unit last.
-        label: the words of tables and charts.
+        name: key used in stores and JSON, unit last.
+        label: words of tables and charts.
         unit: as printed.
-        better: which direction is good.
-        merge: how trials are combined into one value.
+        better: good direction.
+        merge: rule that combines trials into one value.
         decimals: digits behind the point in tables.
-        quantile: for histogram metrics, which quantile of the event latency; else None.
-        requests_above_minimum: a quantile is shown only with that many requests beyond it
+        quantile: quantile of the event latency for histogram metrics, else None.
+        requests_above_minimum: requests beyond the quantile needed to show it
             (docs/how-it-works/stability.md: 100).
-        kind: of which events alone, by the name that a script gives them; empty for all.
+        kind: name that a script gives to the events counted; empty for all events.
     """
 
     name: str
@@ -107,8 +106,8 @@ RATE_AT_LIMIT: Final = Metric(
     Better.HIGHER,
     Merge.TOTAL_OVER_TOTAL,
 )
-"""The highest sustained rate that keeps a latency limit. It takes several trials to see it, so no
-measurement has it and it stands in no table of measurements."""
+"""The highest sustained rate within a latency limit. Several trials together show it, so it is no
+metric of a single measurement."""
 BY_NAME: Final[dict[str, Metric]] = {
     metric.name: metric for metric in (*TABLE, NOPM, RATE_AT_LIMIT)
 }
@@ -119,7 +118,7 @@ PRIMARY: Final = BY_NAME["transactions_per_s"]
 def of_kind(kind: str) -> tuple[Metric, Metric]:
     """Rate and p95 of the events that a script calls `kind`.
 
-    Its name may be that of another metric, such as `transactions`: hence `KIND` before it.
+    Its name may equal another metric's, such as `transactions`: hence the prefix `KIND`.
     """
     rate, p95 = f"{KIND}{kind}_per_s", f"{KIND}{kind}_latency_ms_p95"
     label = name(kind)
@@ -130,7 +129,7 @@ def of_kind(kind: str) -> tuple[Metric, Metric]:
 
 
 def metrics_of_kinds(kinds: Iterable[str]) -> list[Metric]:
-    """Those of events that a script gave these names; new orders are counted by the minute too."""
+    """Metrics of events with these names given by a script; new orders also per minute."""
     names = list(kinds)
     orders = [NOPM] if NOPM.kind in names else []
     return [*orders, *(metric for kind in names for metric in of_kind(kind))]

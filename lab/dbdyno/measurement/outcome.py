@@ -6,7 +6,7 @@ from dbdyno.measurement.parts import Noun
 
 
 class RunFacts(Noun):
-    """One run as a report names it: a stored run, a bundle, or one made in a test.
+    """A run as a report names it: a stored run, a bundle, or a test's.
 
     Attributes:
         run_id: the run's name in its workspace.
@@ -16,7 +16,7 @@ class RunFacts(Noun):
         command: the command line that would run it again; holds no password.
         environment: machine, kernel, disk and so on, as `watch.environment` describes them.
         complete: every planned trial has a measurement without failure.
-        trials_planned: trials the plan asks for.
+        trials_planned: number of planned trials.
     """
 
     run_id: str

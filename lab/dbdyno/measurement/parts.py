@@ -1,7 +1,7 @@
 """The parts of a measurement: seconds of load and of the machine, steps before it, evidence.
 
-A field that a machine does not report (no pressure files, a process of another user) is None, never
-a zero: unknown is not nothing.
+A field the machine does not report (no pressure files, a process of another user) is None, never
+zero: unknown is not nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Noun(BaseModel):
 
 
 class FiniteNoun(Noun):
-    """A noun whose numbers are finite: JSON, as which it is stored, has no others."""
+    """A noun with finite numbers only, as JSON has no others."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
 
 class Phase(StrEnum):
-    """What an interval is part of; only MEASURED enters rates and percentiles."""
+    """Phase of an interval; only MEASURED enters rates and percentiles."""
 
     WARMUP = "warmup"
     MEASURED = "measured"
@@ -38,19 +38,18 @@ class Phase(StrEnum):
 
 
 class Interval(Noun):
-    """What the engine saw in one second (or what was left of it).
+    """A second of load seen by the engine, or the shorter rest at the end.
 
     Attributes:
         start_s, end_s: seconds since the load began.
-        events: events completed; reads, writes, others: statements by what they did.
-        errors: failed statements by error code; what a script counts itself as `script`.
+        events: events completed; reads, writes, others: statements by effect.
+        errors: failed statements by error code; errors counted by a script as `script`.
         restarts: events begun again after an ignorable error.
         reconnects: lost connections opened again.
-        arrivals: events that fell due by schedule; backlog: those due and not begun at its end.
+        arrivals: events due by schedule; backlog: events due and not begun at its end.
         in_flight: events running at its end.
-        silence_ns_max: longest stretch that ended in it in which events ran and no statement was
-            answered on any connection, from the begin of its phase on; 0 in an
-            imported log.
+        silence_ns_max: longest stretch of running events without an answer on any connection, from
+            the begin of its phase on, that ended in this second; 0 in an imported log.
         latency_ns_sum, latency_ns_min, latency_ns_max: exact, of completed events.
         histograms: HDR V2 blobs by name (EVENT, SERVICE, a statement kind).
     """
@@ -83,13 +82,13 @@ class Interval(Noun):
 
 
 class Step(Noun):
-    """One thing done to a server between two measured windows.
+    """A step of the procedure between two measured windows.
 
     Attributes:
         name: restore, drop caches, start, purge binary logs, settle, warm up.
-        seconds: how long it took.
-        done: False where it was asked for and could not be done, or not to its end.
-        detail: what it came to, or why it was not done.
+        seconds: duration.
+        done: False if the step could not be completed.
+        detail: result, or reason of a failure.
     """
 
     name: str
@@ -99,7 +98,7 @@ class Step(Noun):
 
 
 class DiskSample(Noun):
-    """One disk, one second; None where there was no request, or an old kernel does not count."""
+    """A second of a disk; None without requests, or on an old kernel that does not count."""
 
     reads_per_s: float = Field(description="requests completed")
     writes_per_s: float = Field(description="requests completed")
@@ -112,7 +111,7 @@ class DiskSample(Noun):
 
 
 class NetworkSample(Noun):
-    """One network device, one second."""
+    """A second of a network device."""
 
     received_bytes_per_s: float = Field(description="bytes")
     sent_bytes_per_s: float = Field(description="bytes")
@@ -122,9 +121,9 @@ class NetworkSample(Noun):
 
 
 class WatchSample(Noun):
-    """Host, server and generator, one second: CPU is in cores (seconds per second).
+    """Host, server and generator in one second: CPU is in cores (seconds per second).
 
-    A field's description is its column's in an export. What a machine does not report is None.
+    A field's description is its column's in an export. A value the machine does not report is None.
     Disks are summed over whole disks, each counted once; `disks` and `networks` are by device.
 
     Attributes:
@@ -185,9 +184,9 @@ class WatchSample(Noun):
     networks: dict[str, NetworkSample] = {}
 
     def is_seen(self, process: Literal["server", "generator"]) -> bool:
-        """Whether that process could be read: not one elsewhere, nor one that is gone.
+        """True if the server's process was readable: alive and on this machine.
 
-        Its other numbers are zeros then, as stores have them.
+        Otherwise its other numbers are stored as zeros.
         """
         of = {"server": self.server_rss_bytes, "generator": self.generator_rss_bytes}
         return of[process] != 0
@@ -196,20 +195,22 @@ class WatchSample(Noun):
 def mean_over_time(
     samples: Sequence[WatchSample], read: Callable[[WatchSample], float | None]
 ) -> float | None:
-    """The mean of what is known, each sample by its length: on a starved machine one can take ten
-    seconds. None where nothing is known."""
+    """Mean of the known values, weighted by the samples' lengths; None without any.
+
+    On a starved machine a sample can take ten seconds.
+    """
     known = [(value, s.length_s) for s in samples if (value := read(s)) is not None]
     seconds = sum(length_s for _, length_s in known)
     return sum(value * length_s for value, length_s in known) / seconds if seconds > 0 else None
 
 
 class ProcessWork(Noun):
-    """What the server's process did within the measured window, besides using CPU.
+    """Activity of the server's process in the measured window, besides CPU.
 
     Attributes:
         read_bytes, written_bytes: fetched from and sent to the storage, not to the page cache.
-        switches_voluntary: context switches of all threads that went to wait for something;
-            switches_involuntary: those that were sent away. None where threads cannot be read.
+        switches_voluntary: context switches of all threads to wait for something;
+            switches_involuntary: preemptions. None if threads cannot be read.
     """
 
     read_bytes: int | None = None
@@ -219,23 +220,23 @@ class ProcessWork(Noun):
 
     @property
     def switches(self) -> int | None:
-        """Both kinds together; None if they are unknown."""
+        """Voluntary and involuntary switches; None if unknown."""
         if self.switches_voluntary is None or self.switches_involuntary is None:
             return None
         return self.switches_voluntary + self.switches_involuntary
 
 
 class StatusSeries(Noun):
-    """The server's own counters, read once a second on a connection that does nothing else.
+    """The server's own counters, read once a second on an extra connection.
 
     Columns, not rows: `at_s`, `took_ms` and every list in `counters` have one entry a reading.
 
     Attributes:
         at_s: middle of the reading, counted from the load's begin.
-        took_ms: how long the answer took; part of what watching costs.
+        took_ms: duration of the answer; part of the cost of watching.
         server_cpu_ms: server CPU of one reading, measured before the load; None if unknown.
-        counters: the server's values by name; None where a reading had no such counter.
-        trouble: why readings are missing; None if none is.
+        counters: the server's values by name; None for a counter missing in a reading.
+        trouble: reason for missing readings, else None.
     """
 
     at_s: tuple[float, ...] = ()
@@ -250,7 +251,7 @@ class Probe(Noun):
 
     Attributes:
         cpu_ms: the shortest of several runs of the same piece of arithmetic.
-        sync_ms: median time to write one page and have it on the disk; None where nobody could.
+        sync_ms: median time to write a page and sync it to disk; None if impossible.
     """
 
     cpu_ms: float
@@ -258,21 +259,22 @@ class Probe(Noun):
 
 
 class TrialEvidence(Noun):
-    """What was found out around a trial, so that doubts can be settled later from the store alone.
+    """Observations around a trial, stored so that doubts can be settled later from the store alone.
 
-    What could not be looked at is empty; nothing is ever a guess.
+    Unobserved fields are empty; no value is a guess.
 
     Attributes:
         probe: of the trial's arm.
-        ceiling_per_s: events/s of this workload that the same generator reached in the same run
-            on a server that answers at once (`ceiling_threads` connections).
-        query_plans: which way each kind of statement takes, by its name, on this system.
-        rows_after: rows of each table when the system's last trial of the run had ended.
-        dataset_after: digest of those rows, as `Measurement.dataset` is of the loaded ones.
-        irq_apart: whether the kernel counts interrupts apart from the processes that they stop;
-            None where it does not say.
-        script_check: what the command `check` of the trial's script said of the rows that the trial
-            left: `holds`, `broken`, or why it could not be asked; empty where there is none.
+        ceiling_per_s: events/s of this workload reached by the same generator in the same run on a
+            server that answers at once, with `ceiling_threads` connections.
+        query_plans: execution plan of each kind of statement, by its name, on this system.
+        rows_after: rows of each table after the system's last trial of the run.
+        dataset_after: digest of those rows, comparable with `Measurement.dataset`.
+        irq_apart: True if the kernel counts interrupts apart from the processes that they stop;
+            None
+            if unknown.
+        script_check: result of the command `check` of the trial's script on the rows left by the
+            trial: `holds`, `broken`, or the reason why it failed; empty without such a command.
     """
 
     probe: Probe | None = None
@@ -286,15 +288,15 @@ class TrialEvidence(Noun):
 
 
 class Kill(Noun):
-    """A load of single commits, a kill -9 in the midst of it, and what was there after the restart.
+    """A load of single commits, a kill -9 in the midst of it, and the rows left after the restart.
 
     Attributes:
-        acknowledged: commits that the server had answered; `kept`: those of them found afterwards.
-        unanswered: rows that are there though no answer came; a connection can have one of them.
+        acknowledged: commits answered by the server; `kept`: acknowledged rows found afterwards.
+        unanswered: rows found without an acknowledgement, at most one a connection.
         load_s, recovery_s: from the first commit to the kill; from the start to the first answer.
         counted: commits between the two readings of `server_flushes` and `disk_flushes`.
-        server_flushes: syncs of the log as the server counts them; None if it does not.
-        disk_flushes: cache flushes as the machine's disks count them; None if they do not.
+        server_flushes: the server's count of log syncs; None if not counted.
+        disk_flushes: the machine's count of disk cache flushes; None if not counted.
     """
 
     acknowledged: int
@@ -308,11 +310,11 @@ class Kill(Noun):
 
 
 class KilledServer(Noun):
-    """What one system kept of its commits when it was killed (`dbdyno prove-durability`).
+    """Commits of a system that survived kill -9 (`dbdyno prove-durability`).
 
     Attributes:
         settings: all effective variables, as in `ServerFacts`.
-        connections: how many sent commits at the same time.
+        connections: number of connections that sent commits at the same time.
     """
 
     system: str

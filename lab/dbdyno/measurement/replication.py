@@ -1,9 +1,8 @@
-"""Counters of replication by name, and how the readings at a window's edges become one.
+"""Counters of replication by name, and the merging of the readings at a window's edges.
 
-Those who ask servers (`servers`, `experiment`) and those who judge (`judge`) share these names and
-nothing else. A reading is taken at both edges of the measured window. Of what is counted, the
-growth is kept; of a state, the worse of the two, because a promise that did not hold at one edge
-did not hold over the window.
+Making (`servers`, `experiment`) and judging (`judge`) share these names and nothing else.
+A reading is taken at both edges of the measured window. Of a counter the growth is kept; of a
+state the worse of the two, because a promise broken at one edge did not hold over the window.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ EDGES: Final[Mapping[str, Literal["growth", "least", "most", "end"]]] = {
 
 
 def waits_uncounted(seen: Mapping[str, float]) -> bool:
-    """Whether commits wait for as long as no replica answers, and are not counted (PostgreSQL)."""
+    """True if commits wait, without limit and uncounted, for a replica's answer (PostgreSQL)."""
     return SEMISYNC_ON in seen and COMMITS_ACKNOWLEDGED not in seen
 
 
 def over_window(begin: Mapping[str, float], end: Mapping[str, float]) -> dict[str, float]:
-    """The window's numbers from the readings at its edges; what one of them lacks is left out."""
+    """The window's numbers from the readings at its edges, of counters present in both."""
     return {
         name: _of_edges(way, begin[name], end[name])
         for name, way in EDGES.items()

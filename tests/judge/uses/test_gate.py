@@ -79,7 +79,7 @@ def test_undecided_and_void_are_said_and_pass_unless_strict():
 def test_a_gate_that_decides_nothing_does_not_hold():
     assert not gate_of((0.5, 2.0), (None, None)).holds
     assert not gate((), 0.03).holds
-    assert whole(gate((), 0.03)) == "gate does not hold: the run compares nothing"
+    assert whole(gate((), 0.03)) == "gate does not hold: the run has no verdict"
 
 
 def test_the_interval_is_the_one_that_holds_for_all_cells_together():

@@ -90,7 +90,7 @@ def whole(gate: Gate) -> Said:
     """The gate's outcome in one sentence."""
     allowed = _percent(gate.slower_max)
     if not gate.passages:
-        return say("gate does not hold: the run compares nothing")
+        return say("gate does not hold: the run has no verdict")
     if not gate.decided:
         return say("gate does not hold: nothing is decided about a limit of {a}", a=allowed)
     counts = {outcome.value: gate.count(outcome) for outcome in GateOutcome}

@@ -397,9 +397,10 @@ def _chosen(plan: Plan) -> list[Text]:
         return [say("{time} were given; the run ended before it chose.", time=duration(time_s))]
     return [
         say(
-            "{time} were given for measuring. In the first {first} starts scattered by {start:.1%} "
-            "and single seconds by {second:.0%}, so the windows after them, of {window}, and at "
-            "most {blocks} promised the narrowest interval.",
+            "{time} were given for measuring. In the first {first} throughput scattered by "
+            "{start:.1%} from block to block and by {second:.0%} from second to second, so the "
+            "windows after them, of {window}, and at most {blocks} promised the narrowest "
+            "interval.",
             time=duration(time_s),
             first=count(FIRST_BLOCKS, "block"),
             start=found.start_noise,

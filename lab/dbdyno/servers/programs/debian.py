@@ -1,12 +1,12 @@
-"""Programs out of Debian packages of another release than this machine's; none is installed.
+"""Programs from Debian packages of another release than this machine's; none is installed.
 
-apt works in a folder of its own, on this machine's mirror and by Debian's own key, so nothing of
-the system changes and no root is needed. The packages that hold the server are pinned by the
-catalog's digests. The libraries they want change with every point release, so those are checked by
-apt alone, against Debian's signed index; a list beside the programs says which was checked how.
+apt works in a folder of its own, on this machine's mirror and by Debian's own key, so the system is
+unchanged and no root is needed. The server's packages are pinned by the catalog's digests. Their
+libraries change with every point release, so those are checked by apt alone, against Debian's
+signed index; a list beside the programs records how each was checked.
 
-Programs of a newer release want its C library too: each is given that loader and that library
-folder by name, which ties it to the folder it lies in.
+Programs of a newer release need its C library too: each is tied to that loader and library folder
+by name, and so to the folder it lies in.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TREE: Final = Layout(
 
 @dataclass(frozen=True)
 class DebianPackage:
-    """A package that holds the server or its client, and the very file it must be."""
+    """A package with the server or its client, pinned to an exact file."""
 
     name: str
     version: str
@@ -54,13 +54,13 @@ class DebianPackage:
 
 @dataclass(frozen=True)
 class DebianSource:
-    """Packages of one suite, with what they depend on.
+    """Packages of a suite, with their dependencies.
 
     Attributes:
-        suite: such as ``trixie``.
-        packages: those pinned by digest.
+        suite: for example ``trixie``.
+        packages: pinned by digest.
         download_bytes: size of all, when the catalog's row was made.
-        assumed: dependencies that only scripts want and that are therefore not fetched.
+        assumed: dependencies of scripts only, which are therefore not fetched.
     """
 
     suite: str
@@ -97,8 +97,8 @@ class DebianSource:
             raise
         again = "the mirror serves another file than it did; nothing of it was kept"
         for package in self.packages:
-            found = next(apt.archives.glob(f"{package.name}_*.deb"), apt.archives / package.name)
-            fetched_file(found, f"{package.name} {package.version}", package.sha256, again)
+            archive = next(apt.archives.glob(f"{package.name}_*.deb"), apt.archives / package.name)
+            fetched_file(archive, f"{package.name} {package.version}", package.sha256, again)
         report(f"{self.name}: {len(list(apt.archives.glob('*.deb')))} packages with libraries")
         return apt.archives
 
@@ -106,7 +106,7 @@ class DebianSource:
         """Lay the packages' ``usr`` into `target`; its programs run once it is at `home`.
 
         Raises:
-            ProvisionError: a package is damaged, or holds what is not safe.
+            ProvisionError: a package is damaged, or has an unsafe member.
         """
         packages = sorted(fetched.glob("*.deb"))
         unpack_streams((_opened(package) for package in packages), TREE, target, self.name)
@@ -141,7 +141,7 @@ def _opened(package: Path) -> Iterator[IO[bytes]]:
 
 
 def _is_program(path: Path) -> bool:
-    """Whether a file is a program for the machine, not a script or a link to one."""
+    """True for a program of the machine; false for scripts and links."""
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as opened:
@@ -149,7 +149,7 @@ def _is_program(path: Path) -> bool:
 
 
 def _set_loader(program: Path, home: Path) -> None:
-    """Let a program use the loader and the libraries that will lie at `home`, and no others."""
+    """Let a program use only the loader and the libraries at `home`, its later place."""
     libraries = str(home / LIBRARIES)
     run_client(
         [
@@ -161,8 +161,8 @@ def _set_loader(program: Path, home: Path) -> None:
     )
 
 
-# A private state folder for apt, with the mirror that this machine uses for its own packages: so a
-# site's own mirror, proxy and certificates serve here too.
+# A private state folder for apt, with the mirror of this machine's own packages: so a site's own
+# mirror, proxy and certificates serve here too.
 
 
 KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -172,10 +172,10 @@ UNKNOWN: Final = "$(ORIGIN)"  # apt has not been updated yet, so it does not kno
 
 @dataclass(frozen=True)
 class AptState:
-    """Where apt works.
+    """A folder of apt's state.
 
     Attributes:
-        options: what makes apt work there; they go before its command.
+        options: make apt work there; they go before its command.
         archives: folder that receives the packages.
     """
 
@@ -184,17 +184,17 @@ class AptState:
 
 
 def make_state(folder: Path, suite: str, assumed: tuple[str, ...]) -> AptState:
-    """Make the state in the new folder `folder`, for one suite.
+    """Make the state in the new folder `folder`, for a suite.
 
     Args:
-        assumed: packages to be taken for installed.
+        assumed: packages treated as installed.
 
     Raises:
         ProvisionError: this machine's apt knows no Debian mirror.
     """
     archives = folder / "cache" / "archives"
-    for made in (archives / "partial", folder / "lists" / "partial", folder / "none"):
-        made.mkdir(parents=True)
+    for place in (archives / "partial", folder / "lists" / "partial", folder / "none"):
+        place.mkdir(parents=True)
     key = f"[signed-by={KEYRING}] " if KEYRING.is_file() else ""
     (folder / "sources.list").write_text(f"deb {key}{mirror(folder)} {suite} main\n")
     (folder / "status").write_text("".join(_installed(package) for package in assumed))
@@ -217,7 +217,7 @@ def make_state(folder: Path, suite: str, assumed: tuple[str, ...]) -> AptState:
         "Acquire::Languages": "none",
     }
     user = process.server_user()
-    if user is not None:  # apt's own could not enter a closed folder either
+    if user is not None:  # apt's own user could not enter a closed folder either
         settings["APT::Sandbox::User"] = user.name if places.reachable(folder, user) else "root"
     return AptState(
         tuple(word for name, value in settings.items() for word in ("-o", f"{name}={value}")),
@@ -226,10 +226,10 @@ def make_state(folder: Path, suite: str, assumed: tuple[str, ...]) -> AptState:
 
 
 def mirror(folder: Path) -> str:
-    """The address from which this machine gets Debian's main packages.
+    """Address of this machine's mirror of Debian's main packages.
 
     Raises:
-        ProvisionError: there is none in apt's sources, as on another distribution.
+        ProvisionError: apt's sources have none, as on another distribution.
     """
     said = run_client(
         [client("apt-get"), "indextargets", "--format", TARGETS],

@@ -1,8 +1,8 @@
 """Programs that a plan names by their place: a folder of this machine, or a vendor's tar archive.
 
-Product and version are not known before the programs are here: until then `GivenPrograms` stands
-for them. A folder is what the server calls its base folder; it is used where it is, never copied
-and never changed, so it may be as large as ``/usr``.
+Product and version are unknown before the programs are here: until then `GivenPrograms` stands for
+them. A folder is the server's base folder; it is used in place, never copied and never changed, so
+it may be as large as ``/usr``.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dbdyno.servers.programs.unpack import Layout, check_links, unpack
 SILENCE_S_MAX: Final = 60.0
 DOWNLOAD_BYTES_MAX: Final = 4 * 1024**3
 REPORT_EVERY_BYTES: Final = 100_000_000
-TREE: Final = Layout(  # what nobody benchmarks is often the larger part
+TREE: Final = Layout(  # debug builds and tests, often the larger part
     left_out=("*bin/mysqld-debug", "*lib/plugin/debug/*", "*/mysql-test/*", "*/mariadb-test/*")
 )
 
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder with a server in it; nothing is fetched.
+    """A folder with a server in it; no fetching.
 
     Attributes:
-        folder: where it is.
+        folder: the server's base folder.
         identity: SHA-256 of the server's program.
     """
 
@@ -46,13 +46,12 @@ class FolderSource:
 
     @property
     def name(self) -> str:
-        """The folder."""
         return str(self.folder)
 
 
 @dataclass(frozen=True)
 class TarballSource:
-    """One archive.
+    """A vendor's archive.
 
     Attributes:
         name: its address.
@@ -65,7 +64,7 @@ class TarballSource:
     tools: ClassVar[tuple[Tool, ...]] = ()  # Python fetches it
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
-        """Download the archive; ProvisionError if that fails or the digest is another."""
+        """Download the archive; ProvisionError on failure or another digest."""
         archive = work / "archive"
         try:
             with (
@@ -85,7 +84,7 @@ class TarballSource:
         return fetched_file(archive, self.name, self.identity, again)
 
     def unpack(self, fetched: Path, target: Path, home: Path) -> None:
-        """Lay the archive's tree into `target`, without the folder that vendors put around it."""
+        """Lay the archive's tree into `target`, without the outer folder of vendors' archives."""
         del home
         unpack(fetched, TREE, target)
         inner = list(target.iterdir())
@@ -94,12 +93,12 @@ class TarballSource:
             for path in around.iterdir():
                 shutil.move(path, target / path.name)
             around.rmdir()
-            check_links(target)  # what was inside of that folder may lead out of this one
+            check_links(target)  # a link within the outer folder may lead out of this folder
 
 
 @dataclass(frozen=True)
 class GivenPrograms:
-    """Programs to be provided under the reference that names them, product and version unknown."""
+    """Programs to be provided under their reference, product and version unknown."""
 
     reference: str
     source: FolderSource | TarballSource
@@ -108,17 +107,15 @@ class GivenPrograms:
 
     @property
     def identity(self) -> str:
-        """Digest of what the programs come from."""
         return self.source.identity
 
     @property
     def folder_name(self) -> str:
-        """Their folder in the cache."""
         return given_folder_name(self.identity)
 
 
 def given_folder_name(identity: str) -> str:
-    """The folder in the cache of programs that are no row of the catalog."""
+    """Cache folder of programs outside the catalog."""
     return f"given-{identity[:16]}"
 
 
@@ -126,7 +123,7 @@ def look(folder: Path) -> FolderSource:
     """The server in a folder.
 
     Raises:
-        ProvisionError: there is none, or the user that servers run as cannot get there.
+        ProvisionError: there is none, or the servers' user cannot get there.
     """
     program = identify.program_in(folder)
     if program is None:

@@ -1,7 +1,7 @@
-"""Asks a server's program what it is, for programs that no catalog knows.
+"""Identification of servers outside the catalog, by running their program.
 
-Only the program itself can say: a folder's name may be old, and an archive's may be anything. It is
-asked as the user that servers run as, never as root.
+Only the program itself is reliable: a folder's name may be old, and an archive's may be anything.
+It runs as the servers' user, never as root.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ WORDS_OF_POSTGRES: Final = re.compile(r"\bpostgres \(PostgreSQL\) (?P<version>\d
 
 @dataclass(frozen=True)
 class ProgramIdentity:
-    """What a program says it is.
+    """Product and version by a program's own account.
 
     Attributes:
-        product: ``mysql``, ``percona``, ``greatsql``, ``mariadb`` or ``postgres``: whose settings
-            and accounts it takes.
+        product: ``mysql``, ``percona``, ``greatsql``, ``mariadb`` or ``postgres``; decides its
+            settings and accounts.
         version: its numbers, without a distributor's addition.
-        authentication: plugin by which its load user logs in.
+        authentication: login plugin of its load user.
     """
 
     product: str
@@ -51,7 +51,7 @@ class ProgramIdentity:
 
 
 def program_in(folder: Path) -> str | None:
-    """The server's program below a folder, None if there is none that can be run."""
+    """The server's program below a folder, None if there is no executable."""
     for name in PROGRAMS:
         if (folder / name).is_file() and os.access(folder / name, os.X_OK):
             return name
@@ -59,25 +59,25 @@ def program_in(folder: Path) -> str | None:
 
 
 def ask(program: Path) -> ProgramIdentity:
-    """What a program says it is.
+    """Run a program with ``--version`` and identify it.
 
     Raises:
-        ProvisionError: it does not run here, or does not say what dbdyno understands.
+        ProvisionError: it does not run here, or its answer is unknown.
     """
     done = said_by(program)
-    found = understood(done.stdout)
-    if found is None:
+    identity = understood(done.stdout)
+    if identity is None:
         raise ProvisionError(
             f"{program} does not say that it is a server dbdyno can run",
             wanted="the words of MySQL, MariaDB or PostgreSQL to --version",
             found=_end_of(done.stdout + done.stderr) or f"nothing (exit {done.returncode})",
             hint="see docs/reference/servers.md for other servers, as endpoints",
         )
-    return found
+    return identity
 
 
 def said_by(program: Path, *variables: str) -> subprocess.CompletedProcess[str]:
-    """What a program says to ``--version``, run as the user that servers run as.
+    """Output of ``--version``, run as the servers' user.
 
     Args:
         variables: ``NAME=VALUE``, set for the program alone.
@@ -103,7 +103,7 @@ def said_by(program: Path, *variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def understood(words: str) -> ProgramIdentity | None:
-    """What the answer to ``--version`` means, None if it is not one that is known."""
+    """Parse the answer to ``--version``; None if it is unknown."""
     if postgres := WORDS_OF_POSTGRES.search(words):
         return ProgramIdentity("postgres", postgres["version"], "scram-sha-256")
     if (ours := WORDS_OF_MYSQL.search(words)) is None:
@@ -118,12 +118,12 @@ def understood(words: str) -> ProgramIdentity | None:
     )
 
 
-def refuse_too_old(reference: str, found: ProgramIdentity) -> None:
-    """UsageError for a server that is known, and older than those that dbdyno runs."""
-    if found.product == "postgres" and int(found.version.partition(".")[0]) < POSTGRES_MIN:
+def refuse_too_old(reference: str, server: ProgramIdentity) -> None:
+    """Raise UsageError for a known server older than dbdyno's oldest."""
+    if server.product == "postgres" and int(server.version.partition(".")[0]) < POSTGRES_MIN:
         raise UsageError(
             f"{reference}: dbdyno runs PostgreSQL from {POSTGRES_MIN} on",
-            found=f"PostgreSQL {found.version}",
+            found=f"PostgreSQL {server.version}",
         )
 
 
@@ -142,15 +142,15 @@ PLUGINS: Final = ("lib/plugin", "lib/mysql/plugin", "lib64/mysql/plugin", "lib/m
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """Where the files of a server are.
+    """Paths of a server's files.
 
     Attributes:
         program: the server.
-        base: what the server calls its basedir.
+        base: the server's basedir.
         share: messages, character sets and the SQL that makes system tables.
         plugins: its loadable plugins; None if it has none.
-        libraries: a folder of shared libraries that lie beside the program and that it does not
-            find by itself; None if there is none.
+        libraries: folder of shared libraries beside the program, outside its own search path; None
+            if there is none.
     """
 
     program: Path
@@ -161,10 +161,10 @@ class ServerFiles:
 
 
 def files_of(program: Path) -> ServerFiles:
-    """Find the files that belong to a server's program.
+    """Find the files of a server by its program.
 
     Raises:
-        ProvisionError: what belongs to it is not there.
+        ProvisionError: messages and character sets are missing.
     """
     beside = program.parent
     in_its_place = beside.name in FOLDERS_OF_PROGRAMS

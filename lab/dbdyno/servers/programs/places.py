@@ -1,7 +1,7 @@
-"""Where fetched servers and their pristine data are kept, and whether a server's user can go there.
+"""Folders of fetched servers and their pristine data, and their access for the servers' user.
 
 Root's home is closed to everyone else, and as root the servers run as another user: then the cache
-is under /var/cache, and an instance asked for in a closed folder works in the cache instead.
+is under /var/cache, and an instance meant for a closed folder works in the cache instead.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def cache_folder() -> Path:
 
 
 def make_cache_folder(*parts: str) -> Path:
-    """A folder inside the cache, made if need be, that nobody else can write to.
+    """A folder inside the cache, made if need be, writable by nobody else.
 
     Raises:
-        ProvisionError: the folder cannot be made, or belongs to or is open to somebody else: what
-            lies there is run as a program.
+        ProvisionError: the folder cannot be made, or belongs to or is open to somebody else: its
+            content is run as programs.
     """
     cache = cache_folder()
     folder = cache.joinpath(*parts)
@@ -53,9 +53,9 @@ def make_cache_folder(*parts: str) -> Path:
 
 
 def make_open(folder: Path) -> None:
-    """Make a folder, and those above it, that others may enter but not change, whatever the umask.
+    """Make a folder and its parents, for others to enter but not change, whatever the umask.
 
-    Folders that are there already stay as they are.
+    Existing folders stay as they are.
     """
     if folder.is_dir():
         return
@@ -65,7 +65,7 @@ def make_open(folder: Path) -> None:
 
 
 def reachable(folder: Path, user: ServerUser | None) -> bool:
-    """Whether the server's user may walk down to a folder; True when servers run as ourselves."""
+    """True if the server's user may walk down to a folder; always if servers run as ourselves."""
     if user is None:
         return True
     present = [place for place in (folder, *folder.parents) if place.exists()]
@@ -73,42 +73,42 @@ def reachable(folder: Path, user: ServerUser | None) -> bool:
 
 
 def instance_folder(folder: Path, user: ServerUser | None) -> Path:
-    """Make the folder an instance works in: the one asked for, or one in the cache if it is closed.
+    """Make an instance's working folder: `folder`, or one in the cache if it is closed.
 
     Raises:
         ProvisionError: the folder cannot be made, or the user cannot reach the cache either.
     """
-    asked = folder.absolute()
+    original = folder.absolute()
     try:
-        asked.mkdir(parents=True, exist_ok=True)
+        original.mkdir(parents=True, exist_ok=True)
         if user is not None:
-            asked.chmod(asked.stat().st_mode | 0o011)
+            original.chmod(original.stat().st_mode | 0o011)
     except OSError as error:
-        raise ProvisionError(f"{asked} cannot be made: {error.strerror}") from error
-    if user is None or reachable(asked, user):
-        return asked.resolve()
-    return _instead_of(asked, user)
+        raise ProvisionError(f"{original} cannot be made: {error.strerror}") from error
+    if user is None or reachable(original, user):
+        return original.resolve()
+    return _instead_of(original, user)
 
 
-def _instead_of(asked: Path, user: ServerUser) -> Path:
-    """A folder in the cache that stands for a closed one; those of vanished ones are removed."""
+def _instead_of(original: Path, user: ServerUser) -> Path:
+    """A folder in the cache for a closed one; substitutes of vanished folders are removed."""
     root = make_cache_folder("instances")
     for note in root.glob(f"*/{STANDS_FOR}"):
         if not _is_needed(note):
             remove_tree(note.parent)
-    instead = root / hashlib.sha256(str(asked).encode()).hexdigest()[:16]
+    instead = root / hashlib.sha256(str(original).encode()).hexdigest()[:16]
     make_open(instead)
-    (instead / STANDS_FOR).write_text(str(asked))
+    (instead / STANDS_FOR).write_text(str(original))
     if not reachable(instead, user):
         raise ProvisionError(
-            f"the servers' user {user.name} can reach neither {asked} nor {instead}",
+            f"the servers' user {user.name} can reach neither {original} nor {instead}",
             hint="name a folder that others may enter with DBDYNO_CACHE",
         )
     return instead.resolve()
 
 
 def _is_needed(note: Path) -> bool:
-    """Whether the folder asked for still exists; yes if another lab just removes the note."""
+    """True if the original folder still exists, or another lab is removing the note."""
     try:
         return Path(note.read_text()).exists()
     except FileNotFoundError:

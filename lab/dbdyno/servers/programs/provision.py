@@ -1,8 +1,8 @@
-"""Gets a server's programs: fetches from their source, checks the digest, moves them to the cache.
+"""Provision of a server's programs: fetch from their source, check the digest, move to the cache.
 
 Whatever happens on the way (power cut, Ctrl-C, two labs at once), the cache holds either a complete
-server whose bytes are those of the catalog, or none. A record beside the programs says what was
-unpacked; each later use compares it with every byte of the files.
+server with the catalog's bytes, or none. A record beside the programs lists the unpacked files;
+each later use compares it with every byte of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Obtainable = CatalogEntry | GivenPrograms
 
 
 def is_cached(entry: Obtainable) -> bool:
-    """Whether a complete copy lies in the cache, as far as sizes tell; `get` looks at each byte."""
+    """True if the cache has a complete copy, judged by sizes; `get` compares each byte."""
     return _is_whole(entry, places.cache_folder() / "servers" / entry.folder_name)
 
 
@@ -41,8 +41,8 @@ def get(entry: Obtainable, report: Callable[[str], None]) -> Path:
     """The folder with the server's programs, fetched first if need be.
 
     Raises:
-        ProvisionError: something is missing, the fetch failed, the digest is wrong, or there is
-            no server in what was fetched.
+        ProvisionError: a tool is missing, the fetch failed, the digest is wrong, or the download
+            holds no server.
     """
     if isinstance(entry.source, FolderSource):
         check(entry, download=False)
@@ -55,7 +55,7 @@ def get(entry: Obtainable, report: Callable[[str], None]) -> Path:
 
 
 def program_of(entry: Obtainable, home: Path) -> str:
-    """The server's program below `home`: the entry's, else what is found.
+    """The server's program below `home`: the entry's, else the first present.
 
     Raises:
         ProvisionError: there is none.
@@ -91,16 +91,16 @@ def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) ->
 
 @contextmanager
 def fresh_folder(place: Path) -> Iterator[Path]:
-    """A folder beside `place` to make it in, removed at the end."""
-    made = Path(tempfile.mkdtemp(prefix=MAKING.format(place.name), dir=place.parent))
+    """A temporary folder beside `place` for making it, removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix=MAKING.format(place.name), dir=place.parent))
     try:
-        yield made
+        yield folder
     finally:
-        remove_tree(made)
+        remove_tree(folder)
 
 
 def clear_left(place: Path) -> None:
-    """Removes what labs that died left of making `place`; only for the holder of its lock."""
+    """Remove the remains of dead labs that were making `place`; only for the holder of its lock."""
     for left in place.parent.glob(f"{MAKING.format(escape(place.name))}*"):
         remove_tree(left)
 
@@ -117,13 +117,13 @@ def _fetch_and_unpack(
         places.make_open(fresh)
         source.unpack(fetched, fresh, home)
         _write_record(entry, fresh)
-        if home.exists():  # damaged since: the check before said so
+        if home.exists():  # damaged since, as the check before found
             home.rename(work / "damaged")
         fresh.rename(home)
 
 
 def _write_record(entry: Obtainable, home: Path) -> None:
-    """Say what was unpacked; written last, so a folder without it is not complete."""
+    """Record the unpacked files; written last, so a folder without it is not complete."""
     program = digest_of(home / program_of(entry, home))
     about = {"identity": entry.identity, "program": program}
     record: dict[str, object] = {**about, **_sizes(home), **_digests(home)}
@@ -134,7 +134,7 @@ def _write_record(entry: Obtainable, home: Path) -> None:
 
 
 def _is_unchanged(entry: Obtainable, home: Path) -> bool:
-    """Whether every file is as it was unpacked; reads them all."""
+    """True if every file is as unpacked; reads them all."""
     if not _is_whole(entry, home):
         return False
     record = json.loads((home / RECORD).read_text())
@@ -168,18 +168,18 @@ def _megabytes(source: Source) -> str:
     return f" ({size / 1e6:.0f} MB)" if size else ""
 
 
-# What is missing is found before anything is downloaded, and said in one error with one command, so
-# that a user installs once and not four times.
+# Missing tools and libraries are found before any download, and reported in one error with one
+# command, so that a user installs once and not four times.
 
 
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
 
 
 def check(entry: Obtainable, *, download: bool) -> None:
-    """Everything `entry` needs to be fetched (when `download`) and run is here.
+    """Check that all needs of `entry` for running, and for fetching if `download`, are here.
 
     Raises:
-        ProvisionError: names all that is missing and the command that installs it.
+        ProvisionError: names everything missing and the command that installs it.
     """
     _check_machine(entry)
     wanted = entry.source.tools if download else ()
@@ -200,7 +200,7 @@ def check(entry: Obtainable, *, download: bool) -> None:
 
 
 def loadable(soname: str) -> bool:
-    """Whether the system's loader finds and opens a shared library."""
+    """Test that the system's loader finds and opens a shared library."""
     try:
         ctypes.CDLL(soname)
     except OSError:
@@ -209,7 +209,7 @@ def loadable(soname: str) -> bool:
 
 
 def check_program(program: Path, entry: Obtainable) -> None:
-    """The unpacked program finds all its libraries, its own private ones included.
+    """Check that the unpacked program finds all its libraries, its own private ones included.
 
     Raises:
         ProvisionError: the loader says "not found" for some, or does not end.
@@ -238,7 +238,7 @@ def _check_machine(entry: Obtainable) -> None:
 
 
 def _command(tools: Iterable[Tool], libraries: Iterable[Library]) -> str:
-    """What to type, with the newer package names where Debian changed them."""
+    """Command that installs the packages, with their newer names in Debian."""
     packages = [tool.package for tool in tools] + [library.package for library in libraries]
     command = f"apt-get install -y {' '.join(packages)}"
     notes = [

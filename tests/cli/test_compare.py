@@ -15,7 +15,6 @@ GOOD = {
     "settings": None,
     "threads": "1, 8",
     "blocks": "3",
-    "stop": "blocks",
     "tables": "4",
     "table_size": "50000",
     "warmup": "3",
@@ -57,7 +56,7 @@ def test_every_option_reaches_the_plan() -> None:
 
 
 def test_a_comparison_of_which_nothing_is_asked_has_a_time() -> None:
-    nothing = {"blocks": None, "stop": None, "warmup": None, "window": None}
+    nothing = {"blocks": None, "warmup": None, "window": None}
     assert plan_of(**nothing).design.time_s == 600
     assert plan_of(**nothing, time="90s").design.time_s == 90
     assert plan_of(**nothing).design.stop == "decided"
@@ -195,14 +194,6 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
                 " slower system sustains (200% at most), found 'fast'"
             ],
         ),
-        (
-            {"stop": "never"},
-            ["--stop: must be one of 'blocks' or 'decided', found 'never'"],
-        ),
-        (
-            {"restart": "never"},
-            ["--restart: must be one of 'block' or 'cell', found 'never'"],
-        ),
     ],
 )
 def test_a_mistake_is_told_in_the_words_of_the_command_line(
@@ -215,7 +206,7 @@ def test_a_mistake_is_told_in_the_words_of_the_command_line(
     ("typed", "message"),
     [
         (
-            {"time": "5m", "blocks": None, "stop": None, "window": None, "warmup": "15"},
+            {"time": "5m", "blocks": None, "window": None, "warmup": "15"},
             "--time: chooses warm-up, window and blocks by itself; give it, or them",
         ),
         (
@@ -241,13 +232,6 @@ def test_a_mistake_is_a_usage_error() -> None:
         plan_of(blocks="none", window="0")
     assert caught.value.exit_status == 2
     assert str(caught.value).splitlines()[0] == "the command line: 2 mistakes"
-
-
-def test_a_run_until_decided_has_more_blocks_unless_they_are_typed() -> None:
-    plan = plan_of(stop="decided", blocks=None)
-    assert (plan.design.stop, plan.design.blocks) == ("decided", 12)
-    assert plan_of(stop="decided", blocks="7").design.blocks == 7
-    assert plan_of(blocks=None).design.blocks == 5
 
 
 def test_numbers_without_bounds_are_told_under_their_options() -> None:

@@ -10,21 +10,29 @@ import pytest
 from dbdyno.judge.judgement import enough
 from dbdyno.store.store import Store
 from support.lab_process import finished, processes_of, stored
-from support.real_server import CROWDED, SMALL_REDO_TYPED
+from support.real_server import REDO_BYTES
 
 pytestmark = pytest.mark.live
-TWINS = ["a=mysql:5.7.22", "b=mysql:5.7.22", "--workload", "oltp_point_select", "--threads", "2"]
-SMALL = ["--tables", "1", "--table-size", "1000", *SMALL_REDO_TYPED]
-TINY = [*SMALL, *CROWDED, "--warmup", "0", "--window", "1"]
-# Twins differ by less than this, unless the machine does much else meanwhile.
-MARGIN = ["--margin", "0.9"]
+# Twins differ by less than the margin, unless the machine does much else meanwhile.
+TWINS = f"""
+title: Twins
+systems:
+  a: {{reference: mysql:5.7.22, settings: {{innodb_log_file_size: {REDO_BYTES}}}}}
+  b: {{reference: mysql:5.7.22, settings: {{innodb_log_file_size: {REDO_BYTES}}}}}
+workloads: [oltp_point_select]
+load: {{threads: [2]}}
+dataset: {{tables: 1, rows: 1000}}
+trial: {{warmup: 0s, window: 1s}}
+design: {{stop: decided, blocks: 4, margin: 90%, disturbance_max: 100%}}
+"""
 
 
 def test_a_run_ends_after_the_first_block_that_decides_and_a_resumed_one_adds_none(
     workspace: Path,
 ) -> None:
-    until_decided = ["--stop", "decided", "--blocks", "4", *MARGIN, "--output", "json"]
-    ended = finished(workspace, "compare", *TWINS, *TINY, *until_decided)
+    plan = workspace.with_name("twins.yaml")
+    plan.write_text(TWINS)
+    ended = finished(workspace, "run", str(plan), "--output", "json")
     assert ended.returncode == 0, ended.stderr
     assert "8 trials at most" in ended.stderr
     rows = stored(workspace)

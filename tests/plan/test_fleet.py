@@ -57,19 +57,16 @@ def test_a_label_that_is_none_is_told_in_a_plan_file():
     ]
 
 
-def test_generators_of_the_command_line():
+def test_a_cluster_takes_the_generators_of_a_plan_without_a_fleet():
     several = plan(load={"threads": [8], "generators": 3})
-    assert with_generators(several, None, "") is several
-    assert with_generators(several, None, "auto").fleet.generators == 3
-    assert with_generators(plan(), "4", "auto").fleet.generators == 4
+    assert with_generators(several, "") is several
+    assert with_generators(several, "auto").fleet.generators == 3
+    assert with_generators(plan(), "auto").fleet.generators == 1
     wanted = plan(fleet={"spread": "blocks"})
-    assert with_generators(wanted, None, "auto") is wanted
-    with pytest.raises(UsageError, match="does not suit the plan"):
-        with_generators(plan(), "9", "auto")
-    with pytest.raises(UsageError, match="must be a whole number"):
-        with_generators(plan(), "x", "auto")
-    with pytest.raises(UsageError, match="--generators 1 does not suit the plan"):
-        with_generators(plan(network={"client_ms": 1}), None, "auto")
+    assert with_generators(wanted, "auto") is wanted
+    with pytest.raises(UsageError, match="--fleet auto does not suit the plan") as caught:
+        with_generators(plan(network={"client_ms": 1}), "auto")
+    assert "delays of the network" in str(caught.value.found)
 
 
 def test_plan_show_tells_machines_and_node_hours():

@@ -158,3 +158,9 @@ def test_a_limit_names_the_percentile() -> None:
 def test_disturbance_has_a_limit_unless_switched_off(asked: object, limit: float) -> None:
     given = asked if asked == {} else {"disturbance_max": asked}
     assert DesignPlan.model_validate(given).disturbance_max == limit
+
+
+def test_a_run_until_decided_has_more_blocks_unless_they_are_given() -> None:
+    assert DesignPlan(stop="decided").blocks == 12
+    assert DesignPlan(stop="decided", blocks=7).blocks == 7
+    assert DesignPlan().blocks == 5

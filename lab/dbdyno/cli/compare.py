@@ -34,13 +34,10 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "window": ("trial", "window_s"),
     "time": ("design", "time_s"),
     "blocks": ("design", "blocks"),
-    "stop": ("design", "stop"),
     "margin": ("design", "margin"),
     "disturbance_max": ("design", "disturbance_max"),
     "distribution": ("distribution", "name"),
-    "restart": ("procedure", "restart"),
     "prepared": ("procedure", "prepared_statements"),
-    "generators": ("fleet", "generators"),
     "seed": ("seed",),
 }
 """Which key of the plan an option sets."""
@@ -49,7 +46,7 @@ MAY_BE_EMPTY: Final = (*LISTS, "slo")
 """Options whose empty text leaves the plan its default."""
 TIME: Final = "10m"
 """How long a comparison measures of which nothing else is asked."""
-INSTEAD_OF_TIME: Final = ("blocks", "stop", "warmup", "window", "rates", "slo")
+INSTEAD_OF_TIME: Final = ("blocks", "warmup", "window", "rates", "slo")
 """Options that say themselves how long to measure."""
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
     **{key: f"--{option.replace('_', '-')}" for option, key in KEYS.items()},

@@ -83,7 +83,7 @@ def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
     if not address or not plan.fleet.is_wanted:
         raise UsageError(
             "a run on many machines takes a cluster, and a plan that says what for",
-            wanted="--fleet ADDRESS, and --generators N or fleet: in the plan",
+            wanted="--fleet ADDRESS, and fleet: in the plan",
             found=f"--fleet {address} alone" if address else "no --fleet",
             hint="see docs/how-to/fleet.md for both; dbdyno fleet check shows what a cluster has",
         )

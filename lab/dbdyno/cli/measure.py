@@ -28,7 +28,6 @@ def compare(
     slo: options.Slo = "",
     time: options.Time = None,
     blocks: options.Blocks = None,
-    stop: options.Stop = None,
     tables: options.Tables = options.TABLES,
     table_size: options.TableSize = options.TABLE_SIZE,
     warmup: options.Warmup = None,
@@ -37,11 +36,9 @@ def compare(
     disturbance_max: options.DisturbanceMax = options.DISTURBANCE_MAX,
     seed: options.Seed = "1",
     settings: options.Settings = None,
-    restart: options.Restart = "block",
     prepared: options.Prepared = True,
     distribution: options.Distribution = "uniform",
     fleet: options.Fleet = "",
-    generators: options.Generators = None,
     exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
@@ -52,9 +49,8 @@ def compare(
         **context.params,
         "threads": threads if not (rates or slo) or "threads" in _typed(context) else "",
         "connections": connections if "connections" in _typed(context) else None,
-        "generators": generators or ("1" if fleet else None),
     }
-    plan = read(typed, check)
+    plan = with_generators(read(typed, check), fleet)
     flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang, exit_code), fleet)
 
 
@@ -72,14 +68,13 @@ def run(
     scale: options.Scale = "",
     budget: options.Budget = None,
     fleet: options.Fleet = "",
-    generators: options.Generators = None,
     exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
     """Run a plan file."""
-    asked = with_generators(read_file(plan, scale, budget), generators, fleet)
+    asked = with_generators(read_file(plan, scale, budget), fleet)
     options_of_report = ReportOptions(output, lang, exit_code)
     flow.begin(asked, workspace, _command_line(), options_of_report, fleet, fit=True)
 

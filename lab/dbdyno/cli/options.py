@@ -19,7 +19,6 @@ from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import (
-    BLOCKS_UNTIL_DECIDED,
     BUDGET_S_MAX,
     DatasetPlan,
     DesignPlan,
@@ -140,7 +139,7 @@ Time = Annotated[
         help="How long to measure, such as 5m or 2h; downloads and loading come on top. The first "
         "blocks show how much this machine scatters; warm-up, window and blocks follow from that, "
         "and the run ends sooner if every cell is decided. "
-        f"{TIME} unless blocks, a stop, a warm-up, a window, rates or a latency limit are given.",
+        f"{TIME} unless blocks, a warm-up, a window, rates or a latency limit are given.",
     ),
 ]
 Blocks = Annotated[
@@ -148,14 +147,7 @@ Blocks = Annotated[
     typer.Option(
         metavar="INTEGER",
         help="Repetitions instead of a time; a verdict needs 3 at least; "
-        f"{BLOCKS}, or {BLOCKS_UNTIL_DECIDED} at most with --stop decided.",
-    ),
-]
-Stop = Annotated[
-    str | None,
-    typer.Option(
-        metavar="blocks|decided",
-        help="Run all blocks, or no more than it takes until every cell is decided.",
+        f"{BLOCKS} with a warm-up or window alone.",
     ),
 ]
 Tables = Annotated[str, typer.Option(metavar="INTEGER", help="Tables of the dataset.")]
@@ -193,13 +185,6 @@ Settings = Annotated[
         help="Server setting for one system, or for all; may be repeated.",
     ),
 ]
-Restart = Annotated[
-    str,
-    typer.Option(
-        metavar="block|cell",
-        help="Fresh server and dataset for each system of a block, or for each of its cells.",
-    ),
-]
 Prepared = Annotated[bool, typer.Option(help="Use prepared statements.")]
 Distribution = Annotated[
     str,
@@ -214,13 +199,9 @@ Fleet = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Ray cluster that carries what the plan's fleet: or --generators asks for, such as"
-        " 10.0.0.1:6379, or auto (docs/how-to/fleet.md).",
+        help="Ray cluster for the plan's fleet:, such as 10.0.0.1:6379, or auto; for the load "
+        "generator if the plan has none (docs/how-to/fleet.md).",
     ),
-]
-Generators = Annotated[
-    str | None,
-    typer.Option(metavar="N", help="With --fleet: so many machines make the load together."),
 ]
 
 # What every command of runs has.

@@ -85,26 +85,23 @@ def read_file(path: Path, scale: str, time: str | None) -> Plan:
     return plan.model_copy(update={"design": design})
 
 
-def with_generators(plan: Plan, typed: str | None, fleet: str) -> Plan:
-    """The plan with as many generators apart as the command line asks for.
+def with_generators(plan: Plan, fleet: str) -> Plan:
+    """Give each load generator a machine of the cluster, unless the plan has a `fleet` of its own.
 
     Args:
-        typed: of --generators.
-        fleet: address of a cluster; without a number, and with nothing in the plan that wants it,
-            each generator of the plan has a machine there.
+        fleet: address of the cluster; empty without one.
 
     Raises:
-        UsageError: the rest of the plan cannot have so many.
+        UsageError: the plan needs its load generator on this machine.
     """
-    if typed is None and (not fleet or plan.fleet.is_wanted):
+    if not fleet or plan.fleet.is_wanted:
         return plan
-    asked, generators = plan.model_dump(mode="json"), typed or plan.load.generators
-    asked.setdefault("fleet", {})["generators"] = generators
+    document = {**plan.model_dump(mode="json"), "fleet": {"generators": plan.load.generators}}
     try:
-        return Plan.model_validate(asked)
+        return Plan.model_validate(document)
     except ValidationError as error:
-        found = "; ".join(map(shape_message, error.errors()))
-        raise UsageError(f"--generators {generators} does not suit the plan", found=found) from None
+        reasons = "; ".join(map(shape_message, error.errors()))
+        raise UsageError(f"--fleet {fleet} does not suit the plan", found=reasons) from None
 
 
 def described(plan: Plan) -> str:

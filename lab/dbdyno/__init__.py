@@ -1,10 +1,10 @@
-"""dbdyno: compares database servers under load and gives a verdict that you can defend.
+"""dbdyno: compares database servers under load and gives a verdict you can defend.
 
     import dbdyno
     run = dbdyno.load("latest")
 
 The names below are looked up when they are first used: the command line, and sysbench's persona
-above all, must not wait for what only a notebook needs.
+above all, must not wait for the packages of a notebook.
 """
 
 TYPE_CHECKING = False  # a type checker takes it for true; to import typing costs 5 ms

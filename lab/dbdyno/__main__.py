@@ -1,8 +1,8 @@
 """The program's entry point: runs the lab or sysbench's command line, and sets the exit status.
 
 Called as `sysbench` or `sysbench-1.1`, or with `sysbench` as its first argument, it must start as
-quickly as sysbench itself, so nothing of the lab is imported before that is decided.
-Commands raise; only this file turns errors into text on stderr and an exit status.
+quickly as sysbench itself, so the lab is imported only after this decision. Commands raise; only
+this file turns errors into text on stderr and an exit status.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ PERSONAS: Final = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command line (without the program's name) and returns the exit status.
+    """Run a command line (without the program's name); returns the exit status.
 
-    0 done, 1 failed or interrupted, 2 usage, 3 a gate did not hold, 4 for what is void.
+    0 done, 1 failed or interrupted, 2 usage, 3 a gate did not hold, 4 a void measurement.
     """
     is_program = argv is None
     if argv is None:
@@ -104,7 +104,7 @@ def _lab(argv: Sequence[str]) -> int:
 
 
 def _as_interrupt(signum: int, frame: FrameType | None) -> None:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: stop, keep what is stored, report."""
+    """Treat SIGTERM and SIGHUP as Ctrl-C: stop, keep the stored trials, report."""
     raise KeyboardInterrupt
 
 

@@ -1,8 +1,8 @@
 """A run for notebooks and scripts: `run = dbdyno.load("latest")`.
 
-What a report says is here as values: tables as polars frames, verdicts, charts that Jupyter shows.
-Nothing is computed before it is asked for, and nothing here measures or changes a run. The command
-line uses this too: what only a notebook asks for is loaded when it does.
+A report's content as values: tables as polars frames, verdicts, charts shown by Jupyter. Values are
+computed on first use; no run is measured or changed. The command line imports this module too, so
+packages of a notebook are loaded on first use.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def load(run: str | Path = "latest", workspace: str | Path = WORKSPACE) -> Run:
         workspace: the folder in which ids are looked up, and reports of bundles are written.
 
     Raises:
-        StoreError: there is no such run. BundleError: the file is no sound bundle.
+        StoreError: the run is missing. BundleError: the file is no sound bundle.
     """
     return Run(evidence.load(run, Path(workspace).expanduser()))
 
 
 class Run:
-    """A run with what is said about it.
+    """A run, its judgement and its report.
 
     Attributes:
         evidence: the run as stored, with all its measurements.
@@ -74,38 +74,38 @@ class Run:
 
     @property
     def facts(self) -> RunFacts:
-        """When, where and by which command it was run, and whether it is complete."""
+        """Time, machine and command of the run, and its completeness."""
         return self.evidence.facts
 
     @property
     def trials(self) -> tuple[Measurement, ...]:
-        """Every attempt as it was stored, those that failed too."""
+        """Every stored attempt, failed attempts too."""
         return self.evidence.measurements
 
     @cached_property
     def judgement(self) -> Judgement:
-        """Findings, values, estimates and verdicts, judged now from what is stored."""
+        """Findings, values, estimates and verdicts, judged now from the store."""
         with _bundle_errors(self.evidence):
             return judge(self.trials, self.plan)
 
     @property
     def side(self) -> JudgedRun:
-        """The run as one of two that are compared."""
+        """The run as a side of a comparison of runs."""
         return JudgedRun(self.plan, self.trials, self.judgement, self.facts)
 
     def measurements(self) -> polars.DataFrame:
-        """One row for each attempt; select `state = "sound"` before you compute anything."""
+        """A row for each attempt; select `state = "sound"` before computing."""
         return self.table("trials")
 
     def intervals(self) -> polars.DataFrame:
-        """One row for each second of load of each attempt."""
+        """A row for each second of load of each attempt."""
         return self.table("intervals")
 
     def table(self, name: str) -> polars.DataFrame:
-        """Any of the tables that `dbdyno export` writes.
+        """A table of `dbdyno export` by its name.
 
         Raises:
-            UsageError: there is none of that name; lists those there are.
+            UsageError: the name is unknown; lists the tables.
         """
         from dbdyno.export.frames import frame  # noqa: PLC0415 - see above
         from dbdyno.export.tables import TABLES  # noqa: PLC0415 - see above
@@ -116,9 +116,10 @@ class Run:
         return frame(tables[name], attempts(self.trials, self.judgement))
 
     def verdicts(self) -> polars.DataFrame:
-        """One row for each comparison: word, ratio with its 95 % interval, blocks, reasons.
+        """A row for each comparison: word, ratio with its 95 % interval, blocks, reasons.
 
-        What a latency limit compares has the metric `rate_at_limit_per_s` and no rate of its own.
+        A comparison under a latency limit has the metric `rate_at_limit_per_s` and no rate of its
+        own.
         """
         rows = []
         for verdict in self.judgement.all_verdicts:
@@ -127,15 +128,15 @@ class Run:
         return _frame(rows)
 
     def estimates(self) -> polars.DataFrame:
-        """One row for each metric of each comparison: the ratio with its 95 % interval."""
+        """A row for each metric of each comparison: the ratio with its 95 % interval."""
         return _frame([_flat(estimate) for estimate in self.judgement.estimates])
 
     def values(self) -> polars.DataFrame:
-        """One row for each metric of each system and cell, with the interval over its blocks."""
+        """A row for each metric of each system and cell, with the interval over its blocks."""
         return _frame([_flat(value) for value in self.judgement.values])
 
     def findings(self) -> polars.DataFrame:
-        """One row for each finding, with its evidence and advice as sentences."""
+        """A row for each finding, with its evidence and advice as sentences."""
         rows = [
             {
                 "check": finding.check,
@@ -155,12 +156,12 @@ class Run:
         return [figure.name for figure in self._figures]
 
     def chart(self, name: str) -> Drawing:
-        """A chart of the report, by its name or by words of its title such as "throughput".
+        """A chart of the report, by its name or words of its title ("throughput").
 
         Jupyter shows it; `svg` and `png` are its files, `figure.spec` is its Vega-Lite.
 
         Raises:
-            UsageError: there is none; lists those there are.
+            UsageError: no chart matches; lists the charts.
         """
         wanted = name.casefold()
         named = [figure for figure in self._figures if figure.name == name]
@@ -174,13 +175,13 @@ class Run:
         return gate(self.judgement.all_verdicts, slower_max, strict=strict)
 
     def report(self, folder: str | Path | None = None, language: str = "en") -> Written:
-        """Writes the report: into that folder, or where the run has its own.
+        """Write the report into a folder, by default the run's own.
 
         Args:
             language: `en` or `zh`.
 
         Raises:
-            UsageError: there is no such language.
+            UsageError: the language is unknown.
         """
         if language not in list(Language):
             raise UsageError(f"there is no language {language!r}", wanted=", ".join(Language))
@@ -195,7 +196,7 @@ class Run:
         return f"<dbdyno run {self.id}: {len(self.trials)} measurements>"
 
     def _repr_markdown_(self) -> str:
-        """What Jupyter shows: the verdicts as a table, then the doubts."""
+        """Verdicts as a table, then the doubts, for Jupyter."""
         return render(Summary(self.plan, self.judgement, self.facts), Output.MARKDOWN)
 
     @cached_property
@@ -205,7 +206,7 @@ class Run:
 
 @contextmanager
 def _bundle_errors(evidence: Evidence) -> Iterator[None]:
-    """BundleError for numbers of a bundle that cannot be computed with, though its sums match."""
+    """Raise BundleError for impossible numbers in a bundle with matching sums."""
     try:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:

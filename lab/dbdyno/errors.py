@@ -1,7 +1,7 @@
-"""Every error dbdyno raises on purpose; one leaf file, so no room imports another for its errors.
+"""The errors dbdyno raises on purpose, in a leaf file: no room imports another for its errors.
 
     DbdynoError                       exit 1
-    ├── UsageError                    exit 2   what was typed cannot be done
+    ├── UsageError                    exit 2   the request cannot be carried out
     │   ├── UnknownSystemError                 no such product or version; lists those known
     │   └── PlanError                          a plan's mistakes, all at once, with lines
     ├── ProvisionError                exit 1   a server could not be downloaded or made ready
@@ -15,8 +15,8 @@
     └── GateError                     exit 3   the condition of a gate does not hold
         └── VoidError                 exit 4   what was measured cannot be used to decide it
 
-A message says what was wanted, what was found and what to try; the three parts are kept apart so
-that a person, a log and a test read the same words.
+A message has three parts beside its sentence: wanted, found and hint. A person, a log and a test
+read the same words.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from typing import ClassVar, NamedTuple
 
 
 class DbdynoError(Exception):
-    """Something the user can understand and act on.
+    """Base of dbdyno's errors: the user can understand and act on them.
 
     Args:
-        message: what went wrong, one sentence.
-        wanted: what was asked for or needed.
-        found: what was there instead.
-        hint: what to try next, a command where there is one.
+        message: the failure in a sentence.
+        wanted: the request or the condition.
+        found: the actual state.
+        hint: the remedy, a command if possible.
     """
 
     exit_status: ClassVar[int] = 1
@@ -51,7 +51,7 @@ class DbdynoError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """Without control characters: a server or a file that is quoted may be hostile."""
+        """Replace control characters: the message may quote a hostile server or file."""
         parts = (("wanted", self.wanted), ("found", self.found), ("hint", self.hint))
         return _printable(
             "\n".join([self.message, *(f"  {name}: {text}" for name, text in parts if text)])
@@ -59,7 +59,6 @@ class DbdynoError(Exception):
 
     @property
     def one_line(self) -> str:
-        """The same in one line, for lists of mistakes."""
         return _printable("; ".join(t for t in (self.message, self.wanted, self.hint) if t))
 
 
@@ -68,22 +67,22 @@ def _printable(text: str) -> str:
 
 
 class UsageError(DbdynoError):
-    """What was typed cannot be done, whatever the machine's state."""
+    """An impossible request, whatever the machine's state."""
 
     exit_status = 2
 
 
 class UnknownSystemError(UsageError):
-    """A product or version that the catalog does not have, or that the engine cannot measure."""
+    """A product or version unknown to the catalog, or beyond the engine."""
 
 
 class PlanMistake(NamedTuple):
-    """One mistake of a plan: where it stands and what is wrong.
+    """A plan's mistake and its place.
 
     Attributes:
         place: the key's path in the plan, such as ``systems[1].settings``.
-        message: what is wrong and what would be right.
-        line: line in the plan file, counted from 1; None when it came from the command line.
+        message: the mistake and its correction.
+        line: line in the plan file, counted from 1; None for the command line.
     """
 
     place: str
@@ -123,7 +122,7 @@ class CellError(LoadError):
 
 
 class LostError(LoadError):
-    """A machine that took part in a trial was lost, or can no longer be trusted."""
+    """A machine of a trial was lost, or can no longer be trusted."""
 
 
 class StoreError(DbdynoError):
@@ -139,12 +138,12 @@ class Interrupted(DbdynoError):  # noqa: N818 - an interruption is not a mistake
 
 
 class GateError(DbdynoError):
-    """A condition that the caller asked to be checked does not hold."""
+    """A condition checked for the caller does not hold."""
 
     exit_status = 3
 
 
 class VoidError(GateError):
-    """The condition cannot be checked: what was measured is void."""
+    """The condition cannot be checked: the measurement is void."""
 
     exit_status = 4

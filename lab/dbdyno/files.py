@@ -1,8 +1,8 @@
-"""Folders that nobody else can change, files that are replaced whole or private, and lock files.
+"""Folders closed to other users, atomically replaced and private files, and lock files.
 
 A lock is held with flock: the kernel drops it when its holder dies, however it dies, so a crash
-leaves nothing to clean. What stands in the file (pid and start time) is for messages, and for those
-who want to end the holder; it means nothing unless the lock is held.
+leaves nothing to clean. The file's content (pid and start time) serves messages and ending the
+holder; it is valid only while the lock is held.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from typing import Final, Protocol
 from dbdyno.errors import DbdynoError, StoreError
 
 PROBE_S_MAX: Final = 0.1
-"""How long `is_locked` may hold a lock while it looks whether somebody holds it."""
+"""Longest time for which `is_locked` holds a lock to test it."""
 
 WAIT_S_MAX: Final = 3600.0
-"""How long one holder of a lock is waited for: more than anybody needs who fetches a server."""
+"""Longest wait for a lock's holder: more than fetching a server takes."""
 TOLD_EVERY_S: Final = 10.0
 
 TEMPORARY: Final = 8
@@ -39,7 +39,7 @@ TEMPORARY: Final = 8
 
 
 class Owner(Protocol):
-    """The user and group that a file is given to."""
+    """A file's future user and group."""
 
     @property
     def uid(self) -> int:
@@ -51,12 +51,12 @@ class Owner(Protocol):
 
 
 def restrict_umask() -> None:
-    """From now on new files are writable by their owner and by nobody else."""
+    """Make new files writable by their owner alone, from now on."""
     os.umask((os.umask(0o077) | 0o022) & 0o077)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, that others cannot change; existing ones stay as is."""
+    """Make a folder closed to other users, and its parents; existing folders stay as they are."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(mode=0o755, exist_ok=True)
@@ -68,9 +68,9 @@ def refuse_shared(
     instead: str = "choose another folder with --workspace",
     error: type[DbdynoError] = StoreError,
 ) -> None:
-    """Raises `error` if another user can change a folder, be it by its owner, group or mode.
+    """Raise `error` if another user can change a folder by its owner, group or mode.
 
-    Whoever can put links and files there decides what is written elsewhere, and what is believed.
+    A user who can put links and files there controls the lab's writes elsewhere and its input.
 
     Args:
         what: the folder's purpose, for the message: "the workspace".
@@ -95,13 +95,13 @@ def _is_own(facts: os.stat_result) -> bool:
 
 
 def _is_shared(facts: os.stat_result) -> bool:
-    """Whether the group or everybody can write, but for a group that the user alone is in."""
+    """Test for write permission of others, or of a group with other members than the user."""
     by_group = bool(facts.st_mode & stat.S_IWGRP) and not _is_private(facts.st_gid)
     return by_group or bool(facts.st_mode & stat.S_IWOTH)
 
 
 def _is_private(gid: int) -> bool:
-    """Whether a group is a user's own, as Debian and Fedora make them; never one of root's."""
+    """Test for a user private group, as Debian and Fedora make them; False for root."""
     uid = os.geteuid()
     try:
         user, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
@@ -136,11 +136,11 @@ def open_own(path: Path, flags: int) -> int:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """A new file beside `path` for the block to write, which takes the place of `path` at its end.
+    """Temporary file beside `path` for the block to write; it replaces `path` at the end.
 
-    A reader sees the old file or the new one, never half of it, after a power cut too; if the block
-    fails, the old one stays. What a process left that died meanwhile is removed: nobody holds its
-    lock any more. OSError as the file system says.
+    A reader sees the old file or the new file whole, after a power cut too; if the block fails, the
+    old file stays. Temporary files of dead processes are removed, since their locks are free.
+    Raises the file system's OSError.
     """
     prefix = f".{path.name}.dbdyno-"
     for left in path.parent.glob(f"{escape(prefix)}{'?' * TEMPORARY}"):
@@ -162,7 +162,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def _flush_names(folder: Path) -> None:
-    """Writes out which files a folder has, where the file system can."""
+    """Flush a folder's entries, if the file system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -172,7 +172,7 @@ def _flush_names(folder: Path) -> None:
 
 
 def _temporary(folder: Path, prefix: str) -> tuple[int, Path]:
-    """A new file under a lock that ends with its descriptor."""
+    """New file under a lock released with its descriptor."""
     while True:
         handle, name = tempfile.mkstemp(dir=folder, prefix=prefix)
         with suppress(OSError):  # not every file system has locks
@@ -193,11 +193,11 @@ def _remove_unless_locked(path: Path) -> None:
 
 
 def private(path: Path, text: str, owner: Owner | None = None) -> Path:
-    """Write a file that only its owner can read, whole or not at all, in place of what was there.
+    """Replace a file atomically by text for its owner alone.
 
     Args:
         path: its folder may be another user's: no link in it is followed.
-        owner: whose it becomes; None for our own.
+        owner: its new owner; None for the lab's user.
     """
     new = f".{path.name}.new"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -219,10 +219,10 @@ def private(path: Path, text: str, owner: Owner | None = None) -> Path:
 
 @contextmanager
 def opened_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
-    """A folder's descriptor; OSError if it is a link or no folder.
+    """Descriptor of a folder; OSError for a link or another kind of file.
 
     Args:
-        path: a folder whose parent is the lab's own, or one name in the folder `inside`.
+        path: a folder below a parent of the lab's own, or a name in the folder `inside`.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
     handle = os.open(path, flags, dir_fd=inside)
@@ -233,11 +233,10 @@ def opened_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
 
 
 def open_file(folder: int, name: str, owner: int) -> int:
-    """A file of an open folder, for reading; the caller closes the descriptor.
+    """Open a file of an open folder for reading; the caller closes the descriptor.
 
     Raises:
-        OSError: there is none, or it is a link, no regular file, or neither `owner`'s nor the
-            lab's alone.
+        OSError: it is missing, a link, no regular file, or neither `owner`'s nor the lab's alone.
     """
     # Without O_NONBLOCK a pipe of that name would keep us waiting for its writer.
     handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
@@ -260,16 +259,16 @@ def remove_tree(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Holds the lock file `path`, made if need be, for the length of the block.
+    """Hold the lock file `path`, made if missing, during the block.
 
     Args:
-        what: what is locked, for the message: "run 20261121-…".
-        wait: called with a message if another process holds the lock, which is then waited for,
-            and again every ten seconds; None to raise instead.
+        what: the locked object, for the message: "run 20261121-…".
+        wait: called with a message when another process holds the lock, and every ten seconds while
+            waiting for it; None raises instead.
 
     Raises:
-        StoreError: another live process holds it, to the end of the wait if there is one; or the
-            file cannot be written.
+        StoreError: another live process holds it, to the end of a wait; or the file cannot be
+            written.
     """
     try:
         make_folder(path.parent)
@@ -302,7 +301,7 @@ def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> 
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a live process holds the lock at this moment; False if there is no such file."""
+    """Test for a live holder of the lock now; False without the file."""
     try:
         descriptor = _open_to_look(path)
     except OSError:
@@ -317,7 +316,7 @@ def is_locked(path: Path) -> bool:
 
 
 def holder(path: Path) -> int | None:
-    """The process that wrote the lock file last; None if nobody did. Ask `is_locked` as well."""
+    """Pid of the lock file's last writer, else None; see `is_locked` for a live holder."""
     try:
         with os.fdopen(_open_to_look(path)) as file:
             return int(json.load(file)["pid"])
@@ -344,7 +343,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def _await(descriptor: int, name: str, wait: Callable[[str], None]) -> None:
-    """Takes the lock once it is free; StoreError if one holder keeps it for `WAIT_S_MAX`."""
+    """Wait for the lock and take it; StoreError if a holder keeps it for `WAIT_S_MAX`."""
     began = told = time.monotonic()
     held_by = _holder_in_words(descriptor)
     while not _taken(descriptor):

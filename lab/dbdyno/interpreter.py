@@ -1,4 +1,4 @@
-"""Command lines of Python processes that dbdyno starts: none imports from the working folder.
+"""Command lines of dbdyno's Python processes, which never import from the working folder.
 
 Python by itself puts the working folder (for ``-m``) or a script's own folder first on its search
 path. The working folder may be a stranger's: a `json.py` in it would run with the lab's rights.
@@ -19,12 +19,12 @@ def module(name: str) -> Command:
 
 
 def script(path: str) -> Command:
-    """Runs a file that imports installed packages."""
+    """Run a file with the installed packages."""
     return (sys.executable, "-P", path)
 
 
 def bare_script(path: str) -> Command:
-    """Runs a file that imports the standard library only, whatever the environment says."""
+    """Run a file with the standard library only, ignoring the environment."""
     return (sys.executable, "-I", "-S", path)
 
 

@@ -1,8 +1,8 @@
-"""A run as tables that anyone can read: Parquet or CSV, one file a table, every column explained.
+"""Export of a run as Parquet or CSV, a file for each table, every column documented.
 
 The store keeps a trial as one JSON value, which cannot be queried. An export turns a whole run into
-columns for polars, pandas, DuckDB, SQL or R. Nothing is judged here: the judge's word on a trial is
-in the column `state`. CSV is written here, Parquet in `frames`, which needs polars.
+columns for polars, pandas, DuckDB, SQL or R. The judge's word on a trial is in the column `state`.
+CSV is written here, Parquet in `frames`, which needs polars.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Format(StrEnum):
 
 
 def write(folder: Path, attempts: Sequence[Attempt], kind: Format) -> list[Path]:
-    """Writes one file a table into the folder, each whole or not at all; returns their paths.
+    """Write a file for each table into the folder, each atomically; returns their paths.
 
     Raises:
         StoreError: the folder cannot be written. UsageError: polars is not installed.
@@ -55,7 +55,7 @@ def write(folder: Path, attempts: Sequence[Attempt], kind: Format) -> list[Path]
 
 
 def write_csv(path: Path, table: TableDefinition, attempts: Sequence[Attempt]) -> None:
-    """Writes one table with a line of names; unknown values are empty."""
+    """Write a table under a line of column names; unknown values are empty."""
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow([*(column.name for column in KEYS), *table.schema])

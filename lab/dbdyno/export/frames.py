@@ -30,7 +30,7 @@ COUNTS: Final = ("blocks", "blocks_needed")
 
 
 def frame(table: TableDefinition, attempts: Sequence[Attempt]) -> polars.DataFrame:
-    """One table of all attempts; without rows it has its columns too."""
+    """Table of all attempts; it keeps its columns without rows."""
     schema = {name: TYPES[kind] for name, kind in table.schema.items()}
     of_keys = {column.name: TYPES[column.kind] for column in KEYS}
     parts = [polars.DataFrame(schema={**of_keys, **schema})]
@@ -45,7 +45,7 @@ def frame(table: TableDefinition, attempts: Sequence[Attempt]) -> polars.DataFra
 
 
 def write_parquet(path: Path, table: TableDefinition, attempts: Sequence[Attempt]) -> None:
-    """Writes one table; OSError if the file cannot be written."""
+    """Write a table; OSError if the file cannot be written."""
     try:
         frame(table, attempts).write_parquet(path)
     except polars.exceptions.PolarsError as error:

@@ -26,7 +26,7 @@ from dbdyno.report.rows import Attempt, effective
 
 
 class Kind(StrEnum):
-    """What a column holds, in the words of the docs."""
+    """Type of a column, as the docs name it."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class ExportColumn:
-    """One column; `meaning` names the unit where the name does not."""
+    """A column; `meaning` gives the unit unless the name does."""
 
     name: str
     kind: Kind
@@ -44,12 +44,12 @@ class ExportColumn:
 
 @dataclass(frozen=True)
 class TableDefinition:
-    """One table, which is one file.
+    """A table, written to a file of its own.
 
     Attributes:
         name: the file's name without extension.
-        row: what one row is.
-        columns: its own columns, behind the keys that every table has.
+        row: the subject of a row.
+        columns: its own columns, after the keys shared by all tables.
     """
 
     name: str
@@ -77,7 +77,7 @@ def number(name: str, meaning: str) -> ExportColumn:
 
 
 def reference(keys: Iterable[ExportColumn], tables: Iterable[TableDefinition]) -> str:
-    """The part of the docs that names every table and column, as Markdown."""
+    """Reference of every table and column, as Markdown for the docs."""
     blocks = ["### Keys: in every table\n\n" + _rows(keys)]
     blocks += [f"### `{t.name}`: {t.row}\n\n" + _rows(t.columns) for t in tables]
     return "\n".join(blocks)
@@ -111,7 +111,7 @@ def _metric(metric: Metric) -> ExportColumn:
 
 
 def _fields(part: type[Noun]) -> Iterable[ExportColumn]:
-    """A column for each field of a part of a measurement that says what it is."""
+    """A column for each described field of a part of a measurement."""
     for name, field in part.model_fields.items():
         if field.description:
             is_whole = int in (field.annotation, *get_args(field.annotation))
@@ -287,7 +287,7 @@ PERCENTILES_OF_A_SECOND: Final = tuple(BY_NAME[f"latency_ms_{p}"] for p in ("p50
 
 
 def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row: the trial as a whole."""
+    """A single row: the trial as a whole."""
     seen = attempt.measurement
     process, series = seen.server.process, seen.status_seconds
     row = {
@@ -320,7 +320,7 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
 
 
 def event_kinds(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each kind of event that a script told apart; none of other workloads."""
+    """A row for each kind of event of a script; no rows for other workloads."""
     seen = attempt.measurement
     rows = []
     for kind in kinds_of([seen]):
@@ -331,7 +331,7 @@ def event_kinds(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
 
 
 def procedure(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each step that was taken before the trial."""
+    """A row for each step before the trial."""
     rows = (
         {**step.model_dump(), "step": place, "done": _yes(step.done)}
         for place, step in enumerate(attempt.measurement.procedure)
@@ -340,7 +340,7 @@ def procedure(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
 
 
 def intervals(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each second of load."""
+    """A row for each second of load."""
     return _columns(INTERVALS, map(_interval, attempt.measurement.intervals))
 
 
@@ -371,7 +371,7 @@ def _latencies(one: Interval) -> dict[str, float]:
 
 
 def watch(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each second of the machine."""
+    """A row for each second of the machine."""
     seen = attempt.measurement
     phase = phase_in(seen)
     rows = ({**_known(sample), "phase": phase(sample.at_s)} for sample in seen.watch)
@@ -379,7 +379,7 @@ def watch(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
 
 
 def _known(sample: WatchSample) -> dict[str, Any]:
-    """The sample without zeros of processes that could not be read."""
+    """Drop the zeros of unreadable processes from a sample."""
     row = sample.model_dump(exclude={"disks", "networks"})
     for process in PROCESSES:
         if not sample.is_seen(process):
@@ -388,12 +388,12 @@ def _known(sample: WatchSample) -> dict[str, Any]:
 
 
 def disks(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each disk and second."""
+    """A row for each disk and second."""
     return _columns(DISKS, _devices(attempt.measurement, "disks"))
 
 
 def networks(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each network device and second."""
+    """A row for each network device and second."""
     return _columns(NETWORKS, _devices(attempt.measurement, "networks"))
 
 
@@ -406,7 +406,7 @@ def _devices(seen: Measurement, kind: str) -> Iterable[dict[str, Any]]:
 
 
 def status(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each counter and reading, one counter after the other."""
+    """A row for each counter and reading, counter by counter."""
     series = attempt.measurement.status_seconds
     made: dict[str, list[Any]] = {name: [] for name in STATUS.schema}
     if series is None:
@@ -423,7 +423,7 @@ def status(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
 
 
 def growth(at_s: Sequence[float], values: Sequence[float | None]) -> list[float | None]:
-    """Growth a second since the entry before; None for the first and beside a gap."""
+    """Growth a second since the previous entry; None for the first and beside a gap."""
     grown: list[float | None] = [None] * min(1, len(values))
     for (before_s, before), (after_s, after) in pairwise(zip(at_s, values, strict=True)):
         known = before is not None and after is not None and after_s > before_s
@@ -432,19 +432,19 @@ def growth(at_s: Sequence[float], values: Sequence[float | None]) -> list[float 
 
 
 def settings(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each variable in effect."""
+    """A row for each variable in effect."""
     found = effective([attempt.measurement], attempt.system)
     return {"name": list(found), "value": list(found.values())}
 
 
 def replication(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each number of a primary and its replicas; none without replicas."""
+    """A row for each number of a primary and its replicas; empty without replicas."""
     found = attempt.measurement.server.replication
     return {"name": list(found), "value": list(found.values())}
 
 
 def costs(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
-    """One row for each cost that somebody counted, by a counter that all `peers` have."""
+    """A row for each counted cost, by a counter shared by all `peers` if possible."""
     seen = [attempt.measurement]
     rows = []
     for cost in COSTS:
@@ -461,7 +461,7 @@ def _yes(is_so: bool) -> str:
 
 
 def phase_in(seen: Measurement) -> Callable[[float], str]:
-    """What tells in which phase a moment of the load lies."""
+    """Function from a moment of the load to its phase."""
     measured = seen.measured
 
     def phase(at_s: float) -> str:
@@ -497,7 +497,7 @@ ROWS_BY_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Col
 
 
 def keys(attempts: Sequence[Attempt], place: int) -> dict[str, Any]:
-    """Values of the key columns of one attempt, in the order of `KEYS`."""
+    """Values of an attempt's key columns, in the order of `KEYS`."""
     attempt = attempts[place]
     trial = attempt.measurement.trial
     before = [other for other in attempts[:place] if other.measurement.trial.place == trial.place]
@@ -511,7 +511,7 @@ def keys(attempts: Sequence[Attempt], place: int) -> dict[str, Any]:
 
 
 def columns(table: TableDefinition, attempts: Sequence[Attempt], place: int) -> Columns:
-    """Values of the table's own columns of one attempt, in the order of its schema."""
+    """Values of an attempt in the table's own columns, in the order of its schema."""
     attempt = attempts[place]
     peers = [other.measurement for other in attempts if other.cell == attempt.cell]
     values = ROWS_BY_TABLE[table.name](attempt, peers)

@@ -1,7 +1,7 @@
-"""A Ray cluster as a run sees it: its nodes by label, and whether all have the same dbdyno.
+"""A Ray cluster: its nodes by label, and a check for the same dbdyno on all of them.
 
-Ray starts and ends processes on the nodes and carries what is said between them; nothing else is
-asked of it. A node is meant by its label `dbdyno` (``ray start --labels dbdyno=db``).
+Ray only starts and ends processes on the nodes and carries their messages. A node is chosen by its
+label `dbdyno` (``ray start --labels dbdyno=db``).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Node(NamedTuple):
     """A node of the cluster.
 
     Attributes:
-        node_id: Ray's, which changes when the node is started again.
-        role: its label `dbdyno`; empty for none.
+        node_id: Ray's id, new after each start of the node.
+        role: its label `dbdyno`; empty without a label.
     """
 
     node_id: str
@@ -62,7 +62,7 @@ class Node(NamedTuple):
 
 
 class Installed(NamedTuple):
-    """What a node would run, which is to be equal on all of them.
+    """Installation on a node, to be equal on all nodes.
 
     Attributes:
         lab, engine: SHA-256 of dbdyno's Python files, and of the engine's library.
@@ -77,15 +77,15 @@ class Installed(NamedTuple):
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """The cluster at that address, for the length of the block.
+    """Connect to a cluster during the block.
 
-    Meanwhile nothing can be printed: Ray tells there at length what happens to nodes.
+    Output is suppressed meanwhile: Ray prints every change of a node at length.
 
     Args:
-        address: of its head (``10.0.0.1:6379``), or ``auto`` for the one this machine is part of.
+        address: of its head (``10.0.0.1:6379``), or ``auto`` for this machine's cluster.
 
     Raises:
-        LoadError: nobody answers there.
+        LoadError: the address does not answer.
     """
     host = address.rpartition(":")[0]
     own: dict[str, Any] = {"_node_ip_address": host} if host.startswith("127.") else {}
@@ -114,7 +114,7 @@ def connected(address: str) -> Iterator[None]:
 
 
 def nodes() -> list[Node]:
-    """The nodes that live, by address and label."""
+    """Living nodes, by address and label."""
     found = [
         Node(
             one["NodeID"],
@@ -129,10 +129,10 @@ def nodes() -> list[Node]:
 
 
 def with_role(role: str) -> list[Node]:
-    """The nodes of that label that can run something; all of those for an empty one.
+    """Usable nodes of a label; of any label for an empty role.
 
     Raises:
-        LoadError: there is none.
+        LoadError: no node qualifies.
     """
     there = [node for node in nodes() if node.cpus >= 1]
     meant = [node for node in there if role in {"", node.role}]
@@ -193,7 +193,7 @@ def check_equal(where: str, there: Installed) -> None:
 
 
 def check_programs(where: str, here: Mapping[str, str], there: Mapping[str, str]) -> None:
-    """LoadError if folders that a plan names hold other programs there than on the first machine.
+    """Raise LoadError if a plan's program folders differ from the first machine's.
 
     Args:
         here, there: digests by reference.
@@ -209,27 +209,27 @@ def check_programs(where: str, here: Mapping[str, str], there: Mapping[str, str]
 
 
 def in_short(about: dict[str, str]) -> str:
-    """What a report says of a node, from its environment."""
+    """A node's description for the report, from its environment."""
     return ", ".join(about[name] for name in SHOWN if name in about)
 
 
 def node_facts() -> tuple[Installed, dict[str, str]]:
-    """What is installed where this is called, and on which machine."""
+    """Installation of the calling machine, with the machine's identity."""
     return installed(), environment.describe()
 
 
 def on(node: Node) -> Any:  # noqa: ANN401 - Ray's own type differs from version to version
-    """Ray's scheduling strategy that pins an actor to the node."""
+    """Ray's scheduling strategy for pinning an actor to the node."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
 
     return NodeAffinitySchedulingStrategy(node_id=node.node_id, soft=False)
 
 
 def slot(held: ExitStack, kind: str) -> Path:
-    """A folder of this machine's cache that no other process of the fleet uses until `held` closes.
+    """Folder of this machine's cache for this process alone, until `held` closes.
 
     Args:
-        kind: what they are for, the name of the folder that they are in.
+        kind: the folder's purpose, and the name of its parent.
 
     Raises:
         LoadError: all are taken.
@@ -243,10 +243,10 @@ def slot(held: ExitStack, kind: str) -> Path:
 
 
 def answer(asked: Any, who: str, timeout_s: float | None = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
-    """What a call of Ray brings; LostError, with who was asked, if it brings nothing.
+    """Result of a Ray call; LostError with the machine's name if it fails.
 
     Args:
-        timeout_s: None waits for as long as Ray does not know that the machine is gone.
+        timeout_s: None waits until Ray reports the machine as gone.
     """
     try:
         return ray.get(asked, timeout=timeout_s)
@@ -258,7 +258,7 @@ def answer(asked: Any, who: str, timeout_s: float | None = ANSWER_S) -> Any:  # 
 
 
 def lost(found: str) -> LostError:
-    """The error for a machine that brings nothing any more, by who did not and since when."""
+    """LostError for a machine without answers, by its name and the time of silence."""
     return LostError(
         "a machine of the fleet was lost",
         found=found,
@@ -267,11 +267,11 @@ def lost(found: str) -> LostError:
 
 
 class Clock(NamedTuple):
-    """A node's monotonic clock as seen from here.
+    """Offset of a node's monotonic clock from this machine's.
 
     Attributes:
         ahead_ns: its reading less ours at the same moment.
-        within_ns: how far from the truth that may be: half the fastest way there and back.
+        within_ns: largest error of the offset: half the fastest round trip.
     """
 
     ahead_ns: int
@@ -279,7 +279,7 @@ class Clock(NamedTuple):
 
 
 def read_clock(ask_ns: Callable[[], int]) -> Clock:
-    """How far a node's clock is ahead of this one's, by the fastest of several questions."""
+    """Measure a node's clock offset by the fastest of several round trips."""
     readings = []
     for _ in range(PINGS):
         asked_ns = time.monotonic_ns()
@@ -290,7 +290,7 @@ def read_clock(ask_ns: Callable[[], int]) -> Clock:
 
 
 def reason(error: BaseException) -> str:
-    """Ray's words on one line, without its traces."""
+    """Ray's message on a single line, without its traces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]
 
@@ -301,12 +301,12 @@ ASK_S: Final = 10.0
 
 
 class Seen(NamedTuple):
-    """A node as it was found.
+    """Result of checking a node.
 
     Attributes:
-        clock_ms, within_ms: how far its monotonic clock is ahead of this machine's, and how far
-            from the truth that may be; clocks count from a machine's own start.
-        runs: what it can do, or why it cannot.
+        clock_ms, within_ms: offset of its monotonic clock from this machine's and its largest
+            error; such clocks start with their machines.
+        runs: its capabilities, or the reason for lacking them.
     """
 
     node: Node
@@ -317,10 +317,10 @@ class Seen(NamedTuple):
 
 
 class NodeProbe:
-    """The actor on a node that is looked at."""
+    """The actor for checking a node."""
 
     def facts(self) -> tuple[Installed, str, str]:
-        """What is installed, on which machine, and what that can do."""
+        """The node's installation, identity and capabilities."""
         installed, about = node_facts()
         return installed, in_short(about), _can_do()
 
@@ -330,7 +330,7 @@ class NodeProbe:
 
 
 def _can_do() -> str:
-    """What a node can do, in words."""
+    """A node's capabilities in words."""
     known = certify.known()
     state = "certified" if known.digest and not known.failed else "no certificate: dbdyno certify"
     if known.failed:

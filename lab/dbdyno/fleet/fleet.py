@@ -1,4 +1,4 @@
-"""A run's machines: the makers that take the place of this machine's, for as long as it runs."""
+"""Machines of a run: makers on a cluster in place of this machine's, while the run lasts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dbdyno.plan.plan import Plan
 
 
 class Fleet(NamedTuple):
-    """What a run needs of its machines.
+    """Machines of a run on a cluster.
 
     Attributes:
-        environment: what a report says of each.
+        environment: each machine's description for the report.
     """
 
     makers: Makers
@@ -28,10 +28,10 @@ class Fleet(NamedTuple):
 
 @contextmanager
 def machines(plan: Plan, address: str) -> Iterator[Fleet]:
-    """Connects, and starts what the plan wants; all of it ends with the block.
+    """Connect and start the plan's hosts and generators; all ends with the block.
 
     Raises:
-        LoadError: there is no cluster, it has too few nodes, or one has another installation.
+        LoadError: no cluster answers, it has too few nodes, or an installation differs.
     """
     wanted = plan.fleet
     with ExitStack() as stack:

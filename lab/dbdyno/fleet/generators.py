@@ -1,10 +1,9 @@
-"""Generators on machines of their own, which together are one engine for a trial.
+"""Load generators on other machines, together a trial's engine.
 
-Each is the ordinary child (`experiment.engine.child`) on its node, started by an actor of Ray that
-passes lines on; what they say is added up as that of several children of one machine is. They begin
-at one moment: how far each node's clock is from this one's is measured before the load, and again
-after it. Whatever is lost meanwhile (a process, a node, an answer, a clock) makes the trial void
-with `LostError`, and the next trial gets generators anew.
+Each is the ordinary child (`experiment.engine.child`) on its node, started by a Ray actor as a
+relay of its lines; results are added up like several children's of a single machine. They begin
+together: each node's clock offset is measured before the load, and again after it. A loss (process,
+node, answer, clock) makes the trial void with `LostError`, and the next trial gets new generators.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ class GeneratorNode(NamedTuple):
     """A generator's node.
 
     Attributes:
-        cores: that a generator may use.
-        certificate: what the machine's says.
+        cores: a generator's cores.
+        certificate: the machine's.
     """
 
     installed: Installed
@@ -65,7 +64,7 @@ class GeneratorNode(NamedTuple):
 
 
 class Generator:
-    """The actor on a generator's node: runs one child at a time and passes its lines on."""
+    """The actor on a generator's node: runs a child and relays its lines."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
@@ -73,7 +72,6 @@ class Generator:
         self._cores = len(os.sched_getaffinity(0))
 
     def facts(self) -> GeneratorNode:
-        """What this node is."""
         return GeneratorNode(*cluster.node_facts(), self._cores, certify.known())
 
     def clock_ns(self) -> int:
@@ -81,23 +79,22 @@ class Generator:
         return time.monotonic_ns()
 
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
-        """What a generator reaches here on a server that answers at once, in events a second.
+        """Ceiling of a generator here against the null responder, in events a second.
 
-        It is one process with a thread for each core, as in a trial; the plan's cores are those of
-        another machine.
+        It runs as in a trial: a process with a thread for each core of this node, not of the plan.
         """
         load = plan.load.model_copy(update={"generators": 1})
         alone = plan.model_copy(update={"load": load})
         return ceiling.measure(alone, trial, driver, threads=self._cores, cores=())
 
     def start(self, request: str) -> None:
-        """Starts a child and gives it its request, with the password; ends the one before."""
+        """Start a child with its request and password, after ending the previous child."""
         self.end()
         self._lines = queue.SimpleQueue()
         self._child = Child(request, self._lines.put)
 
     def lines(self, timeout_s: float) -> list[str]:
-        """The lines since the last call, as soon as there is one; an empty one is the end."""
+        """Wait for lines since the last call; an empty line is the end."""
         found: list[str] = []
         with suppress(queue.Empty):
             found.append(self._lines.get(timeout=timeout_s))
@@ -106,7 +103,6 @@ class Generator:
         return found
 
     def say(self, line: str) -> None:
-        """Says that to the child."""
         if self._child is not None:
             self._child.say(line)
 
@@ -117,11 +113,11 @@ class Generator:
 
 
 class Remote:
-    """One generator, seen from here; a `Part`.
+    """A generator as a `Part`, seen from the lab.
 
     Attributes:
         number: from 0.
-        node: where it is.
+        node: its node.
     """
 
     def __init__(self, actor: Any, number: int, count: int) -> None:  # noqa: ANN401 - Ray's proxy
@@ -135,7 +131,7 @@ class Remote:
         return f"generator {self.number + 1} of {self._count}"
 
     def lives(self) -> bool:
-        """Whether it answers at all."""
+        """Test for an answer."""
         try:
             self._asked(self._actor.clock_ns.remote())
         except LoadError:
@@ -143,7 +139,7 @@ class Remote:
         return True
 
     def read_clock(self) -> Clock:
-        """How far its clock is from this one's, by the fastest of several questions.
+        """Measure its clock offset by the fastest of several round trips.
 
         Raises:
             LostError: it does not answer.
@@ -151,9 +147,9 @@ class Remote:
         return cluster.read_clock(lambda: self._asked(self._actor.clock_ns.remote()))
 
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> Callable[[], float | None]:
-        """Asks for what `Generator.ceiling` gives; what comes back waits for the answer.
+        """Start `Generator.ceiling`; returns a function waiting for its result.
 
-        That is None too if it is lost, which the load will say.
+        A lost generator gives None and is reported by the load.
         """
         asked = self._actor.ceiling.remote(plan, trial, driver)
 
@@ -167,7 +163,7 @@ class Remote:
         return reached
 
     def start(self, request: str, clock: Clock, arriving: Arriving) -> None:
-        """Starts its child, whose lines arrive from now on."""
+        """Start its child; its lines arrive from now on."""
         self._clock = clock
         self._asked(self._actor.start.remote(request), PATIENCE_S)
         threading.Thread(target=self._read, args=(arriving,), daemon=True).start()
@@ -215,12 +211,12 @@ def _lost(message: str) -> str:
 
 
 class Generators:
-    """Generators on nodes of their own, started when they are needed first.
+    """Generators on nodes of their own, started on first use.
 
     Args:
-        count: how many; each on another node.
+        count: number of generators, each on another node.
         role: label of their nodes; empty for any.
-        away: nodes that they are kept away from, as servers are there.
+        away: nodes of servers, excluded for generators.
     """
 
     def __init__(self, count: int, role: str = "", away: Sequence[Node] = ()) -> None:
@@ -233,10 +229,10 @@ class Generators:
         self._nodes: list[GeneratorNode] = []
 
     def there(self) -> list[Remote]:
-        """All of them, living; those that are lost are placed anew.
+        """All generators alive, after placing lost ones anew.
 
         Raises:
-            LoadError: there are not as many nodes, or one has another installation.
+            LoadError: too few nodes, or an installation differs.
         """
         if self._remotes and all(one.lives() for one in self._remotes):
             return self._remotes
@@ -273,7 +269,7 @@ class Generators:
         return self._remotes
 
     def _is_placed(self, group: PlacementGroup) -> bool:
-        """Whether Ray finds nodes in time; where there are too few, it is given less of it."""
+        """Test for enough nodes in time; too few nodes shorten the wait."""
         began_s = time.monotonic()
         while (waited_s := time.monotonic() - began_s) < PLACE_S:
             if group.wait(1):
@@ -310,21 +306,21 @@ class Generators:
         cores: Sequence[int] = (),
         command: Sequence[str] = COMMAND,
     ) -> Engine:
-        """One load of all of them, in place of an `EngineProcess`."""
+        """A load of all generators, in place of an `EngineProcess`."""
         del cores, command  # of this machine
         return FleetEngine(self, do, spec, system)
 
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
-        """What all reach at once, by the slowest of them; as `ceiling.measure`."""
+        """Ceiling of all generators together, by the slowest; as `ceiling.measure`."""
         asked = [one.ceiling(plan, trial, driver) for one in self.there()]
         reached = [wait() for wait in asked]
         known = [rate for rate in reached if rate is not None]
         return self.count * min(known) if len(known) == self.count else None
 
     def certificate(self) -> CertificateFacts:
-        """The worst of the certificates of those placed last, with what all reach together.
+        """Worst certificate of the current generators, with their common rate.
 
-        A failed one is worse than a missing one, and that than the slowest machine's.
+        A failed certificate is worse than a missing one, which is worse than the slowest machine's.
         """
         every = [node.certificate for node in self._nodes or [one.node for one in self.there()]]
         worst = min(
@@ -339,7 +335,7 @@ class Generators:
 
 
 class FleetEngine(Engine):
-    """One load that all generators make, from their common begin to their added-up record."""
+    """The generators' common load, from their common begin to their added-up record."""
 
     pid = 0
 
@@ -394,7 +390,7 @@ class FleetEngine(Engine):
             self._messages.put(Message("error", {"kind": record.LOST, "message": found}))
 
     def _driven(self, spec: Mapping[str, Any]) -> Message:
-        """The load from the first question for the time to the record, or why there is none."""
+        """Run the load from the first clock reading to the record or its error."""
         count, arriving, began_s = len(self._remotes), Arriving(), time.monotonic()
         before = [one.read_clock() for one in self._remotes]
         if late := fault_of(before):

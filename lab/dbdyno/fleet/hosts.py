@@ -1,10 +1,9 @@
-"""Blocks on other machines: each runs whole on one of several hosts, several at a time.
+"""Blocks on other machines: a block runs whole on a host, several hosts at a time.
 
 A host runs the lab's own code on its node: it fetches programs, loads rows and runs the trials of a
-block as a lab alone would, in a folder of its cache. What it measures is sent here at once and
-stored here only. A host that is lost (its process, its node, its answers) takes the block that it
-was running with it: the trial is stored as void, and the whole block is measured again, on one
-machine, as what is compared in it has to be.
+block as a lab alone would, in a folder of its cache. Its measurements are sent here at once and
+stored here only. A lost host (process, node, answers) loses its current block: the trial is stored
+as void, and the whole block is measured again on a single machine, so its comparisons hold.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ LOSSES_MAX: Final = 3
 
 
 class HostFacts(NamedTuple):
-    """A host as it describes itself; `name` is kept with the data that it has loaded.
+    """A host's description of itself; `name` is stored with its loaded data.
 
     Attributes:
-        programs: digests of those that are in folders of its node, by reference.
+        programs: digests of programs in folders of its node, by reference.
     """
 
     name: str
@@ -58,7 +57,7 @@ class HostFacts(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What a host tells: `alive`, `stage`, `begin`, `interval` or `end`."""
+    """A host's message: `alive`, `stage`, `begin`, `interval` or `end`."""
 
     host: str
     kind: str
@@ -67,11 +66,13 @@ class Event(NamedTuple):
 
 
 class Host:
-    """The actor on a host. Its calls come one at a time, in the main thread of its process, which
-    is where servers have to be started from: they end with the thread that did.
+    """The actor on a host.
+
+    Calls run one at a time in the main thread of its process; servers must start there, since they
+    end with their starting thread.
 
     Args:
-        away: nodes of all hosts, where no generator is placed.
+        away: nodes of all hosts, excluded for generators.
     """
 
     def __init__(self, events: Queue, away: Sequence[Node]) -> None:
@@ -87,16 +88,16 @@ class Host:
         cluster.tell_alive(lambda: events.put(Event(self.name, "alive")))
 
     def facts(self, references: Sequence[str]) -> HostFacts:
-        """Who this is, and what the plan's references mean here."""
+        """This host, and the digests of the plan's references here."""
         digests = {one: open.digest_here(one) for one in references}
         programs = {one: digest for one, digest in digests.items() if digest}
         return HostFacts(self.name, programs, *cluster.node_facts())
 
     def run_block(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> None:
-        """Runs these trials of one block; what they saw is told as each ends.
+        """Run trials of a block; each is reported at its end.
 
         Args:
-            plan: the run's, with what it has found and chosen by now.
+            plan: the run's, with the pilot's rates and the chosen design so far.
         """
         every = trials_of(foreseen(plan), run.run_id)  # this host may be given any block
         later = [one for one in every if one.block > trials[0].block]
@@ -105,7 +106,7 @@ class Host:
     def find_rates(
         self, run: StoredRun, plan: Plan, trials: Sequence[Trial], pilots: Sequence[Measurement]
     ) -> None:
-        """Runs what the plan's pilot still lacks."""
+        """Run the remaining trials of the plan's pilot."""
         here = self._opened(run, plan, trials)
         assert self._context is not None
         for pilot in pilots:
@@ -113,7 +114,7 @@ class Host:
         here.find_rates()
 
     def close(self) -> None:
-        """Ends what is open."""
+        """End the lab and its servers."""
         self._stack.close()
 
     def _opened(self, run: StoredRun, plan: Plan, left: Sequence[Trial]) -> Machine:
@@ -138,10 +139,10 @@ class Host:
 
 
 def generators_of(plan: Plan, away: Sequence[Node], held: ExitStack) -> Generators | None:
-    """The generators that the plan wants apart, if any; they end with `held`.
+    """The plan's separate generators, if any; they end with `held`.
 
     Args:
-        away: nodes of servers, from which they are kept.
+        away: nodes of servers, excluded for generators.
     """
     wanted = plan.fleet
     if not wanted.generators:
@@ -152,9 +153,9 @@ def generators_of(plan: Plan, away: Sequence[Node], held: ExitStack) -> Generato
 
 
 def makers_of(generators: Generators | None) -> Makers:
-    """The makers of a lab whose generators, if any, have machines of their own.
+    """Makers of a lab with separate generators, if any.
 
-    Servers listen on this node's address then, by which those machines know it.
+    Servers then listen on this node's address in the cluster.
     """
     makers = Makers()
     if generators is None:
@@ -176,11 +177,10 @@ class Sender:
         self._events, self._host = events, host
 
     def stage(self, text: str) -> None:
-        """What is being done."""
         self._events.put(Event(self._host, "stage", value=text))
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Which trial begins; how many there are is known where the run was begun."""
+        """Report a trial's begin; only the run's own machine knows their number."""
         self._events.put(Event(self._host, "begin", trial))
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
@@ -194,11 +194,11 @@ class Sender:
 
 @dataclass
 class _Running:
-    """A host that is known here.
+    """The lab's view of a host.
 
     Attributes:
-        work: Ray's promise of the block that it runs; None while it has none.
-        trial: the one that was begun and has not ended.
+        work: Ray's promise of its current block; None while idle.
+        trial: its trial in progress.
     """
 
     node: Node
@@ -215,13 +215,13 @@ class _Running:
 
 
 class Hosts:
-    """The hosts of a run, started before it begins and ended with it.
+    """The hosts of a run, alive from before its begin to its end.
 
     Args:
         role: label of their nodes; empty for any.
-        count: how many at most; None for all there are.
-        host: the class of the actors; another one in tests.
-        references: of the plan's systems, whose programs have to be the same on all.
+        count: most hosts; None for all nodes.
+        host: the class of the actors; tests have their own.
+        references: the plan's systems; their programs must be equal on all hosts.
     """
 
     def __init__(
@@ -245,7 +245,6 @@ class Hosts:
         return len(self._hosts)
 
     def nodes(self) -> list[Node]:
-        """Where they are."""
         return [host.node for host in self._hosts]
 
     def environment(self) -> dict[str, str]:
@@ -253,7 +252,7 @@ class Hosts:
         return {f"machine {h.name}": cluster.in_short(h.facts.environment) for h in self._hosts}
 
     def close(self) -> None:
-        """Ends them with all that they have started."""
+        """End all hosts and their processes."""
         for host in self._hosts:
             with suppress(RayError):
                 if host.work is None:
@@ -267,9 +266,9 @@ class Hosts:
         """As `BlockRunner.run`.
 
         Raises:
-            LostError: no host is left, a block lost its machine again and again, or the cluster
-                itself is gone.
-            LoadError, ServerError: nothing can be run; so too on a machine alone.
+            LostError: all hosts are lost, a block lost its machine again and again, or the cluster
+                is gone.
+            LoadError, ServerError: the block cannot run, as on a single machine.
         """
         try:
             self._run(context, run_id, schedule)
@@ -300,7 +299,7 @@ class Hosts:
             self._wait(context, schedule)
 
     def _fill(self) -> None:
-        """Starts hosts on nodes that have none, until there are as many as wanted."""
+        """Start hosts on free nodes up to the wanted number."""
         taken = {host.node.node_id for host in self._hosts}
         every = cluster.with_role(self._role)
         missing = [node for node in every if node.node_id not in taken]
@@ -335,7 +334,7 @@ class Hosts:
         idle: Sequence[_Running],
         running: Collection[int],
     ) -> bool:
-        """Gives the next block to a host; whether there was one."""
+        """Give the next block to a host; False without a block."""
         trials = schedule.next(running)
         if not trials:
             return False
@@ -353,7 +352,7 @@ class Hosts:
         return True
 
     def _wait(self, context: RunContext, schedule: Schedule) -> None:
-        """Stores what hosts tell until one of them has done its block, or was lost."""
+        """Store the hosts' messages until a host has finished its block or is lost."""
         while True:
             self._take(context)
             for host in [host for host in self._hosts if host.work is not None]:
@@ -405,7 +404,7 @@ class Hosts:
             schedule.queue_repeats(host.block)
 
     def _take(self, context: RunContext) -> None:
-        """Stores and shows what the hosts have told, waiting a little for the first of it."""
+        """Store and show the hosts' messages, after a short wait for the first."""
         by_name = {host.name: host for host in self._hosts}
         wait_s: float | None = TAKE_S
         while True:
@@ -440,7 +439,7 @@ class Hosts:
 
 
 def _cause(error: RayTaskError) -> DbdynoError:
-    """The error that ended a host's work, as it was raised there."""
+    """The error of a host's work, as raised there."""
     if isinstance(error.cause, DbdynoError):
         return error.cause
     return LoadError(

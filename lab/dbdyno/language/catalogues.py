@@ -1,9 +1,9 @@
-"""The languages of reports, and where their translations are.
+"""Languages of reports, and their catalogues of translations.
 
-English stands in the code. Every other language has a folder `language/<language>` of gettext
-catalogues, one file for each room that has sentences, which translators' tools can edit: a msgid
-is the English template, a msgstr the same in that language with the same placeholders. Read once,
-and only when such a language is asked for.
+English stands in the code. Another language has a folder `language/<language>` of gettext
+catalogues, a file for each room with sentences, for the usual tools of translators: a msgid is the
+English template, a msgstr the same in that language with the same placeholders. A catalogue is read
+once, on its first use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Language(StrEnum):
 
 @cache
 def catalogue(language: Language) -> Mapping[str, str]:
-    """The language's template for each English one; empty for English."""
+    """Templates of a language by the English template; empty for English."""
     if language is Language.EN:
         return {}
     import polib  # noqa: PLC0415 - costs time, and English needs none
@@ -48,7 +48,7 @@ def catalogue(language: Language) -> Mapping[str, str]:
 
 
 def said_in(text: str, language: Language) -> str:
-    """The text in that language; names, and what was not said, stay as they are."""
+    """The text in a language; names and plain strings stay as they are."""
     found = translated(text, catalogue(language))
     if language is Language.EN or not isinstance(text, Said) or text.template == NAME:
         return found

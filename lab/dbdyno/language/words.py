@@ -1,14 +1,14 @@
-"""Sentences that can be said in another language later.
+"""Sentences with a later translation into other languages.
 
-Judge and report make sentences out of templates and values: ``say("{count} trials", count=3)``.
-What comes back is the English text, a `str` like any other, that still knows its template and its
-values. `translated` looks the template up in a language's catalogue and fills the values in again,
-those that are sentences themselves first. So one stored judgement can be translated into every
-language, and a text that was put together in any other way stands out: it is no `Said`.
+Judge and report make sentences out of templates and values: ``say("{count} trials", count=3)``. The
+result is the English text, a `str` with its template and values. `translated` looks the template up
+in a language's catalogue and fills in the values again, nested sentences first. So a stored
+judgement can be translated into every language, and a text put together in any other way is
+recognised: it is no `Said`.
 
-Names, numbers and what a server said are values, never parts of a template. `name` makes of one
-what stands where a sentence may stand. Every template is a literal in a call of `say`, `phrase` or
-`count`, so that a test can hold the catalogues against the code.
+Names, numbers and a server's words are values, never parts of a template. `name` wraps a value for
+the place of a sentence. Every template is a literal in a call of `say`, `phrase` or `count`, so a
+test can compare the catalogues with the code.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Said(str):
     values: Mapping[str, object]
 
     def __new__(cls, template: str, values: Mapping[str, object], text: str | None = None) -> Said:
-        """The text of `template` with its values; KeyError if one is missing.
+        """Fill in `template`; KeyError for a missing value.
 
         Args:
-            text: the English text where the template does not give it, as in a singular.
+            text: the English text if it differs from the template's, as in a singular.
         """
         made = super().__new__(cls, filled(template, values) if text is None else text)
         made.template = template
@@ -38,7 +38,7 @@ class Said(str):
         return made
 
     def __reduce__(self) -> tuple[type[Said], tuple[str, Mapping[str, object], str]]:
-        """Copies and pickles keep what it was made of."""
+        """Keep template and values in copies and pickles."""
         return Said, (self.template, self.values, str(self))
 
 
@@ -85,25 +85,25 @@ PARTED: Final = "\u202f"
 
 
 def say(template: str, **values: object) -> Said:
-    """A sentence, or a part of one.
+    """A sentence, or a part of a sentence.
 
     Args:
         template: English, with ``{name}`` for each value (formats such as ``{share:.1%}`` too).
-        values: names, numbers, or parts that were said themselves.
+        values: names, numbers, or parts made by `say`.
 
     Raises:
-        KeyError: the template names a value that is not given.
+        KeyError: a value of the template is missing.
     """
     return Said(template, values)
 
 
 def phrase(template: str) -> str:
-    """A template that stands in a table, to be said when its values are known."""
+    """A template for a table, filled in later by `say`."""
     return template
 
 
 def name(text: str) -> Said:
-    """What stays as it is in every language: a label, a number, what a server said."""
+    """Text left untranslated: a label, a number, a server's words."""
     return text if isinstance(text, Said) else Said(NAME, {"name": text})
 
 
@@ -111,8 +111,8 @@ def count(number: int, what: str) -> Said:
     """A whole number with its noun: "1 block", "1 200 blocks".
 
     Args:
-        what: the noun in the singular, whose plural ends with an s; its template in catalogues is
-            ``{count} blocks``.
+        what: a noun in the singular with a plural in s; its template in catalogues is ``{count}
+            blocks``.
     """
     parted = f"{number:,}".replace(",", PARTED)
     one = f"{parted} {what}" if number == 1 else None
@@ -126,10 +126,10 @@ def capital(clause: str) -> Said:
 
 
 def listed(parts: Iterable[str], sign: str = ", ") -> Said:
-    """The parts one after the other with `sign` between them; each is translated for itself.
+    """Join parts by `sign`; each part is translated on its own.
 
     Args:
-        sign: what stands between; `LISTS` has all there are.
+        sign: the separator, a key of `LISTS`.
     """
     whole: Said | None = None
     for part in parts:
@@ -139,7 +139,7 @@ def listed(parts: Iterable[str], sign: str = ", ") -> Said:
 
 
 def clauses(parts: Iterable[str]) -> Said:
-    """The parts as clauses of one sentence, with commas between them in English."""
+    """Join parts as clauses of a sentence, by commas in English."""
     whole: Said | None = None
     for part in parts:
         pair = {"before": whole, "after": part}
@@ -148,9 +148,9 @@ def clauses(parts: Iterable[str]) -> Said:
 
 
 def translated(text: str, catalogue: Mapping[str, str]) -> str:
-    """The text in the language of `catalogue`, which has a template for each English one.
+    """The text in the language of `catalogue`, a mapping of English templates.
 
-    What is not in the catalogue stays English; a text that was not said stays as it is.
+    Templates without an entry stay English; plain strings stay as they are.
     """
     if not catalogue or not isinstance(text, Said):
         return text
@@ -162,7 +162,7 @@ def translated(text: str, catalogue: Mapping[str, str]) -> str:
 
 
 class _Filling(Formatter):
-    """Puts the space before a percent sign that numbers have everywhere else: "23.6 %"."""
+    """Put a space before the percent sign: "23.6 %"."""
 
     def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401 - as inherited
         text = format(value, format_spec)
@@ -173,7 +173,7 @@ _FILLING: Final = _Filling()
 
 
 def filled(template: str, values: Mapping[str, object]) -> str:
-    """The template with its values; KeyError if one is missing."""
+    """Fill in the template; KeyError for a missing value."""
     if "%}" in template:
         return _FILLING.vformat(template, (), values)
     return template.format_map(values)

@@ -1,1 +1,1 @@
-"""Statistics that know nothing of benchmarks."""
+"""Statistics without knowledge of benchmarks."""

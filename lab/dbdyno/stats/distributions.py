@@ -1,7 +1,7 @@
 """Quantiles and tails of distributions, means of batches, and a straight line through points.
 
 scipy loads `scipy.special` when it is first used, in a second or less; `scipy.stats` would take
-three times as long, so nothing in the lab needs it.
+three times as long, so the lab does without it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Numbers = NDArray[np.float64]
 
 
 def batch_means(values: Numbers, length: int) -> Numbers:
-    """Means of so many values in a row along the last axis; what is left at its end is not in."""
+    """Means of consecutive batches along the last axis, without an incomplete last batch."""
     whole = values.shape[-1] // length
     batches = values[..., : whole * length].reshape(*values.shape[:-1], whole, length)
     means: Numbers = batches.mean(axis=-1)
@@ -30,7 +30,7 @@ def student_quantile(share: float, freedom: float) -> float:
 
 
 class FittedLine(NamedTuple):
-    """A least-squares line: its slope, and how likely chance alone makes one as steep."""
+    """A least-squares line: its slope, and the p value of a slope as steep by chance."""
 
     slope: float
     chance: float

@@ -9,6 +9,6 @@ import hashlib
 
 
 def draw(*about: object) -> int:
-    """64 bits that depend on nothing but their arguments."""
+    """64 bits determined by their arguments alone."""
     text = "dbdyno/1/" + "/".join(map(str, about))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

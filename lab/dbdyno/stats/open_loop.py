@@ -1,11 +1,11 @@
 """Open loops in numbers: is a rate sustained, and up to which rate does a latency limit hold?
 
-Nothing but numbers goes in, so that the pilot, which looks for rates worth measuring, and the
-judge, which says what was measured, cannot differ in what "sustained" or "within the limit" means.
+The pilot, in its search for rates, and the judge share these functions, so "sustained" and "within
+the limit" mean the same in both.
 
-In an open loop requests fall due whatever the server does. What is due and not begun is the
-backlog: where it keeps growing the server takes less than it is offered, and every latency is a
-matter of how long the window was.
+In an open loop requests fall due whatever the server does. Due requests not yet begun are the
+backlog: while it grows the server takes less than the offered rate, and latencies depend on the
+window's length.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ OVER: Final = 1e-9
 
 
 class Growth(NamedTuple):
-    """How the backlog moved over the last half of a window.
+    """Growth of the backlog over the last half of a window.
 
     Attributes:
-        per_s: requests by which it grew in a second.
-        limit_per_s: what chance alone, or too little to matter, explains.
+        per_s: growth in requests a second.
+        limit_per_s: growth explained by chance, or too small to matter.
     """
 
     per_s: float
@@ -42,20 +42,20 @@ class Growth(NamedTuple):
 
     @property
     def sustained(self) -> bool:
-        """Whether the server took what it was offered."""
+        """True if the server kept up with the offered rate."""
         return self.per_s <= self.limit_per_s
 
 
 def growth(ends_s: Sequence[float], backlogs: Sequence[int], rate_per_s: float) -> Growth | None:
-    """The backlog's growth over the last half of a window; None for fewer than two intervals.
+    """Measure the backlog's growth over a window's last half; None below two intervals.
 
     The means of the last two quarters are compared. Arrivals by chance, served at no more than
     their rate, walk at random: over t seconds their difference has a variance of 2·rate·t at most,
-    so what lies within three deviations of that is no growth.
+    so a difference within three standard deviations is no growth.
 
     Args:
-        ends_s: when each interval of the window ended.
-        backlogs: requests due and not begun at those moments.
+        ends_s: end of each interval of the window.
+        backlogs: requests due and not begun at these ends.
     """
     half = len(ends_s) // 2 if len(ends_s) >= 2 * PARTS_MIN else 0
     times, waiting = np.asarray(ends_s[half:], float), np.asarray(backlogs[half:], float)
@@ -69,7 +69,7 @@ def growth(ends_s: Sequence[float], backlogs: Sequence[int], rate_per_s: float) 
 
 
 class Point(NamedTuple):
-    """What one trial at a rate saw; latency is None where there were too few requests for it."""
+    """A trial at a rate; its latency is None with too few requests."""
 
     rate_per_s: float
     latency_ms: float | None
@@ -77,7 +77,7 @@ class Point(NamedTuple):
 
 
 class RateSide(StrEnum):
-    """Where the rate at which a limit is met lies among the rates that were tried."""
+    """Position of a limit's rate among the tried rates."""
 
     BETWEEN = "between"
     ABOVE = "above"  # the highest rate tried still kept the limit
@@ -93,13 +93,13 @@ class Crossing(NamedTuple):
 
 
 def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
-    """The highest sustained rate at which the latency keeps a limit.
+    """The highest sustained rate within a latency limit.
 
-    Latency only rises with the rate. So where one rate's is above that of the next, the two are
-    pooled (isotonic regression of ln latency), and one stall at a low rate does not decide alone.
-    Between the last rate that keeps the limit and the next, ln latency is taken as a line over
-    ln rate. The true curve bends upwards, so that the estimate is rather too low, by less than
-    the distance of two rates. What is not sustained breaks the limit, whatever its window showed.
+    Latency only rises with the rate. So a higher latency at a lower rate is pooled with the next
+    (isotonic regression of ln latency), and a single stall at a low rate does not decide alone.
+    Between the last rate within the limit and the next, ln latency is interpolated linearly over ln
+    rate. The true curve bends upwards, so the estimate is rather too low, by less than the distance
+    of two rates. A rate not sustained breaks the limit, whatever its latency.
     """
     known = sorted(p for p in points if p.latency_ms is not None or not p.sustained)
     if not known:

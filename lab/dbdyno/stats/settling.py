@@ -1,18 +1,16 @@
-"""Whether systems still approached the rate they settle at while they were measured, and how far
-they may have been from it: docs/how-it-works/verdicts.md, with nothing but numbers.
+"""Warm-up left in measured windows: a fit of the approach to the settled rate, with limits
+(docs/how-it-works/verdicts.md).
 
 A single trial of some seconds does not tell a warm-up from noise. So all trials of a system are
-laid over each other, second by second of their loads, and curves that approach a level are fitted
-to their mean: exponential ones with time constants from a second to four times the series, and
-hyperbolic ones, which have a longer tail. That is done twice: from the second second of the load,
-where a warm-up is largest, and with what this leaves unexplained in the window, as a quick warm-up
-can hide the tail of a slow one. Where a fit is beyond chance, the best one says which part of the
-window to leave out, and all that fit nearly as well between which limits the rest may lie off:
-those of a profile likelihood (Venzon and Moolgavkar 1988), a curve's amplitude varied as far as its
-own fit leaves room. Half of a window is left out at most, and of all systems the same.
-
-What it cannot see: a warm-up far longer than the series, which looks flat within it or approaches
-another level than it seems to.
+averaged second by second of their loads, and saturation curves are fitted to the mean: exponential
+with time constants from a second to four times the series, and hyperbolic, with a longer tail.
+There are two fits: from the second second of the load, where a warm-up is largest, and to the
+residuals in the window, as a quick warm-up can hide the tail of a slow warm-up. If a fit is
+significant, the best curve decides the part of the window to leave out, and all curves of nearly
+equal fit give limits for the remaining bias: the limits of a profile likelihood (Venzon and
+Moolgavkar 1988), a curve's amplitude varied as far as its own fit leaves room. At most half of a
+window is left out, equal for all systems. Invisible to the fit is a warm-up far longer than the
+series, flat within it or far from its apparent level.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ NOISE_MIN: Final = 1e-3
 
 
 class Tail(NamedTuple):
-    """ln(rate that a system settles at / rate counted): the best fit, and limits around it."""
+    """ln(settled rate / counted rate) of a system: the best fit and its limits."""
 
     low: float
     best: float
@@ -70,13 +68,13 @@ NO_TAIL: Final = Tail(0.0, 0.0, 0.0)
 
 
 class Settling(NamedTuple):
-    """What was found of systems that were not all steady.
+    """Result for a cell with unsteady systems.
 
     Attributes:
         cut_s: seconds to leave out at the beginning of every window, half of it at most.
-        left: of each system what is left then.
-        until_s: seconds since the load began after which the slowest is within `NEAR` of the rate
-            it settles at, if that is approached exponentially.
+        left: each system's remaining bias after the cut.
+        until_s: seconds since the load began until the slowest system is within `NEAR` of its
+            settled rate, for an exponential approach.
     """
 
     cut_s: int
@@ -85,8 +83,8 @@ class Settling(NamedTuple):
 
 
 class _Shapes(NamedTuple):
-    """Curves that fall to 0: plain, around their means, the squares of those, and their products
-    with themselves so many points later.
+    """Curves falling to 0: plain, centred, squares of the centred values, and their products at
+    each lag.
 
     The first `exponential` ones are exp(-second / constant), others 1 / (1 + second / constant).
     """
@@ -109,7 +107,7 @@ class _Fit(NamedTuple):
 
 
 class _Tails(NamedTuple):
-    """Shares of the settled rate that are missing, by (system, points left out), with limits.
+    """Missing shares of the settled rate by (system, points left out), with limits.
 
     Attributes:
         until: points until the slowest is near.
@@ -124,14 +122,14 @@ class _Tails(NamedTuple):
 
 
 def settling(loads: Sequence[npt.ArrayLike], warmup_s: int) -> Settling | None:
-    """Judges the loads of some systems in one cell.
+    """Fit the warm-up of a cell's systems.
 
     Args:
         loads: for each system its trials' rates, (trial, second of the load), all equally long.
         warmup_s: seconds before the window.
 
     Returns:
-        None where nothing speaks against steady windows, and where there is too little to tell.
+        None for steady windows, and for too few data.
     """
     whole = [np.asarray(load, dtype=np.float64) for load in loads]
     points_s = math.ceil(whole[0].shape[1] / POINTS_MAX)
@@ -160,9 +158,9 @@ def settling(loads: Sequence[npt.ArrayLike], warmup_s: int) -> Settling | None:
 
 
 def _tails(loads: Sequence[Numbers], begin: int, chance: float) -> _Tails | None:
-    """What the window from point `begin` on still lacks; None where no fit is beyond chance.
+    """Bias of the window from point `begin` on; None without a significant fit.
 
-    Systems are tried by themselves and together: two that both warm up show it sooner.
+    Systems are tested alone and together: a common warm-up shows sooner together.
     """
     fit = _fitted(loads)
     if fit is None:
@@ -202,10 +200,10 @@ def _tails(loads: Sequence[Numbers], begin: int, chance: float) -> _Tails | None
 
 
 def _fitted(loads: Sequence[Numbers]) -> _Fit | None:
-    """Least squares for every curve; None for series too short to know their noise.
+    """Least squares for every curve; None for series too short to estimate their noise.
 
-    The variance of an amplitude is a mean of two: what noise within the trials makes of it, which
-    takes neighbouring seconds as alike, and how much it differs between a system's trials.
+    The variance of an amplitude is the mean of two estimates: from noise within the trials, with
+    correlated neighbouring seconds, and from its scatter between a system's trials.
     """
     relative = [
         load / load.mean(axis=1, keepdims=True) for load in loads if load.mean(axis=1).all()
@@ -236,10 +234,10 @@ def _fitted(loads: Sequence[Numbers]) -> _Fit | None:
 
 
 def _noise(residuals: Numbers, shapes: _Shapes, systems: int) -> Numbers:
-    """The variance that noise within a trial gives each amplitude.
+    """Variance of each amplitude from noise within a trial.
 
-    The correlation of neighbours is raised by its standard error, as it comes out too low in short
-    series, and what is centred on its own mean varies too little.
+    The correlation of neighbours is raised by its standard error, since short series underestimate
+    it and a series centred on its own mean varies too little.
     """
     trials, length = residuals.shape
     total = float((residuals**2).sum())
@@ -279,5 +277,5 @@ def _tail_means(curves: Numbers) -> Numbers:
 
 
 def _log(off: Numbers) -> list[float]:
-    """ln(rate that is approached / rate counted) for shares of the former that are missing."""
+    """ln(settled rate / counted rate) from the missing shares of the settled rate."""
     return [float(one) for one in -np.log1p(-np.clip(off, -2.0, 0.8))]

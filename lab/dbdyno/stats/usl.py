@@ -1,12 +1,12 @@
-"""Gunther's Universal Scalability Law and its least-squares fit; nothing but numbers.
+"""Gunther's Universal Scalability Law and its least-squares fit.
 
     X(N) = λN / (1 + σ(N − 1) + κN(N − 1))
 
-λ is the throughput of one thread, σ the share that is serial (queueing), κ the cost of coherency
-for each pair of threads. N/X is a polynomial in N, so the fit is linear and has one answer. Weights
+λ is the throughput of a single thread, σ the serial share (queueing), κ the cost of coherency for
+each pair of threads. N/X is a polynomial in N, so the fit is linear with a unique answer. Weights
 (X/N)² make every level's relative error count alike (docs/how-it-works/scalability.md). σ and κ
-cannot be negative: each is left out in turn, and of the fits that obey the closest is taken, which
-is exact for three unknowns.
+cannot be negative: each is left out in turn, and the closest valid fit is taken, which is exact for
+three unknowns.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ RISE_LEAST: Final = 1e-9
 
 
 class Laws(NamedTuple):
-    """Fitted laws, one a ladder; all arrays have the ladders' shape.
+    """Fitted laws of several ladders; all arrays have the ladders' shape.
 
     Attributes:
-        per_s_of_one: λ, throughput of one thread.
-        sigma: σ, contention; kappa: κ, coherency; without unit.
+        per_s_of_one: λ, throughput of a thread. sigma: σ, contention; kappa: κ, coherency; without
+            unit.
     """
 
     per_s_of_one: Numbers
@@ -58,9 +58,8 @@ def fit(threads: npt.ArrayLike, rates_per_s: npt.ArrayLike) -> Laws:
 
 
 def contention_unbounded(threads: npt.ArrayLike, rates_per_s: npt.ArrayLike) -> Numbers:
-    """What the second term would be if it might be negative, in units of the first level's N/X.
-
-    Below 0 the ladder wants a super-linear start, which this law does not have.
+    """The unconstrained second term in units of the first level's N/X. Below 0 the ladder starts
+    super-linearly, against this law.
     """
     rates = np.asarray(rates_per_s, dtype=np.float64)
     levels = np.asarray(threads, dtype=np.float64)
@@ -87,7 +86,7 @@ def peaks(laws: Laws) -> Numbers:
 
 
 def _solve(levels: Numbers, rates: Numbers, terms: tuple[int, ...]) -> tuple[Numbers, Numbers]:
-    """Coefficients of 1, N − 1, N(N − 1) with those not in `terms` at 0; sum of squared errors."""
+    """Coefficients of 1, N − 1, N(N − 1), 0 unless in `terms`; sum of squared errors."""
     taken = list(terms)
     columns = np.stack([np.ones_like(levels), levels - 1, levels * (levels - 1)], axis=-1)
     scale = columns.max(axis=0)  # the last column is thousands of times the first

@@ -1,1 +1,1 @@
-"""The command line: one file a command; `flow` is the main path."""
+"""The command line, a file for each command; `flow` is the main path."""

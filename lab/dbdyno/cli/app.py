@@ -1,7 +1,7 @@
 """The command line: a table of commands, each imported when it is called.
 
-`dbdyno --version` and `--help` import no command, so that they answer at once. A command is
-thin: it reads what was typed, calls one function and prints.
+`dbdyno --version` and `--help` import no command and answer at once. A command is thin: it reads
+its arguments, calls a function and prints.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """A command that is not imported yet.
+    """A command before its import.
 
     Attributes:
         place: file of this folder and name in it: a function, or a `Typer` with commands.
@@ -69,7 +69,7 @@ STYLE: Final[dict[str, Any]] = {
 
 
 def loaded(name: str) -> ClickCommand:
-    """The command of that name, imported; KeyError if there is none."""
+    """Import a command by its name; KeyError for an unknown name."""
     file, _, attribute = COMMANDS[name].place.partition(":")
     place = getattr(import_module(f"dbdyno.cli.{file}"), attribute)
     alone = typer.Typer(**STYLE)

@@ -1,4 +1,4 @@
-"""`dbdyno audit`: what of a published comparison cannot be true, or says more than its numbers."""
+"""`dbdyno audit`: impossible figures and overstated claims of a published comparison."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def command(
 
 
 class AuditedPublication(NamedTuple):
-    """A publication and what was found in it."""
+    """A publication and its entries."""
 
     publication: Publication
     ledger: AuditLedger
@@ -88,7 +88,7 @@ class AuditedPublication(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditResult(Result):
-    """The ledger of each publication, and the one between them if there are several."""
+    """The ledger of each publication, and a common ledger of several."""
 
     audited: tuple[AuditedPublication, ...]
     between: AuditLedger | None
@@ -106,7 +106,7 @@ class AuditResult(Result):
             yield BETWEEN, self.between
 
     def plain(self, language: Language) -> Iterator[Text]:
-        """How many of each weight, then the entries."""
+        """Counts by weight, then the entries."""
         for number, (title, ledger) in enumerate(self._ledgers()):
             yield from [name("")] if number else []
             yield title
@@ -134,7 +134,7 @@ class AuditResult(Result):
             )
 
     def document(self) -> dict[str, Any]:
-        """Every entry, and the publications as they were read; of a single one its own fields."""
+        """Every entry, and the publications as read; a single publication has its own fields."""
         audited = [
             {
                 "title": one.publication.title,

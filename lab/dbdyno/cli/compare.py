@@ -1,8 +1,7 @@
-"""From the options of `dbdyno compare` to a plan; all mistakes are found before any download.
+"""A plan from the options of `dbdyno compare`; all mistakes are reported before any download.
 
-Options arrive as the text that was typed, numbers too, so that three mistakes in one command line
-are three lines of one message. The plan checks its own rules; here its messages get the names of
-the options.
+Options arrive as text, numbers too, so three mistakes in a command line are three lines of a
+message. The plan checks its own rules; here its messages get the names of the options.
 """
 
 from __future__ import annotations
@@ -40,27 +39,27 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "prepared": ("procedure", "prepared_statements"),
     "seed": ("seed",),
 }
-"""Which key of the plan an option sets."""
+"""Key of the plan for each option."""
 LISTS: Final = ("threads", "rates")
 MAY_BE_EMPTY: Final = (*LISTS, "slo")
-"""Options whose empty text leaves the plan its default."""
+"""Options with the plan's default for an empty text."""
 TIME: Final = "10m"
-"""How long a comparison measures of which nothing else is asked."""
+"""Measuring time of a comparison by default."""
 INSTEAD_OF_TIME: Final = ("blocks", "warmup", "window", "rates", "slo")
-"""Options that say themselves how long to measure."""
+"""Options for the length of the measurement, in place of a time."""
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
     **{key: f"--{option.replace('_', '-')}" for option, key in KEYS.items()},
     ("systems",): "SYSTEM",
     ("workloads",): "--workload",
 }
-"""The option that sets a key of the plan, for messages."""
+"""Option for each key of the plan, for messages."""
 
 
 def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> Plan:
-    """The plan that the options ask for.
+    """Make the plan of the options.
 
     Args:
-        options: what was typed, or the default, of each parameter of the command `compare`.
+        options: value or default of each parameter of the command `compare`.
 
     Raises:
         PlanError: all mistakes at once, each under the option it belongs to.
@@ -93,7 +92,7 @@ def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> 
 
 
 def _without_effect(options: Mapping[str, Any], plan: Plan) -> Iterator[PlanMistake]:
-    """Options that were typed, and would change nothing."""
+    """Given options without an effect."""
     if options["time"] and any(options[one] for one in ("warmup", "window", "blocks")):
         yield PlanMistake(
             "--time", "chooses warm-up, window and blocks by itself; give it, or them"
@@ -135,12 +134,12 @@ def _systems(
 
 
 def _is_for_one(setting: str) -> bool:
-    """Whether a text of --set begins with the label of a system."""
+    """Test for a label of a system at the begin of a --set."""
     return ":" in setting.partition("=")[0]
 
 
 def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[PlanMistake]) -> None:
-    """Adds `key=value` to the settings of all systems, or `LABEL:key=value` to those of one."""
+    """Add `key=value` to the settings of all systems, or `LABEL:key=value` to a system's."""
     setting, equals, value = text.partition("=")
     label, _, key = setting.rpartition(":")
     chosen = [system for system in systems if label in ("", system["label"])]
@@ -180,7 +179,7 @@ def _workloads(typed: Sequence[str], mistakes: list[PlanMistake]) -> list[dict[s
 
 
 def _option(word: str, mistakes: list[PlanMistake]) -> tuple[str, object]:
-    """The name and value of ``--warehouses=10``; a number is one, and an option alone is true."""
+    """Name and value of ``--warehouses=10``; numbers are parsed, a bare option is true."""
     name, equals, text = word.removeprefix("--").partition("=")
     if not word.startswith("--") or not name:
         mistakes.append(PlanMistake(f"--workload … {word}", "is not --option=value"))

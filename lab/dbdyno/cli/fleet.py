@@ -1,4 +1,4 @@
-"""`dbdyno fleet check`: what a cluster has, before a run is begun on it."""
+"""`dbdyno fleet check`: the nodes of a cluster, before a run on it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Look at every node. What it can run, and its clock."""
+    """Look at every node. Its capabilities, and its clock."""
     from dbdyno.fleet import cluster  # noqa: PLC0415 - Ray takes seconds to import
 
     with cluster.connected(address):
@@ -50,7 +50,7 @@ class Looked(Result):
     nodes: tuple[Seen, ...]
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
-        """The table, then what the numbers are."""
+        """The table, then its legend."""
         yield from self.markdown()
         yield say("Clocks count from each machine's own start; ± is what a run can rely on.")
 

@@ -1,8 +1,8 @@
 """One run from plan to verdict: measure, judge, write the report, print the result.
 
 The steps of the whole lab stand here in their order (`_run`), and only here: `experiment` measures
-into the store, `judge` judges what the store holds, `report` writes it down. A run that is stopped
-or fails half-way is judged with what it has, and prints how to go on.
+into the store, `judge` judges what the store holds, `report` writes it down. A stopped or failed
+run is judged with its trials so far, and prints the command for going on.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class ReportOptions(NamedTuple):
 
 
 class _Machines(NamedTuple):
-    """What makes servers and load for a run, here or on a cluster.
+    """Makers of servers and load for a run, here or on a cluster.
 
     Attributes:
         address: of the cluster; empty without one.
-        environment: what is told of the machines of a cluster.
-        release: gives them back; nothing can be measured from then on.
+        environment: descriptions of a cluster's machines.
+        release: gives them back, which ends measuring.
     """
 
     address: str
@@ -106,12 +106,12 @@ def begin(
     *,
     fit: bool = False,
 ) -> str:
-    """Carries out a new run of a plan; returns the run's id.
+    """Carry out a new run of a plan; returns the run's id.
 
     Args:
-        command: the command line, which is stored with the run.
+        command: the command line, stored with the run.
         fleet: address of a cluster, if the plan wants one.
-        fit: its blocks are those of a plan file, of which its budget may have time for fewer.
+        fit: reduce the plan's blocks to its budget.
 
     Raises:
         UsageError: the budget has no time for a single block.
@@ -128,7 +128,7 @@ def begin(
 
 
 def _fitted(plan: Plan, machines: int) -> Plan:
-    """The plan with the blocks that its budget allows on so many machines; tells how many."""
+    """Fit the plan's blocks into its budget on so many machines, with a note."""
     fitted = forecast.fitted(plan, machines)
     if fit := in_budget(plan, fitted, machines):
         note(fit)
@@ -144,13 +144,13 @@ def resume(
     retry: bool = False,
     fleet: str = "",
 ) -> None:
-    """Goes on with a stored run.
+    """Go on with a stored run.
 
     Args:
         run_id: its id, or `latest`.
-        time_s: is added to a complete run that was begun with a time. Where every cell was decided
-            already, the added blocks are all run, for narrower intervals.
-        retry: cells that could not be run are tried again.
+        time_s: added to a complete run with a time. Where every cell was decided already, the added
+            blocks are all run, for narrower intervals.
+        retry: try impossible cells again.
         fleet: as of `begin`; another cluster will do.
 
     Raises:
@@ -167,7 +167,7 @@ def resume(
 
 
 def _refuse_more_time(store: Store, run: StoredRun, workspace: Path, fleet: str) -> None:
-    """UsageError for a run of blocks, whose intervals leave nothing for more, or an open one."""
+    """Raise UsageError for a run without a time, an incomplete run, or too many blocks."""
     if run.plan.design.time_s is None:
         raise UsageError(
             f"nothing can be added to run {run.run_id}",
@@ -221,13 +221,13 @@ def _run(
     *,
     retry: bool = False,
 ) -> None:
-    """Measures the trials that the run still lacks, then judges and reports all that are stored.
+    """Measure the remaining trials, then judge and report all stored trials.
 
     Args:
-        machines: released when all is measured.
+        machines: released after measuring.
 
     Raises:
-        Interrupted, DbdynoError: what ended the measuring; raised after the report.
+        Interrupted, DbdynoError: the measurement's error; raised after the report.
         LoadError: all trials were tried, and some failed; or every cell is void.
     """
     if run.plan.is_imported:
@@ -269,7 +269,7 @@ def _run(
 
 
 def _note_more(run: StoredRun, workspace: Path, fleet: str) -> None:
-    """Names the command that makes intervals narrower."""
+    """Name the command for narrower intervals."""
     if run.plan.design.time_s is None:
         note("some cells are open; for narrower intervals begin a run of more blocks")
     else:
@@ -285,10 +285,10 @@ def _measure(
     sufficient: Enough | None,
     retry: bool,
 ) -> DbdynoError | KeyboardInterrupt | None:
-    """Runs the trials that are left; gives what ended that early, or None.
+    """Run the remaining trials; returns the error of an early end, or None.
 
     Raises:
-        StoreError: nothing can be stored, or read to be reported.
+        StoreError: the store cannot be written, or read for the report.
     """
     try:
         design = run.plan.design
@@ -310,7 +310,7 @@ def _measure(
 
 
 def _report(stored: Evidence, options: ReportOptions) -> api.Run:
-    """Judges what is stored of a run, writes the report, prints the result."""
+    """Judge the stored trials of a run, write the report, print the result."""
     run = api.Run(stored)
     with noted("judging and writing the report"):
         judgement = run.judgement
@@ -324,7 +324,7 @@ def _report(stored: Evidence, options: ReportOptions) -> api.Run:
 
 
 def _enough(store: Store, run: StoredRun) -> Enough | None:
-    """Decides before each block whether the run may stop; None if it runs all of its blocks."""
+    """Stopping rule before each block; None for a run of all its blocks."""
     design = run.plan.design
     if design.stop == "blocks" or (design.chosen and design.chosen.all_blocks):
         return None

@@ -1,7 +1,7 @@
-"""Verdicts of stored runs: as an exit status for CI (`dbdyno gate`), and over time (`history`).
+"""Verdicts of stored runs as an exit status for CI (`dbdyno gate`), and over time (`history`).
 
-The gate's status is 0 when it holds, 3 when it does not, 4 when that is for void comparisons alone.
-The verdicts behind it go to stdout, and on demand into a JUnit file. `run` and its like ask here as
+The gate's status is 0 if it holds, 3 if it fails, 4 if it fails for void comparisons alone. The
+verdicts behind it go to stdout, and on demand into a JUnit file. `run` and its like ask here as
 well: a run whose cells are all void is an error, and `--exit-code` tells undecided ones apart.
 """
 
@@ -70,7 +70,7 @@ def gate_command(
 
 
 def check_verdicts(run: api.Run, *, exit_code: bool) -> None:
-    """Fails for a run in which nothing, or with `exit_code` not everything, is decided.
+    """Raise an error for a void run; with `exit_code` also for undecided cells.
 
     Raises:
         LoadError: every cell is void.
@@ -117,7 +117,7 @@ def _void_for(run: api.Run) -> tuple[str | None, str | None]:
 
 
 def share(text: str) -> float:
-    """0.03 of `3%` or `0.03`; UsageError for what is no share between 0 and 1."""
+    """Parse a share: 0.03 of `3%` or `0.03`; UsageError outside 0 to 1."""
     value = ratio(text.replace(" ", ""))
     try:
         found = float(value) if isinstance(value, (str, float)) else -1.0
@@ -133,7 +133,7 @@ def share(text: str) -> float:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Writes a file that was asked for; StoreError if that cannot be."""
+    """Write an output file; StoreError if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -163,7 +163,7 @@ def history_command(
 
 
 def _readable(store: Store) -> list[StoredRun]:
-    """The runs that can be read; prints of each other one why it cannot."""
+    """Readable runs; prints the reason for each unreadable run."""
     listed = store.listed()
     for run in listed:
         if isinstance(run, UnreadableRun):
@@ -176,7 +176,7 @@ def _note_unreadable(run_id: str, reason: str) -> None:
 
 
 def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
-    """The runs that compare the label with a baseline; UsageError if there is none."""
+    """Runs with a comparison of the label with a baseline; UsageError if there are no such runs."""
     labels = {run.run_id: [one.arm.label for one in comparisons(run.plan)] for run in runs}
     found = [run for run in runs if labels[run.run_id] and label in (None, *labels[run.run_id])]
     if not found:

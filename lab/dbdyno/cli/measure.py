@@ -1,4 +1,4 @@
-"""Commands that measure: `compare` makes a plan of options, `run` reads one, `resume` goes on.
+"""Commands that measure: `compare` makes a plan of options, `run` reads a plan, `resume` goes on.
 
 Only results go to stdout; progress and notes go to stderr.
 """
@@ -55,7 +55,7 @@ def compare(
 
 
 def _typed(context: typer.Context) -> list[str]:
-    """The options and arguments that stand on the command line."""
+    """Names of the options and arguments on the command line."""
     return [
         name
         for name in context.params

@@ -1,7 +1,7 @@
-"""The arguments and options of all commands, each with its help: what `--help` prints.
+"""Arguments and options of all commands, with their text for `--help`.
 
-Numbers stay text in this file: the plan reads and checks them, so that all mistakes of a command
-line are reported at once, and the plan alone knows defaults.
+Numbers stay text in this file: the plan reads and checks them, so all mistakes of a command line
+are reported at once, and the plan alone knows defaults.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def expanded(path: Path) -> Path:
 
 
 def expanded_or_none(path: Path | None) -> Path | None:
-    """The same for an option that may be left out; None if it is."""
+    """The expanded path of an optional option; None without it."""
     return None if path is None else expanded(path)
 
 
 def settings_of(typed: Sequence[str]) -> dict[str, str]:
-    """The settings of --set KEY=VALUE; UsageError for a text that is not of that form."""
+    """Settings of --set KEY=VALUE; UsageError for a malformed text."""
     settings: dict[str, str] = {}
     for text in typed:
         key, equals, value = text.partition("=")
@@ -68,7 +68,7 @@ def settings_of(typed: Sequence[str]) -> dict[str, str]:
 
 
 def time_of(option: str, text: str) -> float:
-    """Seconds of an option such as --time 2h; UsageError for what is no time of a run."""
+    """Seconds of an option (--time 2h); UsageError for an invalid time of a run."""
     seconds = duration_s(text)
     with contextlib.suppress(ValueError):
         seconds = float(text)
@@ -87,12 +87,12 @@ def stored_command(*words: str) -> str:
 
 
 def in_utf8(typed: str) -> str:
-    """What was typed, with escapes in place of bytes that are no UTF-8."""
+    """Text with escapes in place of bytes outside UTF-8."""
     return typed.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def next_command(*words: str, workspace: Path) -> str:
-    """What may be typed next; it names the workspace unless that is the usual one."""
+    """Suggested next command, with the workspace unless it is the default."""
     where = () if workspace == WORKSPACE else ("--workspace", str(workspace))
     return shlex.join(["dbdyno", *words, *where])
 

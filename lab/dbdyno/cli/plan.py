@@ -1,8 +1,7 @@
-"""`dbdyno plan`: what a plan file asks for, before anything is fetched or started.
+"""`dbdyno plan`: the content of a plan file, before any download or start.
 
-`show` prints what `run` would do: the cells, how long they take, the disk they need, what cannot
-run and why, and which differences so many blocks can detect. `schema` prints the JSON schema by
-which editors check a plan.
+`show` foretells `run`: the cells, their time and disk, impossible cells with reasons, and the
+differences detectable with the plan's blocks. `schema` prints the JSON schema for editors.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def schema() -> None:
 
 
 def read_file(path: Path, scale: str, time: str | None) -> Plan:
-    """The plan of a file in that scale, with the command line's budget in place of its own.
+    """Read a plan file in a scale, with the command line's budget in place of its own.
 
     Raises:
         PlanError: all mistakes of the file; UsageError: the budget is no time.
@@ -105,10 +104,10 @@ def with_generators(plan: Plan, fleet: str) -> Plan:
 
 
 def described(plan: Plan) -> str:
-    """What `plan show` prints; the plan's budget is applied first.
+    """The text of `plan show`; the plan's budget is applied first.
 
     Raises:
-        UsageError: not one block fits into the budget.
+        UsageError: the budget is too short for a block.
     """
     fitted = begun(forecast.fitted(plan))
     lines = [_title(plan), "", *_compared_rows(plan), "", *_procedure_rows(plan, fitted), ""]
@@ -138,10 +137,10 @@ def _levels(of_row: list[Cell]) -> str:
 
 
 def in_budget(plan: Plan, fitted: Plan, machines: int = 1) -> str | None:
-    """One line: how many blocks fit into the budget, and what they can detect; None without one.
+    """Line with the blocks of the budget and their detectable differences; None without a budget.
 
     Args:
-        machines: how many run blocks beside each other.
+        machines: number of machines running blocks in parallel.
     """
     budget_s = plan.design.budget_s
     if budget_s is None:
@@ -213,7 +212,7 @@ def _compared_rows(plan: Plan) -> list[str]:
 
 
 def _fleet(plan: Plan) -> list[str]:
-    """Which machines make the load and hold the servers."""
+    """Machines of the load and the servers."""
     fleet, place, rows = plan.fleet, plan.fleet.place, []
     if fleet.generators:
         where = f" labelled {place.generators}" if place.generators else ""
@@ -228,9 +227,8 @@ def _fleet(plan: Plan) -> list[str]:
 
 
 def _node_hours(plan: Plan, seconds: float) -> list[str]:
-    """What a run costs of a cluster: on more machines as many blocks take less time.
-
-    A run with a time has more blocks instead.
+    """Cost of a run on a cluster: more machines shorten a run of blocks, and add blocks to a run
+    with a time.
     """
     fleet = plan.fleet
     if not fleet.is_wanted:
@@ -253,7 +251,7 @@ def _workload(workload: WorkloadPlan) -> str:
 
 
 def _loads(plan: Plan) -> list[str]:
-    """The levels of a closed loop, the rates of an open one, the limit that is looked for."""
+    """Levels of a closed loop, rates of an open loop, the limit of a search."""
     load = plan.load
     levels = ", ".join(str(level) for level in sorted(load.threads))
     rows = _row("threads", levels) if levels else []
@@ -271,7 +269,7 @@ def _loads(plan: Plan) -> list[str]:
 
 
 def _pilot(plan: Plan) -> list[str]:
-    """The trials that find the rates, before the first block."""
+    """Trials of the pilot, before the first block."""
     trials, each = trials_expected(plan), piloting(plan).trial
     if trials == 0:
         return []
@@ -311,7 +309,7 @@ def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
 
 
 def _timed(plan: Plan) -> list[str]:
-    """That the first blocks decide what the others are."""
+    """Note on a run with a time: its first blocks decide the others."""
     if plan.design.time_s is None:
         return []
     return [f"in the first {FIRST_BLOCKS} blocks, which show what fits best into the time"]
@@ -322,7 +320,7 @@ def _trials(plan: Plan, blocks: str) -> str:
 
 
 def _starts(plan: Plan) -> list[str]:
-    """How many servers are started, and what is repeated before each start."""
+    """Number of server starts, and the steps before each."""
     others = endpoints(plan.systems)
     trials = [trial for trial in order.trials_of(plan, "") if trial.system not in others]
     starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
@@ -331,7 +329,7 @@ def _starts(plan: Plan) -> list[str]:
 
 
 def _steps(plan: Plan) -> list[str]:
-    """What is repeated before starts and trials."""
+    """Steps before starts and trials."""
     procedure = plan.procedure
     steps = ["dataset restored" + (" before each" if procedure.fresh_data == "start" else " once")]
     steps += ["page cache dropped"] if procedure.drop_caches else []
@@ -341,7 +339,7 @@ def _steps(plan: Plan) -> list[str]:
 
 
 def _impossible(plan: Plan) -> list[str]:
-    """The settings that a system cannot have: their cells will be void, the rest goes on."""
+    """Settings unknown to a system: their cells will be void, the rest goes on."""
     reasons: dict[str, list[str]] = {}
     for system, name, keys in _keys(plan):
         if isinstance(keys, UsageError):
@@ -356,7 +354,7 @@ def _impossible(plan: Plan) -> list[str]:
 
 
 def _overruled(plan: Plan) -> list[str]:
-    """Keys of a system's own settings that the plan's axes decide."""
+    """Keys of a system's own settings overruled by the plan's axes."""
     decided: dict[str, set[str]] = {}
     for system, _, keys in _keys(plan):
         if not isinstance(keys, UsageError):
@@ -368,10 +366,10 @@ def _overruled(plan: Plan) -> list[str]:
 
 
 def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, SettingValue] | UsageError]]:
-    """Each system's keys for each setting, or why it cannot have it.
+    """Each system's keys for each setting, or the reason against it.
 
-    Systems whose programs must be asked what they are, and endpoints, are left out: nothing is
-    fetched or called to show a plan.
+    Endpoints and systems of unknown version are left out: showing a plan fetches and calls no
+    program.
     """
     size = plan.dataset.bytes_about
     for system, name in product(plan.systems, setting_names(plan.settings)):
@@ -416,7 +414,7 @@ def _level(plan: Plan) -> float:
 
 
 def _together(plan: Plan) -> int:
-    """The cells that share the 5 %: those of one comparison; rates around a limit have no word."""
+    """Cells sharing the 5 %: a comparison's, without the rates around a limit."""
     every, is_rung = cells(foreseen(plan)), plan.load.is_rung
     asked = [cell for cell in every if not is_rung(cell.rate_per_s)]
     sought = (cell for cell in every if is_rung(cell.rate_per_s))

@@ -38,7 +38,7 @@ LOG_NAME: Final = "log.txt"
 
 
 def note(text: str) -> None:
-    """Lines on stderr, where all goes that is no result; what they quote steers no terminal."""
+    """Print notes on stderr, with quoted control characters escaped."""
     sys.stderr.write("\n".join(map(printable, text.split("\n"))) + "\n")
 
 
@@ -65,12 +65,10 @@ class Several:
         self._progresses = progresses
 
     def stage(self, text: str) -> None:
-        """What is being prepared."""
         for one in self._progresses:
             one.stage(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Which trial begins, and how long the run still takes."""
         for one in self._progresses:
             one.begin(trial, number, total, seconds_left)
 
@@ -89,7 +87,7 @@ class Several:
 
 
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:
-    """Which trial of how many, in which block, on what."""
+    """A trial's number, block and subject."""
     if trial.is_pilot:
         return f"pilot: {trial.system}, {trial.cell.title}"
     block = f"{trial.block + 1}/{blocks}" if blocks else f"{trial.block + 1}"
@@ -109,7 +107,7 @@ class Meter:
         self._events = self._seconds = 0.0
 
     def told(self, interval: Mapping[str, Any]) -> str:
-        """What is known after this interval, as the engine reports it."""
+        """Report an interval of the engine."""
         if interval["phase"] != self._phase:
             self._phase, self._events, self._seconds = interval["phase"], 0.0, 0.0
         self._events += float(interval["events"])
@@ -121,7 +119,7 @@ class Meter:
 
 
 def speed(interval: Mapping[str, Any]) -> str:
-    """TPS, QPS and p95 of one interval as the engine reports it."""
+    """TPS, QPS and p95 of an interval of the engine."""
     seconds = float(interval["seconds"])
     tps, qps = (
         float(interval[name]) / seconds if seconds > 0 else 0.0 for name in ("events", "queries")
@@ -134,7 +132,7 @@ def speed(interval: Mapping[str, Any]) -> str:
 
 
 def outcome(trial: Trial, measurement: Measurement) -> str:
-    """One finished trial in one line: its numbers, or why there are none."""
+    """Line of a finished trial: its numbers, or its failure."""
     where = f"{trial.arm}, {trial.cell.title}"
     if measurement.failure is not None:
         return f"{where}: failed: {measurement.failure}"
@@ -148,15 +146,15 @@ def outcome(trial: Trial, measurement: Measurement) -> str:
 
 
 class Lines:
-    """One line when a trial begins, one every few seconds while it runs, one at its end.
+    """A line at a trial's begin, every few seconds while it runs, and at its end.
 
-    `repeated` makes of it that nothing is waited for in silence.
+    `repeated` adds lines in long silences.
 
     Args:
-        write: takes a line, without its end.
-        every_s: seconds of load between two lines of one trial.
-        blocks: how many blocks the plan has.
-        begun: what is being done already, for `repeat`.
+        write: prints a line, given without its end.
+        every_s: seconds of load between two lines of a trial.
+        blocks: the plan's number of blocks.
+        begun: the current work, for `repeat`.
     """
 
     def __init__(
@@ -180,7 +178,7 @@ class Lines:
         self._told_to(before + printable(text))
 
     def repeat(self) -> None:
-        """Says the last line again, and for how long, if nothing was heard for `every_s`."""
+        """Repeat the last line with its age after a silence of `every_s`."""
         now = time.monotonic()
         if now - self._repeated_at >= self._every_s and self._said:
             self._repeated_at = now
@@ -188,18 +186,15 @@ class Lines:
             self._told_to("  " + printable(f"{self._said}: for {time_of_it} now"))
 
     def stage(self, text: str) -> None:
-        """What is being prepared."""
         self._write(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Which trial begins, and how long the run still takes."""
         self._written_at_s = 0.0
         self._meter = Meter()
         self._write(with_time_left(place(trial, number, total, self._blocks), seconds_left))
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
-        """The current speed, if the last line is `every_s` seconds of load ago, or of another load:
-        one that ran until it was steady comes before the trial's."""
+        """Print the current speed, `every_s` seconds after the last line or in a new load."""
         self._repeated_at = time.monotonic()
         told = self._meter.told(interval)
         if not 0 <= interval["at_s"] - self._written_at_s < self._every_s:
@@ -212,7 +207,7 @@ class Lines:
 
 
 class RedrawnLines:
-    """For a terminal: finished trials scroll away above two lines that are redrawn in place."""
+    """For a terminal: finished trials scroll away above two lines redrawn in place."""
 
     def __init__(self, live: Live, blocks: int) -> None:
         self._live = live
@@ -221,7 +216,7 @@ class RedrawnLines:
         self._meter = Meter()
 
     def stage(self, text: str) -> None:
-        """Shows what is being prepared."""
+        """Show the current work."""
         self._draw(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
@@ -235,7 +230,7 @@ class RedrawnLines:
         self._draw(with_time_left(self._meter.told(interval), seconds_left))
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """Leaves the trial's outcome above the lines that are redrawn."""
+        """Leave the trial's outcome above the redrawn lines."""
         where = "pilot" if trial.is_pilot else f"block {trial.block + 1}"
         done = Styled(printable(f"{where}: {outcome(trial, measurement)}"))
         done.stylize("red" if measurement.failure is not None else "")
@@ -249,7 +244,7 @@ class RedrawnLines:
 
 
 def with_time_left(told: str, seconds_left: float) -> str:
-    """What is told, and how long the run still takes."""
+    """The current work, and the run's remaining time."""
     return f"{told}; {duration(seconds_left)} left"
 
 
@@ -259,7 +254,7 @@ LOOK_S: Final = 0.5
 
 @contextmanager
 def repeated(lines: Lines) -> Iterator[Lines]:
-    """The same lines, for the length of the block; the last one again while nothing is heard."""
+    """Repeat the last line in silences, during the block."""
     over = threading.Event()
 
     def look() -> None:
@@ -276,17 +271,17 @@ def repeated(lines: Lines) -> Iterator[Lines]:
 
 
 def noted(begun: str = "") -> AbstractContextManager[Lines]:
-    """Lines on stderr, the last of them again while nothing is heard for ten seconds.
+    """Lines on stderr, the last repeated after ten seconds of silence.
 
     Args:
-        begun: what is being done already; it is only said again, and not if it is done by then.
+        begun: the current work, printed only if it outlasts a silence.
     """
     return repeated(Lines(note, STDERR_EVERY_S, 0, begun))
 
 
 @contextmanager
 def on_console(console: Console, blocks: int) -> Iterator[Lines | RedrawnLines]:
-    """The progress that fits the console, for the length of the block."""
+    """Progress for the kind of console, during the block."""
     if not console.is_terminal or console.is_dumb_terminal:
         plain = partial(console.print, markup=False, highlight=False, soft_wrap=True)
         with repeated(Lines(plain, STDERR_EVERY_S, blocks)) as lines:
@@ -301,13 +296,13 @@ def on_console(console: Console, blocks: int) -> Iterator[Lines | RedrawnLines]:
 
 
 class GrowingFile:
-    """A file to which lines are added until that fails."""
+    """A file of appended lines, given up at the first failure."""
 
     def __init__(self, file: TextIO | None) -> None:
         self._file = file
 
     def add(self, line: str) -> None:
-        """Adds one line, and gives the file up if it cannot be written."""
+        """Append a line; give the file up if it cannot be written."""
         if self._file is None:
             return
         try:
@@ -342,17 +337,15 @@ def _add_with_time(log: GrowingFile, line: str) -> None:
 
 
 class Feed:
-    """Writes each event down as one line of JSON."""
+    """Write each event as a line of JSON."""
 
     def __init__(self, file: GrowingFile) -> None:
         self._file = file
 
     def stage(self, text: str) -> None:
-        """What is being prepared."""
         self.add("stage", text=text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Which trial begins, and how long the run still takes."""
         counted = {"number": number, "total": total, "left_s": round(seconds_left)}
         self.add("begin", **_place(trial), **counted)
 
@@ -370,7 +363,6 @@ class Feed:
         self.add("end", **_place(trial), **seen, failure=measurement.failure)
 
     def add(self, kind: str, **fields: object) -> None:
-        """Adds one event."""
         self._file.add(json.dumps({"kind": kind, **fields}, ensure_ascii=False))
 
 
@@ -396,7 +388,7 @@ def _place(trial: Trial) -> dict[str, Any]:
 
 
 def _speed(interval: Mapping[str, Any]) -> dict[str, Any]:
-    """One interval as the engine reports it, as numbers a chart can take; rates are per second."""
+    """An interval of the engine as numbers for a chart; rates are per second."""
     seconds = float(interval["seconds"])
     events, queries = (
         float(interval[name]) / seconds if seconds > 0 else None for name in ("events", "queries")

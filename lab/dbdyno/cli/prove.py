@@ -71,13 +71,13 @@ def prove_durability(
 
 @dataclass(frozen=True)
 class DurabilityResult(Result):
-    """What became of the commits of a server that was killed, and the verdict on it."""
+    """Commits of a killed server after recovery, and the verdict."""
 
     killed: KilledServer
     verdict: DurabilityVerdict
 
     def plain(self, language: Language) -> Iterator[Text]:
-        """The verdict, what it rests on, and a line for each kill."""
+        """The verdict, its evidence, and a line for each kill."""
         yield self._answer()
         yield from _indented(self.verdict.reasons)
         yield name("")
@@ -141,7 +141,7 @@ def prove_generator(
 
 @dataclass(frozen=True)
 class CertificateResult(Result):
-    """A certificate that was just made."""
+    """A new certificate."""
 
     made: Certificate
 

@@ -1,8 +1,7 @@
-"""`dbdyno runs`: which runs a workspace keeps, what they take of the disk, and removing them.
+"""`dbdyno runs`: a workspace's runs, their disk space, and their removal.
 
-`rm` removes runs from the store with their reports. `clean` removes servers' data, those that
-workspaces share as well, which the next run loads again, and keeps all results. Both say what would
-go and ask first.
+`rm` removes runs from the store with their reports. `clean` removes servers' data, shared data too,
+and keeps all results; the next run loads data again. Both list the removals and ask first.
 """
 
 from __future__ import annotations
@@ -124,10 +123,10 @@ def clean(
 
 
 def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
-    """Folders of servers' data of which nobody uses a part, with what is in them.
+    """Unused folders of servers' data, with their content.
 
     Args:
-        held: holds their locks, so that nobody begins to use them.
+        held: holds their locks against new users.
     """
     found: dict[Path, list[Path]] = {}
     if not (home / SYSTEMS).is_dir():
@@ -151,7 +150,7 @@ def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
 
 
 def _ask(lines: Sequence[str], what: str, *, yes: bool) -> None:
-    """Says what would go, and asks; whoever cannot be asked says --yes."""
+    """List the removals and ask; without a terminal --yes is needed."""
     note("\n".join(lines))
     if yes:
         return
@@ -167,7 +166,7 @@ def _ask(lines: Sequence[str], what: str, *, yes: bool) -> None:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A run in a list; of one that cannot be read, why."""
+    """A run in a list, or the reason for an unreadable run."""
 
     run_id: str
     created_at: str
@@ -202,7 +201,7 @@ def _state(store: Store, run: StoredRun) -> Text:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files below a folder; those that go meanwhile count nothing."""
+    """Bytes of all files below a folder; vanishing files count 0."""
     total = 0
     for path in folder.rglob("*"):
         try:
@@ -215,18 +214,18 @@ def _size(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class KeptRuns(Result):
-    """All runs of a workspace, and what servers' data take."""
+    """All runs of a workspace, and the size of servers' data."""
 
     runs: tuple[KeptRun, ...]
     data_bytes: int
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
-        """The table, then what servers' data take."""
+        """The table, then the size of servers' data."""
         yield from self.markdown()
         yield say("servers' data: {size} (dbdyno runs clean)", size=mebibytes(self.data_bytes))
 
     def markdown(self) -> Iterator[Table]:
-        """One line a run."""
+        """A line for each run."""
         yield table(
             say("Runs, the newest first"),
             self.runs,
@@ -254,7 +253,7 @@ def _values(one: KeptRun) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ShownRun(Result):
-    """One run with all that is known without judging it."""
+    """A run with all facts short of a judgement."""
 
     run: StoredRun
     kept: KeptRun

@@ -1,4 +1,4 @@
-"""`dbdyno servers`: lists and downloads servers, and starts some that stay up until stopped.
+"""`dbdyno servers`: lists and downloads servers, and starts servers until stopped.
 
 As in `app`, commands are thin: results go to stdout, everything else to stderr.
 """

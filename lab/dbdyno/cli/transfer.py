@@ -117,7 +117,7 @@ def _run_again(first: api.Run, name: str, workspace: Path, shown: ReportOptions,
 
 
 def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
-    """Lists all that a stranger's plan takes and asks for; UsageError if that must be trusted."""
+    """List the risks of a stranger's plan; UsageError if they need trust."""
     with contextlib.suppress(UsageError):  # of a setting that cannot be, which stands below
         note("\n".join(map(printable, described(plan).splitlines())))
     note("\n".join(map(printable, _settings(plan))))

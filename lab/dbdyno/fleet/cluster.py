@@ -153,7 +153,7 @@ def in_words(there: Sequence[Node]) -> str:
 
 @cache
 def installed() -> Installed:
-    """What is installed where this is called."""
+    """Installation of the calling machine."""
     folder = Path(dbdyno.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

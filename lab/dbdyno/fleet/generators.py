@@ -291,7 +291,7 @@ class Generators:
             self._group = None
 
     def environment(self) -> dict[str, str]:
-        """What a report says of their machines."""
+        """Descriptions of their machines for the report."""
         return {
             f"generator {remote.number + 1}": cluster.in_short(remote.node.environment)
             for remote in self.there()

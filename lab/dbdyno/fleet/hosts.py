@@ -248,7 +248,7 @@ class Hosts:
         return [host.node for host in self._hosts]
 
     def environment(self) -> dict[str, str]:
-        """What a report says of their machines."""
+        """Descriptions of their machines for the report."""
         return {f"machine {h.name}": cluster.in_short(h.facts.environment) for h in self._hosts}
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Checks of every request before the pages: its Host header, and the headers of its answer.
 
 The page listens on loopback, which keeps other machines out. A page in the user's own browser can
-still reach it by letting its name point there (DNS rebinding): the Host header gives that away.
+still reach it by a name for loopback (DNS rebinding), recognised by the Host header.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ HEADERS: Final = {
 
 
 def allows_host(header: str) -> bool:
-    """Whether a request under this Host header was meant for loopback."""
+    """Test for a Host header of loopback."""
     named = NAME.fullmatch(header)
     return named is not None and is_loopback(named["host"].rstrip("."))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the name or address never leaves this machine."""
+    """Test for a name or address of this machine alone."""
     name = host.strip("[]").lower()
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
@@ -56,7 +56,7 @@ class Guard:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection, as ASGI hands it over; only HTTP is spoken."""
+        """A connection, as ASGI hands it over; HTTP only."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

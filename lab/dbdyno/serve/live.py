@@ -1,8 +1,8 @@
-"""A run that is going on, as a stream of events: what its feed holds, then each line as it comes.
+"""A run in progress as a stream of events: its feed so far, then each new line.
 
-The lab writes the feed, a file; this module only reads it. A watcher that comes late gets the end
-of every trial, and the seconds of the current one only. One that reconnects gives the last place it
-saw and goes on behind it. An incomplete line is left for the next read.
+The lab writes the feed, a file; this module only reads it. A late watcher gets the end of every
+trial, and the seconds of the current trial only. A reconnecting watcher names its last place and
+goes on behind it. An incomplete line waits for the next read.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ LINE_BYTES_MAX: Final = 65_536
 
 
 async def stream(path: Path, is_running: Callable[[], bool], seen: int = 0) -> AsyncIterator[bytes]:
-    """Server-sent events of one run until it is over; their ids are places in the file.
+    """Server-sent events of a run until its end; their ids are places in the file.
 
     Args:
         path: the feed.
-        is_running: whether a lab works on the run at this moment.
-        seen: the place up to which the watcher has the events; 0 for all.
+        is_running: test for a lab at work on the run.
+        seen: place of the watcher's last event; 0 for all.
     """
     place, events = await anyio.to_thread.run_sync(read, path, seen)
     for end, event in events if seen else caught_up(events):
@@ -50,9 +50,9 @@ async def stream(path: Path, is_running: Callable[[], bool], seen: int = 0) -> A
 
 
 def read(path: Path, start: int) -> tuple[int, list[tuple[int, dict[str, Any]]]]:
-    """The whole events behind `start`, each with the place where it ends, and the last such place.
+    """Complete events behind `start`, each with the place of its end, and the last place.
 
-    A file that is not there yet has none. Lines that are no event are passed over.
+    A missing file is empty. Other lines are skipped.
     """
     try:
         with path.open("rb") as file:
@@ -73,7 +73,7 @@ def read(path: Path, start: int) -> tuple[int, list[tuple[int, dict[str, Any]]]]
 def caught_up(
     events: list[tuple[int, dict[str, Any]]],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The events without the seconds of trials that have ended since."""
+    """Drop the seconds of completed trials."""
     ends = [number for number, (_, event) in enumerate(events) if event["kind"] == "end"]
     last = ends[-1] if ends else -1
     for number, (place, event) in enumerate(events):

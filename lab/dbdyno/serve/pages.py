@@ -1,7 +1,7 @@
-"""The pages of a workspace: runs, a run's report, a run as it goes on.
+"""Pages of a workspace: runs, a run's report, a run in progress.
 
-Handlers are thin: each asks `runs` or `live`, and fills a template that escapes all.
-Those that read the store are plain functions, which the server runs on threads of its own.
+Handlers are thin: each asks `runs` or `live`, and fills a template with escaped text. Readers of
+the store are plain functions, which the server runs on threads of its own.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def application(runs: Runs, language: Language = Language.EN) -> Guard:
 
 
 class Pages:
-    """The handlers, over one workspace's runs."""
+    """Handlers over a workspace's runs."""
 
     def __init__(self, runs: Runs, language: Language) -> None:
         self._runs = runs
@@ -81,12 +81,12 @@ class Pages:
         return self._page("runs.html.j2", runs=self._runs.listed())
 
     def report(self, request: Request) -> Response:
-        """One run's report with what is stored of it now."""
+        """A run's report from its stored trials."""
         run = self._runs.judged(request.path_params["run_id"])
         return HTMLResponse(_report(run, self._language), headers=REPORT_HEADERS)
 
     def live(self, request: Request) -> Response:
-        """One run as it goes on; its script listens to `events`."""
+        """A run in progress; its script listens to `events`."""
         return self._page("live.html.j2", listed=self._runs.one(request.path_params["run_id"]))
 
     async def events(self, request: Request) -> Response:
@@ -99,7 +99,7 @@ class Pages:
         return StreamingResponse(events, media_type="text/event-stream")
 
     def static(self, request: Request) -> Response:
-        """Style and scripts; the names are those known here, so no path leads elsewhere."""
+        """Style and scripts by a fixed list of names, so no path leads elsewhere."""
         match request.path_params["name"]:
             case "charts.js":
                 return Response(html.program(), media_type=JAVASCRIPT)
@@ -112,7 +112,7 @@ class Pages:
         raise HTTPException(HTTPStatus.NOT_FOUND)
 
     def trouble(self, request: Request, error: Exception) -> Response:
-        """The store's own words: no such run, or a store that cannot be read."""
+        """Error page with the store's own words: a missing run, or an unreadable store."""
         return self._page("trouble.html.j2", HTTPStatus.NOT_FOUND, text=str(error))
 
     def not_there(self, request: Request, error: Exception) -> Response:
@@ -127,7 +127,7 @@ class Pages:
         return HTMLResponse(page, status)
 
     def _translated(self, value: object) -> object:
-        """What a template prints, in the page's language."""
+        """Format a template's value in the page's language."""
         return said_in(value, self._language) if isinstance(value, str) else value
 
 

@@ -1,6 +1,6 @@
-"""The runs of a workspace as a page lists them, and one of them judged.
+"""Runs of a workspace in a list, and a run with its judgement.
 
-Judging reads every histogram of a run and takes a second or more, so what was judged is kept until
+Judging reads every histogram of a run and takes a second or more, so judgements are cached until
 the store's file changes. Threads of the page share it under a lock.
 """
 
@@ -36,13 +36,13 @@ REPORT: Final = "report.json"
 
 @dataclass(frozen=True)
 class ListedRun:
-    """One run of the list.
+    """A run of the list.
 
     Attributes:
-        stored: trials that have a measurement without failure.
-        planned: trials that the run has when it is complete.
+        stored: trials with a measurement without failure.
+        planned: trials of the complete run.
         state: running, complete or unfinished.
-        verdict: the words of its report, as often as each was said; empty without a report.
+        verdict: counts of the words in its report; empty without a report.
     """
 
     run: StoredRun
@@ -62,7 +62,7 @@ class ListedRun:
 
 
 class Runs:
-    """The runs of one workspace."""
+    """Runs of a workspace."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
@@ -75,12 +75,11 @@ class Runs:
             return [self._row(store, run) for run in store.listed()]
 
     def one(self, run_id: str) -> ListedRun:
-        """The run of that id; StoreError if there is none."""
         with Store.open(self.workspace) as store:
             return self._listed(store, store.run(run_id))
 
     def judged(self, run_id: str) -> JudgedRun:
-        """The run of that id with its judgement; StoreError if there is none."""
+        """A run with its judgement; StoreError for an unknown id."""
         with self._lock:
             key = (run_id, self._stamp())
             if key not in self._kept:
@@ -117,14 +116,14 @@ class Runs:
         return JudgedRun(kept.plan, kept.measurements, made, kept.facts)
 
     def _stamp(self) -> object:
-        """Changes with each trial that is stored in the workspace."""
+        """Version of the store, changed by each stored trial."""
         files = (self.workspace / f"{FILE_NAME}{ending}" for ending in ("", "-wal"))
         stats = [file.stat() for file in files if file.exists()]
         return tuple((one.st_mtime_ns, one.st_size) for one in stats)
 
 
 def _verdict(report: Path) -> Text:
-    """What a written report says, read without judging anything again."""
+    """Verdict counts of a written report, read without judging again."""
     try:
         stored = json.loads(report.read_bytes())
         limited = (one for search in stored["slo"] for one in search["verdicts"])

@@ -1,4 +1,4 @@
-"""The local page: runs, reports and a run that goes on, in a browser.
+"""The local page: runs, reports and a run in progress, in a browser.
 
     workspace ─runs─▶ judged runs ─report─▶ page        feed ─live─▶ events ─▶ page
 
@@ -25,7 +25,7 @@ GRACE_S: Final = 1
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on an address of loopback; port 0 takes any that is free.
+    """Listening socket on loopback; port 0 takes any free port.
 
     Raises:
         UsageError: other machines could reach the host, or the port is taken or forbidden.

@@ -1,1 +1,1 @@
-"""What is kept: the append-only store, bundles, and what reads them."""
+"""The append-only store, bundles, and their readers."""

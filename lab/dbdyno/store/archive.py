@@ -1,10 +1,9 @@
 """A zip file of text files with their SHA-256 sums, read as untrusted input.
 
-Whoever opens a bundle did not make it. Nothing is ever unpacked to
-the disk: files are read into memory one by one, under limits that hold for what comes out, not for
-what the archive says of itself. A name that is not in `SHA256SUMS`, a file that is missing, a
-second one of the same name or a sum that does not agree refuses the whole. The sums have the form
-of `sha256sum`, so that anybody can check an unpacked bundle without dbdyno.
+A bundle comes from somebody else. Files are read into memory one by one, never unpacked to disk,
+under limits on their unpacked size, not on the size stated in the archive. A name outside
+`SHA256SUMS`, a missing file, a duplicate name or a wrong sum refuses the whole. The sums have the
+form of `sha256sum`, so an unpacked bundle can be checked without dbdyno.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ BIG_SIZE: Final = 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What is read at most of a bundle, in bytes after unpacking."""
+    """Size limits of a bundle, in bytes after unpacking."""
 
     files: int = 60_000
     file_bytes: int = 64 * 2**20
@@ -162,10 +161,10 @@ def _check_names(wanted: set[str], found: set[str]) -> None:
 
 
 def _check_end(path: Path, limits: Limits) -> None:
-    """Looks at the archive's last record, before its table of contents is read into memory.
+    """Check the archive's last record, before reading its table of contents into memory.
 
-    Only what `write` makes is accepted: one disk, no comment, none of the extension for archives
-    beyond 4 GiB, whose table may be of any length.
+    Only archives of `write` are accepted: a single disk, no comment, and no Zip64 extension, whose
+    table may be of any length.
     """
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -189,7 +188,7 @@ def _check_end(path: Path, limits: Limits) -> None:
 
 @contextmanager
 def _bundle_errors(path: Path) -> Iterator[None]:
-    """Turns all that a broken zip file makes Python raise into a BundleError."""
+    """Raise BundleError for Python's errors on a broken zip file."""
     try:
         yield
     except OSError as error:

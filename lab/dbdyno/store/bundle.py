@@ -1,13 +1,13 @@
-"""A run in one file: all that its verdicts rest on, for those who want to check them.
+"""A run in a file: all evidence of its verdicts, for independent checks.
 
     README.txt            what is in it and how to check it without dbdyno
-    run.json, plan.json   when, where, by which command; what was asked for
-    trials/00000.json     one attempt: seconds, counters, settings, versions, procedure
+    run.json, plan.json   time, machine, command; the plan
+    trials/00000.json     an attempt: seconds, counters, settings, versions, procedure
     trials/00000.hlog     its histograms as HdrHistogram's interval log
     SHA256SUMS            of all of them
 
-Values of variables that hold passwords are left out; everything else is as it was stored, so a
-judgement of a bundle is the judgement of the run.
+Values of password variables are left out; everything else is as stored, so a bundle and its run
+have the same judgement.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ OF_RUN: Final = tuple(field.name for field in fields(StoredRun) if field.name !=
 
 @dataclass(frozen=True)
 class BundleContent:
-    """What a bundle holds.
+    """Content of a bundle.
 
     Attributes:
         measurements: in the order stored.
@@ -82,10 +82,10 @@ class BundleContent:
 
 
 def write(path: Path, run: StoredRun, measurements: Sequence[Measurement]) -> str:
-    """Writes a run's bundle, whole or not at all, and reads it back; returns its digest.
+    """Write a run's bundle atomically and read it back; returns its digest.
 
     Raises:
-        BundleError: the file cannot be written, or the run is too large for one.
+        BundleError: the file cannot be written, or the run is too large for a bundle.
     """
     files = _files(run, measurements)
     try:
@@ -102,10 +102,10 @@ def write(path: Path, run: StoredRun, measurements: Sequence[Measurement]) -> st
 
 
 def read_bundle(path: Path) -> BundleContent:
-    """What a bundle holds, every part of it checked.
+    """Read a bundle and check every part of it.
 
     Raises:
-        BundleError: the archive or anything in it is not as `write` makes it.
+        BundleError: the archive or its content differs from the form of `write`.
     """
     files, digest = archive.read(path)
     try:
@@ -168,7 +168,7 @@ def _run(files: Mapping[str, bytes]) -> _Run:
 
 
 def _plan(value: object, wanted: str) -> Plan:
-    """The plan, if it is the one whose hash the run has."""
+    """The plan, checked against the run's hash."""
     plan = Plan.model_validate_json(json.dumps(value))
     if plan.hash() != wanted:
         raise BundleError(
@@ -188,7 +188,7 @@ def _check_names(files: Mapping[str, bytes], count: int) -> None:
 
 
 def _measurement(files: dict[str, bytes], number: int, run_id: str) -> Measurement:
-    """One trial, whose files go: all trials twice may be too much for memory."""
+    """Read a trial and drop its files: all trials twice may exceed the memory."""
     bare = Measurement.model_validate(_json(files, name := _named(number, "json")))
     if bare.trial.run_id != run_id:
         raise BundleError(f"{name} is of another run", wanted=run_id, found=bare.trial.run_id[:64])
@@ -213,13 +213,13 @@ def _json(files: Mapping[str, bytes], name: str) -> object:
 
 
 def strict_json(content: bytes, name: str) -> object:
-    """The value of a file.
+    """Parse a file's JSON.
 
     Args:
         name: the file's, for the message.
 
     Raises:
-        BundleError: it is no JSON, nested too deep, or holds a number that is none.
+        BundleError: it is no JSON, nested too deep, or holds NaN or infinity.
     """
     try:
         found: object = json.loads(content, parse_constant=_refuse, parse_float=_finite)

@@ -1,7 +1,7 @@
-"""The store's SQLite file: opened, created where it is missing, refused where it is not ours.
+"""The store's SQLite file: opened, created if missing, refused if foreign.
 
-Schema and chain of digests are below. `store_errors` turns errors of
-SQLite into a StoreError; what the values mean is in `reading`.
+Schema and chain of digests are below. `store_errors` turns errors of SQLite into a StoreError;
+`reading` gives the values their meaning.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Connection(sqlite3.Connection):
 
 
 def _unlocked(work: Callable[[], sqlite3.Cursor]) -> sqlite3.Cursor:
-    """What a statement gives once no other lab's transaction is in its way."""
+    """Result of a statement, after waiting for other labs' transactions."""
     ends = time.monotonic() + WAIT_S
     while True:
         try:
@@ -90,7 +90,7 @@ def _unlocked(work: Callable[[], sqlite3.Cursor]) -> sqlite3.Cursor:
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turns what SQLite raises into a StoreError that says what to try."""
+    """Raise StoreError with a remedy for SQLite's errors."""
     try:
         yield
     except sqlite3.Error as error:
@@ -115,7 +115,7 @@ def _hint(text: str) -> str:
 
 
 def _set_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Creates the tables in an empty file; refuses a file that is not ours."""
+    """Create the tables in an empty file; refuse another program's file."""
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("BEGIN")  # one moment's facts, while another lab may make the tables
@@ -146,7 +146,7 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _writer(connection: sqlite3.Connection) -> str:
-    """The version that made the file; format 1, before the first release, did not note it."""
+    """Version of the file's dbdyno; format 1, before the first release, did not note it."""
     try:
         (version,) = connection.execute("SELECT dbdyno_version FROM meta").fetchone()
     except (sqlite3.OperationalError, TypeError):
@@ -164,7 +164,7 @@ FORMAT: Final = 2
 
 
 def _kept(table: str, what: str) -> str:
-    """Triggers that refuse to delete or change a row."""
+    """Triggers against deleting or changing rows."""
     return f"""\
 CREATE TRIGGER IF NOT EXISTS {table}_stay BEFORE DELETE ON {table}
     BEGIN SELECT RAISE(ABORT, '{what} is never deleted'); END;
@@ -255,13 +255,13 @@ OF_MEASUREMENT: Final = (
 
 
 def begin_chain(connection: sqlite3.Connection, run_id: str) -> None:
-    """Stores the first link of a run that was just stored."""
+    """Store the first link of a new run."""
     row = (run_id, 0, None, _first_link(connection, run_id))
     connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
 
 
 def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int | None) -> None:
-    """Stores the link of a measurement, or of the last design without one."""
+    """Store the link of a measurement, or of the last design without a link."""
     place, before = connection.execute(
         "SELECT place, digest FROM chain WHERE run_id = ? ORDER BY place DESC LIMIT 1", (run_id,)
     ).fetchone()
@@ -274,10 +274,10 @@ def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int | 
 
 
 def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
-    """The last digest of a run, after each of its rows was checked against its link.
+    """Last digest of a run, after checking each row against its link.
 
     Raises:
-        StoreError: what is stored is not what was stored; names the trial.
+        StoreError: a row was altered; names the trial.
     """
     links = connection.execute(
         "SELECT measurement_id, digest FROM chain WHERE run_id = ? ORDER BY place", (run_id,)
@@ -334,7 +334,7 @@ def _link(connection: sqlite3.Connection, before: str, measurement_id: int) -> s
 
 
 def _designs(connection: sqlite3.Connection, run_id: str) -> list[tuple[object, ...]]:
-    """What a run chose, in order."""
+    """Designs chosen by a run, in order."""
     return connection.execute(
         "SELECT additions, noted_at, design FROM designs WHERE run_id = ? ORDER BY additions",
         (run_id,),
@@ -372,7 +372,7 @@ PARTS: Final = {
 
 
 def remove(connection: sqlite3.Connection, run_id: str) -> None:
-    """Deletes a run's rows; all of them go, or none."""
+    """Delete a run's rows in a transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         stays = connection.execute(
@@ -393,7 +393,7 @@ def remove(connection: sqlite3.Connection, run_id: str) -> None:
 
 
 def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign) -> None:
-    """Stores what a run chose; a second choice is an error of SQLite. The run is not finished."""
+    """Store a run's chosen design and reopen the run; SQLite refuses a second choice."""
     now = datetime.now().astimezone().isoformat("T", "seconds")
     row = (run_id, design.additions, now, design.model_dump_json())
     connection.execute("INSERT INTO designs VALUES (?, ?, ?, ?)", row)
@@ -402,7 +402,7 @@ def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign
 
 
 def design_of(connection: sqlite3.Connection, run_id: str) -> ChosenDesign | None:
-    """What a run chose, once it has; with the time that was added last."""
+    """A run's chosen design, if any, with the last added time."""
     found = connection.execute(
         "SELECT design FROM designs WHERE run_id = ? ORDER BY additions DESC LIMIT 1", (run_id,)
     ).fetchone()

@@ -1,7 +1,7 @@
-"""What a verdict rests on, wherever it is kept: a run as it was asked for, and what it measured.
+"""Evidence of a verdict, from a store or a bundle: a run's plan and its measurements.
 
-A run in a workspace and a bundle that somebody sent are judged, reported, gated and compared by the
-same code, because both become an `Evidence`. Whether a run is complete is decided here alone.
+Runs of a workspace and received bundles are judged, reported, gated and compared by the same code,
+because both become an `Evidence`. Completeness of a run is decided here alone.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ DIGEST_SHOWN: Final = 12
 
 
 class Completion(NamedTuple):
-    """How far a run has come.
+    """Progress of a run.
 
     Attributes:
-        done: trials that need not run again; those of a pilot are not counted.
-        planned: trials that it has when it is complete: all of the plan, or those of the blocks
-            after which it was decided.
-        complete: whether every trial has a measurement without failure, or cannot have one.
+        done: trials not to be run again, without the pilot's.
+        planned: trials of the complete run: all of the plan, or of the blocks up to the decision.
+        complete: every trial has a measurement without failure, or cannot run.
     """
 
     done: int
@@ -63,12 +62,12 @@ class Evidence:
 
     @property
     def complete(self) -> bool:
-        """Whether every planned trial has a measurement without failure, or cannot have one."""
+        """True if every planned trial has a measurement without failure, or cannot run."""
         return self._completion.complete
 
     @property
     def trials_planned(self) -> int:
-        """Trials that a complete run has."""
+        """Trials of the complete run."""
         return self._completion.planned
 
     @property
@@ -80,7 +79,7 @@ class Evidence:
 
     @property
     def facts(self) -> RunFacts:
-        """What a report must know about the run besides plan and measurements."""
+        """Facts of the run for its report, besides plan and measurements."""
         run = self.run
         return RunFacts(
             run_id=run.run_id,
@@ -95,7 +94,7 @@ class Evidence:
 
 
 def completion(store: Store, run_id: str) -> Completion:
-    """Trials done and planned of a stored run; those that cannot be run need not run again."""
+    """Done and planned trials of a stored run; impossible trials count as done."""
     run = store.run(run_id)
     done = store.done(run_id)
     if run.plan.load.needs_pilot:
@@ -110,11 +109,11 @@ def _completion(
     blocks_begun: int,
     measurements: Callable[[], Iterable[Measurement]],
 ) -> Completion:
-    """Judges whether a run is complete; nobody else does.
+    """Decide if a run is complete.
 
     Args:
-        done: keys of the trials that need not run again, without those of its pilot.
-        measurements: reads all of them, where it must be known whether a block is to be repeated.
+        done: keys of the trials not to be run again, without the pilot's.
+        measurements: reads all of them, for blocks to be repeated.
     """
     planned = trials_at_most(run)
     if run.plan.design.stop == "decided" and run.finished_at is not None:
@@ -130,7 +129,7 @@ def _completion(
 
 
 def trials_at_most(run: StoredRun) -> int:
-    """Trials that a run has if none is saved; with a pilot or a time known once it has chosen."""
+    """Trials of a run without early stopping; with a pilot or a time, known after its choice."""
     plan = begun(foreseen(run.plan))
     if not plan.load.needs_pilot and plan.design.time_s is None:
         return run.trials_planned
@@ -138,7 +137,7 @@ def trials_at_most(run: StoredRun) -> int:
 
 
 def load(name: str | Path, workspace: Path) -> Evidence:
-    """The evidence that a name stands for.
+    """Load evidence by a name.
 
     Args:
         name: a run's id or `latest`; a bundle's file; a run's own folder within its workspace; or
@@ -146,7 +145,7 @@ def load(name: str | Path, workspace: Path) -> Evidence:
         workspace: where ids are looked up.
 
     Raises:
-        StoreError: there is no such run. BundleError: there is no such file, or no sound bundle.
+        StoreError: the run is missing. BundleError: the file is missing or no sound bundle.
     """
     path = Path(name)
     if path.is_file():
@@ -165,13 +164,13 @@ def load(name: str | Path, workspace: Path) -> Evidence:
 
 
 def of_run(run_id: str, workspace: Path) -> Evidence:
-    """A workspace's run; StoreError if there is none of that id."""
+    """A workspace's run; StoreError for an unknown id."""
     with opened(workspace) as store:
         return of_stored(store, find(store, run_id), workspace)
 
 
 def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
-    """A run that was found already, as the store has it by now."""
+    """Evidence of a stored run, as of now."""
     now = store.run(run.run_id)
     return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id)
 

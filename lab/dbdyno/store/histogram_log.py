@@ -1,7 +1,7 @@
-"""A trial's histograms as HdrHistogram's interval log, which the tools of that family read.
+"""A trial's histograms as HdrHistogram's interval log, readable by its tools.
 
-Each interval's lines come below a comment that names its place in the trial, so that reading them
-back gives the very same bytes to the very same interval. Times are seconds since the load began.
+Each interval's lines come below a comment with its place in the trial, so reading restores the same
+bytes in the same interval. Times are seconds since the load began.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def histograms(text: str) -> dict[int, dict[str, bytes]]:
     """The blobs of a log by interval and name.
 
     Raises:
-        BundleError: a line is none of such a log, or a histogram is none of ours.
+        BundleError: a line is foreign to such a log, or a histogram to dbdyno.
     """
     if not text.startswith(HEAD):
         raise BundleError("a histogram log in the bundle has another head than dbdyno's")
@@ -56,7 +56,7 @@ def histograms(text: str) -> dict[int, dict[str, bytes]]:
 
 
 def _blob(encoded: str) -> bytes:
-    """The bytes of a histogram that can be decoded."""
+    """Bytes of a histogram, checked by decoding."""
     try:
         blob = b64decode(encoded, validate=True)
         Histogram.decode(blob)

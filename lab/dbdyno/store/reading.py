@@ -1,4 +1,4 @@
-"""Turns rows of the store into values; a StoreError names the run or trial that cannot be read.
+"""Read rows of the store as values; a StoreError names the unreadable run or trial.
 
 A row may be damaged, or be written by another dbdyno; other rows can still be read. A value is read
 once before it is stored, because a stored row is never removed.
@@ -30,14 +30,14 @@ _ROW: Final = TypeAdapter(tuple[str, str | None, str, str, str, str, int])
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as it was asked for.
+    """A run and its plan.
 
     Attributes:
         created_at, finished_at: ISO 8601 with offset; finished_at is None until every trial of the
-            plan had its turn, or the blocks so far decided.
-        plan: with the rates that its pilot found, once it has found them.
-        command: the command line that began it.
-        trials_planned: how many trials the plan makes at most; foreseen where a pilot decides it.
+            plan had its turn, or the verdicts were decided.
+        plan: with the pilot's rates, once known.
+        command: its first command line.
+        trials_planned: most trials of the plan; an estimate before a pilot's choice.
     """
 
     run_id: str
@@ -52,7 +52,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class UnreadableRun:
-    """A run that is stored and cannot be read, and why; others are none the worse for it."""
+    """An unreadable run and the reason; other runs are not affected."""
 
     run_id: str
     created_at: str
@@ -61,7 +61,7 @@ class UnreadableRun:
 
 @contextmanager
 def readable(message: str, hint: str) -> Iterator[None]:
-    """Turns what reading a stored value raises into a StoreError with that message and hint."""
+    """Raise StoreError with this message and hint for errors of reading."""
     try:
         yield
     except ValidationError as error:
@@ -96,7 +96,7 @@ def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
 
 
 def text_of(value: Plan | Measurement) -> str:
-    """The value's JSON, which was read again; StoreError if nobody could."""
+    """The value's JSON, checked by reading it again; StoreError if unreadable."""
     text = value.model_dump_json()
     named = "the run's plan"
     if isinstance(value, Measurement):

@@ -1,8 +1,8 @@
-"""The workspace's store of runs with their plans, and of trials, each stored when it ends.
+"""The workspace's store of runs with their plans, and of trials, each stored at its end.
 
-It is an append-only SQLite file: a trial is one transaction that is on the disk before the next
-trial begins (WAL, synchronous=FULL), failed trials keep their reason, and triggers refuse change
-and deletion. So a run can go on after a crash, and a verdict can be made again years later.
+It is an append-only SQLite file: a trial is a transaction, on disk before the next trial begins
+(WAL, synchronous=FULL), failed trials keep their reason, and triggers refuse change and deletion.
+So a run can go on after a crash, and a verdict can be made again years later.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def lock_path(workspace: Path, name: str) -> Path:
 
 
 class Store:
-    """An open store; a context manager that closes it."""
+    """An open store; a context manager."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
@@ -75,16 +75,16 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Closes the file; what was appended is on the disk already."""
+        """Close the file; all appended rows are on disk already."""
         self._connection.close()
 
     def create_run(
         self, plan: Plan, command: str, environment: Mapping[str, str], trials_planned: int
     ) -> StoredRun:
-        """Stores a new run under a new id, which begins with the time: `20261121-071500-9f3a`.
+        """Store a new run under a new id beginning with the time: `20261121-071500-9f3a`.
 
         Raises:
-            StoreError: what would be stored could not be read again, or the disk does not take it.
+            StoreError: the value could not be read again, or the disk does not take it.
         """
         now = datetime.now().astimezone()
         run = StoredRun(
@@ -101,7 +101,7 @@ class Store:
         return run
 
     def begin(self, run: StoredRun) -> None:
-        """Stores a run under the id that it has: a part of it is measured here for another lab."""
+        """Store another lab's run under its own id, for measuring a part of it here."""
         row = {
             "run_id": run.run_id,
             "created_at": run.created_at,
@@ -120,10 +120,10 @@ class Store:
             database.begin_chain(connection, run.run_id)
 
     def run(self, run_id: str) -> StoredRun:
-        """The run of that id; no other one is looked at.
+        """Read the run of an id, without reading others.
 
         Raises:
-            StoreError: there is none (names those known), or it cannot be read.
+            StoreError: the id is unknown (lists the known ids), or the run cannot be read.
         """
         with store_errors(self.path):
             row = self._connection.execute(
@@ -151,11 +151,11 @@ class Store:
             return [run_id for (run_id,) in rows]
 
     def listed(self) -> list[StoredRun | UnreadableRun]:
-        """All runs, the newest first, also those that cannot be read."""
+        """All runs, newest first, unreadable runs too."""
         return [self._run_or_reason(run_id) for run_id in self.run_ids()]
 
     def runs(self) -> list[StoredRun]:
-        """All runs that can be read, the newest first."""
+        """Readable runs, newest first."""
         return [run for run in self.listed() if isinstance(run, StoredRun)]
 
     def _run_or_reason(self, run_id: str) -> StoredRun | UnreadableRun:
@@ -169,16 +169,16 @@ class Store:
             return UnreadableRun(run_id, str(created_at), error.found or error.message)
 
     def choose(self, run_id: str, design: ChosenDesign) -> None:
-        """Stores the design that a run with a time chose, or what an addition makes of it."""
+        """Store the chosen design of a run with a time, or its extension."""
         with self._transaction() as connection:
             database.add_design(connection, run_id, design)
 
     def append(self, measurement: Measurement) -> None:
-        """Stores what one trial saw, in one transaction that is on the disk on return.
+        """Store a trial's measurement in a transaction, on disk at return.
 
         Raises:
-            StoreError: the trial is stored as complete already, its run is unknown, what would be
-                stored could not be read again, or the disk does not take it.
+            StoreError: the trial is stored as complete already, its run is unknown, the value could
+                not be read again, or the disk does not take it.
         """
         trial, text = measurement.trial, text_of(measurement)
         repeats = [trial.model_copy(update={"repeat": n}).key for n in range(trial.repeat + 1)]
@@ -222,11 +222,11 @@ class Store:
             database.add_link(connection, trial.run_id, int(cursor.lastrowid or 0))
 
     def measurements(self, run_id: str) -> list[Measurement]:
-        """All measurements of a run in the order stored, failed attempts and histograms too.
+        """All measurements of a run in stored order, with failed attempts and histograms.
 
         Raises:
-            StoreError: one of them cannot be read or is not as it was stored (names its trial),
-                or the store cannot be read.
+            StoreError: a measurement is unreadable or was altered (names its trial), or the store
+                cannot be read.
         """
         self.verified(run_id)
         return self._measurements("run_id = ?", run_id)
@@ -249,7 +249,7 @@ class Store:
         return self.block(run_id, NO_BLOCK)
 
     def block(self, run_id: str, block: int) -> list[Measurement]:
-        """The measurements of one block of the run, those of its repeats too."""
+        """Measurements of a block of the run, with its repeats."""
         return self._measurements("run_id = ? AND block = ?", run_id, block)
 
     def _measurements(self, wanted: str, *values: str | int) -> list[Measurement]:
@@ -273,12 +273,12 @@ class Store:
         ]
 
     def done(self, run_id: str, *, impossible: bool = True) -> set[str]:
-        """Keys of the trials that need not run again: those with a measurement without failure.
+        """Keys of the trials not to be run again: measured without failure.
 
-        Of what was measured again, only those of its last repeat.
+        Repeated trials count by their last repeat only.
 
         Args:
-            impossible: count those too of which it is stored that they cannot be run.
+            impossible: include trials stored as impossible to run.
         """
         latest = self.repeats(run_id)
         with store_errors(self.path):
@@ -291,7 +291,7 @@ class Store:
             return {row[2] for row in rows if repeats_of([row]).items() <= latest.items()}
 
     def repeats(self, run_id: str) -> dict[BlockLoad, int]:
-        """How often each place that is stored of a run was measured again."""
+        """Number of repeats of each stored place of a run."""
         with store_errors(self.path):
             rows = self._connection.execute(
                 f"SELECT {PLACES} FROM measurements WHERE run_id = ?", (run_id,)
@@ -299,7 +299,7 @@ class Store:
             return repeats_of(rows)
 
     def blocks_begun(self, run_id: str) -> int:
-        """How many blocks there are up to the last one of which a trial is stored."""
+        """Number of blocks up to the last block with a stored trial."""
         with store_errors(self.path):
             (last,) = self._connection.execute(
                 "SELECT max(CAST(block AS INTEGER)) FROM measurements WHERE run_id = ?", (run_id,)
@@ -313,7 +313,7 @@ class Store:
             connection.execute("UPDATE runs SET finished_at = ? WHERE run_id = ?", (now, run_id))
 
     def sizes(self) -> dict[str, int]:
-        """Bytes that each run's measurements and histograms hold."""
+        """Bytes of each run's measurements and histograms."""
         with store_errors(self.path):
             return dict(self._connection.execute(database.SIZES).fetchall())
 
@@ -327,7 +327,7 @@ class Store:
             database.remove(self._connection, run_id)
 
     def locked(self, run_id: str) -> AbstractContextManager[None]:
-        """Keeps other labs from working on the run; StoreError if one does already."""
+        """Lock the run against other labs; StoreError if another lab works on it."""
         return locked(lock_path(self.path.parent, run_id), f"run {run_id}")
 
     @contextmanager
@@ -350,10 +350,10 @@ LATEST: Final = "latest"
 
 
 def opened(workspace: Path) -> Store:
-    """The store of an existing workspace.
+    """Open the store of an existing workspace.
 
     Raises:
-        StoreError: there is none, or it cannot be read.
+        StoreError: it is missing or cannot be read.
     """
     if not (workspace / FILE_NAME).is_file():
         raise StoreError(
@@ -366,10 +366,10 @@ def opened(workspace: Path) -> Store:
 
 
 def find(store: Store, run_id: str) -> StoredRun:
-    """The run of that id, or the newest for `latest`.
+    """A run by its id, or the newest for `latest`.
 
     Raises:
-        StoreError: there is none, or it cannot be read; then `latest` is no older one instead.
+        StoreError: the run is missing or cannot be read; `latest` then falls back to no older run.
     """
     if run_id != LATEST:
         return store.run(run_id.encode(errors="replace").decode())  # bytes typed may be no UTF-8

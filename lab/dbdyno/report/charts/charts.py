@@ -1,8 +1,8 @@
-"""The charts of a report: which there are, by name.
+"""The charts of a report by name.
 
-One specification in Vega-Lite with its data inside serves the interactive page, the SVG and the
-PNG (`drawing.py`); theme and builders are in `vega.py`. To add a chart: a file with a function that
-gives a `Figure` or None, one line here, its place in `story.py`.
+A specification in Vega-Lite with its data inside serves the interactive page, the SVG and the PNG
+(`drawing.py`); theme and builders are in `vega.py`. To add a chart: a file with a function for a
+`Figure` or None, a line here, its place in `story.py`.
 
     limits                       rates within a latency limit
     verdicts · ratios            what was concluded
@@ -46,7 +46,7 @@ def figures(
 
 
 def named(drawn: Iterable[Figure], *beginnings: str) -> tuple[Figure, ...]:
-    """The charts whose names begin so, in the order of the beginnings."""
+    """Charts with these beginnings of names, in the order of the beginnings."""
     every = list(drawn)
     return tuple(
         figure

@@ -1,14 +1,14 @@
 """Checkpoints and bursts of flushing, found in a server's counters.
 
-They often cause dips and stalls, so they are marked below the rates. The first of these that the
-server's counters allow is taken:
+They often cause dips and stalls, so they are marked below the rates. The first rule with counters
+in the server applies:
 
-- PostgreSQL counts its checkpoints: the reading after which the count is higher.
+- PostgreSQL counts its checkpoints: the reading after a rise of it.
 - InnoDB has the age of its checkpoint, or the log's two positions whose distance it is: the
   reading at which the age has fallen to half or less.
-- An older InnoDB counts the pages it flushed: where a burst begins at three times the median rate.
+- An older InnoDB counts the pages it flushed: a burst begins at three times the median rate.
 
-No verdict and no finding rests on them.
+Verdicts and findings do not use them.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ Reading = tuple[float, float]
 
 @dataclass(frozen=True)
 class Moment:
-    """When something was seen, in seconds since the load began, and what."""
+    """An event with its time in seconds since the load began."""
 
     at_s: float
     what: Text
 
 
 def moments(series: StatusSeries | None) -> list[Moment]:
-    """The checkpoints, or bursts of flushing, that the counters show; none without counters."""
+    """Checkpoints or bursts of flushing in the counters; empty without counters."""
     if series is None:
         return []
     for names in COUNTS:
@@ -67,7 +67,7 @@ def moments(series: StatusSeries | None) -> list[Moment]:
 def _readings(
     series: StatusSeries, names: Sequence[str], value: Callable[..., float]
 ) -> list[Reading]:
-    """A value of several counters at each reading that has them all."""
+    """A value of several counters at each complete reading."""
     if not all(name in series.counters for name in names):
         return []
     columns = zip(*(series.counters[name] for name in names), strict=True)
@@ -91,7 +91,7 @@ def _rises(readings: Sequence[Reading]) -> Iterator[float]:
 
 
 def _falls(ages: Sequence[Reading]) -> Iterator[float]:
-    """Where the age is half or less of the highest since the last fall."""
+    """Readings at half or less of the highest age since the last fall."""
     highest = 0.0
     for at_s, age in ages:
         if highest >= AGE_MIN_BYTES and age <= highest * FALL:
@@ -101,7 +101,7 @@ def _falls(ages: Sequence[Reading]) -> Iterator[float]:
 
 
 def _bursts(flushed: Sequence[Reading]) -> Iterator[float]:
-    """Where pages begin to be flushed at three times the median rate."""
+    """Beginnings of flushing at three times the median rate."""
     rates = [
         (at_s, (after - before) / (at_s - since_s))
         for (since_s, before), (at_s, after) in pairwise(flushed)

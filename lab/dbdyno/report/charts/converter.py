@@ -1,8 +1,8 @@
 """vl-convert in a process of its own: charts become SVG and PNG there, and Vega becomes one script.
 
-While vl-convert works, for seconds when it begins, nothing else of its process does: Ctrl-C would
-not be heard, and `dbdyno serve` would answer nobody. So it is asked through the pipes of a child,
-one line of JSON each way. The child starts when it is first needed, and ends when its input does.
+While vl-convert works, for seconds at its start, it blocks the whole process: Ctrl-C would be
+ignored, and `dbdyno serve` would not answer. So it runs in a child behind pipes, a line of JSON
+each way. The child starts on first use, and ends with its input.
 
 The child runs this file as a plain script and imports nothing else of the report.
 """
@@ -32,12 +32,12 @@ REFUSED: Final = "refused"
 def drawn(
     spec: Mapping[str, Any], version: str, scale: float, fonts: str = ""
 ) -> tuple[str, bytes]:
-    """A Vega-Lite specification as SVG, and that as PNG.
+    """Convert a Vega-Lite specification to SVG, and the SVG to PNG.
 
     Args:
         version: of Vega-Lite.
         scale: pixels of the PNG for a unit of the SVG.
-        fonts: a folder of fonts that are known from now on; empty for none.
+        fonts: a folder of fonts, registered from now on; empty without fonts.
 
     Raises:
         ValueError: Vega-Lite refuses it.
@@ -49,12 +49,12 @@ def drawn(
 
 
 def bundle(snippet: str, version: str) -> str:
-    """A script with Vega, that version of Vega-Lite and all that they need; raises as `drawn`."""
+    """Script with Vega, a version of Vega-Lite and their dependencies; raises as `drawn`."""
     return str(_answer({"snippet": snippet, "version": version})["text"])
 
 
 class _DrawingProcess:
-    """The child; there is one for all threads."""
+    """The child, shared by all threads."""
 
     current: ClassVar[_DrawingProcess | None] = None
     lock: ClassVar = threading.Lock()
@@ -115,7 +115,7 @@ def _answer(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answers each line of stdin until there is none."""
+    """Answer each line of stdin until its end."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # nobody waits any more
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever else is printed

@@ -1,4 +1,4 @@
-"""What one transaction cost, as bars: a panel for each cost, a bar for each system and load.
+"""Costs of a transaction as bars: a panel for each cost, a bar for each system and load.
 
 The bars stand on zero, so their lengths may be compared; the thin line at an end is the lowest and
 the highest trial.
@@ -26,7 +26,7 @@ Trials = dict[tuple[Cell, str], list[Measurement]]
 def costs(
     name: str, ladder: Ladder, systems: Sequence[str], attempts: Iterable[Attempt]
 ) -> Figure | None:
-    """The bars of one ladder; None where nothing was counted."""
+    """Bars of a ladder; None without counts."""
     made = list(attempts)
     trials = {(c, s): sound(made, c, s) for c in ladder.cells for s in systems}
     drawn = [(cost, rows) for cost in COSTS if (rows := _rows(cost, ladder, systems, trials))]
@@ -59,7 +59,7 @@ def costs(
 
 
 def _rows(cost: Cost, ladder: Ladder, systems: Sequence[str], trials: Trials) -> list[Spec]:
-    """The cost of each cell and system, by one counter in a cell where all systems have it."""
+    """Cost of each cell and system, by the same counter within a cell if all systems have it."""
     rows = []
     for cell in ladder.cells:
         groups = [trials[cell, system] for system in systems]

@@ -1,9 +1,9 @@
 """Latency over throughput, and latency over the rate at which requests fell due.
 
-Two systems at one number of connections have different throughput, so their latencies alone cannot
-be compared; `latency_throughput` puts both on one picture, one point a load level, joined by rising
-load. Below and to the right is better. `limits` shows an open loop: one point a trial, the latency
-limit, and where each system meets it.
+Two systems at the same number of connections have different throughput, so their latencies alone
+cannot be compared; `latency_throughput` shows both, a point for each load level, joined by rising
+load. Below and to the right is better. `limits` shows an open loop: a point for each trial, the
+latency limit, and each system's rate at the limit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SYSTEMS_LABELLED_MAX: Final = 2
 def latency_throughput(
     ladders: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
 ) -> Figure | None:
-    """The highest percentile that all points have, over throughput; None without a ladder."""
+    """Highest percentile of all points over throughput; None without a ladder."""
     metric = _common(ladders, judgement)
     if metric is None:
         return None
@@ -65,7 +65,7 @@ def latency_throughput(
 
 
 def _common(ladders: Sequence[Ladder], judgement: Judgement) -> Metric | None:
-    """The highest percentile that every cell with a throughput has on these ladders."""
+    """Highest percentile of every cell with a throughput on these ladders."""
     cells = {cell for ladder in ladders if len(ladder.cells) >= LEVELS_MIN for cell in ladder.cells}
     measured = {
         (v.cell, v.system)
@@ -141,7 +141,7 @@ DECADES: Final = tuple(step * 10**power for power in range(-2, 6) for step in (1
 
 
 def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | None:
-    """A panel for each search; None without a point."""
+    """A panel for each search; None without points."""
     drawn = [(search, rows) for search in searches if (rows := list(_points(search)))]
     if not drawn:
         return None
@@ -183,7 +183,7 @@ def _points(search: RateSearch) -> Iterator[Spec]:
 
 
 def _found(search: RateSearch) -> Iterator[Spec]:
-    """Where each system meets the limit, and the limit itself."""
+    """Each system's rate at the limit, and the limit itself."""
     for limit in search.limits:
         if limit.rate_per_s is not None:
             yield {

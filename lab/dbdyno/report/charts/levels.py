@@ -1,8 +1,8 @@
 """Metrics over the load levels: a line for each system, with the interval of its blocks.
 
-Throughput has one panel for each ladder; latency has a row of them, one for each percentile, since
-p50 and p99 on one axis would leave a flat line of the first. A fitted scalability law is a dashed
-line in the shaded band of its interval; the points stay, so that everybody sees how well it fits.
+Throughput has a panel for each ladder; latency has a row of panels, by percentile, since p99 on the
+same axis would flatten p50. A fitted scalability law is a dashed line in the shaded band of its
+interval; the points stay, to show the quality of the fit.
 """
 
 from __future__ import annotations

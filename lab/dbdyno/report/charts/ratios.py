@@ -1,7 +1,7 @@
-"""Ratios against the baseline with their intervals, one line a cell: a forest plot.
+"""Forest plot: ratios against the baseline with their intervals, a line for each cell.
 
-The shaded band is the margin: an interval that lies inside it says equivalent, one that lies beyond
-it says better or worse by more than matters, one that reaches across leaves it open.
+The shaded band is the margin: an interval inside it says equivalent, an interval beyond it says
+better or worse by more than matters, an interval across its edge is undecided.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ STEP: Final = 24
 
 @dataclass(frozen=True)
 class Ratio:
-    """One line of the plot.
+    """A line of the plot.
 
     Attributes:
-        low, high: the interval that the word rests on.
-        inner: an interval that holds for this line alone, drawn thicker; None without one.
-        words: ratio and interval as they stand beside the line.
-        overall: whether it sums up the others; drawn as a diamond.
+        low, high: the verdict's interval.
+        inner: the interval of this line alone, drawn thicker; None if absent.
+        words: ratio and interval in words, beside the line.
+        overall: a summary of the others; drawn as a diamond.
     """
 
     name: Text
@@ -50,7 +50,7 @@ class Ratio:
 def ratios(
     verdicts: Sequence[Verdict], margin: float, summaries: Iterable[GridSummary] = ()
 ) -> Figure | None:
-    """A panel for each system and metric that is compared; None without a ratio.
+    """A panel for each compared system and metric; None without a ratio.
 
     Args:
         summaries: of several cells; each stands below the cells of its system.
@@ -96,7 +96,7 @@ def ratios(
 
 
 def of_verdict(verdict: Verdict) -> Ratio | None:
-    """The line of one verdict; None without a ratio."""
+    """Line of a verdict; None without a ratio."""
     estimate = verdict.estimate
     if estimate.ratio is None or estimate.ratio <= 0:
         return None
@@ -112,7 +112,7 @@ def of_verdict(verdict: Verdict) -> Ratio | None:
 
 
 def of_summary(summary: GridSummary) -> Ratio | None:
-    """The line of all cells of a system together; None without a ratio."""
+    """Line of all cells of a system together; None without a ratio."""
     if summary.ratio is None or summary.ratio <= 0:
         return None
     return Ratio(
@@ -128,7 +128,7 @@ def of_summary(summary: GridSummary) -> Ratio | None:
 
 
 def _own(verdict: Verdict) -> tuple[float, float] | None:
-    """The cell's own interval, where that of the word is wider."""
+    """The cell's own interval, if the verdict's is wider."""
     low, high = verdict.estimate.low, verdict.estimate.high
     if low is None or high is None or (low, high) == (verdict.low, verdict.high):
         return None
@@ -271,7 +271,7 @@ INTERVAL_ROOM: Final = 3.0
 
 @dataclass(frozen=True)
 class View:
-    """The part of the axis that is shown: from 1/ratio to ratio, as its logarithm."""
+    """Visible part of the axis: from 1/ratio to ratio, as its logarithm."""
 
     reach: float
 
@@ -285,11 +285,11 @@ class View:
         return max(-self.reach, min(self.reach, math.log(ratio)))
 
     def holds(self, ratio: float) -> bool:
-        """Whether the ratio can be seen."""
+        """Test for a visible ratio."""
         return abs(math.log(ratio)) <= self.reach
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Places and labels, round numbers of change, none in the middle."""
+        """Places and labels at round changes, without the middle."""
         ratios = self._linear() if self.reach <= LINEAR_MAX else self._uneven()
         return [(math.log(ratio), _label(ratio)) for ratio in ratios]
 
@@ -303,7 +303,7 @@ class View:
         return self._uneven()
 
     def _uneven(self) -> list[float]:
-        """Round changes, from none outwards on either side, as far as there is room for them."""
+        """Round changes outwards from 0 on either side, within the room."""
         below, above = (
             self._outwards([1 + percent / 100 for percent in side])
             for side in (LOSSES_PERCENT, GAINS_PERCENT)
@@ -322,7 +322,7 @@ class View:
 
 
 def view_of(ratios: Iterable[float], ends: Iterable[float], margin: float) -> View:
-    """A view that shows every ratio and the margin, and the ends of intervals if they are near."""
+    """View of every ratio and the margin, and of near interval ends."""
     farthest = max((abs(math.log(ratio)) for ratio in ratios), default=0.0)
     needed = max(farthest, MARGINS_SHOWN * math.log1p(margin))
     widest = max((abs(math.log(end)) for end in ends), default=0.0)
@@ -330,5 +330,5 @@ def view_of(ratios: Iterable[float], ends: Iterable[float], margin: float) -> Vi
 
 
 def _label(ratio: float) -> str:
-    """As the judge says a change, without a decimal that is zero."""
+    """A change in the judge's form, without a decimal of zero."""
     return "0" if ratio == 1 else change(ratio).replace(".0", "")

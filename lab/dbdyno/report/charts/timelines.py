@@ -1,8 +1,8 @@
-"""Series of every trial as small multiples: a row a cell, a column a system, a line a trial.
+"""Small multiples of every trial's series: a row a cell, a column a system, a line a trial.
 
-An average run hides what one run did, so none is drawn. Systems of one row share the axis, since
-they are to be compared; rows have their own. Keys of the data are short, as a long run has
-a hundred thousand of them, and a line is one row whose points are unfolded when it is drawn.
+An average would hide single runs, so averages are not drawn. Systems of a row share the axis for
+comparison; rows have their own. Keys of the data are short, as a long run has a hundred thousand of
+them, and a line is a single row, unfolded into points by the chart.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ OF_LINE: Final = "!isValid(datum.m) && isValid(datum.y)"
 
 @dataclass(frozen=True)
 class Series:
-    """One series of one trial.
+    """A series of a trial.
 
     Attributes:
-        block: counted from 1, as people do.
-        trial: distinguishes the line from others of its block.
-        kind: what is drawn solid or dashed.
+        block: counted from 1.
+        trial: tells the line from others of its block.
+        kind: quantity, drawn solid or dashed.
         points: (seconds since the load began, value), rising.
     """
 
@@ -56,7 +56,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened: on a line at `value`, or at the panel's bottom without one."""
+    """Mark of an event: on a line at `value`, or at the panel's bottom without a value."""
 
     cell: Cell
     system: str
@@ -68,13 +68,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class AxisTitles:
-    """What the axes and legends say.
+    """Texts of axes and legends.
 
     Attributes:
         unit: of the vertical axis.
         kinds: both kinds of lines, the solid one first.
-        of_kinds: what kinds are kinds of.
-        marks: the marks there are, each with its shape.
+        of_kinds: title of the kinds.
+        marks: shapes by mark.
     """
 
     unit: Text
@@ -139,7 +139,7 @@ def _row(
 
 
 def _of_systems(systems: Sequence[str], warmup_s: float) -> Iterator[Spec]:
-    """Keeps a panel for a system that has no line in this row, and shades the warm-up."""
+    """Keep a panel for a system without a line in this row, and shade the warm-up."""
     return ({"s": system, "w": warmup_s, "x": [0], "y": [None]} for system in systems)
 
 
@@ -245,7 +245,7 @@ def per_second(
     attempts: Iterable[Attempt],
     judgement: Judgement,
 ) -> Figure | None:
-    """The chart of one ladder; None if nothing was measured on it."""
+    """Chart of a ladder; None without measurements."""
     made = sorted(
         (a for a in attempts if ladder.place(a.cell) is not None),
         key=lambda a: ladder.place(a.cell) or 0,
@@ -354,12 +354,12 @@ def _note(marked: bool) -> Text:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Two series of the machine that share an axis.
+    """Two series of the machine on a shared axis.
 
     Attributes:
         name: begins the chart's name.
         title: with a place for the ladder.
-        solid, dashed: what each line is and how it is read off a sample.
+        solid, dashed: each line's name and its value of a sample.
     """
 
     name: str
@@ -401,7 +401,7 @@ TIMELINES: Final = (
 def timelines(
     number: int, ladder: Ladder, systems: Sequence[str], attempts: Iterable[Attempt]
 ) -> list[Figure]:
-    """CPU and disk of one ladder's trials; none where nobody watched.
+    """CPU and disk of a ladder's trials; empty without watch samples.
 
     Args:
         number: ends the charts' names.

@@ -1,8 +1,8 @@
 """Vega-Lite as charts use it: the theme, and builders of axes, scales, layers and panels.
 
-Specifications of Vega-Lite are plain values, so that the sentences in them stay sentences
-(`words.Said`) and a report in another language has charts in it too. A chart itself says only which
-rows it draws and by which fields.
+Specifications of Vega-Lite are plain values, so their sentences stay translatable (`words.Said`)
+and charts follow the report's language. A chart itself says only which rows it draws and by which
+fields.
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ VERDICTS: Final[Mapping[tuple[Word, bool], VerdictLook]] = {
 
 
 def look_of(verdict: Verdict) -> VerdictLook:
-    """How charts show a verdict."""
+    """Appearance of a verdict in charts."""
     return VERDICTS[verdict.word, verdict.material]
 
 
 def verdict_scale(shown: Iterable[str], *, lines: bool = False) -> Spec:
-    """The colour scale of the words that are shown, in the order of `VERDICTS`.
+    """Colour scale of the visible words, in the order of `VERDICTS`.
 
     Args:
         lines: colours for lines and points, not for backgrounds.
@@ -115,7 +115,7 @@ def verdict_scale(shown: Iterable[str], *, lines: bool = False) -> Spec:
 
 
 def scale(values: Iterable[tuple[Text | str, object]]) -> Spec:
-    """What stands for each name: a colour, a shape, dashes."""
+    """Sign for each name: a colour, a shape, dashes."""
     pairs = list(values)
     return {"domain": [name for name, _ in pairs], "range": [value for _, value in pairs]}
 
@@ -156,12 +156,12 @@ def ordinal(field: str, order: Sequence[str], title: Text | None, **axis: object
 
 
 def span(axis: str, low: Spec) -> Spec:
-    """From one field to the field `high` along an axis."""
+    """Span from a field to the field `high` along an axis."""
     return {axis: low, f"{axis}2": {"field": "high"}}
 
 
 def from_zero(field: str, title: Text, ticks: int = 6) -> Spec:
-    """A quantity whose axis begins at zero: a cut axis makes 2 % look like half."""
+    """A quantity on an axis from zero: a cut axis makes 2 % look like half."""
     axis = {"labelExpr": PARTED, "tickCount": ticks}
     return quantitative(field, title=title, scale={"zero": True}, axis=axis)
 
@@ -182,7 +182,7 @@ def load_axis(ladder: Ladder) -> Spec:
 
 
 def offset(systems: Sequence[str], system: str) -> float:
-    """How far a system is moved aside, so that intervals do not hide each other."""
+    """Offset of a system, to keep intervals from hiding each other."""
     middle = (len(systems) - 1) / 2
     return (systems.index(system) - middle) * min(OFFSET, OFFSETS_MAX / len(systems))
 
@@ -193,7 +193,7 @@ def colour(systems: Sequence[str]) -> Spec:
 
 
 def shape(systems: Sequence[str]) -> Spec:
-    """A system's shape, for those who cannot see its colour."""
+    """A system's shape, for readers without its colour."""
     return _by_system(systems, SHAPES)
 
 
@@ -227,18 +227,18 @@ POINTS_LISTED_MAX: Final = 40
 
 
 def layer(mark: str, encoding: Spec, *, where: object = None, **look: object) -> Spec:
-    """One kind of mark.
+    """A layer of marks.
 
     Args:
-        where: a filter for the rows that are drawn; None for all.
-        look: properties of the mark, such as its size.
+        where: a filter for the rows; None for all.
+        look: properties of the mark (its size).
     """
     chosen = {} if where is None else {"transform": [{"filter": where}]}
     return {"mark": {"type": mark, **look}, **chosen, "encoding": encoding}
 
 
 def panel(title: Text, rows: Sequence[Spec], layers: list[Spec], width: int, height: int) -> Spec:
-    """One panel with data of its own."""
+    """A panel with data of its own."""
     return {
         "title": {"text": title, "limit": width + TITLE_OVER},
         "data": {"values": list(rows)},
@@ -249,7 +249,7 @@ def panel(title: Text, rows: Sequence[Spec], layers: list[Spec], width: int, hei
 
 
 def equal_panels(panels: Sequence[tuple[Text, Sequence[Spec], list[Spec]]], height: int) -> Spec:
-    """Panels of one size, two in a row; one alone has the page's width.
+    """Panels of equal size, two in a row; a single panel has the page's width.
 
     Args:
         panels: title, rows and layers of each.
@@ -259,26 +259,26 @@ def equal_panels(panels: Sequence[tuple[Text, Sequence[Spec], list[Spec]]], heig
 
 
 def side_by_side(panels: Sequence[Spec], columns: int = 2) -> Spec:
-    """The panels in rows, or the one alone; colours and shapes mean the same in all."""
+    """Panels in rows, or a single panel; colours and shapes mean the same in all."""
     if len(panels) == 1:
         return panels[0]
     return {"concat": list(panels), "columns": columns, "spacing": {"row": 28, "column": 24}}
 
 
 def stacked(panels: Sequence[Spec], spacing: int = 26) -> Spec:
-    """The panels one below the other, or the one alone."""
+    """Panels below each other, or a single panel."""
     return panels[0] if len(panels) == 1 else {"vconcat": list(panels), "spacing": spacing}
 
 
 def figure(
     name: str, title: Text, unit: Text, points: Sequence[Text], spec: Spec, note: Text
 ) -> Figure:
-    """A chart whose text alternative says title, unit and points."""
+    """A chart with its title, unit and points as text alternative."""
     return Figure(name, title, description(title, unit, points), spec, note)
 
 
 def description(title: Text, unit: Text, points: Sequence[Text]) -> Text:
-    """A chart's text alternative: what it shows, then its points unless they are too many."""
+    """A chart's text alternative: its subject, then its points unless too many."""
     many = say("{count} points; the tables have their numbers", count=len(points))
     listing = many if len(points) > POINTS_LISTED_MAX else listed(points, "; ")
     return say("{title}, {unit}. {points}.", title=title, unit=unit, points=listing)

@@ -1,7 +1,7 @@
 """All verdicts at a glance: a heat map of workload × load.
 
-Colour alone says nothing to many readers, so each field has its sign and its change; the words are
-in the legend.
+Colour alone is lost on many readers, so each field has its sign and its change; the words are in
+the legend.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def matrix(cells: Sequence[Cell], verdicts: Sequence[Verdict]) -> Figure | None:
     """A map for each setting and comparison; None below two verdicts.
 
     Args:
-        cells: those of the run, in their order.
+        cells: the run's, in their order.
     """
     if len(verdicts) < VERDICTS_MIN:
         return None
@@ -63,7 +63,7 @@ def matrix(cells: Sequence[Cell], verdicts: Sequence[Verdict]) -> Figure | None:
 
 
 def _parts(every: Sequence[Ladder]) -> list[list[Ladder]]:
-    """Closed loops, then open ones, those of each setting by themselves."""
+    """Closed loops, then open loops, by setting."""
     parts: dict[tuple[bool, str], list[Ladder]] = {}
     for ladder in sorted(every, key=lambda ladder: ladder.is_open):
         parts.setdefault((ladder.is_open, ladder.setting), []).append(ladder)

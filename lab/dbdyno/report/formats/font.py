@@ -1,7 +1,7 @@
-"""The Chinese font that a page carries: of Noto Sans SC only the characters that stand in it.
+"""The Chinese font of a page: Noto Sans SC, cut down to the page's characters.
 
-Whole, the font has over a megabyte. A page's part of it keeps all glyph numbers and leaves the
-outlines of those empty that it does not show, which needs no knowledge of any other table
+Whole, the font has over a megabyte. The subset keeps all glyph numbers and empties the outlines of
+unused glyphs, without knowledge of any other table
 (https://learn.microsoft.com/typography/opentype/spec/otff).
 """
 
@@ -76,7 +76,7 @@ def _characters(cmap: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _only(font: Font, kept: set[int]) -> Font:
-    """The font with the outlines of these glyphs, of what they are made of, and no others."""
+    """The font with the outlines of these glyphs and their components only."""
     is_long = struct.unpack_from(">h", font["head"], 50)[0]
     loca = [n for (n,) in struct.iter_unpack(">I" if is_long else ">H", font["loca"])]
     places = loca if is_long else [2 * place for place in loca]
@@ -96,7 +96,7 @@ def _only(font: Font, kept: set[int]) -> Font:
 
 
 def _components(outline: bytes) -> Iterator[int]:
-    """The glyphs that a glyph is put together of; none for one with outlines of its own."""
+    """Components of a composite glyph; empty for a glyph with outlines of its own."""
     if not outline or struct.unpack_from(">h", outline)[0] >= 0:
         return
     at, flags = 10, COMPOSITE_MORE
@@ -107,7 +107,7 @@ def _components(outline: bytes) -> Iterator[int]:
 
 
 def _written(font: Font) -> bytes:
-    """The tables as one file."""
+    """The tables as a file."""
     count = len(font)
     power = 1 << (count.bit_length() - 1)
     head = struct.pack(

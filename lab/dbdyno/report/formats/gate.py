@@ -1,7 +1,7 @@
 """A gate's outcome as plain text, JSON, Markdown and JUnit.
 
-What decided against comes first, then what is not decided, then what held; doubts about the run
-follow, since they bear on every outcome.
+Failed comparisons come first, then undecided ones, then passed ones; doubts about the run follow,
+since they bear on every outcome.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class GateResult(Result):
     facts: RunFacts
 
     def plain(self, language: Language) -> Iterator[Text]:
-        """One line for the whole, one for each comparison, then the doubts."""
+        """A line for the whole, a line for each comparison, then the doubts."""
         yield say("run {run_id}: {outcome}", run_id=self.facts.run_id, outcome=whole(self.gate))
         for passage in ordered(self.gate):
             yield say(
@@ -87,7 +87,7 @@ class GateResult(Result):
 
 
 def whole(gate: Gate) -> Said:
-    """The gate's outcome in one sentence."""
+    """The gate's outcome in a sentence."""
     allowed = _percent(gate.slower_max)
     if not gate.passages:
         return say("gate does not hold: the run has no verdict")
@@ -156,7 +156,7 @@ def ordered(gate: Gate) -> list[Passage]:
 
 
 def doubts(judgement: Judgement, run: RunFacts) -> list[Text]:
-    """What throws doubt on the gate, a sentence each; a long list is cut and says so."""
+    """Doubts about the gate, a sentence each; a long list is cut with a note."""
     sentences = [*_incomplete(run), *summary.doubts(judgement)]
     if len(sentences) <= DOUBTS_MAX:
         return sentences

@@ -26,10 +26,10 @@ FORMAT: Final = 1
 
 
 class HistoryEntry(Noun):
-    """One verdict of one run.
+    """A verdict of a run.
 
     Attributes:
-        version: what the system said its version was.
+        version: the system's own version.
     """
 
     run_id: str
@@ -41,7 +41,7 @@ class HistoryEntry(Noun):
 
 
 class RunVerdicts(Noun):
-    """The verdicts of one run.
+    """Verdicts of a run.
 
     Attributes:
         versions: by system.
@@ -56,7 +56,7 @@ class RunVerdicts(Noun):
 
 
 def entries(runs: Sequence[RunVerdicts], label: str | None = None) -> tuple[HistoryEntry, ...]:
-    """Every verdict on that label, or on all, of the newest run first.
+    """Verdicts on a label, or on all, newest run first.
 
     Args:
         runs: the newest first, as a store gives them.
@@ -87,12 +87,10 @@ class History(Result):
     listed: tuple[HistoryEntry, ...]
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
-        """The tables one below the other."""
         for one in self.markdown():
             yield from (one, name(""))
 
     def markdown(self) -> Iterator[Table]:
-        """One table for each label."""
         return tables(self.listed)
 
     def document(self) -> dict[str, Any]:
@@ -102,7 +100,7 @@ class History(Result):
 
 
 def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
-    """One table for each label: what was compared stays together, the newest run first."""
+    """A table for each label: comparisons stay together, newest run first."""
     groups: dict[str, dict[tuple[Cell, str], list[HistoryEntry]]] = {}
     for entry in listed:
         verdict = entry.verdict

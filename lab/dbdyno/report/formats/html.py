@@ -1,8 +1,8 @@
-"""A story as one HTML file that needs nothing else: no picture, no font, no address outside.
+"""A story as a self-contained HTML file: no outside picture, font or address.
 
-Charts stand in it twice: as SVG, which serves print and readers without scripts, and as the
-specification it was drawn from, with Vega, which makes it interactive.
-The template escapes every text; only SVG made by `charts/drawing.py` is taken as it is.
+Charts stand in it twice: as SVG for print and readers without scripts, and as its specification
+with Vega for interaction. The template escapes every text; only SVG of `charts/drawing.py` is taken
+as it is.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def render(
     """The whole report as a page.
 
     Args:
-        drawings: one for each figure of the story.
-        language: that of the story, for the page's own words.
-        home: the address of a page above this one; None where the page stands alone.
+        drawings: a drawing for each figure of the story.
+        language: the story's, for the page's own words.
+        home: address of the parent page; None without a parent.
     """
     charts = {drawing.figure.name: Markup(drawing.inline) for drawing in drawings}  # noqa: S704
     scripts = [program(), page_script()] if charts else [page_script()]
@@ -84,7 +84,7 @@ def render(
 
 @cache
 def _template(language: Language) -> Template:
-    """The page of that language; reading it takes 50 ms."""
+    """The page of a language; reading it takes 50 ms."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -144,12 +144,12 @@ def program() -> str:
 
 @cache
 def page_script() -> str:
-    """The script of a report: colours by choice, charts that answer the pointer."""
+    """The script of a report: colours by choice, interactive charts."""
     return (TEMPLATES / "report.js").read_text(encoding="utf-8")
 
 
 def specification(figure: Figure) -> dict[str, Any]:
-    """The figure's Vega-Lite for a page: no schema's address, no number that JSON cannot hold."""
+    """The figure's Vega-Lite for a page, without the schema's address and non-finite numbers."""
     spec = finite(figure.spec)
     if not isinstance(spec, dict):
         raise TypeError("a chart's specification is a mapping")
@@ -165,7 +165,7 @@ def as_json(value: object) -> Markup:
 
 
 def policy(scripts: Iterable[str]) -> str:
-    """The page's Content-Security-Policy: these scripts and nothing else, from nowhere."""
+    """The page's Content-Security-Policy: these scripts only, no other source."""
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     may_run = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (

@@ -1,7 +1,7 @@
 """A story as GitHub Markdown: for an issue, a wiki or a terminal.
 
-Text from outside (labels, settings, the environment) is escaped so that it cannot end a table's
-cell, become a tag or a link, or start emphasis.
+Text from outside (labels, settings, the environment) is escaped: it cannot end a table's cell,
+become a tag or a link, or start emphasis.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _section(section: Section, language: Language, level: int = 2) -> Iterator[s
 
 
 def part(one: Part, language: Language = Language.EN) -> Iterator[str]:
-    """The lines of one part."""
+    """Lines of a part."""
     match one:
         case Paragraph():
             yield f"**{text(one.text)}**" if one.strong else text(one.text)
@@ -87,7 +87,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _folded(table: Table, language: Language) -> Iterator[str]:
-    """The same in a box that a reader opens."""
+    """The lines in a collapsible box."""
     yield f"<details><summary>{text(with_rows(table, language))}</summary>"
     yield ""
     yield from _table(table)
@@ -95,7 +95,7 @@ def _folded(table: Table, language: Language) -> Iterator[str]:
 
 
 def _statement(entry: Entry, language: Language) -> str:
-    """A statement behind its mark; what is filled in was translated and escaped before."""
+    """A statement behind its mark; its values are translated and escaped already."""
     parts = {"heading": text(entry.heading), "text": text(entry.text)}
     mark = f"**{text(entry.mark)}**"
     return line(say("{mark}, {heading}: {text}", mark=mark, **parts), language)
@@ -108,7 +108,7 @@ def _read(figure: Figure, language: Language) -> str:
 
 
 def with_rows(table: Table, language: Language) -> Text:
-    """What a box that is not open says of the table in it."""
+    """Summary of a table for its closed box."""
     rows = count(len(table.rows), "row")
     return line(say("{caption} ({rows})", caption=table.caption, rows=rows), language)
 
@@ -118,7 +118,7 @@ def _row(cells: Iterator[str] | tuple[str, ...]) -> str:
 
 
 def text(plain: str) -> str:
-    """Plain text in which nothing is markup, on one line."""
+    """Plain text without markup, on a single line."""
     line = " ".join(plain.split())
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return SPECIAL.sub(lambda found: f"\\{found.group()}", line)

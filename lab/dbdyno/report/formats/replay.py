@@ -1,8 +1,8 @@
-"""A repeated experiment beside its first run: do the verdicts agree, and what was different?
+"""A repeated experiment beside its first run: agreement of verdicts, and differences.
 
-What differed comes right below the answer, as it is the first thing to ask about when two runs
-disagree: machine, versions, settings in effect. Throughput of two runs is not compared; days and
-machines lie between them, only the ratios within blocks carry over.
+Differences (machine, versions, settings in effect) come right below the answer, as the first
+suspects when two runs disagree. Throughput of two runs is not compared; days and machines lie
+between them, only the ratios within blocks carry over.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SILENT: Final = frozenset({Word.NO_VERDICT, Word.VOID})
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run with all that a report of it needs."""
+    """A run with all parts of its report."""
 
     plan: Plan
     measurements: Sequence[Measurement]
@@ -52,7 +52,7 @@ class Replay(Result):
     """Two runs side by side.
 
     Attributes:
-        differences: what, in the first, in the second; what only one of them has comes last.
+        differences: subject, first value, second value; subjects of a single run come last.
     """
 
     first: JudgedRun
@@ -61,7 +61,7 @@ class Replay(Result):
     differences: tuple[tuple[Text, Text, Text], ...]
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
-        """The answer and both tables, a long one cut."""
+        """The answer and both tables, cut if long."""
         yield from (*_heads(self), *answer(self), name(""))
         for whole in _tables(self):
             yield dataclasses.replace(whole, rows=whole.rows[:ROWS_PLAIN_MAX])
@@ -107,7 +107,7 @@ def replay(first: JudgedRun, second: JudgedRun) -> Replay:
 
 
 def answer(replay: Replay) -> list[Text]:
-    """Whether the second run says what the first said, in sentences."""
+    """Agreement of the second run with the first, in sentences."""
     found = replay.agreements
     both = [a for a in found if a.first and a.second]
     if not both:
@@ -144,7 +144,7 @@ def answer(replay: Replay) -> list[Text]:
 
 
 def difference(agreement: Agreement) -> Text:
-    """How the second ratio stands to the first: "differ: +3.1 % [+1.0, +5.2]"."""
+    """Agreement of the second ratio with the first: "differ: +3.1 % [+1.0, +5.2]"."""
     word = term(agreement.word)
     if agreement.ratio is None:
         return word
@@ -222,7 +222,7 @@ def _differing(
 
 
 def _telling(system: str, settings: dict[str, Text]) -> dict[Text, Text]:
-    """Without what tells instances apart rather than configurations: paths, ports, identities."""
+    """Drop settings of an instance rather than its configuration: paths, ports, identities."""
     return {
         name(f"{system}: {variable}"): value
         for variable, value in settings.items()

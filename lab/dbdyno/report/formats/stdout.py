@@ -1,6 +1,6 @@
-"""What a command prints of its result: text for people, Markdown for an issue, JSON for programs.
+"""Output of a command's result: text for people, Markdown for an issue, JSON for programs.
 
-A result gives its sentences and tables; how they look on stdout is settled here, once for all.
+A result gives its sentences and tables; their form on stdout is settled here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Result(ABC):
 
     @abstractmethod
     def plain(self, language: Language) -> Iterable[Text | Table]:
-        """Lines and tables, in English or in that language."""
+        """Lines and tables, in English or the report's language."""
 
     @abstractmethod
     def markdown(self) -> Iterable[Paragraph | Items | Table]:
@@ -45,7 +45,7 @@ class Result(ABC):
 
 
 def render(result: Result, output: Output, language: Language = Language.EN) -> str:
-    """The result in that form and language; JSON is the same in every language."""
+    """Render a result in a form and a language; JSON is the same in every language."""
     match output:
         case Output.JSON:
             values = result.document()

@@ -1,6 +1,6 @@
 """A run's verdicts on stdout.
 
-A sentence for each verdict, one table with the numbers of all cells, the doubts in short: two cells
+A sentence for each verdict, a table with the numbers of all cells, the doubts in short: two cells
 fit a screen of 25 lines. The whole report is in the files.
 """
 
@@ -42,7 +42,7 @@ SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 @dataclass(frozen=True)
 class Summary(Result):
-    """Verdicts, numbers, counts and doubts of one run."""
+    """Verdicts, numbers, counts and doubts of a run."""
 
     plan: Plan
     judgement: Judgement
@@ -68,7 +68,7 @@ class Summary(Result):
         yield from _counts(judgement)
 
     def markdown(self) -> Iterator[Paragraph | Items | Table]:
-        """One table of all cells, then the doubts."""
+        """A table of all cells, then the doubts."""
         yield Paragraph(_head(self.plan, self.facts))
         yield Items(tuple(numbers.sentences(self.judgement)))
         yield from _tables(self.plan, self.judgement)
@@ -109,7 +109,7 @@ def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
 
 
 def _values(plan: Plan, judgement: Judgement) -> Table:
-    """The systems' numbers, those of one cell below each other."""
+    """The systems' numbers, grouped by cell."""
     cells = _cells(plan, judgement)
     metrics = _metrics(plan, cells)
     rows = []
@@ -126,7 +126,7 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
 
 
 def _metrics(plan: Plan, cells: Sequence[Cell]) -> tuple[Metric, ...]:
-    """Throughput and p95 of closed loops; of open ones the percentile that verdicts are about."""
+    """Throughput and p95 of closed loops; the verdicts' percentile of open loops."""
     closed = any(cell.rate_per_s is None for cell in cells)
     is_open = any(cell.rate_per_s is not None for cell in cells)
     shown = [*(SHOWN if closed else [PRIMARY]), *([latency_of(plan)] if is_open else [])]
@@ -134,7 +134,7 @@ def _metrics(plan: Plan, cells: Sequence[Cell]) -> tuple[Metric, ...]:
 
 
 def _tables(plan: Plan, judgement: Judgement) -> tuple[Table, ...]:
-    """Numbers and verdicts in one table, or in two where the baselines are several."""
+    """Numbers and verdicts in a table, or in two with several baselines."""
     if one_baseline(plan) is not None:
         return (_table(plan, judgement),)
     return (compared_arms(judgement.verdicts), _values(plan, judgement))
@@ -168,7 +168,7 @@ def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
-    """All cells but those that only help to find a limit, which is one sentence."""
+    """All cells, without the cells of a limit's search, which get a sentence together."""
     every = dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)])
     return [cell for cell in every if not plan.load.is_rung(cell.rate_per_s)]
 
@@ -183,10 +183,10 @@ def _counts(judgement: Judgement) -> Iterator[Text]:
 
 
 def doubts(judgement: Judgement, *, advised: bool = True) -> Iterator[Text]:
-    """What throws doubt on the verdicts; not a failed attempt that a complete one made good.
+    """Doubts about the verdicts, without failed attempts made good by a complete attempt.
 
     Args:
-        advised: each with what to do about it.
+        advised: each with its advice.
     """
     good = judgement.counted_from_s.keys()  # a sound attempt counts, whatever failed before it
     for level in (Level.VOID, Level.DOUBTFUL):

@@ -308,7 +308,6 @@ KINDS_ASKED = r"\b(is_endpoint|is_imported|may_rest|has_own_tables)\b"
 # Files of rooms that tell of runs, and the deed for which they ask what a system is.
 KINDS_ACTED_ON = {
     "lab/dbdyno/cli/flow.py": "measures no imported run",
-    "lab/dbdyno/cli/plan.py": "tells of plans, not of runs",
     "lab/dbdyno/cli/servers.py": "starts no endpoint",
     "lab/dbdyno/cli/transfer.py": "refuses the risks of a stranger's plan",
     "lab/dbdyno/cli/workload.py": "tries no template on an endpoint",

@@ -60,7 +60,7 @@ def test_a_budget_says_how_many_blocks_fit_and_what_they_see():
     plan = with_design(making.plan(blocks=8, window_s=60), budget_s=5 * 3600 + 60)
     fit = in_budget(plan, fitted(plan))
     assert fit == (
-        "budget 5 h 01 min: 5 of 8 blocks fit; differences of 4.1 % are seen where starts of one"
+        "budget 5 h 01 min: 5 of 8 blocks fit; differences of 4.1 % are seen where blocks of one"
         " system differ by 1.5 %"
     )
     assert "trials       10 = 5 blocks × 2 systems × cells" in described(plan).splitlines()

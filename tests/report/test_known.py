@@ -21,6 +21,7 @@ from tests.judge.test_rate_limit import run as rate_trials
 from dbdyno import report
 from dbdyno.audit.columns import Mapping as Columns
 from dbdyno.audit.imported import imported
+from dbdyno.cli.plan import described
 from dbdyno.judge import audit
 from dbdyno.judge.checks import design
 from dbdyno.language.catalogues import Language
@@ -313,7 +314,7 @@ OWN_RUNS = re.compile(
 OWN_SERVERS = re.compile(
     "[Ff]reshly started|restored dataset|rare bad starts|[Cc]aches (are )?dropped"
     "|[Bb]inary logs (are )?purged|row versions are purged|one server start|server restarted"
-    "|runs clean|shared one machine|One machine:|all as published"
+    "|runs clean|shared one machine|One machine:|all as published|the kernel, for all disks"
 )
 
 
@@ -332,6 +333,21 @@ def test_words_of_own_runs_are_not_said_of_others(
     kind: str, words: re.Pattern[str], runs: dict[str, Run]
 ) -> None:
     assert words.findall("\n".join(texts(outputs(runs[kind])))) == []
+
+
+def test_a_plan_of_endpoints_or_scripts_is_shown_without_words_of_others(
+    runs: dict[str, Run],
+) -> None:
+    shown = {kind: described(runs[kind].plan) for kind in ("own", "endpoints", "mixed", "script")}
+    of_servers = re.compile(
+        "of a server|dataset restored|page cache dropped|binary logs purged|starts"
+    )
+    assert of_servers.findall(shown["endpoints"]) == ["starts"]  # none, of each endpoint
+    assert "none of A, which others run" in shown["endpoints"]
+    assert {"of a server", "dataset restored"} <= set(of_servers.findall(shown["mixed"]))
+    of_tables = re.compile("tables of [0-9,]+ rows|rows drawn")
+    assert of_tables.findall(shown["script"]) == []
+    assert of_tables.findall(shown["own"])
 
 
 def texts(part: Any) -> Iterator[str]:

@@ -28,14 +28,15 @@ from dbdyno.language.words import count
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan import file
 from dbdyno.plan.file import schema as schema_of_plans
+from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.load import share_of
 from dbdyno.plan.mistakes import shape_message
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons, one_baseline
 from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
-from dbdyno.plan.systems import SystemPlan, endpoints
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
-from dbdyno.plan.workload import WorkloadPlan, has_own_tables, scripts_of
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.formats.stdout import printable
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
@@ -153,7 +154,7 @@ def in_budget(plan: Plan, fitted: Plan, machines: int = 1) -> str | None:
     if seen is None:
         return f"{fit}, too few for a verdict ({BLOCKS_MIN} are the least)"
     return (
-        f"{fit}; differences of {_percent(seen)} are seen where starts of one system differ by"
+        f"{fit}; differences of {_percent(seen)} are seen where blocks of one system differ by"
         f" {_percent(power.USUAL_NOISE)}"
     )
 
@@ -168,10 +169,11 @@ def _row(name: str, *values: str) -> list[str]:
 
 
 def _dataset(plan: Plan) -> Iterator[str]:
-    if has_own_tables(plan.workloads):
+    known = known_of(plan)
+    if known.has(Fact.ROWS):
         yield f"{count(plan.dataset.tables, 'table')} of {plan.dataset.rows:,} rows"
-    if scripts := scripts_of(plan.workloads):
-        yield f"the rows that {', '.join(scripts)} make; their size is not known"
+    if known.has(Fact.SCRIPTED):
+        yield f"the rows that {', '.join(known[Fact.SCRIPTED])} make; their size is not known"
 
 
 def _compared_rows(plan: Plan) -> list[str]:
@@ -192,7 +194,7 @@ def _compared_rows(plan: Plan) -> list[str]:
         *_loads(plan),
         *_row("dataset", *_dataset(plan)),
     ]
-    if plan.distribution.name != "uniform":
+    if plan.distribution.name != "uniform" and known_of(plan).has(Fact.ROWS):
         rows += _row("rows drawn", plan.distribution.name)
     if plan.load.generators > 1 and not plan.fleet.generators:
         rows += _row("generators", f"{plan.load.generators} processes make the load together")
@@ -321,11 +323,12 @@ def _trials(plan: Plan, blocks: str) -> str:
 
 def _starts(plan: Plan) -> list[str]:
     """Number of server starts, and the steps before each."""
-    others = endpoints(plan.systems)
-    trials = [trial for trial in order.trials_of(plan, "") if trial.system not in others]
+    known = known_of(plan)
+    trials = [trial for trial in order.trials_of(plan, "") if trial.system in known[Fact.OURS]]
     starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
-    started = [f"{starts} of a server", *_steps(plan)] if starts else []
-    return [*started, *(f"none of {label}, which others run" for label in sorted(others))]
+    started = [f"{starts} of a server", *_steps(plan)] if known.has(Fact.OURS) else []
+    others = sorted(known[Fact.OTHERS])
+    return [*started, *(f"none of {label}, which others run" for label in others)]
 
 
 def _steps(plan: Plan) -> list[str]:
@@ -393,7 +396,7 @@ def _detectable(plan: Plan) -> Iterator[str]:
     together = "" if several == 1 else f", all {several} cells together right in 95 %"
     yield f"what {count(blocks, 'block')} can see, in four of five comparisons{together}"
     yield (
-        f"  starts differ by  all run  until decided  ties told   blocks to see {_percent(margin)}"
+        f"  blocks differ by  all run  until decided  ties told   blocks to see {_percent(margin)}"
     )
     for noise in power.NOISES:
         seen, early = (

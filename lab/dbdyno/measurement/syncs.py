@@ -45,7 +45,10 @@ def postgres_syncs(status: Counters, *, of_log: bool = False) -> float | None:
 def disk_flushes(measurement: Measurement) -> float | None:
     """Cache flushes of all disks of the machine in the window; None on an old kernel.
 
-    Taken from the samples' mean rate: the window's edges are off by half a sample at most.
+    None, too, where the server's process was not seen on that machine. Taken from the samples' mean
+    rate: the window's edges are off by half a sample at most.
     """
+    if not measurement.server.pid and not measurement.server.cpu_s:
+        return None
     rate_per_s = mean_over_time(measurement.watch_measured, lambda s: s.disk_flushes_per_s)
     return None if rate_per_s is None else rate_per_s * measurement.window_s

@@ -105,11 +105,6 @@ class SystemPlan(FiniteNoun):
         return self.reference.startswith(IMPORTED_SCHEME)
 
 
-def endpoints(systems: Iterable[SystemPlan]) -> list[str]:
-    """The labels of systems whose servers others run; a run changes none but its tables there."""
-    return [system.label for system in systems if system.is_endpoint]
-
-
 def label_made_of(text: str) -> str:
     """A label that is as near to any text as labels may be; empty if nothing of it is left."""
     return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).strip("-._:+")[:64]

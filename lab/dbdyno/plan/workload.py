@@ -78,11 +78,6 @@ def has_own_tables(workloads: Iterable[WorkloadPlan]) -> bool:
     return any(workload.script is None for workload in workloads)
 
 
-def scripts_of(workloads: Iterable[WorkloadPlan]) -> list[str]:
-    """The labels of scripts and templates, which make tables of their own."""
-    return [workload.label for workload in workloads if workload.script is not None]
-
-
 def default_label(name: str) -> str:
     """How a workload is called that was given no label: its name, without a file's suffix."""
     return PurePath(name).stem if is_script(name) else name

@@ -344,7 +344,7 @@ def _taken(descriptor: int) -> bool:
 
 def _await(descriptor: int, name: str, wait: Callable[[str], None]) -> None:
     """Wait for the lock and take it; StoreError if a holder keeps it for `WAIT_S_MAX`."""
-    began = told = time.monotonic()
+    began = told_at = time.monotonic()
     held_by = _holder_in_words(descriptor)
     while not _taken(descriptor):
         now, holder = time.monotonic(), _holder_in_words(descriptor)
@@ -356,8 +356,8 @@ def _await(descriptor: int, name: str, wait: Callable[[str], None]) -> None:
                 found=holder,
                 hint="see what it waits for, or stop it",
             )
-        if now - told > TOLD_EVERY_S:
-            told = now
+        if now - told_at > TOLD_EVERY_S:
+            told_at = now
             wait(f"still waiting for {name}, held by {holder}")
 
 

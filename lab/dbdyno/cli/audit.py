@@ -100,8 +100,8 @@ class AuditResult(Result):
         return cls(audited, between(publications) if len(audited) > 1 else None)
 
     def _ledgers(self) -> Iterator[tuple[Text, AuditLedger]]:
-        for one in self.audited:
-            yield name(one.publication.title), one.ledger
+        for audited in self.audited:
+            yield name(audited.publication.title), audited.ledger
         if self.between is not None:
             yield BETWEEN, self.between
 

@@ -66,7 +66,7 @@ def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> 
     """
     mistakes: list[PlanMistake] = []
     systems = _systems(options, check_reference, mistakes)
-    asked: dict[str, Any] = {
+    document: dict[str, Any] = {
         "title": " and ".join(system["label"] for system in systems),
         "systems": systems,
         "workloads": _workloads(options["workload"] or ("oltp_read_write",), mistakes),
@@ -77,14 +77,14 @@ def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> 
             value = value or TIME
         if value is None or (value == "" and option in MAY_BE_EMPTY):
             continue  # the plan has a default, which may depend on other keys
-        keys = asked.setdefault(part[0], {}) if part else asked
+        keys = document.setdefault(part[0], {}) if part else document
         keys[key] = [one.strip() for one in value.split(",")] if option in LISTS else value
     try:
-        plan = Plan.model_validate(asked)
+        plan = Plan.model_validate(document)
     except ValidationError as error:
         # `_systems` has reported already that there is none.
-        found = [one for one in error.errors() if systems or one["loc"] != ("systems",)]
-        raise PlanError(SOURCE, [*mistakes, *map(_mistake, found)]) from None
+        errors = [one for one in error.errors() if systems or one["loc"] != ("systems",)]
+        raise PlanError(SOURCE, [*mistakes, *map(_mistake, errors)]) from None
     mistakes += _without_effect(options, plan)
     if mistakes:
         raise PlanError(SOURCE, mistakes)

@@ -91,10 +91,10 @@ def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
     from dbdyno.fleet import fleet  # noqa: PLC0415 - see above
 
     with ExitStack() as stack:
-        found = stack.enter_context(fleet.machines(plan, address))
-        for named, about in found.environment.items():
+        fleet_machines = stack.enter_context(fleet.machines(plan, address))
+        for named, about in fleet_machines.environment.items():
             note(f"{named}: {about}")
-        yield _Machines(address, found.makers, found.environment, stack.close)
+        yield _Machines(address, fleet_machines.makers, fleet_machines.environment, stack.close)
 
 
 def begin(

@@ -51,9 +51,9 @@ def gate_command(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Fail if a run proves a system slower than allowed. Exit status 3."""
-    asked = None if fail_if_slower is None else share(fail_if_slower)
+    limit = None if fail_if_slower is None else share(fail_if_slower)
     judged = api.load(run, workspace)
-    slower_max = judged.plan.design.margin if asked is None else asked
+    slower_max = judged.plan.design.margin if limit is None else limit
     held = judged.gate(slower_max, strict=strict)
     result = GateResult(held, judged.judgement, judged.facts)
     sys.stdout.write(render(result, output, lang))
@@ -120,16 +120,16 @@ def share(text: str) -> float:
     """Parse a share: 0.03 of `3%` or `0.03`; UsageError outside 0 to 1."""
     value = ratio(text.replace(" ", ""))
     try:
-        found = float(value) if isinstance(value, (str, float)) else -1.0
+        number = float(value) if isinstance(value, (str, float)) else -1.0
     except ValueError:
-        found = -1.0
-    if not 0 <= found < 1:
+        number = -1.0
+    if not 0 <= number < 1:
         raise UsageError(
             f"--fail-if-slower {text} is no share",
             wanted="such as 3% or 0.03, from 0 to below 100%",
             found=repr(text),
         )
-    return found
+    return number
 
 
 def write(path: Path, content: bytes) -> None:
@@ -178,8 +178,8 @@ def _note_unreadable(run_id: str, reason: str) -> None:
 def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
     """Runs with a comparison of the label with a baseline; UsageError if there are no such runs."""
     labels = {run.run_id: [one.arm.label for one in comparisons(run.plan)] for run in runs}
-    found = [run for run in runs if labels[run.run_id] and label in (None, *labels[run.run_id])]
-    if not found:
+    comparing = [run for run in runs if labels[run.run_id] and label in (None, *labels[run.run_id])]
+    if not comparing:
         known = sorted({name for names in labels.values() for name in names})
         raise UsageError(
             f"no run here compares {label or 'anything'} with a baseline",
@@ -187,7 +187,7 @@ def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
             found=count(len(runs), "run"),
             hint="the first system of a run is its baseline and has no verdict",
         )
-    return found
+    return comparing
 
 
 def _entries(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[RunVerdicts]:

@@ -74,9 +74,9 @@ def run(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Run a plan file."""
-    asked = with_generators(read_file(plan, scale, budget), fleet)
+    whole_plan = with_generators(read_file(plan, scale, budget), fleet)
     options_of_report = ReportOptions(output, lang, exit_code)
-    flow.begin(asked, workspace, _command_line(), options_of_report, fleet, fit=True)
+    flow.begin(whole_plan, workspace, _command_line(), options_of_report, fleet, fit=True)
 
 
 def resume(

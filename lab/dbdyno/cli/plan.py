@@ -261,9 +261,9 @@ def _loads(plan: Plan) -> list[str]:
     if load.rates:
         shares = ", ".join(rate for rate in load.rates if share_of(rate))
         rates = ", ".join(rate for rate in load.rates if not share_of(rate))
-        found = [f"{shares} of what the slower system sustains"] if shares else []
+        parts = [f"{shares} of what the slower system sustains"] if shares else []
         given = [f"{rates} events/s"] if rates else []
-        rows += _row("rates", f"{'; '.join([*found, *given])}, {over}")
+        rows += _row("rates", f"{'; '.join([*parts, *given])}, {over}")
     if load.slo is not None:
         limit = f"{load.slo.metric} within {load.slo.limit_ms:g} ms"
         rows += _row("limit", f"{limit}: the highest sustained rate of each system, {over}")
@@ -419,10 +419,10 @@ def _level(plan: Plan) -> float:
 def _together(plan: Plan) -> int:
     """Cells sharing the 5 %: a comparison's, without the rates around a limit."""
     every, is_rung = cells(foreseen(plan)), plan.load.is_rung
-    asked = [cell for cell in every if not is_rung(cell.rate_per_s)]
+    judged = [cell for cell in every if not is_rung(cell.rate_per_s)]
     sought = (cell for cell in every if is_rung(cell.rate_per_s))
     limits = [*dict.fromkeys(cell.model_copy(update={"rate_per_s": None}) for cell in sought)]
-    families = (len(one.cells(family)) for one in comparisons(plan) for family in (asked, limits))
+    families = (len(one.cells(family)) for one in comparisons(plan) for family in (judged, limits))
     return max((1, *families))
 
 

@@ -65,22 +65,22 @@ class Several:
         self._progresses = progresses
 
     def stage(self, text: str) -> None:
-        for one in self._progresses:
-            one.stage(text)
+        for progress in self._progresses:
+            progress.stage(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        for one in self._progresses:
-            one.begin(trial, number, total, seconds_left)
+        for progress in self._progresses:
+            progress.begin(trial, number, total, seconds_left)
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """The current speed."""
-        for one in self._progresses:
-            one.interval(trial, interval, seconds_left)
+        for progress in self._progresses:
+            progress.interval(trial, interval, seconds_left)
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """The outcome of the trial."""
-        for one in self._progresses:
-            one.end(trial, measurement, seconds_left)
+        for progress in self._progresses:
+            progress.end(trial, measurement, seconds_left)
 
 
 # Lines for people, in English: they are written while a run goes on.
@@ -196,10 +196,10 @@ class Lines:
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """Print the current speed, `every_s` seconds after the last line or in a new load."""
         self._repeated_at = time.monotonic()
-        told = self._meter.told(interval)
+        line = self._meter.told(interval)
         if not 0 <= interval["at_s"] - self._written_at_s < self._every_s:
             self._written_at_s = interval["at_s"]
-            self._write(with_time_left(told, seconds_left), "  ")
+            self._write(with_time_left(line, seconds_left), "  ")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """The outcome of the trial."""
@@ -243,9 +243,9 @@ class RedrawnLines:
         self._live.update(Styled("\n").join([*shown, Styled(now, style="cyan")]))
 
 
-def with_time_left(told: str, seconds_left: float) -> str:
+def with_time_left(text: str, seconds_left: float) -> str:
     """The current work, and the run's remaining time."""
-    return f"{told}; {duration(seconds_left)} left"
+    return f"{text}; {duration(seconds_left)} left"
 
 
 LOOK_S: Final = 0.5

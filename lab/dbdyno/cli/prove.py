@@ -127,10 +127,10 @@ def prove_generator(
 ) -> None:
     """Try the load generator and this machine. The truth of the servers is known."""
     with noted() as lines:
-        made = certify.certify(lines.stage, power.difference_seen_in_time)
-    sys.stdout.write(render(CertificateResult(made), output, lang))
-    if not made.passed:
-        faults = made.facts(made.machine).faults()
+        certificate = certify.certify(lines.stage, power.difference_seen_in_time)
+    sys.stdout.write(render(CertificateResult(certificate), output, lang))
+    if not certificate.passed:
+        faults = certificate.facts(certificate.machine).faults()
         raise GateError(
             "the generator did not pass on this machine",
             wanted="every number within its limit",
@@ -162,21 +162,25 @@ class CertificateResult(Result):
 
     def document(self) -> dict[str, Any]:
         """Every number, and whether it passed."""
-        made = self.made
-        return {"passed": made.passed, "digest": made.digest, **made.model_dump(mode="json")}
+        certificate = self.made
+        return {
+            "passed": certificate.passed,
+            "digest": certificate.digest,
+            **certificate.model_dump(mode="json"),
+        }
 
     def _answer(self) -> Text:
-        made = self.made
-        about = {"digest": made.digest[:12], "made": made.made_at}
-        if made.passed:
+        certificate = self.made
+        about = {"digest": certificate.digest[:12], "made": certificate.made_at}
+        if certificate.passed:
             return say("passed: certificate {digest} of {made}", **about)
         return say("NOT passed: certificate {digest} of {made}", **about)
 
     def _tables(self) -> Iterator[Table]:
-        made = self.made
+        certificate = self.made
         yield table(
             say("On a server that answers at once"),
-            made.reached,
+            certificate.reached,
             (say("Protocol"), lambda one: PRODUCTS[one.driver]),
             (numeric(say("Connections")), lambda one: one.connections),
             (numeric(say("Queries/s")), lambda one: number(one.queries_per_s, 0)),
@@ -187,7 +191,7 @@ class CertificateResult(Result):
         )
         yield table(
             say("Punctuality at a rate (p99 at most {limit:g} ms)", limit=LAG_MS_MAX),
-            made.punctuality,
+            certificate.punctuality,
             (numeric(say("Events/s asked for")), lambda one: number(one.rate_per_s, 0)),
             (numeric(say("Reached")), lambda one: number(one.reached_per_s, 0)),
             (numeric(say("Late by, p50 ms")), lambda one: number(one.lag_ms_p50, 3)),
@@ -196,7 +200,7 @@ class CertificateResult(Result):
         )
         yield table(
             say("Beside the truth of a server that is known"),
-            made.answers,
+            certificate.answers,
             (say("Server and load"), lambda one: QUESTIONS[one.question]),
             (say("Of it"), lambda one: one.statistic),
             (numeric(say("Truth")), lambda one: number(one.truth)),

@@ -60,8 +60,8 @@ def show(
     """Show one run. Command, systems, cells, how far it came, where its report is."""
     with opened(workspace) as store:
         run = find(store, run_id)
-        (one,) = _kept(store, workspace, [run])
-        shown = ShownRun(run, one, store.verified(run.run_id), workspace / run.run_id)
+        (kept,) = _kept(store, workspace, [run])
+        shown = ShownRun(run, kept, store.verified(run.run_id), workspace / run.run_id)
     sys.stdout.write(render(shown, output, lang))
 
 
@@ -128,9 +128,9 @@ def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
     Args:
         held: holds their locks against new users.
     """
-    found: dict[Path, list[Path]] = {}
+    folders: dict[Path, list[Path]] = {}
     if not (home / SYSTEMS).is_dir():
-        return found
+        return folders
     with loads.choosing(home, note):
         for folder in sorted(one for one in (home / SYSTEMS).glob("*") if one.is_dir()):
             parts = sorted(folder.iterdir())
@@ -145,20 +145,22 @@ def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
             except StoreError as error:
                 note(f"{folder.name} stays: {error.message}")
             else:
-                found[folder] = parts
-    return found
+                folders[folder] = parts
+    return folders
 
 
-def _ask(lines: Sequence[str], what: str, *, yes: bool) -> None:
+def _ask(lines: Sequence[str], question: str, *, yes: bool) -> None:
     """List the removals and ask; without a terminal --yes is needed."""
     note("\n".join(lines))
     if yes:
         return
     if not sys.stdin.isatty():
         raise UsageError(
-            f"nothing was removed: {what}", wanted="an answer, or --yes", found="no terminal to ask"
+            f"nothing was removed: {question}",
+            wanted="an answer, or --yes",
+            found="no terminal to ask",
         )
-    typer.confirm(f"{what}. Remove?", abort=True, err=True)
+    typer.confirm(f"{question}. Remove?", abort=True, err=True)
 
 
 # What is told of a run.
@@ -191,13 +193,13 @@ def _kept(
 
 def _state(store: Store, run: StoredRun) -> Text:
     try:
-        found = evidence.completion(store, run.run_id)
+        completion = evidence.completion(store, run.run_id)
     except StoreError as error:
         return say("damaged: {reason}", reason=error.found or error.message)
-    trials = say("{done} of {planned} trials", done=found.done, planned=found.planned)
+    trials = say("{done} of {planned} trials", done=completion.done, planned=completion.planned)
     if known_of(run.plan).has(Fact.ELSEWHERE):
-        trials = say("{trials}, imported", trials=count(found.done, "trial"))
-    return trials if found.complete else say("{trials}, not complete", trials=trials)
+        trials = say("{trials}, imported", trials=count(completion.done, "trial"))
+    return trials if completion.complete else say("{trials}, not complete", trials=trials)
 
 
 def _size(folder: Path) -> int:
@@ -241,13 +243,13 @@ class KeptRuns(Result):
         return {"runs": [_values(one) for one in self.runs], "data_bytes": self.data_bytes}
 
 
-def _values(one: KeptRun) -> dict[str, Any]:
+def _values(kept: KeptRun) -> dict[str, Any]:
     return {
-        "run_id": one.run_id,
-        "created_at": one.created_at,
-        "title": str(one.title),
-        "state": str(one.state),
-        "bytes": one.bytes,
+        "run_id": kept.run_id,
+        "created_at": kept.created_at,
+        "title": str(kept.title),
+        "state": str(kept.state),
+        "bytes": kept.bytes,
     }
 
 

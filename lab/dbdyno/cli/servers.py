@@ -61,9 +61,9 @@ def start(
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     called = name or label_of(reference).replace(":", "-")
-    asked = options.settings_of(settings or [])
+    changed = options.settings_of(settings or [])
     with noted() as lines:
-        server = kept.start(workspace, called, reference, asked, lines.stage)
+        server = kept.start(workspace, called, reference, changed, lines.stage)
     _print_columns([_row(server)])
     log_in, end = (
         options.next_command("servers", do, called, workspace=workspace) for do in ("shell", "stop")
@@ -82,10 +82,10 @@ def stop(name: options.ServerName = None, workspace: options.Workspace = options
 @app.command()
 def status(workspace: options.Workspace = options.WORKSPACE) -> None:
     """Say which servers run here. Name, reference, state, pid, address, since when."""
-    found = kept.all_of(workspace)
-    if not found:
+    servers = kept.all_of(workspace)
+    if not servers:
         note(f"no server was started in {workspace}")
-    _print_columns([_row(server) for server in found])
+    _print_columns([_row(server) for server in servers])
 
 
 @app.command("shell", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -103,9 +103,9 @@ def open_shell(
     password = kept.password(server)
     if server.state is None:
         raise UsageError(f"{server.name} is still {server.status}", hint="wait until it is ready")
-    made = kept.shell(server.state, password, arguments)
+    command = kept.shell(server.state, password, arguments)
     sys.stdout.flush()
-    os.execve(made.command[0], made.command, made.environment)  # noqa: S606 - becomes the client
+    os.execve(command.command[0], command.command, command.environment)  # noqa: S606 - becomes the client
 
 
 def _row(server: KeptServer) -> tuple[str, ...]:

@@ -121,13 +121,13 @@ def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
     with contextlib.suppress(UsageError):  # of a setting that cannot be, which stands below
         note("\n".join(map(printable, described(plan).splitlines())))
     note("\n".join(map(printable, _settings(plan))))
-    asked = list(risks(plan))
-    for risk in asked:
+    risks_of_plan = list(risks(plan))
+    for risk in risks_of_plan:
         note(f"the bundle's plan asks for this: {printable(risk)}")
-    if asked and not trusted:
+    if risks_of_plan and not trusted:
         raise UsageError(
             f"{name} was made elsewhere and asks for more than known servers and plain settings",
-            found=f"{len(asked)} such; see above",
+            found=f"{len(risks_of_plan)} such; see above",
             hint="if you trust whoever made it, add --trust",
         )
 
@@ -162,9 +162,9 @@ def export_command(
     with opened(workspace) as store:
         run = find(store, run_id)
         measurements = store.measurements(run.run_id)
-    made = attempts(measurements, judge(measurements, run.plan))
+    rows = attempts(measurements, judge(measurements, run.plan))
     for kind, folder in folders.items():
-        for path in files.write(folder, made, kind):
+        for path in files.write(folder, rows, kind):
             sys.stdout.write(f"{path}\n")
 
 
@@ -184,9 +184,9 @@ def import_command(
     with Store.open(workspace) as store:
         run = store.create_run(plan, command_line, {"files": _named(paths)}, len(measurements))
         try:
-            for one in measurements:
-                trial = one.trial.model_copy(update={"run_id": run.run_id})
-                store.append(one.model_copy(update={"trial": trial}))
+            for measurement in measurements:
+                trial = measurement.trial.model_copy(update={"run_id": run.run_id})
+                store.append(measurement.model_copy(update={"trial": trial}))
             store.finish(run.run_id)
         except BaseException:  # a part of the files would be taken for the whole
             with contextlib.suppress(StoreError):  # a full disk may refuse this, too

@@ -44,7 +44,7 @@ def try_it(
     file: File, reference: options.Reference, settings: options.ServerSettings = None
 ) -> None:
     """Try a template on a real server. Its tables are made, ten of its events printed."""
-    made = lua(_read(file), file.name)
+    script = lua(_read(file), file.name)
     open.check(reference)
     if is_endpoint(reference):
         raise UsageError(
@@ -59,8 +59,8 @@ def try_it(
         try:
             server = instance.start()
             lines.stage(f"{spec.label}: making the tables")
-            _run(made, file.name, server, "prepare", 4)
-            _run(made, file.name, server, "try", 1)
+            _run(script, file.name, server, "prepare", 4)
+            _run(script, file.name, server, "try", 1)
         finally:
             instance.close()
 
@@ -76,10 +76,10 @@ def _summary(template: Template) -> str:
         template.events.items(), template.shares().values(), strict=True
     ):
         count = sum(one.repeat for one in event.statements) + 2 * event.transaction
-        what = f"{count} statement{'s' if count != 1 else ''}"
+        statements = f"{count} statement{'s' if count != 1 else ''}"
         rest = f", then {event.think_time_ms:g} ms of rest" if event.think_time_ms else ""
         within = " in a transaction" if event.transaction else ""
-        lines.append(f"{name}: {share:.1%} of the events, {what}{within}{rest}")
+        lines.append(f"{name}: {share:.1%} of the events, {statements}{within}{rest}")
     return "\n".join(lines) + "\n"
 
 

@@ -344,30 +344,30 @@ def intervals(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     return _columns(INTERVALS, map(_interval, attempt.measurement.intervals))
 
 
-def _interval(one: Interval) -> dict[str, Any]:
-    counts = one.model_dump(include=set(INTERVALS.schema) - {"phase", "errors"})
+def _interval(interval: Interval) -> dict[str, Any]:
+    counts = interval.model_dump(include=set(INTERVALS.schema) - {"phase", "errors"})
     return {
         **counts,
-        "phase": one.phase.value,
-        "errors": sum(one.errors.values()),
-        "silence_ms_max": one.silence_ns_max / NANOSECONDS_PER_MS,
-        **(_latencies(one) if one.events else {}),
+        "phase": interval.phase.value,
+        "errors": sum(interval.errors.values()),
+        "silence_ms_max": interval.silence_ns_max / NANOSECONDS_PER_MS,
+        **(_latencies(interval) if interval.events else {}),
     }
 
 
-def _latencies(one: Interval) -> dict[str, float]:
-    found = {
-        "latency_ms_avg": one.latency_ns_sum / one.events / NANOSECONDS_PER_MS,
-        "latency_ms_min": one.latency_ns_min / NANOSECONDS_PER_MS,
-        "latency_ms_max": one.latency_ns_max / NANOSECONDS_PER_MS,
+def _latencies(interval: Interval) -> dict[str, float]:
+    latencies = {
+        "latency_ms_avg": interval.latency_ns_sum / interval.events / NANOSECONDS_PER_MS,
+        "latency_ms_min": interval.latency_ns_min / NANOSECONDS_PER_MS,
+        "latency_ms_max": interval.latency_ns_max / NANOSECONDS_PER_MS,
     }
-    if "event" in one.histograms:
-        histogram = merge_histograms([one.histograms["event"]])
+    if "event" in interval.histograms:
+        histogram = merge_histograms([interval.histograms["event"]])
         for metric in PERCENTILES_OF_A_SECOND:
-            if metric.quantile is not None and one.events >= metric.requests_needed():
-                latency_ns = min(histogram.quantile(metric.quantile), one.latency_ns_max)
-                found[metric.name] = latency_ns / NANOSECONDS_PER_MS
-    return found
+            if metric.quantile is not None and interval.events >= metric.requests_needed():
+                latency_ns = min(histogram.quantile(metric.quantile), interval.latency_ns_max)
+                latencies[metric.name] = latency_ns / NANOSECONDS_PER_MS
+    return latencies
 
 
 def watch(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
@@ -401,25 +401,25 @@ def _devices(seen: Measurement, kind: str) -> Iterable[dict[str, Any]]:
     phase = phase_in(seen)
     for sample in seen.watch:
         same = {"at_s": sample.at_s, "phase": phase(sample.at_s)}
-        for device, one in getattr(sample, kind).items():
-            yield {**same, "device": device, **one.model_dump()}
+        for device, reading in getattr(sample, kind).items():
+            yield {**same, "device": device, **reading.model_dump()}
 
 
 def status(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """A row for each counter and reading, counter by counter."""
     series = attempt.measurement.status_seconds
-    made: dict[str, list[Any]] = {name: [] for name in STATUS.schema}
+    values_by_column: dict[str, list[Any]] = {name: [] for name in STATUS.schema}
     if series is None:
-        return made
+        return values_by_column
     phases = list(map(phase_in(attempt.measurement), series.at_s))
     for name, values in series.counters.items():
-        made["phase"] += phases
-        made["at_s"] += series.at_s
-        made["took_ms"] += series.took_ms
-        made["name"] += [name] * len(values)
-        made["value"] += values
-        made["per_s"] += growth(series.at_s, values)
-    return made
+        values_by_column["phase"] += phases
+        values_by_column["at_s"] += series.at_s
+        values_by_column["took_ms"] += series.took_ms
+        values_by_column["name"] += [name] * len(values)
+        values_by_column["value"] += values
+        values_by_column["per_s"] += growth(series.at_s, values)
+    return values_by_column
 
 
 def growth(at_s: Sequence[float], values: Sequence[float | None]) -> list[float | None]:
@@ -433,14 +433,14 @@ def growth(at_s: Sequence[float], values: Sequence[float | None]) -> list[float 
 
 def settings(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """A row for each variable in effect."""
-    found = effective([attempt.measurement], attempt.system)
-    return {"name": list(found), "value": list(found.values())}
+    variables = effective([attempt.measurement], attempt.system)
+    return {"name": list(variables), "value": list(variables.values())}
 
 
 def replication(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """A row for each number of a primary and its replicas; empty without replicas."""
-    found = attempt.measurement.server.replication
-    return {"name": list(found), "value": list(found.values())}
+    numbers = attempt.measurement.server.replication
+    return {"name": list(numbers), "value": list(numbers.values())}
 
 
 def costs(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
@@ -473,11 +473,11 @@ def phase_in(seen: Measurement) -> Callable[[float], str]:
 
 
 def _columns(table: TableDefinition, rows: Iterable[Mapping[str, Any]]) -> Columns:
-    made: dict[str, list[Any]] = {name: [] for name in table.schema}
+    values_by_column: dict[str, list[Any]] = {name: [] for name in table.schema}
     for row in rows:
-        for name, values in made.items():
+        for name, values in values_by_column.items():
             values.append(row.get(name))
-    return made
+    return values_by_column
 
 
 ROWS_BY_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Columns]]] = {

@@ -115,7 +115,7 @@ def connected(address: str) -> Iterator[None]:
 
 def nodes() -> list[Node]:
     """Living nodes, by address and label."""
-    found = [
+    living = [
         Node(
             one["NodeID"],
             one["NodeManagerAddress"],
@@ -125,7 +125,7 @@ def nodes() -> list[Node]:
         for one in ray.nodes()  # type: ignore[no-untyped-call]
         if one["Alive"]
     ]
-    return sorted(found, key=lambda node: (node.role, node.address, node.node_id))
+    return sorted(living, key=lambda node: (node.role, node.address, node.node_id))
 
 
 def with_role(role: str) -> list[Node]:
@@ -242,26 +242,26 @@ def slot(held: ExitStack, kind: str) -> Path:
     raise LoadError(f"{SLOTS} processes are at work in {kind} on this machine", hint="end some")
 
 
-def answer(asked: Any, who: str, timeout_s: float | None = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
+def answer(call: Any, who: str, timeout_s: float | None = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
     """Result of a Ray call; LostError with the machine's name if it fails.
 
     Args:
         timeout_s: None waits until Ray reports the machine as gone.
     """
     try:
-        return ray.get(asked, timeout=timeout_s)
+        return ray.get(call, timeout=timeout_s)
     except GetTimeoutError:
-        found = f"{who} did not answer for {timeout_s or 0:.0f} s"
+        state = f"{who} did not answer for {timeout_s or 0:.0f} s"
     except RayError as error:
-        found = f"{who}: {reason(error)}"
-    raise lost(found)
+        state = f"{who}: {reason(error)}"
+    raise lost(state)
 
 
-def lost(found: str) -> LostError:
+def lost(state: str) -> LostError:
     """LostError for a machine without answers, by its name and the time of silence."""
     return LostError(
         "a machine of the fleet was lost",
-        found=found,
+        found=state,
         hint="look at the machines: dbdyno fleet check",
     )
 

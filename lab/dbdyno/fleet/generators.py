@@ -95,12 +95,12 @@ class Generator:
 
     def lines(self, timeout_s: float) -> list[str]:
         """Wait for lines since the last call; an empty line is the end."""
-        found: list[str] = []
+        lines: list[str] = []
         with suppress(queue.Empty):
-            found.append(self._lines.get(timeout=timeout_s))
+            lines.append(self._lines.get(timeout=timeout_s))
             while True:
-                found.append(self._lines.get_nowait())
-        return found
+                lines.append(self._lines.get_nowait())
+        return lines
 
     def say(self, line: str) -> None:
         if self._child is not None:
@@ -151,11 +151,11 @@ class Remote:
 
         A lost generator gives None and is reported by the load.
         """
-        asked = self._actor.ceiling.remote(plan, trial, driver)
+        pending = self._actor.ceiling.remote(plan, trial, driver)
 
         def reached() -> float | None:
             try:
-                rate: float | None = self._asked(asked, PATIENCE_S)
+                rate: float | None = self._asked(pending, PATIENCE_S)
             except LoadError:
                 return None
             return rate
@@ -312,8 +312,8 @@ class Generators:
 
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> float | None:
         """Ceiling of all generators together, by the slowest; as `ceiling.measure`."""
-        asked = [one.ceiling(plan, trial, driver) for one in self.there()]
-        reached = [wait() for wait in asked]
+        pending = [one.ceiling(plan, trial, driver) for one in self.there()]
+        reached = [wait() for wait in pending]
         known = [rate for rate in reached if rate is not None]
         return self.count * min(known) if len(known) == self.count else None
 
@@ -386,8 +386,8 @@ class FleetEngine(Engine):
         try:
             self._messages.put(self._driven(spec))
         except (LoadError, RayError) as error:
-            found = error.found if isinstance(error, LoadError) else cluster.reason(error)
-            self._messages.put(Message("error", {"kind": record.LOST, "message": found}))
+            fault = error.found if isinstance(error, LoadError) else cluster.reason(error)
+            self._messages.put(Message("error", {"kind": record.LOST, "message": fault}))
 
     def _driven(self, spec: Mapping[str, Any]) -> Message:
         """Run the load from the first clock reading to the record or its error."""
@@ -415,11 +415,11 @@ def fault_of(clocks: Sequence[Clock]) -> Message | None:
     """The error if the clocks are not known well enough to begin together."""
     for number, clock in enumerate(clocks):
         if clock.within_ns > CLOCK_MS_MAX * 1e6:
-            found = (
+            fault = (
                 f"generator {number + 1} of {len(clocks)} answers so late that its clock is known"
                 f" to ±{clock.within_ns / 1e6:.1f} ms only (limit {CLOCK_MS_MAX:g} ms)"
             )
-            return Message("error", {"kind": record.LOST, "message": found})
+            return Message("error", {"kind": record.LOST, "message": fault})
     return None
 
 
@@ -430,11 +430,11 @@ def change_of(before: Sequence[Clock], after: Sequence[Clock], load_s: float) ->
         change_ns = abs(last.ahead_ns - first.ahead_ns)
         unknown_ns = first.within_ns + last.within_ns
         if change_ns > unknown_ns + limit_ms * 1e6:
-            found = (
+            change = (
                 f"the clock of generator {number + 1} of {len(before)} changed by"
                 f" {change_ns / 1e6:.1f} ms during the trial (limit {limit_ms:.1f} ms)"
             )
-            return Message("error", {"kind": record.LOST, "message": found})
+            return Message("error", {"kind": record.LOST, "message": change})
     return None
 
 

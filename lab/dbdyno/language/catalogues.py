@@ -49,7 +49,7 @@ def catalogue(language: Language) -> Mapping[str, str]:
 
 def said_in(text: str, language: Language) -> str:
     """The text in a language; names and plain strings stay as they are."""
-    found = translated(text, catalogue(language))
+    translation = translated(text, catalogue(language))
     if language is Language.EN or not isinstance(text, Said) or text.template == NAME:
-        return found
-    return _GAP.sub("", found)
+        return translation
+    return _GAP.sub("", translation)

@@ -32,10 +32,10 @@ class Said(str):
         Args:
             text: the English text if it differs from the template's, as in a singular.
         """
-        made = super().__new__(cls, filled(template, values) if text is None else text)
-        made.template = template
-        made.values = values
-        return made
+        said = super().__new__(cls, filled(template, values) if text is None else text)
+        said.template = template
+        said.values = values
+        return said
 
     def __reduce__(self) -> tuple[type[Said], tuple[str, Mapping[str, object], str]]:
         """Keep template and values in copies and pickles."""
@@ -115,8 +115,8 @@ def count(number: int, what: str) -> Said:
             blocks``.
     """
     parted = f"{number:,}".replace(",", PARTED)
-    one = f"{parted} {what}" if number == 1 else None
-    return Said(f"{{count}} {what}s", {"count": parted}, one)
+    singular = f"{parted} {what}" if number == 1 else None
+    return Said(f"{{count}} {what}s", {"count": parted}, singular)
 
 
 def capital(clause: str) -> Said:

@@ -112,8 +112,8 @@ class Runs:
 
     def _judge(self, run_id: str) -> JudgedRun:
         kept = evidence.of_run(run_id, self.workspace)
-        made = judge(kept.measurements, kept.plan)
-        return JudgedRun(kept.plan, kept.measurements, made, kept.facts)
+        judgement = judge(kept.measurements, kept.plan)
+        return JudgedRun(kept.plan, kept.measurements, judgement, kept.facts)
 
     def _stamp(self) -> object:
         """Version of the store, changed by each stored trial."""

@@ -38,8 +38,8 @@ def listen(host: str, port: int) -> socket.socket:
             hint="from another machine: ssh -L 8732:127.0.0.1:8732 THIS_MACHINE",
         )
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return socket.create_server(found[0][4][:2], family=found[0][0])
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return socket.create_server(addresses[0][4][:2], family=addresses[0][0])
     except (OSError, OverflowError, UnicodeError) as error:
         raise UsageError(
             "the page cannot be served there",

@@ -137,12 +137,12 @@ def settling(loads: Sequence[npt.ArrayLike], warmup_s: int) -> Settling | None:
     first_s = begin_s + (warmup_s - begin_s) % points_s
     before = (warmup_s - begin_s) // points_s
     means = [batch_means(load[:, first_s:], points_s) for load in whole]
-    found = _tails(means, before, CHANCE) if before else None
-    if found:
-        means = [load / shape for load, shape in zip(means, found.shapes, strict=True)]
+    tails = _tails(means, before, CHANCE) if before else None
+    if tails:
+        means = [load / shape for load, shape in zip(means, tails.shapes, strict=True)]
     window = [load[:, before:] for load in means]
-    rest = _tails(window, 0, CHANCE_LEFT if found else CHANCE)
-    looks = [look for look in (found, rest) if look]
+    rest = _tails(window, 0, CHANCE_LEFT if tails else CHANCE)
+    looks = [look for look in (tails, rest) if look]
     if not looks:
         return None
     best = np.sum([look.best for look in looks], axis=0)
@@ -152,7 +152,7 @@ def settling(loads: Sequence[npt.ArrayLike], warmup_s: int) -> Settling | None:
     up = np.linalg.norm([(look.high - look.best)[:, cut] for look in looks], axis=0)
     best = best[:, cut]
     left = zip(_log(best - down), _log(best), _log(best + up), strict=True)
-    until = max(found.until if found else 0.0, before + rest.until if rest else 0.0)
+    until = max(tails.until if tails else 0.0, before + rest.until if rest else 0.0)
     until_s = float(first_s + points_s * until)
     return Settling(cut * points_s, tuple(Tail(*ends) for ends in left), until_s)
 

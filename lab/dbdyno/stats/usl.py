@@ -79,10 +79,10 @@ def throughput(laws: Laws, threads: npt.ArrayLike) -> Numbers:
 def peaks(laws: Laws) -> Numbers:
     """N* = √((1 − σ)/κ), where throughput is greatest; infinite without κ."""
     rise = np.maximum(1 - laws.sigma, RISE_LEAST)
-    found: Numbers = np.sqrt(
+    peak: Numbers = np.sqrt(
         np.divide(rise, laws.kappa, out=np.full_like(rise, np.inf), where=laws.kappa > 0)
     )
-    return found
+    return peak
 
 
 def _solve(levels: Numbers, rates: Numbers, terms: tuple[int, ...]) -> tuple[Numbers, Numbers]:
@@ -92,8 +92,8 @@ def _solve(levels: Numbers, rates: Numbers, terms: tuple[int, ...]) -> tuple[Num
     scale = columns.max(axis=0)  # the last column is thousands of times the first
     weights = rates / levels
     design = (columns / scale)[:, taken] * weights[..., None]
-    found = np.linalg.pinv(design).sum(axis=-1)  # weighted, every N/X is 1
-    errors = (np.einsum("...kp,...p->...k", design, found) - 1) ** 2
+    amounts = np.linalg.pinv(design).sum(axis=-1)  # weighted, every N/X is 1
+    errors = (np.einsum("...kp,...p->...k", design, amounts) - 1) ** 2
     coefficients = np.zeros((*rates.shape[:-1], 3))
-    coefficients[..., taken] = found / scale[taken]
+    coefficients[..., taken] = amounts / scale[taken]
     return coefficients, errors.sum(axis=-1)

@@ -108,19 +108,19 @@ class _Allowance:
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """The entries by name; each a plain file with a plain name, packed in a known way."""
-    found: dict[str, zipfile.ZipInfo] = {}
+    entries: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
         name, mode = entry.filename, entry.external_attr >> 16
         if not NAME.fullmatch(name) or entry.orig_filename != name:
             raise BundleError("a name in the bundle leads elsewhere", found=repr(name)[:80])
-        if name in found:
+        if name in entries:
             raise BundleError(f"{name} is twice in the bundle")
         if entry.flag_bits & 1 or entry.compress_type not in METHODS:
             raise BundleError(f"{name} in the bundle is encrypted or packed in an unknown way")
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             raise BundleError(f"{name} in the bundle is no plain file", found=stat.filemode(mode))
-        found[name] = entry
-    return found
+        entries[name] = entry
+    return entries
 
 
 def _content(
@@ -149,10 +149,10 @@ def _sums(text: bytes) -> dict[str, str]:
     return dict(pairs)
 
 
-def _check_names(wanted: set[str], found: set[str]) -> None:
-    if wanted == found:
+def _check_names(wanted: set[str], names: set[str]) -> None:
+    if wanted == names:
         return
-    missing, extra = sorted(wanted - found), sorted(found - wanted)
+    missing, extra = sorted(wanted - names), sorted(names - wanted)
     raise BundleError(
         "the bundle does not hold the files it names",
         wanted=f"{missing[0]} and {len(missing) - 1} more" if missing else f"what {SUMS} names",

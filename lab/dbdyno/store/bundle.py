@@ -222,10 +222,10 @@ def strict_json(content: bytes, name: str) -> object:
         BundleError: it is no JSON, nested too deep, or holds NaN or infinity.
     """
     try:
-        found: object = json.loads(content, parse_constant=_refuse, parse_float=_finite)
+        value: object = json.loads(content, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{name} in the bundle is no JSON", found=str(error)[:120]) from error
-    return found
+    return value
 
 
 def _refuse(text: str) -> float:

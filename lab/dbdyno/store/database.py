@@ -163,13 +163,13 @@ FORMAT: Final = 2
 """Raised when a stored value changes its meaning or goes; no other format is read."""
 
 
-def _kept(table: str, what: str) -> str:
+def _kept(table: str, subject: str) -> str:
     """Triggers against deleting or changing rows."""
     return f"""\
 CREATE TRIGGER IF NOT EXISTS {table}_stay BEFORE DELETE ON {table}
-    BEGIN SELECT RAISE(ABORT, '{what} is never deleted'); END;
+    BEGIN SELECT RAISE(ABORT, '{subject} is never deleted'); END;
 CREATE TRIGGER IF NOT EXISTS {table}_stay_as_they_are BEFORE UPDATE ON {table}
-    BEGIN SELECT RAISE(ABORT, '{what} is never changed'); END;"""
+    BEGIN SELECT RAISE(ABORT, '{subject} is never changed'); END;"""
 
 
 SCHEMA: Final = f"""
@@ -306,11 +306,11 @@ def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
     return str(links[-1][1])
 
 
-def _changed(run_id: str, what: str) -> StoreError:
+def _changed(run_id: str, difference: str) -> StoreError:
     return StoreError(
         f"run {run_id} is not as it was stored",
         wanted="what was measured, unchanged",
-        found=f"changed: {what}",
+        found=f"changed: {difference}",
         hint="take the workspace's file, or a bundle of the run, from a copy",
     )
 
@@ -343,12 +343,12 @@ def _designs(connection: sqlite3.Connection, run_id: str) -> list[tuple[object, 
 
 def _digest(before: str, values: Iterable[object]) -> str:
     """SHA-256 of the link before and of the values, each with its kind and its length."""
-    made = sha256(before.encode())
+    digest = sha256(before.encode())
     for value in values:
         data = value if isinstance(value, bytes) else str(value).encode()
-        made.update(f"{type(value).__name__}:{len(data)}:".encode())
-        made.update(data)
-    return made.hexdigest()
+        digest.update(f"{type(value).__name__}:{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
 
 
 # Taking a run out is what the triggers are there against, so they are made anew in the same
@@ -403,10 +403,10 @@ def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign
 
 def design_of(connection: sqlite3.Connection, run_id: str) -> ChosenDesign | None:
     """A run's chosen design, if any, with the last added time."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT design FROM designs WHERE run_id = ? ORDER BY additions DESC LIMIT 1", (run_id,)
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
     with readable(f"the design of run {run_id} cannot be read", READ_ELSEWHERE):
-        return ChosenDesign.model_validate_json(found[0])
+        return ChosenDesign.model_validate_json(row[0])

@@ -42,17 +42,17 @@ def histograms(text: str) -> dict[int, dict[str, bytes]]:
     """
     if not text.startswith(HEAD):
         raise BundleError("a histogram log in the bundle has another head than dbdyno's")
-    found: dict[int, dict[str, bytes]] = {}
+    blobs: dict[int, dict[str, bytes]] = {}
     current: dict[str, bytes] | None = None
     for line in text[len(HEAD) :].splitlines():
         if place := PLACE.fullmatch(line):
-            current = found.setdefault(int(place[1]), {})
+            current = blobs.setdefault(int(place[1]), {})
             continue
         entry = LINE.fullmatch(line)
         if entry is None or current is None or entry[1] in current:
             raise BundleError("a histogram log in the bundle has a wrong line", found=line[:80])
         current[entry[1]] = _blob(entry[2])
-    return found
+    return blobs
 
 
 def _blob(encoded: str) -> bytes:

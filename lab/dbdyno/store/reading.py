@@ -67,8 +67,8 @@ def readable(message: str, hint: str) -> Iterator[None]:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        found = f"{place}: {first['msg']}" if place else first["msg"]
-        raise StoreError(message, found=found[:200], hint=hint) from error
+        fault = f"{place}: {first['msg']}" if place else first["msg"]
+        raise StoreError(message, found=fault[:200], hint=hint) from error
     except (ValueError, TypeError) as error:  # SQLite keeps any value in any column
         raise StoreError(message, found=str(error)[:200], hint=hint) from error
 
@@ -80,14 +80,14 @@ def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
         row: created_at, finished_at, plan, command, dbdyno_version, environment, trials_planned.
     """
     with readable(f"run {run_id} cannot be read", READ_ELSEWHERE):
-        created_at, finished_at, asked, command, version, environment, planned = (
+        created_at, finished_at, plan_json, command, version, environment, planned = (
             _ROW.validate_python(row, strict=True)
         )
         return StoredRun(
             run_id=run_id,
             created_at=created_at,
             finished_at=finished_at,
-            plan=Plan.model_validate_json(asked),
+            plan=Plan.model_validate_json(plan_json),
             command=command,
             dbdyno_version=version,
             environment=_ENVIRONMENT.validate_json(environment),
@@ -132,7 +132,7 @@ def measurement_of(
     return bare.model_copy(update={"intervals": intervals})
 
 
-def _check_histogram(blob: object, what: str) -> None:
+def _check_histogram(blob: object, subject: str) -> None:
     """Holds the blob against the checksum of its zlib stream; to decode all takes seconds."""
     try:
         if not isinstance(blob, bytes):
@@ -142,4 +142,4 @@ def _check_histogram(blob: object, what: str) -> None:
         if not inflating.eof:
             raise ValueError("no whole histogram")
     except (TypeError, ValueError, zlib.error) as error:
-        raise ValueError(f"{what} is damaged: {error}") from error
+        raise ValueError(f"{subject} is damaged: {error}") from error

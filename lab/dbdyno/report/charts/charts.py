@@ -31,7 +31,7 @@ def figures(
     cells = cells_of(plan, measurements)
     all_ladders = ladders(cells)
     systems = systems_of(plan, measurements)
-    made = [
+    drawn = [
         curve.limits(judgement.slo, systems),
         verdicts.matrix(cells, judgement.verdicts),
         ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
@@ -40,7 +40,7 @@ def figures(
     ]
     return tuple(
         replace(figure, spec={**figure.spec, "config": vega.THEME})
-        for figure in made
+        for figure in drawn
         if figure is not None
     )
 
@@ -74,11 +74,11 @@ def _of_trials(
     judgement: Judgement,
 ) -> list[Figure | None]:
     every = attempts(measurements, judgement)
-    made: list[Figure | None] = []
+    drawn: list[Figure | None] = []
     for number, ladder in enumerate(all_ladders, start=1):
-        made += [
+        drawn += [
             timelines.per_second(f"seconds-{number}", ladder, systems, every, judgement),
             costs.costs(f"costs-{number}", ladder, systems, every),
             *timelines.timelines(number, ladder, systems, every),
         ]
-    return made
+    return drawn

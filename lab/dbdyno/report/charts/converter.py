@@ -43,9 +43,9 @@ def drawn(
         ValueError: Vega-Lite refuses it.
         ChildProcessError: the child died, or took too long.
     """
-    asked = {"spec": dict(spec), "version": version, "scale": scale, "fonts": fonts}
-    found = _answer(asked)
-    return str(found["svg"]), base64.b64decode(found["png"])
+    request = {"spec": dict(spec), "version": version, "scale": scale, "fonts": fonts}
+    reply = _answer(request)
+    return str(reply["svg"]), base64.b64decode(reply["png"])
 
 
 def bundle(snippet: str, version: str) -> str:
@@ -69,7 +69,7 @@ class _DrawingProcess:
             start_new_session=True,  # Ctrl-C is the lab's to handle
         )
 
-    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         limit = threading.Timer(ANSWER_S_MAX, self._process.kill)
@@ -77,7 +77,7 @@ class _DrawingProcess:
         limit.start()
         try:
             with suppress(BrokenPipeError):  # it died, as the missing answer says
-                self._process.stdin.write(json.dumps(asked) + "\n")
+                self._process.stdin.write(json.dumps(request) + "\n")
                 self._process.stdin.flush()
             line = self._process.stdout.readline()
         finally:
@@ -97,11 +97,11 @@ class _DrawingProcess:
                     pipe.close()
 
 
-def _answer(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
     with _DrawingProcess.lock:
         child = _DrawingProcess.current = _DrawingProcess.current or _DrawingProcess()
         try:
-            answer = child.answer(asked)
+            answer = child.answer(request)
         except BaseException:  # what it still says would be taken for the next answer
             _DrawingProcess.current = None
             child.close()
@@ -128,15 +128,15 @@ def main() -> None:
         answers.flush()
 
 
-def _work(asked: Mapping[str, Any]) -> dict[str, str]:
+def _work(request: Mapping[str, Any]) -> dict[str, str]:
     import vl_convert  # noqa: PLC0415 - in the child alone
 
-    if "snippet" in asked:
-        return {"text": vl_convert.javascript_bundle(asked["snippet"], asked["version"])}
-    if asked["fonts"]:
-        _register(asked["fonts"])
-    svg = vl_convert.vegalite_to_svg(asked["spec"], vl_version=asked["version"])
-    png = vl_convert.svg_to_png(svg, scale=asked["scale"])
+    if "snippet" in request:
+        return {"text": vl_convert.javascript_bundle(request["snippet"], request["version"])}
+    if request["fonts"]:
+        _register(request["fonts"])
+    svg = vl_convert.vegalite_to_svg(request["spec"], vl_version=request["version"])
+    png = vl_convert.svg_to_png(svg, scale=request["scale"])
     return {"svg": svg, "png": base64.b64encode(png).decode()}
 
 

@@ -27,8 +27,8 @@ def costs(
     name: str, ladder: Ladder, systems: Sequence[str], attempts: Iterable[Attempt]
 ) -> Figure | None:
     """Bars of a ladder; None without counts."""
-    made = list(attempts)
-    trials = {(c, s): sound(made, c, s) for c in ladder.cells for s in systems}
+    all_attempts = list(attempts)
+    trials = {(c, s): sound(all_attempts, c, s) for c in ladder.cells for s in systems}
     drawn = [(cost, rows) for cost in COSTS if (rows := _rows(cost, ladder, systems, trials))]
     if not drawn:
         return None

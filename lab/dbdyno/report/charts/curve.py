@@ -36,8 +36,8 @@ def latency_throughput(
     metric = _common(ladders, judgement)
     if metric is None:
         return None
-    made = [(ladder, _rows(ladder, systems, judgement, metric)) for ladder in ladders]
-    drawn = [(ladder, rows) for ladder, rows in made if len({r["step"] for r in rows}) > 1]
+    panels = [(ladder, _rows(ladder, systems, judgement, metric)) for ladder in ladders]
+    drawn = [(ladder, rows) for ladder, rows in panels if len({r["step"] for r in rows}) > 1]
     if not drawn:
         return None
     across = say("transactions per second")

@@ -104,12 +104,12 @@ def latency(
 def _rows(
     ladder: Ladder, systems: Sequence[str], judgement: Judgement, metric: Metric
 ) -> list[Spec]:
-    found = {(v.cell, v.system): v for v in judgement.values if v.metric == metric.name}
+    values = {(v.cell, v.system): v for v in judgement.values if v.metric == metric.name}
     return [
         _row(ladder, systems, value, metric)
         for system in systems
         for cell in ladder.cells
-        if (value := found.get((cell, system))) is not None and value.value is not None
+        if (value := values.get((cell, system))) is not None and value.value is not None
     ]
 
 

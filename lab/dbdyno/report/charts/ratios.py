@@ -317,8 +317,8 @@ class View:
                 kept.append(ratio)
         return kept[1:]
 
-    def _apart(self, one: float, other: float) -> bool:
-        return abs(math.log(other / one)) >= TICKS_APART * self.reach
+    def _apart(self, first: float, other: float) -> bool:
+        return abs(math.log(other / first)) >= TICKS_APART * self.reach
 
 
 def view_of(ratios: Iterable[float], ends: Iterable[float], margin: float) -> View:

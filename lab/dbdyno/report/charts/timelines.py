@@ -246,15 +246,15 @@ def per_second(
     judgement: Judgement,
 ) -> Figure | None:
     """Chart of a ladder; None without measurements."""
-    made = sorted(
+    ladders = sorted(
         (a for a in attempts if ladder.place(a.cell) is not None),
         key=lambda a: ladder.place(a.cell) or 0,
     )
-    lines = [line for index, attempt in enumerate(made) if (line := _line(index, attempt))]
+    lines = [line for index, attempt in enumerate(ladders) if (line := _line(index, attempt))]
     if not lines:
         return None
     judged = {one.trial: one for one in judgement.stability}
-    marks = [mark for attempt in made for mark in _marks(attempt, judged)]
+    marks = [mark for attempt in ladders for mark in _marks(attempt, judged)]
     seen = {mark.what for mark in marks}
     words = AxisTitles(
         unit=say("TPS"),
@@ -262,7 +262,7 @@ def per_second(
         of_kinds=say("trial"),
         marks=tuple(mark for mark in MARKS if mark[0] in seen),
     )
-    warmup_s = max(attempt.measurement.warmup_s for attempt in made)
+    warmup_s = max(attempt.measurement.warmup_s for attempt in ladders)
     title = say("Throughput of every trial, second by second: {ladder}", ladder=ladder.title)
     return Figure(
         name,
@@ -309,13 +309,15 @@ def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
     drawn = _drawn(attempt)
     if not drawn:
         return
-    found = judged.get(attempt.measurement.trial.key)
-    if found is not None and attempt.state is State.SOUND:
-        for one in drawn:
-            if any(one.start_s < stall.until_s <= one.end_s for stall in found.stalls or ()):
-                yield mark(one.end_s, STALL, _rate(one))
-            elif any(dip.start_s < one.end_s <= dip.end_s for dip in found.dips):
-                yield mark(one.end_s, DIP, _rate(one))
+    judged_trial = judged.get(attempt.measurement.trial.key)
+    if judged_trial is not None and attempt.state is State.SOUND:
+        for line in drawn:
+            if any(
+                line.start_s < stall.until_s <= line.end_s for stall in judged_trial.stalls or ()
+            ):
+                yield mark(line.end_s, STALL, _rate(line))
+            elif any(dip.start_s < line.end_s <= dip.end_s for dip in judged_trial.dips):
+                yield mark(line.end_s, DIP, _rate(line))
     last_s = drawn[-1].end_s
     for moment in moments(attempt.measurement.status_seconds):
         if 0 <= moment.at_s <= last_s:
@@ -406,11 +408,11 @@ def timelines(
     Args:
         number: ends the charts' names.
     """
-    made = sorted(
+    ladders = sorted(
         (a for a in attempts if ladder.place(a.cell) is not None and a.measurement.watch),
         key=lambda a: ladder.place(a.cell) or 0,
     )
-    return [_figure(line, number, ladder, systems, made) for line in TIMELINES if made]
+    return [_figure(line, number, ladder, systems, ladders) for line in TIMELINES if ladders]
 
 
 def _points(

@@ -142,12 +142,12 @@ def _layers(scale: Spec, width: int) -> list[Spec]:
     fields = vega.layer("rect", encoding, stroke="#ffffff", strokeWidth=2, cornerRadius=3)
     if width < ROOM_FOR_INTERVAL:
         return [fields, _text("sign", 12, 0, "bold")]
-    two, one = "datum.interval !== ''", "datum.interval === ''"
+    double, single = "datum.interval !== ''", "datum.interval === ''"
     return [
         fields,
-        _text("sign", 12, -8, "bold", two),
-        _text("interval", 11, 9, "normal", two),
-        _text("sign", 12, 0, "bold", one),
+        _text("sign", 12, -8, "bold", double),
+        _text("interval", 11, 9, "normal", double),
+        _text("sign", 12, 0, "bold", single),
     ]
 
 

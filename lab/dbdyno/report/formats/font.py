@@ -86,12 +86,16 @@ def _only(font: Font, kept: set[int]) -> Font:
         if (glyph := waiting.pop()) not in every:
             every.add(glyph)
             waiting += _components(outlines[glyph])
-    made = [outline if at in every else b"" for at, outline in enumerate(outlines)]
+    outlines_kept = [outline if at in every else b"" for at, outline in enumerate(outlines)]
     ends = [0]
-    for outline in made:
+    for outline in outlines_kept:
         ends.append(ends[-1] + len(outline))
     head = font["head"][:50] + struct.pack(">h", 1) + font["head"][52:]
-    new = {"glyf": b"".join(made), "loca": struct.pack(f">{len(ends)}I", *ends), "head": head}
+    new = {
+        "glyf": b"".join(outlines_kept),
+        "loca": struct.pack(f">{len(ends)}I", *ends),
+        "head": head,
+    }
     return {tag: new.get(tag, font[tag]) for tag in TABLES}
 
 

@@ -220,11 +220,11 @@ def junit(gate: Gate, run: RunFacts) -> bytes:
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
-    made: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return made + b"\n"
+    xml: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return xml + b"\n"
 
 
-def _case(suite: ElementTree.Element, passage: Passage, told: str) -> None:
+def _case(suite: ElementTree.Element, passage: Passage, sentence: str) -> None:
     verdict = passage.verdict
     case = ElementTree.SubElement(
         suite,
@@ -232,10 +232,10 @@ def _case(suite: ElementTree.Element, passage: Passage, told: str) -> None:
         classname=_clean(f"{verdict.system} against {verdict.baseline}"),
         name=_clean(verdict.cell.title),
     )
-    message, outcome = _clean(told), passage.outcome
+    message, outcome = _clean(sentence), passage.outcome
     if not passage.holds:
-        made = ElementTree.SubElement(case, "failure", message=message, type=outcome.value)
-        made.text = "\n".join(map(_clean, (told, *map(reason, verdict.reasons))))
+        failure = ElementTree.SubElement(case, "failure", message=message, type=outcome.value)
+        failure.text = "\n".join(map(_clean, (sentence, *map(reason, verdict.reasons))))
     elif outcome is not GateOutcome.HELD:
         ElementTree.SubElement(case, "skipped", message=message)
     ElementTree.SubElement(case, "system-out").text = message

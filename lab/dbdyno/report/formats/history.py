@@ -87,8 +87,8 @@ class History(Result):
     listed: tuple[HistoryEntry, ...]
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
-        for one in self.markdown():
-            yield from (one, name(""))
+        for part in self.markdown():
+            yield from (part, name(""))
 
     def markdown(self) -> Iterator[Table]:
         return tables(self.listed)

@@ -48,11 +48,11 @@ def _section(section: Section, language: Language, level: int = 2) -> Iterator[s
     else:
         yield f"{'#' * level} {heading}"
     yield ""
-    for one in section.parts:
-        if isinstance(one, Section):
-            yield from _section(one, language, level + 1)
+    for part_of_section in section.parts:
+        if isinstance(part_of_section, Section):
+            yield from _section(part_of_section, language, level + 1)
         else:
-            yield from (*part(one, language), "")
+            yield from (*part(part_of_section, language), "")
     if section.folded:
         yield from ("</details>", "")
 

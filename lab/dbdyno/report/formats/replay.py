@@ -108,13 +108,13 @@ def replay(first: JudgedRun, second: JudgedRun) -> Replay:
 
 def answer(replay: Replay) -> list[Text]:
     """Agreement of the second run with the first, in sentences."""
-    found = replay.agreements
-    both = [a for a in found if a.first and a.second]
+    outcome = replay.agreements
+    both = [a for a in outcome if a.first and a.second]
     if not both:
         return [say("the runs have no comparison in common")]
-    told = [a for a in both if all(v and v.word not in SILENT for v in (a.first, a.second))]
-    counts = {word: sum(a.word is word for a in told) for word in Agreeing}
-    same = {"same": sum(a.same_word for a in told), "all": len(told)}
+    comparable = [a for a in both if all(v and v.word not in SILENT for v in (a.first, a.second))]
+    counts = {word: sum(a.word is word for a in comparable) for word in Agreeing}
+    same = {"same": sum(a.same_word for a in comparable), "all": len(comparable)}
     sentences: list[Text] = [
         say(
             "the same verdict in {same} of {all} comparisons; the ratios agree in {agree}, are "
@@ -124,17 +124,17 @@ def answer(replay: Replay) -> list[Text]:
             open=counts[Agreeing.NOT_SHOWN],
             differ=counts[Agreeing.DIFFER],
         )
-        if told
+        if comparable
         else say("no comparison has a verdict in both runs")
     ]
-    if told and (silent := len(both) - len(told)):
+    if comparable and (silent := len(both) - len(comparable)):
         cells = count(silent, "cell")
         sentences.append(say("without a verdict in one of the runs: {cells}", cells=cells))
     if contradictions := sum(agreement.contradict for agreement in both):
         sentences.append(
             say("{count} contradict: better in one run, worse in the other", count=contradictions)
         )
-    if missing := len(found) - len(both):
+    if missing := len(outcome) - len(both):
         sentences.append(say("{count} are in one run only", count=missing))
     if replay.first.facts.run_id == replay.second.facts.run_id:
         sentences.append(say("both are the same run: nothing was repeated"))
@@ -203,9 +203,9 @@ def _differences(first: JudgedRun, second: JudgedRun) -> Iterator[tuple[Text, Te
         versions = [_versions(side.measurements, system) for side in (first, second)]
         what_of = say("{system}: {what}", system=system, what=say("version"))
         yield from _differing(*({what_of: version} for version in versions))
-        found = [effective(side.measurements, system) for side in (first, second)]
-        if all(found):
-            yield from _differing(*(_telling(system, settings) for settings in found))
+        in_effect = [effective(side.measurements, system) for side in (first, second)]
+        if all(in_effect):
+            yield from _differing(*(_telling(system, settings) for settings in in_effect))
 
 
 def _machine(environment: dict[str, str]) -> dict[Text, Text]:

@@ -60,13 +60,13 @@ def render(result: Result, output: Output, language: Language = Language.EN) -> 
     return f"{page}\n" if page else ""
 
 
-def _plain(one: Text | Table, language: Language) -> Iterator[str]:
-    if isinstance(one, Table):
-        table = translated(one, language)
+def _plain(item: Text | Table, language: Language) -> Iterator[str]:
+    if isinstance(item, Table):
+        table = translated(item, language)
         yield printable(table.caption)
         yield from table_lines(table)
     else:
-        yield printable(line(one, language))
+        yield printable(line(item, language))
 
 
 def table_lines(table: Table) -> Iterator[str]:

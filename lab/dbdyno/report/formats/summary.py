@@ -59,11 +59,11 @@ class Summary(Result):
         yield from (*numbers.sentences(judgement), name(""))
         if judgement.values:
             yield from (_values(plan, judgement), name(""))
-        found = list(doubts(judgement, advised=False))
+        doubtful = list(doubts(judgement, advised=False))
         yield from (
-            name(shortened(line(one, language), DOUBT_COLUMNS)) for one in found[:DOUBTS_MAX]
+            name(shortened(line(one, language), DOUBT_COLUMNS)) for one in doubtful[:DOUBTS_MAX]
         )
-        if left := found[DOUBTS_MAX:]:
+        if left := doubtful[DOUBTS_MAX:]:
             yield say("and {doubts} in the report", doubts=count(len(left), "more doubt"))
         yield from _counts(judgement)
 
@@ -190,23 +190,23 @@ def doubts(judgement: Judgement, *, advised: bool = True) -> Iterator[Text]:
     """
     good = judgement.counted_from_s.keys()  # a sound attempt counts, whatever failed before it
     for level in (Level.VOID, Level.DOUBTFUL):
-        found = [
+        findings = [
             finding
             for finding in judgement.findings
             if finding.level is level
             and not (finding.check in CHECKS_OF_ATTEMPTS and finding.trial in good)
         ]
-        for check in dict.fromkeys(finding.check for finding in found):
-            yield _short(level, [one for one in found if one.check == check], advised=advised)
+        for check in dict.fromkeys(finding.check for finding in findings):
+            yield _short(level, [one for one in findings if one.check == check], advised=advised)
 
 
-def _short(level: Level, found: Sequence[Finding], *, advised: bool) -> Text:
-    first = found[0]
-    told = say(
+def _short(level: Level, findings: Sequence[Finding], *, advised: bool) -> Text:
+    first = findings[0]
+    text = say(
         "{level}: {check}: {evidence}{more}",
         level=term(level),
         check=clauses(part for part in (check_name(first.check), tell.place(first)) if part),
         evidence=tell.evidence(first),
-        more=say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name(""),
+        more=say(" (and {count} more)", count=len(findings) - 1) if len(findings) > 1 else name(""),
     )
-    return say("{doubt}; {advice}", doubt=told, advice=tell.advice(first)) if advised else told
+    return say("{doubt}; {advice}", doubt=text, advice=tell.advice(first)) if advised else text

@@ -57,7 +57,10 @@ def show(plan: options.PlanFile, scale: options.Scale = "", budget: options.Budg
 
 @plan_app.command("schema")
 def schema() -> None:
-    """Print the JSON schema of plan files, for editors: one line for each part of a plan."""
+    """Print the JSON schema of plan files, for editors.
+
+    Each part of a plan is a line of its own.
+    """
     whole = schema_of_plans()
     rows = ",\n".join(
         f"{json.dumps(key)}: {json.dumps(part)}" for key, part in whole["$defs"].items()

@@ -10,16 +10,21 @@ logout shall not end tests under nohup.
 from __future__ import annotations
 
 import gc
+import re
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from dbdyno.experiment import certify
 from dbdyno.store.store import Store
+from support.source import ROOT
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("random", max_examples=10_000, deadline=None)
@@ -32,6 +37,8 @@ if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
+SERVER_PARAMETER: Final = re.compile(r"\[((?:mysql|postgres):[0-9.]+)")
+"""The `server` of a test's id, which is its first parameter."""
 LONGEST_FIRST: Final = (
     "experiment/test_simulated_runs",
     "experiment/test_faults",
@@ -69,14 +76,40 @@ LONGEST_FIRST: Final = (
 )
 """The files that begin first, in this order: those that take longest.
 
-Workers take whole files (`--dist loadfile`). A long one that began last would keep one worker busy
-while the others had nothing left to do.
+Workers take whole groups of tests (`worker_group`). A long one that began last would keep one
+worker busy while the others had nothing left to do.
 """
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(f"{item.path.parent.name}/{item.path.stem}", len(rank)))
+
+
+class GroupScheduling(LoadFileScheduling):
+    """Gives a group of tests to one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return worker_group(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
+    return GroupScheduling(config, log)
+
+
+def worker_group(nodeid: str) -> str:
+    """The file of a test, or the server that it shares with tests of other files.
+
+    Not xdist's own groups: it notes them in an attribute that pytest 9 does not read any more.
+    """
+    file = nodeid.partition("::")[0]
+    server = SERVER_PARAMETER.search(nodeid)
+    return server[1] if server and shares_server(file) else file
+
+
+@cache
+def shares_server(file: str) -> bool:
+    return "shared_servers" in (ROOT / file).read_text("utf-8")
 
 
 def pytest_collection_finish() -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
 BESIDE = [*PYTEST, "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
-"""One worker has a file's tests, so that what they share is made once; tests/conftest.py orders the
-files."""
+"""One worker has the tests of a file or of a shared server, so that what they share is made once;
+tests/conftest.py groups and orders them."""
 LIVE = ["tests/live", "tests/browser/test_live_run.py"]
 """Where live tests are: each worker would take seconds to read all the others."""
 STAGES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -12,6 +13,7 @@ import pytest
 
 from support import lab_process, ray_cluster
 from support.ray_cluster import Nodes
+from support.shared_servers import SharedServers
 
 MOVED_ON: Final = "keeps only its newest packages"
 """What the lab says of a row whose package its Debian suite has replaced since."""
@@ -49,6 +51,12 @@ def folder() -> Iterator[Path]:
     with TemporaryDirectory(prefix="dbdyno-live-") as name:
         Path(name).chmod(0o755)
         yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def shared_servers() -> Iterator[SharedServers]:
+    with ExitStack() as stack:
+        yield SharedServers(stack)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ import pytest
 from dbdyno import _engine
 from dbdyno.servers.base import Server
 from support.counters import settled
-from support.real_server import login, started
+from support.real_server import login
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 COUNTERS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin")
@@ -29,8 +30,8 @@ STATEMENTS = {  # by what sysbench 1.0.20 does in one event: select, update, del
 
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with started("engine", request.param) as running:
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         prepare(running)
         yield running
 

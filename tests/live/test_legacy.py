@@ -15,7 +15,8 @@ import pytest
 
 from dbdyno.servers.base import Server
 from support.counters import settled
-from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
+from support.real_server import SYSBENCH, sysbench_environment, sysbench_options
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 Tool = Callable[[str], str]
@@ -27,9 +28,9 @@ NAMES = ("select", "update", "delete", "insert", "begin", "commit", "lock_tables
 SHOWN = re.compile(r"(read|write|other): +([0-9]+)")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with started("legacy", "mysql:5.7.22") as running:
+@pytest.fixture(scope="module", params=["mysql:5.7.22"])
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         yield running
 
 

@@ -10,7 +10,8 @@ import pytest
 from dbdyno import _engine
 from dbdyno.servers.base import Server
 from support.counters import settled
-from support.real_server import login, started
+from support.real_server import login
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 MAX_CONNECTIONS = 60
@@ -19,15 +20,17 @@ TABLES = 3
 
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    settings: dict[str, Any] = {
-        "max_connections": MAX_CONNECTIONS,
-        "max_prepared_stmt_count": MAX_PREPARED,
-    }
-    with started("limits", request.param, settings) as running:
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    limits = {"max_connections": MAX_CONNECTIONS, "max_prepared_stmt_count": MAX_PREPARED}
+    with shared_servers.lent(request.param) as running:
+        before = running.settings()
         load = {**login(running), "tables": TABLES, "table_size": 100, "seed": 3, "threads": 2}
         _engine.prepare(load, None, _engine.Stop())
+        for name, limit in limits.items():
+            running.ask(f"SET GLOBAL {name} = {limit}")
         yield running
+        for name in limits:
+            running.ask(f"SET GLOBAL {name} = {before[name]}")
 
 
 def run(server: Server, connections: int, **changes: Any) -> dict[str, Any]:

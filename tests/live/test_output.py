@@ -25,16 +25,17 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.servers.base import Server
 from support.counters import settled
 from support.lab_process import until
-from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
+from support.real_server import SYSBENCH, sysbench_environment, sysbench_options
+from support.shared_servers import SharedServers
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 Done = subprocess.CompletedProcess[str]
 STALL_S = 1.3
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with started("output", "mysql:5.7.22") as running:
+@pytest.fixture(scope="module", params=["mysql:5.7.22"])
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         yield running
 
 
@@ -129,7 +130,7 @@ def test_a_rate_shows_a_stall_in_its_percentile(dbdyno, stalling):
     done = dbdyno("oltp_point_select --threads=2 --time=6 --rate=100 --percentile=90 run")
     # Of 600 events the 130 that were due in the stall waited for its end, so 1 in 10 waited long.
     assert number(r"90th percentile: +(\S+)", done.stdout) > 300
-    assert "note: stall: for 1." in done.stderr
+    assert re.search(r"note: stall: for [1-9]", done.stderr)
     assert done.returncode == 0
 
 
@@ -138,15 +139,15 @@ def test_a_closed_loop_shows_a_stall_in_its_maximum_and_a_note(dbdyno, stalling)
     done = dbdyno("oltp_point_select --threads=2 --time=4 run")
     assert number(r"max: +(\S+)", done.stdout) > 1000 * STALL_S * 0.9
     assert number(r"95th percentile: +(\S+)", done.stdout) < 1000
-    assert "note: stall: for 1." in done.stderr
+    assert re.search(r"note: stall: for [1-9]", done.stderr)
 
 
 def test_a_server_that_never_answers_again_does_not_hold_the_run(dbdyno, stalling):
-    stalling(1.0, 4.5)
+    stalling(1.0, 5.5)
     done = dbdyno("oltp_point_select --threads=2 --time=2 --forced-shutdown=1 run")
     assert done.returncode == 2
     assert "forced shutdown: 2\n" in done.stdout
-    assert 2.9 < number(r"total time: +(\S+)s", done.stdout) < 4.5
+    assert 2.9 < number(r"total time: +(\S+)s", done.stdout) < 5.5
 
 
 def test_a_server_that_is_asked_too_much_is_told_of(dbdyno):

@@ -18,6 +18,7 @@ from dbdyno.servers.base import Server
 from dbdyno.servers.process import server_user
 from support.lab_process import finished, workspace
 from support.real_server import CROWDED, REDO_BYTES, SYSBENCH, login, started, sysbench_environment
+from support.shared_servers import SharedServers
 from support.source import ROOT
 
 pytestmark = pytest.mark.live
@@ -32,9 +33,9 @@ WORKLOADS = (
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with started("pgload", NEWEST, {"shared_buffers": "64MB"}) as running:
+@pytest.fixture(scope="module", params=[NEWEST])
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         yield running
 
 

@@ -17,6 +17,7 @@ from dbdyno import _engine
 from dbdyno.servers.base import Server
 from support.counters import settled
 from support.real_server import started
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 ROWS = 30_000
@@ -25,8 +26,8 @@ FILES = {"local_infile": "ON"}
 
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with started("prepare", request.param, FILES) as running:
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         yield running
 
 

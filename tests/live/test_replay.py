@@ -15,7 +15,8 @@ import pymysql
 import pytest
 
 from dbdyno.servers.base import Server
-from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
+from support.real_server import SYSBENCH, sysbench_environment, sysbench_options
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 OURS = [*SYSBENCH]
@@ -24,9 +25,9 @@ RUN = ["oltp_write_only", *TABLES, "--events=50", "--time=0", "--threads=1"]
 Checksums = Callable[..., list[object]]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with started("replay", "mysql:5.7.22") as running:
+@pytest.fixture(scope="module", params=["mysql:5.7.22"])
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         yield running
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from dbdyno.servers.base import Server
 from support.counters import settled
-from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
+from support.real_server import SYSBENCH, sysbench_environment, sysbench_options
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 Ended = subprocess.CompletedProcess[str]
@@ -24,9 +25,9 @@ NAMES = ("select", "update", "delete", "insert", "begin", "commit", "stmt_prepar
 SHOWN = re.compile(r"(read|write|other): +([0-9]+)")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with started("scripts", "mysql:8.0.15") as running:
+@pytest.fixture(scope="module", params=["mysql:8.0.15"])
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         yield running
 
 

@@ -19,7 +19,8 @@ import pytest
 
 from dbdyno.servers.base import Server
 from support.counters import settled
-from support.real_server import SYSBENCH, started, sysbench_environment, sysbench_options
+from support.real_server import SYSBENCH, sysbench_environment, sysbench_options
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 Tool = Callable[..., str]
@@ -30,8 +31,8 @@ COUNTERS = tuple(f"Com_{what}" for what in ("select", "update", "delete", "inser
 
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with started("sysbench", request.param) as running:
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         yield running
 
 
@@ -92,6 +93,16 @@ def tables(request: pytest.FixtureRequest, dbdyno: Tool, sysbench: Tool) -> Iter
         cleanup("oltp_read_write", *TABLES_OPTIONS, "cleanup")
 
 
+@pytest.fixture
+def own_tables(dbdyno: Tool) -> Iterator[None]:
+    """Tables for a test that does not depend on who made them."""
+    dbdyno("oltp_read_write", *TABLES_OPTIONS, "--threads=2", "prepare")
+    try:
+        yield
+    finally:
+        dbdyno("oltp_read_write", *TABLES_OPTIONS, "cleanup")
+
+
 def skeleton(output: str) -> list[str]:
     """The lines without the banner, every number and the blanks around it replaced by N.
 
@@ -115,7 +126,7 @@ def events_of(output: str) -> int:
     return int(found[1])
 
 
-def test_both_print_the_same_lines(tables, dbdyno, sysbench):
+def test_both_print_the_same_lines(own_tables, dbdyno, sysbench):
     line = ("oltp_read_write", *TABLES_OPTIONS, "--threads=2", "--time=2", "--rand-seed=3")
     ours = dbdyno(*line, "--report-interval=1", "run")
     theirs = sysbench(*line, "--report-interval=1", "run")
@@ -213,14 +224,14 @@ def refusal_of(command: list[str], environment: dict[str, str]) -> tuple[int, li
     return ended.returncode, [line.partition(" It must be ")[0] for line in stdout], stderr
 
 
-def test_both_refuse_in_the_same_words(server, tables, ours, theirs):
+def test_both_refuse_in_the_same_words(server, own_tables, ours, theirs):
     for line in REFUSED:
         told = refusal_of([*ours, *line.split()], environment(server))
         assert told == refusal_of([*theirs, *line.split()], dict(os.environ)), line
         assert told[0] == 1, line
 
 
-def test_the_load_s_begin_is_told_at_once(server, tables, ours):
+def test_the_load_s_begin_is_told_at_once(server, own_tables, ours):
     # Two seconds are left to look in, on a busy machine too.
     words = ["oltp_read_only", *TABLES_OPTIONS, "--time=5", "--report-interval=3", "run"]
     with subprocess.Popen(
@@ -248,7 +259,7 @@ def test_one_thread_draws_what_sysbench_draws(server, tables, dbdyno, sysbench):
     assert rows[0] == rows[1]
 
 
-def test_a_refusal_does_not_show_the_password(server, tables, ours):
+def test_a_refusal_does_not_show_the_password(server, own_tables, ours):
     ended = subprocess.run(
         [*ours, "oltp_read_write", "prepare"],
         capture_output=True,
@@ -261,7 +272,7 @@ def test_a_refusal_does_not_show_the_password(server, tables, ours):
     assert server.credentials.password not in ended.stdout + ended.stderr
 
 
-def test_an_interrupted_run_reports_what_it_saw(server, tables, ours):
+def test_an_interrupted_run_reports_what_it_saw(server, own_tables, ours):
     words = ["oltp_read_only", *TABLES_OPTIONS, "--time=0", "--events=0", "--report-interval=1"]
     with subprocess.Popen(
         [*ours, *words, "run"],

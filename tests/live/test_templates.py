@@ -20,7 +20,8 @@ from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Server
 from support import making
 from support.lab_process import finished, workspace
-from support.real_server import CROWDED, SMALL_REDO_TYPED, login, started
+from support.real_server import CROWDED, SMALL_REDO_TYPED, login
+from support.shared_servers import SharedServers
 from support.source import ROOT
 
 pytestmark = pytest.mark.live
@@ -28,8 +29,8 @@ EXAMPLES = sorted((ROOT / "workloads").glob("*.yaml"))
 
 
 @pytest.fixture(scope="module", params=["mysql:8.0.15", "postgres:18.6"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with started("templates", request.param) as running:
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
         yield running
 
 

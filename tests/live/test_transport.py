@@ -18,6 +18,7 @@ from dbdyno import _engine
 from dbdyno.servers.base import Server
 from support.certificates import Authority
 from support.real_server import started
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 HOST = "127.0.0.1"
@@ -114,9 +115,9 @@ def seen_by(server: Server, **changes: Any) -> tuple[set[str], dict[str, set[str
 
 
 @pytest.fixture(scope="module", params=["mysql:8.0.15", "mysql:8.0.31"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
     """A server with the certificates that it made itself, and tables loaded through TLS."""
-    with started("transport", request.param, {"ssl": "ON", "performance_schema": "ON"}) as running:
+    with shared_servers.lent(request.param) as running:
         asked(
             running,
             "CREATE USER traveller@'%' IDENTIFIED WITH caching_sha2_password BY 'far away'",

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 
 from dbdyno.servers.base import Server
 from support.real_server import SYSBENCH, started, sysbench_environment
+from support.shared_servers import SharedServers
 
 pytestmark = pytest.mark.live
 PASSWORD = "the same everywhere"
@@ -32,23 +32,20 @@ ENDLESS = ("--time=0", "--events=0")
 Run = subprocess.Popen[str]
 
 
-@contextmanager
-def open_to_travellers(label: str) -> Iterator[Server]:
-    settings = {"ssl": "ON", "performance_schema": "ON"}
-    with started(label, "mysql:8.0.15", settings) as server:
-        asked(
-            server,
-            f"CREATE USER traveller@'%' IDENTIFIED BY '{PASSWORD}'",
-            "GRANT ALL ON *.* TO traveller@'%'",
-        )
-        assert finished(begun(place(server), "oltp_read_write", "prepare"))[0] == 0
-        yield server
+def open_to_travellers(server: Server) -> Server:
+    asked(
+        server,
+        f"CREATE USER traveller@'%' IDENTIFIED BY '{PASSWORD}'",
+        "GRANT ALL ON *.* TO traveller@'%'",
+    )
+    assert finished(begun(place(server), "oltp_read_write", "prepare"))[0] == 0
+    return server
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with open_to_travellers("one") as running:
-        yield running
+@pytest.fixture(scope="module", params=["mysql:8.0.15"])
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Iterator[Server]:
+    with shared_servers.lent(request.param) as running:
+        yield open_to_travellers(running)
 
 
 def asked(server: Server, *statements: str) -> list[tuple[str, ...]]:
@@ -133,7 +130,8 @@ def test_an_option_says_how_sessions_travel(
 
 
 def test_ports_share_the_connections(server: Server) -> None:
-    with open_to_travellers("two") as second:
+    with started("two", "mysql:8.0.15") as running:
+        second = open_to_travellers(running)
         line = ["oltp_point_select", "--threads=6", *ENDLESS, "--output=json", "run"]
         run = begun(place(server, second), *line)
         while_running(server, run, LOGGED_IN, 3)

@@ -15,7 +15,7 @@ use std::time::Duration;
 struct Held {
     due_ns: u64,
     slot: u32,
-    what: ArrivalKind,
+    kind: ArrivalKind,
     bytes: Vec<u8>,
 }
 
@@ -59,10 +59,10 @@ impl<R: Reactor> Delayed<R> {
                 self.now_ns + self.delay_ns
             });
             let mut bytes = self.spare.pop().unwrap_or_default();
-            if arrival.what == ArrivalKind::Bytes {
+            if arrival.kind == ArrivalKind::Bytes {
                 bytes.extend_from_slice(self.inner.bytes(&arrival));
             }
-            self.held.push_back(Held { due_ns, slot: arrival.slot, what: arrival.what, bytes });
+            self.held.push_back(Held { due_ns, slot: arrival.slot, kind: arrival.kind, bytes });
             self.inner.give_back(arrival);
         }
     }
@@ -105,7 +105,7 @@ impl<R: Reactor> Reactor for Delayed<R> {
         let first = if due_ns <= self.now_ns { self.held.pop_front()? } else { return None };
         self.delivered = first.bytes;
         let length = u32::try_from(self.delivered.len()).expect("a receive is far below 4 GiB");
-        Some(Arrival { slot: first.slot, what: first.what, buffer: 0, length })
+        Some(Arrival { slot: first.slot, kind: first.kind, buffer: 0, length })
     }
 
     fn bytes(&self, _arrival: &Arrival) -> &[u8] {

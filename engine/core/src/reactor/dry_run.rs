@@ -51,7 +51,7 @@ impl Reactor for DryRun {
 
     fn next_arrival(&mut self) -> Option<Arrival> {
         let slot = self.answered.pop()?;
-        Some(Arrival { slot, what: ArrivalKind::Bytes, buffer: 0, length: 0 })
+        Some(Arrival { slot, kind: ArrivalKind::Bytes, buffer: 0, length: 0 })
     }
 
     fn bytes(&self, _arrival: &Arrival) -> &[u8] {

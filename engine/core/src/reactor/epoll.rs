@@ -111,13 +111,14 @@ impl Reactor for Epoll {
 
     fn next_arrival(&mut self) -> Option<Arrival> {
         if let Some((slot, number)) = self.failed.pop() {
-            return Some(Arrival { slot, what: ArrivalKind::Failed(number), buffer: 0, length: 0 });
+            return Some(Arrival { slot, kind: ArrivalKind::Failed(number), buffer: 0, length: 0 });
         }
         while let Some(event) = self.ready.get(self.next).copied() {
             self.next += 1;
             let name = event.data.u64();
             if name == TICK {
-                self.take_tick();
+                // The number of expirations is irrelevant.
+                let _ = read(&self.timer, &mut [0; 8]);
                 continue;
             }
             let slot = u32::try_from(name).expect("slots are 32 bits");
@@ -139,7 +140,7 @@ impl Reactor for Epoll {
     }
 
     fn give_back(&mut self, arrival: Arrival) {
-        if arrival.what != ArrivalKind::Bytes {
+        if arrival.kind != ArrivalKind::Bytes {
             // A dead socket stays readable for ever: stop watching it.
             let _ = epoll::delete(&self.queue, &self.sockets[arrival.slot as usize]);
         }
@@ -165,14 +166,9 @@ impl Epoll {
         let _ = poll(&mut queue, Some(&timespec(at_most)));
     }
 
-    fn take_tick(&self) {
-        // The number of expirations is irrelevant.
-        let _ = read(&self.timer, &mut [0; 8]);
-    }
-
     fn receive(&mut self, slot: u32) -> Option<Arrival> {
         let socket = &self.sockets[slot as usize];
-        let arrival = |what, length| Some(Arrival { slot, what, buffer: 0, length });
+        let arrival = |kind, length| Some(Arrival { slot, kind, buffer: 0, length });
         match receive_now(socket, &mut self.received) {
             Ok(0) => arrival(ArrivalKind::Closed, 0),
             Ok(count) => {

@@ -55,7 +55,7 @@ pub struct Arrival {
     /// Place of the socket in the list given to `open`.
     pub slot: u32,
     /// Kind of the event.
-    pub what: ArrivalKind,
+    pub kind: ArrivalKind,
     pub(super) buffer: u16,
     pub(super) length: u32,
 }

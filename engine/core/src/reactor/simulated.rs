@@ -173,7 +173,7 @@ impl Reactor for Simulated {
 
     fn next_arrival(&mut self) -> Option<Arrival> {
         let (slot, coming) = self.wire.borrow_mut().take(self.world.now_ns.get())?;
-        let what = match coming {
+        let kind = match coming {
             Coming::Bytes(bytes) => {
                 self.bytes = bytes;
                 ArrivalKind::Bytes
@@ -181,7 +181,7 @@ impl Reactor for Simulated {
             Coming::Closed => ArrivalKind::Closed,
             Coming::Failed(number) => ArrivalKind::Failed(number),
         };
-        Some(Arrival { slot, what, buffer: 0, length: 0 })
+        Some(Arrival { slot, kind, buffer: 0, length: 0 })
     }
 
     fn bytes(&self, _arrival: &Arrival) -> &[u8] {

@@ -151,7 +151,7 @@ impl Reactor for Uring {
     }
 
     fn give_back(&mut self, arrival: Arrival) {
-        if arrival.what == ArrivalKind::Bytes {
+        if arrival.kind == ArrivalKind::Bytes {
             self.buffers.give_back(arrival.buffer);
         }
     }
@@ -187,7 +187,7 @@ impl Uring {
         if !cqueue::more(flags) && (result > 0 || result == -libc::ENOBUFS) {
             self.unarmed.push(slot);
         }
-        let arrival = |what, buffer, length| Some(Arrival { slot, what, buffer, length });
+        let arrival = |kind, buffer, length| Some(Arrival { slot, kind, buffer, length });
         match (result, cqueue::buffer_select(flags)) {
             (length @ 1.., Some(buffer)) => {
                 arrival(ArrivalKind::Bytes, buffer, length.unsigned_abs())
@@ -237,7 +237,7 @@ impl Uring {
         let number = if result < 0 { result.abs() } else { libc::EPIPE };
         (!whole).then_some(Arrival {
             slot,
-            what: ArrivalKind::Failed(number),
+            kind: ArrivalKind::Failed(number),
             buffer: 0,
             length: 0,
         })

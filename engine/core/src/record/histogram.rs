@@ -182,8 +182,6 @@ fn check(plain: &[u8]) -> Result<(), DecodeError> {
     Ok(())
 }
 
-const NS_PER_MS: f64 = 1e6;
-
 /// HdrHistogram's interval log, format 1.3, of encoded histograms; the column of maxima is in ms.
 ///
 /// The crate's own `IntervalLogWriter` is not used: it always writes three decimals, omits the line
@@ -232,7 +230,7 @@ impl IntervalLog {
             self.text += &format!("Tag={tag},");
         }
         #[expect(clippy::cast_precision_loss, reason = "an hour in ns has 42 bits")]
-        let max_ms = max_ns as f64 / NS_PER_MS;
+        let max_ms = max_ns as f64 / 1e6;
         let decimals = self.decimals;
         for number in [start_s, length_s, max_ms] {
             self.text += &format!("{number:.decimals$},");

@@ -177,7 +177,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
         let Some(connection) = self.connections.get_mut(slot) else { return Ok(None) };
         if !connection.awaits_reply() {
-            let is_well = arrival.what == ArrivalKind::Bytes
+            let is_well = arrival.kind == ArrivalKind::Bytes
                 && connection.feed_at_rest(self.reactor.bytes(arrival)).is_ok();
             if !is_well {
                 connection.lose();
@@ -186,7 +186,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
         let lost =
             |why: &str| Err(Failure::connection_lost(connection.statement().kind.name(), why));
-        match arrival.what {
+        match arrival.kind {
             ArrivalKind::Bytes => {
                 connection.feed(self.reactor.bytes(arrival)).map_err(|error| match error {
                     // Numbered on behind the reply before: last words that find the next request sent.

@@ -45,7 +45,7 @@ fn ping_pong<R: OpenReactor>(count: usize, rounds: usize, bytes: usize) {
             assert!(began.elapsed() < Duration::from_secs(20), "{} lost replies", R::NAME);
             reactor.wait(None).unwrap();
             while let Some(arrival) = reactor.next_arrival() {
-                assert_eq!(arrival.what, ArrivalKind::Bytes);
+                assert_eq!(arrival.kind, ArrivalKind::Bytes);
                 received[arrival.slot as usize].extend_from_slice(reactor.bytes(&arrival));
                 reactor.give_back(arrival);
             }
@@ -68,7 +68,7 @@ fn a_closed_socket_is_told<R: OpenReactor>() {
     while seen.is_none() && began.elapsed() < Duration::from_secs(5) {
         reactor.wait(None).unwrap();
         while let Some(arrival) = reactor.next_arrival() {
-            seen = Some(arrival.what);
+            seen = Some(arrival.kind);
             reactor.give_back(arrival);
         }
     }
@@ -122,7 +122,7 @@ fn a_replaced_socket_is_never_heard_again<R: OpenReactor>(request: usize) {
             assert!(began.elapsed() < Duration::from_secs(20), "{} is deaf", R::NAME);
             reactor.wait(Some(Duration::from_millis(5))).unwrap();
             while let Some(arrival) = reactor.next_arrival() {
-                assert_eq!(arrival.what, ArrivalKind::Bytes, "{}", R::NAME);
+                assert_eq!(arrival.kind, ArrivalKind::Bytes, "{}", R::NAME);
                 heard.extend_from_slice(reactor.bytes(&arrival));
                 reactor.give_back(arrival);
             }

@@ -246,20 +246,20 @@ class _StopOnSignal:
 
     def __enter__(self) -> _StopOnSignal:
         try:
-            self._before = {one: signal.signal(one, self._ask) for one in _SIGNALS}
+            self._before = {number: signal.signal(number, self._ask) for number in _SIGNALS}
         except ValueError:  # only Python's main thread may set handlers
             self._before = {}
         return self
 
     def __exit__(self, *raised: object) -> None:
-        for one, handler in self._before.items():
-            signal.signal(one, handler)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _ask(self, number: int, _frame: FrameType | None) -> None:
         self.signal_number = number
         self._stop.set()
-        for one in _SIGNALS:
-            signal.signal(one, signal.SIG_DFL)
+        for caught in _SIGNALS:
+            signal.signal(caught, signal.SIG_DFL)
 
 
 def stoppable(
@@ -285,12 +285,12 @@ def stoppable(
             at_work.release()
 
     at_work.acquire()
-    with _StopOnSignal(stop) as asked:
+    with _StopOnSignal(stop) as signals:
         start_new_thread(body, ())
         is_over = False
-        while asked.signal_number is None and not is_over:
+        while signals.signal_number is None and not is_over:
             is_over = at_work.acquire(timeout=_POLL_S)
         if not is_over:
             at_work.acquire(timeout=end_s_max())
     result = results[0] if results else None
-    return CommandOutcome(result, errors[0] if errors else None, asked.signal_number)
+    return CommandOutcome(result, errors[0] if errors else None, signals.signal_number)

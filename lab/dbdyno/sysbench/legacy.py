@@ -1,4 +1,4 @@
-"""The tests of sysbench 0.4 and 0.5 as specs of the engine, and which test a name or path means.
+"""Tests of sysbench 0.4 and 0.5 as specs of the engine, and the tests behind names and paths.
 
 The scripts of 0.5 work on tables of their own layout; 0.4's test `oltp` on the one table `sbtest`.
 """
@@ -50,7 +50,7 @@ _OTHERS = {
 
 
 def is_legacy(test: str) -> bool:
-    """Whether the test is one of before 1.0."""
+    """True for tests of sysbench before 1.0."""
     return test == ONE_TABLE or test.startswith(LEGACY)
 
 
@@ -83,7 +83,7 @@ class Legacy(NamedTuple):
         return {"name": self._workload_name(), "options": options}
 
     def prepare(self) -> dict[str, Any]:
-        """Which tables to create, and with how many rows."""
+        """The engine's spec of the tables to create and their rows."""
         if self.test == BULK_INSERT:
             return {**self.cleanup(), "table_size": 0, "create_secondary": False, "threads": 1}
         fields = {
@@ -100,25 +100,25 @@ class Legacy(NamedTuple):
         return {**fields, "table_options": options} if options else fields
 
     def cleanup(self) -> dict[str, Any]:
-        """Which tables to drop."""
+        """The engine's spec of the tables to drop."""
         if self.test == BULK_INSERT:
             return {"tables": self.threads, "layout": "bulk_insert", "first_table": 0}
         layout = "legacy_one" if self._is_one_table() else "legacy"
         return {"tables": self._tables(), "layout": layout}
 
     def is_prepared(self) -> bool:
-        """Whether `--db-ps-mode` matters: 0.5's other scripts send text in any mode."""
+        """True if `--db-ps-mode` matters: 0.5's other scripts send text in any mode."""
         return self._is_one_table() or self.test in _RANDOM
 
     def reconnects_every(self) -> int:
-        """Events between two connections of 0.4's test; 0 for one connection."""
+        """Events between two connections of 0.4's test; 0 for a single connection."""
         mode = self.own.text("oltp-reconnect-mode")
         if mode not in ("session", "transaction"):
             raise unsupported(f"--oltp-reconnect-mode={mode}", "connecting again within an event")
         return int(mode == "transaction" or self.own.flag("oltp-reconnect"))
 
     def notes(self) -> list[str]:
-        """Where options mean something else here than to sysbench's scripts."""
+        """Notes on options with another meaning than in sysbench's scripts."""
         notes = []
         for option in LEGACY_OPTIONS:
             raw = self.own.raw(option.name)
@@ -197,10 +197,10 @@ _TOO_OLD = "a legacy test of sysbench 1.0 and before: leave --compat=1.1 out"
 
 
 def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[str]) -> str:
-    """The test's own name: one of `ours`, `COMMON`, `ONE_TABLE`, or `LEGACY` and a script's name.
+    """The test's own name: from `ours`, `COMMON`, `ONE_TABLE`, or `LEGACY` and a script's name.
 
     Args:
-        is_option: whether it was typed as ``--test=``, where bare names of scripts are meant.
+        is_option: typed as ``--test=``, which takes bare names of scripts.
 
     Raises:
         Refusal: it is no test of ours.
@@ -218,13 +218,13 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
 
 
 def is_name_of_test(typed: str, ours: Sequence[str]) -> bool:
-    """Whether a script of this name is one of sysbench's."""
+    """True for names of sysbench's own scripts."""
     stem = os.path.basename(typed).removesuffix(".lua")  # noqa: PTH119 - start-up time
     return stem in (*ours, COMMON, *SCRIPTS, *SYSBENCH_TESTS)
 
 
 def passed_over(typed: str, ours: Sequence[str]) -> str | None:
-    """The module of the user's that the scripts of this bare name would require."""
+    """The user's module that the scripts of this bare name would require; else None."""
     module = f"./{COMMON}.lua"
     is_required = typed in ours and typed != "bulk_insert" and os.path.isfile(module)  # noqa: PTH113
     return module if is_required and not _is_released(module) else None
@@ -235,7 +235,7 @@ def _is_of_legacy_scripts(folder: str) -> bool:
 
 
 def original_of(typed: str) -> str | None:
-    """The script that a published name of a copy stands for; None for any other, and for a file."""
+    """The original of a script's copy published under another name; else None, also for a file."""
     folder, base = os.path.split(typed)
     is_there = os.path.isfile(typed)  # noqa: PTH113 - start-up time
     if base not in COPIES or is_there or not _is_of_legacy_scripts(folder):
@@ -244,7 +244,7 @@ def original_of(typed: str) -> str | None:
 
 
 def file_of_test(typed: str, ours: Sequence[str]) -> str | None:
-    """The file that sysbench would run: the path itself, or a module in the working directory."""
+    """The file run by sysbench: the path itself, or a module in the working directory."""
     places = [typed, f"./{typed}.lua"] if typed in (*ours, COMMON, *SCRIPTS) else [typed]
     return next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113
 
@@ -269,7 +269,7 @@ _DIGESTS = {
 
 
 def _is_released(path: str) -> bool:
-    """Whether the file has the text of the released script of its name."""
+    """True if the file has the text of the released script of its name."""
     from hashlib import sha256  # noqa: PLC0415 - start-up time
 
     name = os.path.basename(path).removesuffix(".lua")  # noqa: PTH119 - start-up time
@@ -284,10 +284,10 @@ def _is_released(path: str) -> bool:
 
 
 def unreleased(path: str, search_path: str) -> str | None:
-    """The first file of a test with a text of its own: its script, or the module that it requires.
+    """First file of a test with a text of its own: its script, or the required module.
 
     Args:
-        search_path: where Lua looks for the module; one beside the script counts as well.
+        search_path: Lua's path for the module; the script's own folder counts as well.
     """
     is_there = os.path.isfile
     files = [path]

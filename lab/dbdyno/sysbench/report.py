@@ -284,8 +284,8 @@ def _generator(totals: Totals, record: Mapping[str, Any]) -> list[str]:
 
 def _placements(record: Mapping[str, Any]) -> list[str]:
     """The placements of the engine's threads, each once."""
-    told = (_placement(**one) for one in record.get("placements", ()))
-    return list(dict.fromkeys(told))
+    placements = (_placement(**fields) for fields in record.get("placements", ()))
+    return list(dict.fromkeys(placements))
 
 
 def _placement(policy: str, refused: str) -> str:

@@ -1,4 +1,4 @@
-"""What was asked for, as specs of the engine: `Request`, its general options, rate and pauses."""
+"""A command line as specs of the engine: `Request`, its general options, rate and pauses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PAUSE = rf"(?a)({_NUMBER})(?:-({_NUMBER}))?"
 
 
 class Pace(NamedTuple):
-    """When events begin: a rate, pauses, or neither, which is a closed loop.
+    """Timing of events: a rate, pauses, or neither, which is a closed loop.
 
     With a rate every event is due at some moment, and its latency counts from there. sysbench
     counts from the moment its generator thread got round to it, and gives up when too many wait.
@@ -50,10 +50,10 @@ class Pace(NamedTuple):
 
     @classmethod
     def of(cls, values: Values) -> Pace:
-        """Reads and checks them.
+        """Read and check the options.
 
         Raises:
-            Refusal: a value is none of its kind, or says something about a rate that is not set.
+            Refusal: a value is malformed, or depends on a rate that is not set.
         """
         rate_per_s = values.integer("rate")
         if rate_per_s < 0:
@@ -66,11 +66,11 @@ class Pace(NamedTuple):
         return cls(rate_per_s, arrival, _think_time_ms(values.text("think-time")))
 
     def is_set(self) -> bool:
-        """Whether anything but the server's answers decides when an event begins."""
+        """True with a rate or pauses; False for a closed loop."""
         return self.rate_per_s > 0 or self.think_time_ms[1] > 0
 
     def spec(self) -> dict[str, Any]:
-        """The engine's fields; none where the loop is closed."""
+        """The engine's fields; empty for a closed loop."""
         spec: dict[str, Any] = {}
         if self.rate_per_s:
             spec |= {"rate_per_s": self.rate_per_s, "arrival": self.arrival}
@@ -101,14 +101,13 @@ _GRACE = r"(?a)([0-9]{1,9})(%?)"
 
 
 class General(NamedTuple):
-    """The options that every test has, checked before anything begins.
+    """Options of every test, checked before anything begins.
 
     Attributes:
-        compat: the version of sysbench whose texts are printed, "1.0" or "1.1".
+        compat: version of sysbench for the printed texts, "1.0" or "1.1".
         warmup_s: seconds of load before anything is counted.
-        forced_shutdown_s: how long events in flight may outlast the time limit; None for as long
-            as they take.
-        seed: None for one from the system's entropy.
+        forced_shutdown_s: time for events in flight after the time limit; None for no limit.
+        seed: None for a seed from the system's entropy.
         distribution: as in the engine's spec.
     """
 
@@ -128,10 +127,10 @@ class General(NamedTuple):
 
     @classmethod
     def of(cls, values: Values) -> General:
-        """Reads and checks them.
+        """Read and check the options.
 
         Raises:
-            Refusal: a number is none, or out of its range.
+            Refusal: a number is malformed or out of its range.
         """
         verbosity = values.integer("verbosity")
         if not 0 <= verbosity <= VERBOSITY_MAX:
@@ -219,7 +218,7 @@ def distribution(values: Values, name: str) -> dict[str, Any]:
 PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105 - the variable's name
 POSTGRES_PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105 - the same
 IGNORED_BY_POSTGRES = ("40P01", "40001", "23505")
-"""Deadlock, failed serialization, a key that is there: sysbench lets nobody choose."""
+"""Deadlock, failed serialization, duplicate key: sysbench has no option for these."""
 BULK_INSERT = "bulk_insert"
 PREPARE_SEED = 1
 """sysbench's prepare ignores ``--rand-seed`` and starts where libc's generator starts."""
@@ -228,13 +227,13 @@ _NOT_OF_EVENTS = ("pgsql_variant", "create_table_options", "reconnect")
 
 
 class Request(NamedTuple):
-    """One invocation.
+    """A test to run or prepare, with its options.
 
     Attributes:
         test: the test's own name, however it was typed.
-        values: the options that every test has.
+        values: the options of every test.
         own: the options of this test.
-        script: the engine's spec of the script that is run; None for a test that is built in.
+        script: the engine's spec of a Lua script; None for a built-in test.
     """
 
     test: str
@@ -244,11 +243,11 @@ class Request(NamedTuple):
     script: Mapping[str, Any] | None = None
 
     def address(self) -> Address:
-        """Where the servers are; Refusal when the options name none."""
+        """Addresses of the servers; Refusal if the options have none."""
         return (postgres_address if self.driver() == PGSQL else address)(self.values)
 
     def driver(self) -> str:
-        """Which kind of server, `mysql` or `pgsql`; Refusal for any other."""
+        """`mysql` or `pgsql`; Refusal for any other."""
         return driver(self.values)
 
     def run_spec(self) -> dict[str, Any]:
@@ -320,29 +319,28 @@ class Request(NamedTuple):
         return {**self._login(), "tables": tables}
 
     def is_bulk_insert(self) -> bool:
-        """Whether each connection has a table of its own, which the run fills."""
+        """True if each connection has a table of its own, filled by the run."""
         return self.test in (BULK_INSERT, legacy.BULK_INSERT)
 
     def is_load(self) -> bool:
-        """Whether the command `run` creates and fills the tables (`parallel_prepare`)."""
+        """True if the command `run` creates and fills the tables (`parallel_prepare`)."""
         return self.test == legacy.LOAD_BY_RUN
 
     def has_prewarm(self) -> bool:
-        """Whether sysbench can read the test's tables into memory."""
+        """True if sysbench can read the test's tables into memory."""
         return self.test != BULK_INSERT and not legacy.is_legacy(self.test)
 
     def is_prepared(self) -> bool:
-        """Whether the test's statements are prepared ones; Refusal as for `run_spec`."""
+        """True if the test uses prepared statements; Refusal as for `run_spec`."""
         if legacy.is_legacy(self.test):
             return self._legacy().is_prepared() and self._prepared()
         return self.test not in (BULK_INSERT, "oltp_insert") and self._prepared()
 
     def is_dry(self) -> bool:
-        """Whether no server is to be used."""
         return self.values.flag("mysql-dry-run")
 
     def notes(self) -> list[str]:
-        """Where options mean something else here than to sysbench; Refusal as for `run_spec`."""
+        """Notes on options with another meaning than in sysbench; Refusal as for `run_spec`."""
         notes = [*transport(self.values).notes]
         if self.values.text("luajit-cmd"):
             notes.append("--luajit-cmd has no effect: there is no LuaJIT to be switched")
@@ -362,7 +360,7 @@ class Request(NamedTuple):
         return {"name": self.test, "options": self._options()}
 
     def _connecting(self) -> dict[str, Any]:
-        """The fields about connections; only those that differ from the engine's defaults."""
+        """Fields about connections that differ from the engine's defaults."""
         if self.is_dry():
             return {"dry_run": True}
         fields: dict[str, Any] = {}
@@ -379,7 +377,7 @@ class Request(NamedTuple):
         return whole(self.own, "reconnect")
 
     def _password(self, option: str, variable: str) -> str:
-        """As typed, an empty one too; else that of the client's own environment variable."""
+        """The typed password, even if empty; else the client's own environment variable."""
         if self.values.was_typed(option):
             return self.values.text(option)
         return os.environ.get(variable, "")

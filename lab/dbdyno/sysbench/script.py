@@ -1,6 +1,6 @@
-"""Lua scripts in sysbench's language: which file a test's name means, its options and commands.
+"""Lua scripts in sysbench's language: finding a test's file, its options and commands.
 
-The script is loaded before its options are known, as in sysbench: what its top level prints comes
+The script is loaded before its options are known, as in sysbench: output of its top level comes
 first, and a mistyped option is found after. Its events are run by the engine like any workload's.
 """
 
@@ -45,11 +45,11 @@ _PARAMETERS = ("gaussian", "special", "pareto", "zipfian")
 
 
 class ScriptFile(NamedTuple):
-    """A script and how it was named.
+    """A script and its name.
 
     Attributes:
         name: as typed, for messages; empty for the standard input.
-        path: where it was found; None for the standard input.
+        path: of its file; None for the standard input.
     """
 
     name: str
@@ -58,7 +58,7 @@ class ScriptFile(NamedTuple):
 
 
 def find_script(typed: str | None) -> ScriptFile | None:
-    """The script that a test's name means: a file, a module of Lua's, or the standard input.
+    """The script of a test's name: a file, a module of Lua's, or the standard input.
 
     Raises:
         Refusal: the file cannot be read, or is not UTF-8 outside its comments.
@@ -68,7 +68,7 @@ def find_script(typed: str | None) -> ScriptFile | None:
     if typed == CPU:
         return ScriptFile(CPU, CPU, f'require("sysbench.{CPU}")')
     names = [typed, *(part.replace("?", typed) for part in search_path().split(";"))]
-    path = next((one for one in names if os.path.isfile(one)), None)  # noqa: PTH113 - start-up time
+    path = next((name for name in names if os.path.isfile(name)), None)  # noqa: PTH113 - start-up
     if path is None:
         return None
     try:
@@ -79,10 +79,10 @@ def find_script(typed: str | None) -> ScriptFile | None:
 
 
 def _text(path: str, script: bytes) -> str:
-    """A script's text; in comments anything will do.
+    """A script's text; comments may hold any bytes.
 
     Raises:
-        Refusal: it is not UTF-8: what took its place would be sent to the server.
+        Refusal: it is not UTF-8: replacement characters would be sent to the server.
     """
     for number, line in enumerate(script.split(b"\n"), 1):
         try:
@@ -100,7 +100,7 @@ def _standard_input() -> bytes:
 
 
 def search_path() -> str:
-    """Where Lua looks for modules."""
+    """Lua's search path for modules."""
     return _paths("LUA_PATH", "?.lua", _PREFIXES, ["./?.lua", "./?/init.lua", "./src/lua/?.lua"])
 
 
@@ -109,14 +109,18 @@ def _library_path() -> str:
 
 
 def _paths(variable: str, name: str, folders: Sequence[str], own: list[str]) -> str:
-    """Where Lua looks, as sysbench sets it; the variable's ``;;`` stands for that."""
+    """Lua's search path by sysbench's rules; ``;;`` in the variable stands for the default."""
     home = os.environ.get("HOME", "")
     kind = "share" if name == "?.lua" else "lib"
     rocks = [f"{home}/.luarocks/{kind}/lua/5.1", f"{home}/.luarocks/{kind}/lua"]
     every = [*rocks, *folders]
     suffixes = [name, "?/init.lua"] if name == "?.lua" else [name]
-    found = [*own, *(f"{folder}/{one}" for folder in every for one in suffixes), f"{_DATA}/{name}"]
-    default = ";".join(found) + ";"
+    paths = [
+        *own,
+        *(f"{folder}/{name}" for folder in every for name in suffixes),
+        f"{_DATA}/{name}",
+    ]
+    default = ";".join(paths) + ";"
     typed = os.environ.get(variable)
     return default if typed is None else typed.replace(";;", f";{default}").lstrip(";")
 
@@ -171,7 +175,7 @@ def _spec(
 
 
 def _globals(typed: Mapping[str, str | None]) -> list[str]:
-    """The options of 1.0, and what was typed besides; not ours, whose names may be a script's."""
+    """Options of 1.0 and typed options, without ours, whose names a script may use."""
     of_1_0 = (name for name, option in GLOBAL_TABLE.items() if option.kind != "FILE")
     names = dict.fromkeys((*of_1_0, *typed))
     return [name.replace("-", "_") for name in names if name not in NOT_OF_1_0]
@@ -180,7 +184,7 @@ def _globals(typed: Mapping[str, str | None]) -> list[str]:
 def _own_values(
     declared: Sequence[Option], line: CommandLine, typed: Mapping[str, str | None], release: str
 ) -> Values:
-    """The script's own options. One without a table takes any, as text, in sysbench 1.0."""
+    """The script's own options. A script without a table takes any, as text, in sysbench 1.0."""
     if declared or release == V1_1:
         return declared_values(line, declared, typed)
     names = [name for name in typed if name not in GLOBAL_TABLE]
@@ -220,7 +224,7 @@ def _typed_value(values: Values, option: Option) -> bool | float | str | list[st
 
 
 class _Script:
-    """The engine's script; what it raises becomes FATAL lines."""
+    """The engine's script; its errors become FATAL lines."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         try:
@@ -250,7 +254,7 @@ class _Script:
         return self._script.defines(name)
 
     def command(self, name: str) -> bool | None:
-        """None for no command of the script, otherwise whether it runs in all threads."""
+        """True if the script's command runs in all threads; None for an unknown command."""
         return self._script.command(name)
 
     def call(self, name: str) -> int:
@@ -263,7 +267,7 @@ class _Script:
         return self._finish(work)
 
     def run_command(self, name: str, threads: int) -> int:
-        """The same for a command that the script declares; 1 when the command says it failed."""
+        """Run a declared command; as `call`, and 1 if the command reports a failure."""
         script, answers = self._script, []
 
         def work(_stop: _engine.Stop) -> None:
@@ -272,9 +276,9 @@ class _Script:
         return self._finish(work) or int(answers == [False])
 
     def hooks(self, threads: int, output: ConsoleOutput, *, intervals: bool) -> ReportHooks:
-        """What the script does with reports; those of intervals get a state of their own.
+        """The script's report hooks; interval hooks get a Lua state of their own.
 
-        One that raises is told, and the run goes on.
+        An error in a hook is printed, and the run goes on.
         """
         script = self._script
         if intervals:
@@ -306,7 +310,7 @@ def _refusal(error: RuntimeError) -> Exception:
 
 
 class _Commands(NamedTuple):
-    """What the second word can ask of a script, in sysbench's order."""
+    """Commands of a script (the second word), in sysbench's order."""
 
     script: _Script
     request: Request

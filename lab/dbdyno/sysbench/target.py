@@ -1,4 +1,4 @@
-"""Where the servers are, and TLS and compression of the connections to them."""
+"""Addresses of the servers, and TLS and compression of the connections to them."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def address(values: Values) -> Address:
         Refusal: a port is none, or there is no host or port at all.
     """
     named = [({"socket": path}, f"socket '{path}'") for path in values.items("mysql-socket")]
-    found = named or _of_hosts(values.items("mysql-host"), values.items("mysql-port"))
-    endpoints = [endpoint for endpoint, _ in found]
-    described = found[0][1]
-    if len(found) == 1:
+    addresses = named or _of_hosts(values.items("mysql-host"), values.items("mysql-port"))
+    endpoints = [endpoint for endpoint, _ in addresses]
+    described = addresses[0][1]
+    if len(addresses) == 1:
         return Address(endpoints[0], described)
-    return Address(endpoints, f"{described} (the first of {len(found)})")
+    return Address(endpoints, f"{described} (the first of {len(addresses)})")
 
 
 def _of_hosts(hosts: Sequence[str], ports: Sequence[str]) -> list[tuple[dict[str, Any], str]]:
-    for what, items in (("hosts", hosts), ("ports", ports)):
+    for option, items in (("hosts", hosts), ("ports", ports)):
         if not items:
-            raise fatal(f"No MySQL {what} specified, aborting")
+            raise fatal(f"No MySQL {option} specified, aborting")
     return [_of_host(host, _port(port)) for host in hosts for port in ports]
 
 
@@ -64,7 +64,7 @@ def _of_host(host: str, port: int) -> tuple[dict[str, Any], str]:
 
 
 def default_socket() -> str:
-    """The socket that localhost stands for: the environment's, or the first that is there."""
+    """The socket for localhost: the environment's, else the first existing default."""
     if named := os.environ.get(SOCKET_VARIABLE):
         return named
     there = (path for path in DEFAULT_SOCKETS if os.path.exists(path))  # noqa: PTH110 - start-up
@@ -195,11 +195,11 @@ def postgres_transport(values: Values) -> dict[str, Any]:
     Raises:
         Refusal: the mode is unknown.
     """
-    asked = values.text("pgsql-sslmode") or "prefer"
-    if asked not in _SSL_MODES:
+    ssl_mode = values.text("pgsql-sslmode") or "prefer"
+    if ssl_mode not in _SSL_MODES:
         hint = f"  hint: it takes {', '.join(_SSL_MODES)}"
-        raise argument_error(f"invalid option: --pgsql-sslmode={asked}", hint)
-    mode = _SSL_MODES[asked]
+        raise argument_error(f"invalid option: --pgsql-sslmode={ssl_mode}", hint)
+    mode = _SSL_MODES[ssl_mode]
     if mode is None:
         return {}
     if not mode.startswith("verify"):

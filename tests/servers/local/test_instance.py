@@ -118,7 +118,7 @@ def product(request, monkeypatch, tmp_path):
     (source / "base" / "1" / "template").write_bytes(b"x" * 8192)
 
     def start(site, port, kind=None):
-        starts.append(site.asked)
+        starts.append(site.requested)
         return IdleServer()
 
     monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")

@@ -120,7 +120,7 @@ class ContainerImage:
 
 
 def look(
-    program: ContainerProgram, asked: ImageReference, report: Callable[[str], None]
+    program: ContainerProgram, requested: ImageReference, report: Callable[[str], None]
 ) -> ContainerImage:
     """Pull an image if needed and ask its program for its version: a name proves nothing.
 
@@ -128,7 +128,7 @@ def look(
         UsageError: its PostgreSQL is too old.
         ProvisionError: it cannot be pulled, or its server cannot be identified.
     """
-    name, reference = asked.name, asked.text
+    name, reference = requested.name, requested.text
     volumes = _volumes(program, name)
     if volumes is None:
         report(f"{reference}: pulling the image")

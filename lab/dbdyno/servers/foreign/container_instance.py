@@ -27,7 +27,7 @@ from dbdyno.servers.foreign.container import (
     ContainerWatcher,
     log_end_of,
 )
-from dbdyno.servers.local.server import OwnInstance, ProductSettings, asked_with
+from dbdyno.servers.local.server import OwnInstance, ProductSettings, requested_settings
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import MysqlClient
 from dbdyno.servers.mysql.server import accounts_sql
@@ -77,7 +77,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
     ) -> None:
         super().__init__(spec, folder.absolute(), report)
         self._program, self._image, self._entry = program, image, image.entry
-        self._asked = self._with({})
+        self._requested = self._with({})
         self.folder.mkdir(parents=True, exist_ok=True)
         named = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]
         self._label = f"dbdyno.folder={named}"
@@ -95,21 +95,21 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         """
         self._must_be_stopped("started")
         self._remove_container()  # the former start's
-        asked = self._with(settings or {})
+        requested = self._with(settings or {})
         if not self._has_data and self.has_snapshot():
             self.restore()
         self._untouched = False
         admin = Credentials.fresh(self.admin)
         load = Credentials.fresh(LOAD_USER)
         try:
-            container = self._create(self._creation(asked, admin, load))
+            container = self._create(self._creation(requested, admin, load))
             self._watcher = ContainerWatcher(self._program, container)
             server = self._server_of(container, self._begin(container), admin, load)
             self._server = server
             self._admit(server, admin, load)
             self._has_data = True
             server.wait_ready(load)
-            self._prove(server, asked)
+            self._prove(server, requested)
         except BaseException:
             self._remove_container()
             raise
@@ -129,7 +129,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
             ServerError: there is no snapshot, or its tables have no files of their own.
         """
         self._must_have_snapshot("measure")
-        settings.check_tables_apart(self.spec.label, self._asked)
+        settings.check_tables_apart(self.spec.label, self._requested)
         volume = ("--volume", f"{self._copy}:/from:ro")
         sizes = self._program.call(*self._alone(self.size, *volume), seconds_max=COPY_S_MAX)
         return 1024 * sum(int(line.split()[0]) for line in sizes.splitlines())
@@ -145,14 +145,14 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         self._has_data = True
 
     def _with(self, more: Mapping[str, SettingValue]) -> dict[str, str]:
-        asked = asked_with(self.spec, self.rules, self._entry, more)
-        if "port" in asked or settings.is_local(asked):
+        requested = requested_settings(self.spec, self.rules, self._entry, more)
+        if "port" in requested or settings.is_local(requested):
             raise UsageError(
                 f"{self.spec.label}: a container is reached over the network alone, at a port that "
                 f"{Path(self._program.path).name} finds",
                 hint="leave port and skip_networking out",
             )
-        return asked
+        return requested
 
     def _create(self, wanted: Creation) -> str:
         """Make the container, not yet started; its files with passwords here are gone on return."""
@@ -186,7 +186,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
             )
         return Endpoint(LOOPBACK, int(port[1]), None)
 
-    def _prove(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
+    def _prove(self, server: ContainerServer, requested: Mapping[str, str]) -> None:
         version = server.version()
         if re.split("[- ]", version)[0] != self._entry.version:  # what follows is the packager's
             raise ServerError(
@@ -194,17 +194,17 @@ class ContainerInstance(OwnInstance[ContainerServer]):
                 wanted=self._entry.version,
                 found=version,
             )
-        self._check(server, asked)
+        self._check(server, requested)
 
     # Parts that differ between products.
 
     def _creation(
-        self, asked: Mapping[str, str], admin: Credentials, load: Credentials
+        self, requested: Mapping[str, str], admin: Credentials, load: Credentials
     ) -> Creation:
         """Inputs of a container for a new volume, or for a volume with data."""
         family = family_of(self._entry.product, self._entry.version_numbers)
         arguments = []
-        for name, texts in asked.items():
+        for name, texts in requested.items():
             for text in settings.lines_of(texts):
                 line = settings.render({name: text}, family).splitlines()[1]
                 arguments.append(f"--{name}={text}" if '"' in line else f"--{line}")
@@ -236,9 +236,9 @@ class ContainerInstance(OwnInstance[ContainerServer]):
                         hint="use an image whose entry point makes root by MYSQL_ROOT_PASSWORD",
                     ) from None
 
-    def _check(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
+    def _check(self, server: ContainerServer, requested: Mapping[str, str]) -> None:
         """Raise ServerError unless the requested settings are in force."""
-        readback.prove(server, asked)
+        readback.prove(server, requested)
 
     def _copy_volume(self, source: str, target: str) -> None:
         self._program.says("volume", "rm", "--force", target)
@@ -252,7 +252,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return ("run", *options, "--label", self._label, *volumes, self._image.name, "-c", script)
 
     def _identity(self) -> dict[str, object]:
-        made_for = self.rules.data_format(self._entry, self._asked)
+        made_for = self.rules.data_format(self._entry, self._requested)
         return {"image": self._image.name, "format": made_for}
 
     def _remove_container(self) -> None:

@@ -171,7 +171,7 @@ class EndpointInstance:
     def __init__(
         self,
         spec: ServerSpec,
-        asked: EndpointReference,
+        requested: EndpointReference,
         folder: Path,
         report: Callable[[str], None],
     ) -> None:
@@ -184,20 +184,20 @@ class EndpointInstance:
         self.spec = spec
         self.folder = folder
         self._report = report
-        who = credentials(asked, spec.password_env)
-        self._server = self._server_of(asked, who)
-        self._dataset = self._dataset_of(asked)
-        self._password_variable = PROTOCOLS[asked.driver].password_variable
+        who = credentials(requested, spec.password_env)
+        self._server = self._server_of(requested, who)
+        self._dataset = self._dataset_of(requested)
+        self._password_variable = PROTOCOLS[requested.driver].password_variable
         self._is_loading = False
         self._was_loaded = False
 
-    def _server_of(self, asked: EndpointReference, who: Credentials) -> EndpointServer:
-        return EndpointServer(self.spec.label, asked.endpoint, who, asked.database)
+    def _server_of(self, requested: EndpointReference, who: Credentials) -> EndpointServer:
+        return EndpointServer(self.spec.label, requested.endpoint, who, requested.database)
 
-    def _dataset_of(self, asked: EndpointReference) -> EndpointDataset:
+    def _dataset_of(self, requested: EndpointReference) -> EndpointDataset:
         spec = self.spec
         return EndpointDataset(
-            self._server, asked.database, spec.dataset, has_scripts=spec.has_scripts
+            self._server, requested.database, spec.dataset, has_scripts=spec.has_scripts
         )
 
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
@@ -388,8 +388,8 @@ class EndpointDataset:
         )
 
     def _tables(self) -> list[str]:
-        asked = f"FROM information_schema.tables WHERE table_schema = '{self._schema}'"
-        return [row[0] for row in rows_of(self._server, f"SELECT table_name {asked}", 1)]
+        requested = f"FROM information_schema.tables WHERE table_schema = '{self._schema}'"
+        return [row[0] for row in rows_of(self._server, f"SELECT table_name {requested}", 1)]
 
     def _end(self, table: str) -> int:
         return count_of(self._server, f"SELECT MAX(id) FROM {self._placed(table)}")

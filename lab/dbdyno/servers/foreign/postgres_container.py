@@ -70,10 +70,12 @@ class PostgresContainerInstance(ContainerInstance):
     """Databases besides its own three, whose folders have single-digit numbers."""
 
     def _creation(
-        self, asked: Mapping[str, str], admin: Credentials, load: Credentials
+        self, requested: Mapping[str, str], admin: Credentials, load: Credentials
     ) -> Creation:
         place = f"PGDATA={self._image.data}/{FOLDER}\n"
-        given = [f"{n}={text}" for n, text in asked.items() if n not in settings.AT_INITIALISATION]
+        given = [
+            f"{n}={text}" for n, text in requested.items() if n not in settings.AT_INITIALISATION
+        ]
         arguments = tuple(word for setting in given for word in ("-c", setting))
         if self._has_data:
             return Creation(
@@ -82,14 +84,14 @@ class PostgresContainerInstance(ContainerInstance):
                 arguments=("-c", START, "sh", *arguments),
                 sql=f"ALTER ROLE \"{admin.user}\" PASSWORD '{admin.password}'\n",
             )
-        initdb = " ".join([*settings.INITDB, *settings.initdb_options(self._entry, asked)])
-        made = {
+        initdb = " ".join([*settings.INITDB, *settings.initdb_options(self._entry, requested)])
+        variables = {
             "POSTGRES_USER": admin.user,
             "POSTGRES_PASSWORD": admin.password,
             "POSTGRES_DB": HOME_DATABASE,  # else another, with the user's name
             "POSTGRES_INITDB_ARGS": initdb,
         }
-        lines = "".join(f"{name}={text}\n" for name, text in made.items())
+        lines = "".join(f"{name}={text}\n" for name, text in variables.items())
         return Creation(place + lines, arguments, OPTIONS)
 
     def _server_of(
@@ -104,5 +106,5 @@ class PostgresContainerInstance(ContainerInstance):
         with closing(PostgresClient(label, endpoint, admin, HOME_DATABASE)) as client:
             admit_load(client, load)
 
-    def _check(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
-        settings.check(self.spec.label, asked, server.ask(settings.QUESTION))
+    def _check(self, server: ContainerServer, requested: Mapping[str, str]) -> None:
+        settings.check(self.spec.label, requested, server.ask(settings.QUESTION))

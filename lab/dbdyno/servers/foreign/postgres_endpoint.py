@@ -53,11 +53,11 @@ class PostgresEndpointInstance(EndpointInstance):
 
     driver = PGSQL
 
-    def _server_of(self, asked: EndpointReference, who: Credentials) -> EndpointServer:
-        return PostgresEndpointServer(self.spec.label, asked.endpoint, who, asked.database)
+    def _server_of(self, requested: EndpointReference, who: Credentials) -> EndpointServer:
+        return PostgresEndpointServer(self.spec.label, requested.endpoint, who, requested.database)
 
-    def _dataset_of(self, asked: EndpointReference) -> EndpointDataset:
+    def _dataset_of(self, requested: EndpointReference) -> EndpointDataset:
         spec = self.spec
         return PostgresDataset(
-            self._server, asked.database, spec.dataset, has_scripts=spec.has_scripts
+            self._server, requested.database, spec.dataset, has_scripts=spec.has_scripts
         )

@@ -43,7 +43,7 @@ class Site:
     Attributes:
         home: the programs.
         work: the running server's folder, owned by its user; data lies in ``data`` below it.
-        asked: settings by variable name; a ``port`` among them is binding.
+        requested: settings by variable name; a ``port`` among them is binding.
         address: address to listen on.
     """
 
@@ -52,7 +52,7 @@ class Site:
     home: Path
     work: Path
     user: ServerUser | None
-    asked: Mapping[str, str]
+    requested: Mapping[str, str]
     address: str = LOOPBACK
 
 
@@ -240,7 +240,7 @@ def on_a_port(site: Site, start_on: Callable[[int], Bound]) -> Bound:
     Raises:
         ServerError: the configured port is invalid or taken, or every free port was lost.
     """
-    fixed = site.asked.get("port")
+    fixed = site.requested.get("port")
     if fixed is not None:
         return start_on(_fixed(site, fixed))
     for _ in range(PORT_ATTEMPTS - 1):
@@ -365,20 +365,22 @@ class OwnInstance(ABC, Generic[Owned]):
 class ProductSettings(Protocol):
     """Interface of a product's settings module."""
 
-    def effective(self, entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
+    def effective(
+        self, entry: CatalogEntry, requested: Mapping[str, SettingValue]
+    ) -> dict[str, str]:
         """All settings given to the server; UsageError for an impossible setting."""
 
-    def normalise(self, asked: Mapping[str, SettingValue]) -> dict[str, str]:
+    def normalise(self, requested: Mapping[str, SettingValue]) -> dict[str, str]:
         """Keys in the server's spelling, values as text; UsageError for an impossible setting."""
 
-    def data_format(self, entry: CatalogEntry, asked: Mapping[str, str]) -> object:
+    def data_format(self, entry: CatalogEntry, requested: Mapping[str, str]) -> object:
         """The settings that decide the bytes of a data directory."""
 
-    def fixed(self, entry: CatalogEntry, asked: Mapping[str, str]) -> str:
+    def fixed(self, entry: CatalogEntry, requested: Mapping[str, str]) -> str:
         """The settings that are fixed once a data directory exists; for messages."""
 
 
-def asked_with(
+def requested_settings(
     spec: ServerSpec,
     rules: ProductSettings,
     entry: CatalogEntry,
@@ -424,16 +426,16 @@ class StartedInstance(OwnInstance[Started]):
         copy: Path | None = None,
     ) -> None:
         user = process.server_user()
-        asked = self.rules.effective(entry, spec.settings)
+        requested = self.rules.effective(entry, spec.settings)
         identity = {
             "reference": entry.reference,
             "programs": entry.identity,
-            "format": self.rules.data_format(entry, asked),
+            "format": self.rules.data_format(entry, requested),
         }
         own = places.instance_folder(folder, user)
         super().__init__(spec, own, report)
         self._files = InstanceFiles(spec.label, own, user, identity, self.beside, copy)
-        self._site = Site(spec.label, entry, home, self._files.work, user, asked)
+        self._site = Site(spec.label, entry, home, self._files.work, user, requested)
         self._clear()  # remains of a lab that died
         with self._files.os_errors("laid out"):
             if not self.has_snapshot():
@@ -454,8 +456,8 @@ class StartedInstance(OwnInstance[Started]):
             ServerError: it runs already, did not start, or its settings are not in force.
         """
         self._must_be_stopped("started")
-        asked = asked_with(self.spec, self.rules, self._site.entry, settings or {})
-        site = replace(self._site, asked=asked, address=address or self.spec.address)
+        requested = requested_settings(self.spec, self.rules, self._site.entry, settings or {})
+        site = replace(self._site, requested=requested, address=address or self.spec.address)
         with self._files.os_errors("started on"):
             if not self._files.data.is_dir():
                 self.restore() if self.has_snapshot() else self._lay_pristine()

@@ -40,14 +40,14 @@ class Replication(Protocol):
     def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> StartedInstance[Any]:
         """The primary's files; with a snapshot to begin with, a replica's."""
 
-    def loading_keys(self, asked: Keys) -> Keys:
-        """Settings of the primary while it is loaded, over `asked`, the start's own.
+    def loading_keys(self, requested: Keys) -> Keys:
+        """Settings of the primary while it is loaded, over `requested`, the start's own.
 
         Raises:
             UsageError: a setting of the start contradicts the topology.
         """
 
-    def member_keys(self, asked: Keys) -> Sequence[Keys]:
+    def member_keys(self, requested: Keys) -> Sequence[Keys]:
         """As `loading_keys`, for each member of a start, the primary first."""
 
     def join(self, primary: Server, replicas: Sequence[Server], doors: Sequence[Endpoint]) -> None:
@@ -110,18 +110,20 @@ class TopologyInstance:
             UsageError: a setting contradicts the topology.
             ServerError: a server did not start or did not join; all are ended.
         """
-        asked = settings or {}
+        requested = settings or {}
         if not self.has_snapshot():
-            loaded: Server = self._primary.start({**asked, **self._replication.loading_keys(asked)})
+            loaded: Server = self._primary.start(
+                {**requested, **self._replication.loading_keys(requested)}
+            )
             return loaded
         self._lay_out_replicas()
         members = [self._primary, *self._replicas]
-        keys_of_all = self._replication.member_keys(asked)
+        keys_of_all = self._replication.member_keys(requested)
         is_delayed = self.spec.replica_ms > 0
         with ExitStack() as started:
             running: list[Server] = []
             for member, keys in zip(members, keys_of_all, strict=True):
-                running.append(member.start({**asked, **keys}, BEHIND if is_delayed else None))
+                running.append(member.start({**requested, **keys}, BEHIND if is_delayed else None))
                 started.callback(running[-1].kill)
             doors = tuple(server.endpoint for server in running)
             network = Network(doors, self.spec.replica_ms, self.folder) if is_delayed else None

@@ -48,7 +48,7 @@ class MysqlInstance(StartedInstance[MysqlServer]):
             ServerError: there is no snapshot, or its tables have no files of their own.
         """
         self._must_have_snapshot("measure")
-        settings.check_tables_apart(self.spec.label, self._site.asked)
+        settings.check_tables_apart(self.spec.label, self._site.requested)
         return occupied_bytes(self._files.kept / DATABASE)
 
     def _making(self) -> Making:
@@ -67,7 +67,7 @@ QUIET: Final = {"log_bin": "OFF", "performance_schema": "OFF", "ssl": "OFF"}
 
 def making(site: Site) -> Making:
     """Recipe of a version's data directory for the settings that cannot be changed later."""
-    deciding = settings.at_initialisation(site.asked)
+    deciding = settings.at_initialisation(site.requested)
     identity = {"programs": site.entry.identity, "settings": deciding}
     bootstraps = _family(site.entry).from_sql
     return Making(

@@ -38,23 +38,23 @@ UNITS: Final[Mapping[str, int]] = {
 }
 
 
-def prove(server: Server, asked: Mapping[str, str]) -> None:
+def prove(server: Server, requested: Mapping[str, str]) -> None:
     """Raise ServerError unless every requested setting is in force and every plugin loaded.
 
     Args:
-        asked: settings by variable name.
+        requested: settings by variable name.
     """
-    check(server.label, asked, server.settings())
-    if any(name in asked for name in PLUGINS_ASKED):
-        check_plugins(server.label, asked, rows_of(server, "SHOW PLUGINS", 4))
+    check(server.label, requested, server.settings())
+    if any(name in requested for name in PLUGINS_ASKED):
+        check_plugins(server.label, requested, rows_of(server, "SHOW PLUGINS", 4))
 
 
-def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> None:
+def check(label: str, requested: Mapping[str, str], shown: Mapping[str, str]) -> None:
     """Raise ServerError unless every requested setting is in force.
 
     Args:
         label: the system, for messages.
-        asked: settings by variable name.
+        requested: settings by variable name.
         shown: all global variables as the server shows them.
 
     Raises:
@@ -62,7 +62,7 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
     """
     wrong = [
         (name, text, _effective(name, shown))
-        for name, text in asked.items()
+        for name, text in requested.items()
         if not _in_force(name, text, shown)
     ]
     if not wrong:
@@ -75,14 +75,16 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
     )
 
 
-def check_plugins(label: str, asked: Mapping[str, str], shown: Sequence[tuple[str, ...]]) -> None:
+def check_plugins(
+    label: str, requested: Mapping[str, str], shown: Sequence[tuple[str, ...]]
+) -> None:
     """Raise ServerError unless every requested plugin file is loaded and wholly active.
 
     A server that cannot load a plugin says so in its log and goes on without.
 
     Args:
         label: the system, for messages.
-        asked: settings by variable name.
+        requested: settings by variable name.
         shown: rows of ``SHOW PLUGINS``: name, status, type, file, licence.
 
     Raises:
@@ -91,7 +93,7 @@ def check_plugins(label: str, asked: Mapping[str, str], shown: Sequence[tuple[st
     states: dict[str, set[str]] = {}
     for _, status, _, library, *_ in shown:
         states.setdefault(library.removesuffix(".so"), set()).add(status)
-    wanted = [library for name in PLUGINS_ASKED for library in _libraries(asked.get(name, ""))]
+    wanted = [library for name in PLUGINS_ASKED for library in _libraries(requested.get(name, ""))]
     lacking = {library: states.get(library) for library in wanted}
     wrong = {library: state for library, state in lacking.items() if state != {"ACTIVE"}}
     if wrong:
@@ -121,31 +123,31 @@ def _shown(value: str | None) -> str:
     return "no such variable" if value is None else repr(value)
 
 
-def _in_force(name: str, asked: str, shown: Mapping[str, str]) -> bool:
+def _in_force(name: str, requested: str, shown: Mapping[str, str]) -> bool:
     if name in WITHOUT_VARIABLE or name.startswith(CONSUMER):
         return True
     effective = _effective(name, shown)
     if effective is None:
         return False
     if name in {"ssl", "symbolic_links"}:
-        return (effective in NOT_HAD) == (asked.lower() in OFF_WORDS)
+        return (effective in NOT_HAD) == (requested.lower() in OFF_WORDS)
     if name == "log_bin":  # given as a file name, shown as a switch
-        return (effective == "OFF") == (asked.lower() in OFF_WORDS)
+        return (effective == "OFF") == (requested.lower() in OFF_WORDS)
     if name in {"sql_mode", "optimizer_switch"}:
-        return _contains(effective, asked)
-    *_, last = lines_of(asked)  # of a key given several times the variable shows the last
+        return _contains(effective, requested)
+    *_, last = lines_of(requested)  # of a key given several times the variable shows the last
     return same_value(last, effective)
 
 
-def same_value(asked: str, effective: str) -> bool:
+def same_value(requested: str, effective: str) -> bool:
     """Test for the same value in two spellings: 256M and 268435456, 1 and ON, row and ROW."""
-    if _spelled_out(asked) == _spelled_out(effective):
+    if _spelled_out(requested) == _spelled_out(effective):
         return True
-    if offset := re.fullmatch(r"([+-])(\d:\d\d)", asked):  # of a time zone
+    if offset := re.fullmatch(r"([+-])(\d:\d\d)", requested):  # of a time zone
         return f"{offset[1]}0{offset[2]}" == effective
-    if _truth(asked) is not None and _truth(asked) == _truth(effective):
+    if _truth(requested) is not None and _truth(requested) == _truth(effective):
         return True
-    left, right = _number(asked), _number(effective)
+    left, right = _number(requested), _number(effective)
     return left is not None and left == right
 
 
@@ -161,15 +163,15 @@ def _truth(text: str) -> bool | None:
 
 def _number(text: str) -> float | None:
     """A number with an optional unit of 1024; exact below 2**53."""
-    found = re.fullmatch(r"([+-]?\d+(?:\.\d+)?)([kmgtpe]?)", text.casefold())
-    if found is None:
+    match = re.fullmatch(r"([+-]?\d+(?:\.\d+)?)([kmgtpe]?)", text.casefold())
+    if match is None:
         return None
-    number, unit = found.groups()
+    number, unit = match.groups()
     return float(number) * float(UNITS.get(unit, 1))
 
 
-def _contains(effective: str, asked: str) -> bool:
+def _contains(effective: str, requested: str) -> bool:
     """True if the effective list, with TRADITIONAL and the like spelled out, has all words."""
-    wanted = {word.strip().casefold() for word in asked.split(",") if word.strip()}
-    found = {word.strip().casefold() for word in effective.split(",") if word.strip()}
-    return wanted <= found if wanted else not found
+    wanted = {word.strip().casefold() for word in requested.split(",") if word.strip()}
+    listed = {word.strip().casefold() for word in effective.split(",") if word.strip()}
+    return wanted <= listed if wanted else not listed

@@ -209,14 +209,14 @@ def group_keys(name: str, host: str, is_delayed: bool) -> dict[str, SettingValue
     }
 
 
-def own_keys(*asked: Mapping[str, SettingValue]) -> dict[str, str]:
+def own_keys(*requested: Mapping[str, SettingValue]) -> dict[str, str]:
     """The settings of a system for a start, by variable name, later ones over earlier ones.
 
     Raises:
         UsageError: they switch off the binary log, which replicas read.
     """
     own: dict[str, str] = {}
-    for given in asked:
+    for given in requested:
         own |= normalise(given)
     if own.get("log_bin", "ON").lower() in OFF_WORDS:
         raise UsageError(
@@ -246,8 +246,8 @@ def _plugin(
     plugins = plugins_of(plan, words)
     if not plugins:
         return {}
-    asked = [line for line in lines_of(own.get(PLUGINS, "")) if line]
-    return {PLUGINS: ";".join([*asked, plugins[1 if number else 0]])}
+    requested = [line for line in lines_of(own.get(PLUGINS, "")) if line]
+    return {PLUGINS: ";".join([*requested, plugins[1 if number else 0]])}
 
 
 USER: Final = "dbdyno_replica"

@@ -105,7 +105,7 @@ class MysqlServer(StartedServer):
     def prove(self) -> None:
         self._check_version(self.version(), "-")
         self._wait_for_redo_capacity()
-        readback.prove(self, self._site.asked)
+        readback.prove(self, self._site.requested)
         with closing(MysqlClient(self.label, self.endpoint, self.credentials)) as load:
             load.ask("SELECT 1")  # also warms the server's password cache for plain logins
 
@@ -156,7 +156,7 @@ def start(site: Site, port: int) -> MysqlServer:
     for path in (site.work / "pid", site.work / "err.log", printed_log(site.work)):
         path.unlink(missing_ok=True)
     socket = socket_place(site.label, site.work, "my.sock", site.user, commas=True)
-    endpoint = Endpoint(site.address, 0 if settings.is_local(site.asked) else port, socket)
+    endpoint = Endpoint(site.address, 0 if settings.is_local(site.requested) else port, socket)
     root = Credentials.fresh("root")
     load = Credentials.fresh(LOAD_USER)
     passwords = site.work / "passwords.sql"
@@ -179,7 +179,7 @@ def _configuration(site: Site, endpoint: Endpoint, passwords: Path) -> str:
     where = {**owned, "port": str(endpoint.port), "init_file": str(passwords)}
     where["bind_address"] = endpoint.host
     family = family_of(site.entry.product, site.entry.version_numbers)
-    return settings.render({**site.asked, **where}, family)
+    return settings.render({**site.requested, **where}, family)
 
 
 def accounts_sql(entry: CatalogEntry, root: Credentials, load: Credentials) -> str:

@@ -86,14 +86,14 @@ class SeveralValues(str):
     __slots__ = ()
 
 
-def effective(entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
+def effective(entry: CatalogEntry, requested: Mapping[str, SettingValue]) -> dict[str, str]:
     """All settings given to the server, by variable name: the common ones, then the user's.
 
     Raises:
         UsageError: a key belongs to the lab, is malformed or given twice, or a value cannot stand
             in a configuration file.
     """
-    own = normalise(asked)
+    own = normalise(requested)
     refuse_owned(entry.reference, own, OWNED)
     return {**_common(entry, own), **own}
 
@@ -110,13 +110,13 @@ def _common(entry: CatalogEntry, own: Mapping[str, str]) -> dict[str, str]:
     return common
 
 
-def normalise(asked: Mapping[str, SettingValue]) -> dict[str, str]:
+def normalise(requested: Mapping[str, SettingValue]) -> dict[str, str]:
     """Keys as variable names, values as text: ``skip-log-bin: true`` becomes ``log_bin: OFF``.
 
     Raises:
         UsageError: a malformed key, one key in two spellings, or a value with control characters.
     """
-    return unique_settings((key, *_normal(key, value)) for key, value in asked.items())
+    return unique_settings((key, *_normal(key, value)) for key, value in requested.items())
 
 
 def _normal(key: str, value: SettingValue) -> tuple[str, str]:

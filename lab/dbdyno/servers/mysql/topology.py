@@ -76,16 +76,16 @@ class MysqlReplication:
     def member(self, spec: ServerSpec, folder: Path, copy: Path | None) -> MysqlInstance:
         return MysqlInstance(spec, *self._files, folder, self._report, copy=copy)
 
-    def loading_keys(self, asked: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
-        own = self._own(asked)
+    def loading_keys(self, requested: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
+        own = self._own(requested)
         plan = self._spec.topology
         return loading_keys(plan, self._links.words, own)
 
     def member_keys(
-        self, asked: Mapping[str, SettingValue]
+        self, requested: Mapping[str, SettingValue]
     ) -> Sequence[Mapping[str, SettingValue]]:
         """Each member's number, its binary log, and the commits' wait for acknowledgements."""
-        own = self._own(asked)
+        own = self._own(requested)
         plan, words = self._spec.topology, self._links.words
         keys = [member_keys(plan, words, own, number) for number in range(plan.replicas + 1)]
         if plan.replication == "group":
@@ -129,14 +129,14 @@ class MysqlReplication:
                 if command.startswith("Binlog Dump"):
                     primary.ask(f"KILL {number}")
 
-    def _own(self, asked: Mapping[str, SettingValue]) -> dict[str, str]:
-        if is_local(normalise({**self._spec.settings, **asked})):
+    def _own(self, requested: Mapping[str, SettingValue]) -> dict[str, str]:
+        if is_local(normalise({**self._spec.settings, **requested})):
             raise UsageError(
                 f"{self._spec.label}: replicas need a network",
                 found="skip_networking",
                 hint="leave skip_networking out, or the replicas",
             )
-        return own_keys(self._spec.settings, asked)
+        return own_keys(self._spec.settings, requested)
 
     def _behind(self, committed: str, primary: Server, replica: Server) -> float:
         applied = row_of(replica, self._links.words.applied)[0]

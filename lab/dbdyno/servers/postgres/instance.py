@@ -77,7 +77,7 @@ class StandbyInstance(PostgresInstance):
 
 def making(site: Site) -> Making:
     """Recipe of a version's data directory, by initdb with its own settings."""
-    options = settings.initdb_options(site.entry, site.asked)
+    options = settings.initdb_options(site.entry, site.requested)
     identity = json.dumps({"programs": site.entry.identity, "initdb": options})
     return Making(identity, lambda work: _initialise(site, options, work))
 

@@ -83,16 +83,16 @@ class PostgresReplication:
         kind = PostgresInstance if copy is None else StandbyInstance
         return kind(spec, *self._files, folder, self._report, copy=copy)
 
-    def loading_keys(self, asked: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
+    def loading_keys(self, requested: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
         """Empty: before it is joined it is a server like any other."""
-        del asked
+        del requested
         return {}
 
     def member_keys(
-        self, asked: Mapping[str, SettingValue]
+        self, requested: Mapping[str, SettingValue]
     ) -> Sequence[Mapping[str, SettingValue]]:
         """Keys of standbys; the rest is set when all run."""
-        _own(self._spec, asked)
+        _own(self._spec, requested)
         return [{}, *[STANDBY_KEYS] * self._spec.topology.replicas]
 
     def join(self, primary: Server, replicas: Sequence[Server], doors: Sequence[Endpoint]) -> None:
@@ -146,9 +146,9 @@ class PostgresReplication:
         """Nothing to lift: it waits for streaming standbys only, and they have ended."""
 
 
-def _own(spec: ServerSpec, asked: Mapping[str, SettingValue]) -> None:
+def _own(spec: ServerSpec, requested: Mapping[str, SettingValue]) -> None:
     """Raise UsageError if the settings of a start rule replicas out, or are the plan's."""
-    own = {**normalise(spec.settings), **normalise(asked)}
+    own = {**normalise(spec.settings), **normalise(requested)}
     lacking = [name for name, never in NEEDED.items() if own.get(name, "").lower() == never]
     if lacking:
         raise UsageError(

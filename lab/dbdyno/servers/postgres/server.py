@@ -120,7 +120,7 @@ class PostgresServer(StartedServer):
 
     def _prove_settings(self) -> None:
         self._check_version(self.version(), " ")
-        check(self.label, self._site.asked, self._client.ask(QUESTION))
+        check(self.label, self._site.requested, self._client.ask(QUESTION))
 
     def _try_login(self) -> bool:
         return self._client.try_login()
@@ -204,7 +204,7 @@ def start(site: Site, port: int, kind: type[AnyPostgres]) -> AnyPostgres:
     where = settings.places_of(site.work, socket.parent, port, endpoint.host)
     private(site.work / "pg_hba.conf", login_rules(load.user, endpoint.host), site.user)
     private(site.work / "pg_ident.conf", f"{MAP} {_own_name(site)} {ADMIN.user}\n", site.user)
-    configuration = settings.render({**site.asked, **where})
+    configuration = settings.render({**site.requested, **where})
     private(data / "postgresql.auto.conf", configuration, site.user)
     command = [str(site.home / site.entry.program), "-D", str(data)]
     log = printed_log(site.work)

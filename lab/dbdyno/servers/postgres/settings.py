@@ -54,27 +54,27 @@ SWITCHED_ON: Final = frozenset({"on", "true", "yes", "1"})
 SWITCHED_OFF: Final = frozenset({"off", "false", "no", "0"})
 
 
-def effective(entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
+def effective(entry: CatalogEntry, requested: Mapping[str, SettingValue]) -> dict[str, str]:
     """All settings given to the server, by parameter name: the common ones, then the user's.
 
     Raises:
         UsageError: a key belongs to the lab, is malformed or given twice, a value cannot stand in
             a configuration file, or initdb would not take it.
     """
-    own = normalise(asked)
+    own = normalise(requested)
     refuse_owned(entry.reference, own, OWNED)
     whole = {**COMMON, **own}
     initdb_options(entry, whole)  # reports an error in these before anything is made
     return whole
 
 
-def normalise(asked: Mapping[str, SettingValue]) -> dict[str, str]:
+def normalise(requested: Mapping[str, SettingValue]) -> dict[str, str]:
     """Keys as parameter names, values as text: ``Shared-Buffers`` becomes ``shared_buffers``.
 
     Raises:
         UsageError: a malformed key, one key in two spellings, or a value with control characters.
     """
-    return unique_settings((key, *_normal(key, value)) for key, value in asked.items())
+    return unique_settings((key, *_normal(key, value)) for key, value in requested.items())
 
 
 def _normal(key: str, value: SettingValue) -> tuple[str, str]:
@@ -221,52 +221,52 @@ class Parameter(NamedTuple):
         return f"{self.shown}{between}{self.unit}"
 
 
-def check(label: str, asked: Mapping[str, str], answered: Iterable[tuple[str, ...]]) -> None:
+def check(label: str, requested: Mapping[str, str], answered: Iterable[tuple[str, ...]]) -> None:
     """Raise ServerError unless every requested setting is in force.
 
     Args:
         label: the system, for messages.
-        asked: settings by parameter name.
+        requested: settings by parameter name.
         answered: the rows of the answer to `QUESTION`.
 
     Raises:
         ServerError: names every deviating setting, with both values.
     """
     shown = {row[0].lower(): Parameter(*row) for row in answered}
-    wrong = [name for name, text in asked.items() if not _in_force(text, shown.get(name))]
+    wrong = [name for name, text in requested.items() if not _in_force(text, shown.get(name))]
     if not wrong:
         return
     effective = {name: repr(shown[name].text) if name in shown else "no such" for name in wrong}
     raise ServerError(
         f"{label}: the server did not take {', '.join(wrong)} as asked",
-        wanted="; ".join(f"{name} = {asked[name]}" for name in wrong),
+        wanted="; ".join(f"{name} = {requested[name]}" for name in wrong),
         found="; ".join(f"{name} = {text}" for name, text in effective.items()),
         hint="ask for a value that its unit can express, or for none",
     )
 
 
-def _in_force(asked: str, parameter: Parameter | None) -> bool:
+def _in_force(requested: str, parameter: Parameter | None) -> bool:
     if parameter is None:
         return False
-    if CHOSEN_BY_THE_SERVER.get(parameter.name) == asked:
+    if CHOSEN_BY_THE_SERVER.get(parameter.name) == requested:
         return True
-    return same_value(asked, parameter)
+    return same_value(requested, parameter)
 
 
-def same_value(asked: str, parameter: Parameter) -> bool:
+def same_value(requested: str, parameter: Parameter) -> bool:
     """Test for the same value: 256MB and 32768 of 8kB, yes and on."""
-    asked = asked.strip()
-    if asked.casefold() == parameter.shown.casefold():
+    requested = requested.strip()
+    if requested.casefold() == parameter.shown.casefold():
         return True
-    if SHOWN_AS.get(parameter.name, {}).get(asked.casefold()) == parameter.shown:
+    if SHOWN_AS.get(parameter.name, {}).get(requested.casefold()) == parameter.shown:
         return True
     if parameter.kind in {"bool", "enum"}:
-        wanted = _switched(asked, short=parameter.kind == "bool")
+        wanted = _switched(requested, short=parameter.kind == "bool")
         return wanted is not None and wanted == _switched(parameter.shown, short=False)
     if parameter.kind in {"integer", "real"}:
-        wanted_amount, amount = _amount(asked, parameter.unit), _amount(parameter.shown, "")
+        wanted_amount, amount = _amount(requested, parameter.unit), _amount(parameter.shown, "")
         return wanted_amount is not None and wanted_amount == amount
-    return _words(asked) == _words(parameter.shown)
+    return _words(requested) == _words(parameter.shown)
 
 
 def _switched(text: str, *, short: bool) -> bool | None:

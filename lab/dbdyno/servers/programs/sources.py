@@ -225,14 +225,14 @@ def _user_for(program: str, work: Path, report: Callable[[str], None]) -> Server
 def _can_run(program: str, user: ServerUser) -> bool:
     """Test that a client starts as `user`; its script language may lie elsewhere."""
     with suppress(subprocess.TimeoutExpired):
-        asked = process.run(
+        requested = process.run(
             [*process.launcher(user), program, "--version"],
             ANSWER_S_MAX,
             folder=Path("/"),
             env=_environment(Path("/nonexistent")),
             fds=process.passed(),
         )
-        return asked.returncode == 0
+        return requested.returncode == 0
     return False
 
 

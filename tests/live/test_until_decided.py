@@ -17,8 +17,8 @@ pytestmark = pytest.mark.live
 TWINS = f"""
 title: Twins
 systems:
-  a: {{reference: mysql:5.7.22, settings: {{innodb_log_file_size: {REDO_BYTES}}}}}
-  b: {{reference: mysql:5.7.22, settings: {{innodb_log_file_size: {REDO_BYTES}}}}}
+  - {{label: a, reference: mysql:5.7.22, settings: {{innodb_log_file_size: {REDO_BYTES}}}}}
+  - {{label: b, reference: mysql:5.7.22, settings: {{innodb_log_file_size: {REDO_BYTES}}}}}
 workloads: [oltp_point_select]
 load: {{threads: [2]}}
 dataset: {{tables: 1, rows: 1000}}

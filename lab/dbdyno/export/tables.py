@@ -333,7 +333,7 @@ def event_kinds(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
 def procedure(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """A row for each step before the trial."""
     rows = (
-        {**step.model_dump(), "step": place, "done": _yes(step.done)}
+        {**step.model_dump(), "step": place, "done": "yes" if step.done else "no"}
         for place, step in enumerate(attempt.measurement.procedure)
     )
     return _columns(PROCEDURE, rows)
@@ -454,10 +454,6 @@ def costs(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
             row = {"cost": cost.name, "unit": cost.unit, "per_event": value}
             rows.append({**row, "counted_by": source.name})
     return _columns(COST_TABLE, rows)
-
-
-def _yes(is_so: bool) -> str:
-    return "yes" if is_so else "no"
 
 
 def phase_in(seen: Measurement) -> Callable[[float], str]:

@@ -127,15 +127,12 @@ class Host:
                 store,
                 self._folder,
                 Sender(self._events, self.name),
-                self._makers(plan),
+                makers_of(generators_of(plan, self._away, self._stack)),
             )
             self._machine = self._stack.enter_context(machine(self._context, run.run_id))
         self._context.schedule.plan = plan
         self._context.schedule.left[:] = left
         return self._machine
-
-    def _makers(self, plan: Plan) -> Makers:
-        return makers_of(generators_of(plan, self._away, self._stack))
 
 
 def generators_of(plan: Plan, away: Sequence[Node], held: ExitStack) -> Generators | None:

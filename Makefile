@@ -50,7 +50,7 @@ test: requirements-of-tests ## set-up, then every test; a failure hides no later
 	@$(MAKE) --no-print-directory setup
 	@$(PY) tools/stages.py cargo quick live alone
 
-nightly: requirements-of-tests packages-of-tests setup programs-of-tests ## long seeds and the certificate, which make test leaves out
+nightly: requirements-of-tests packages-of-tests setup programs-of-tests ## long seeds, certificate and benchmarks, which make test leaves out
 	@DBDYNO_SEEDS=10000 DBDYNO_RUN_SEEDS=1000 $(PY) tools/stages.py cargo quick nightly
 
 quick: requirements-of-tests packages-of-tests setup ## every test that needs no server

@@ -49,7 +49,6 @@ LONGEST_FIRST: Final = (
     "experiment/test_certify",
     "experiment/test_known_servers",
     "live/test_fleet",
-    "live/test_benchmarks",
     "live/test_main_job",
     "live/test_topology",
     "live/test_catalog",

@@ -15,7 +15,7 @@ import pytest
 from support.real_server import REDO_BYTES
 from support.source import ROOT
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("more", [[], ["--lua"]], ids=["built-in", "lua"])

@@ -34,6 +34,7 @@ NO_SENTENCES = {
     *("ClaimedCell.doubts", "Judgement.counted_from_s"),
     *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
     "MachineRatio.machine",
+    *("Promise.value", "Sentence.template"),
     *("VerdictLook.sign", "VerdictLook.background", "VerdictLook.line"),
     *("Finding.values", "Reason.values", "Telling.rule", "Telling.evidence", "Telling.advice"),
 }

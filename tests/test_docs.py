@@ -15,6 +15,8 @@ from dbdyno.cli.app import app
 from dbdyno.judge import audit
 from dbdyno.measurement.cost import COSTS
 from dbdyno.plan.file import read
+from dbdyno.report.tell.findings import FINDINGS
+from dbdyno.report.tell.measured import cost_label
 from dbdyno.servers import open
 from dbdyno.servers.mysql import settings, versions
 from dbdyno.sysbench.options.table import GLOBAL_TABLE, OWN, by_name, of_test
@@ -185,7 +187,7 @@ def _first_column(text: str) -> list[str]:
 def test_every_cost_is_explained() -> None:
     page = (ROOT / "docs" / "reference" / "costs.md").read_text()
     explained = re.findall(r"^\| ([^|`]+) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
-    assert explained == ["cost", "---", *(cost.label for cost in COSTS)]
+    assert explained == ["cost", "---", *(cost_label(cost) for cost in COSTS)]
 
 
 def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
@@ -244,6 +246,14 @@ def test_every_source_file_that_a_page_names_exists(page: Path) -> None:
     homes = (ROOT, LAB, ROOT / "engine" / "core" / "src")
     paths = re.findall(r"[\w.-]+/[\w./-]*\w\.(?:py|rs|po|sh)\b", page.read_text())
     assert [path for path in paths if not any((home / path).is_file() for home in homes)] == []
+
+
+def test_the_page_of_findings_has_the_rule_and_the_levels_of_each_check() -> None:
+    page = (ROOT / "docs" / "reference" / "findings.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| ([^|]+) \|", page, re.MULTILINE)
+    wanted = {(check, ", ".join(one.levels), one.rule) for check, one in FINDINGS.items()}
+    assert set(rows) == wanted
+    assert len(rows) == len(wanted)
 
 
 def test_the_readme_gives_the_command_that_ci_runs() -> None:

@@ -29,6 +29,7 @@ from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import attempts
 from dbdyno.report.tell import findings as tell
+from dbdyno.report.tell.measured import cell_title
 from dbdyno.report.tell.verdicts import reason
 from dbdyno.report.write import Written
 from dbdyno.store import evidence
@@ -144,7 +145,7 @@ class Run:
                 "evidence": str(tell.evidence(finding)),
                 "advice": str(tell.advice(finding)),
                 "system": finding.system,
-                "cell": None if finding.cell is None else str(finding.cell.title),
+                "cell": None if finding.cell is None else str(cell_title(finding.cell)),
                 "trial": finding.trial,
             }
             for finding in self.judgement.findings

@@ -11,7 +11,8 @@ import pytest
 
 from dbdyno.experiment import certify
 from dbdyno.judge.uses.power import difference_seen_in_time
-from dbdyno.measurement.certificate import QUESTIONS, CertificateFacts, KnownAnswer
+from dbdyno.measurement.certificate import CertificateFacts, KnownAnswer
+from dbdyno.report.tell.measured import QUESTIONS
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def test_a_disturbed_cell_is_measured_again_at_once_on_all_systems(store, monkey
     assert keys_of(store, stored) == [*planned[:4], *again, *planned[4:]]
     seeds = {m.trial.seed for m in store.measurements(stored.run_id) if m.trial.block == 1}
     assert len(seeds) == 1
-    arm = store.measurements(stored.run_id)[2].trial.arm
+    arm = store.measurements(stored.run_id)[2].trial.system
     assert (
         f"block 2 was disturbed: others had 25.0% of the host's CPU beside {arm} (limit 10 %);"
         " measured again on all systems: oltp_read_write/threads=8"

@@ -6,7 +6,8 @@ import pytest
 
 from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
 from dbdyno.language.words import translated
-from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.measurement.metric import PRIMARY
+from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.verdicts import change_decided, duration, sentence
 from support.made_estimates import estimate, finding
 from support.making import A, B
@@ -102,4 +103,4 @@ def test_a_duration_is_said_as_a_person_says_it(seconds, said):
 
 
 def test_sentence_uses_the_label_of_the_table():
-    assert BY_NAME[PRIMARY.name].label in sentence(decided(1.05, 1.04, 1.06))
+    assert metric_label(PRIMARY) in sentence(decided(1.05, 1.04, 1.06))

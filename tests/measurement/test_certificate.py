@@ -11,6 +11,7 @@ from dbdyno.measurement.certificate import (
     KnownAnswer,
     Punctuality,
 )
+from dbdyno.report.tell.measured import certificate_faults
 from support.made_certificate import MACHINE, certificate
 
 
@@ -56,11 +57,16 @@ def test_a_run_keeps_what_it_rests_on() -> None:
     assert CertificateFacts.model_validate_json(facts.model_dump_json()) == facts
 
 
+def faults(made):
+    facts = made.facts(MACHINE).model_dump()
+    return list(certificate_faults(facts["wrong"], facts["late"]))
+
+
 def test_a_failed_one_holds_for_its_own_machine_only() -> None:
     made = certificate(seen_ms=20.0)
     assert not made.passed
     assert made.facts(MACHINE).failed
-    assert list(made.facts(MACHINE).faults()) == [
+    assert faults(made) == [
         "p99 off by +100.0 % (limit 10.0 %): exponential service of 10 ms, 8 connections"
     ]
     other = made.facts({**MACHINE, "kernel": "Linux 7"})

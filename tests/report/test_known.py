@@ -28,7 +28,7 @@ from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Said
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.fleet import FleetPlan
-from dbdyno.plan.known import Fact, Known, Sentence, known_of, known_of_trial
+from dbdyno.plan.known import Fact, Known, known_of, known_of_trial
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import ChosenDesign, NetworkPlan
 from dbdyno.plan.publication import PublishedPlan
@@ -41,6 +41,7 @@ from dbdyno.report.formats.replay import JudgedRun, replay
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.sections import cells as cells_section
 from dbdyno.report.sections import costs, limits, method, published, settings
+from dbdyno.report.tell.terms import Sentence
 from support import making, rich_run
 from support.made_run import Run, run
 

@@ -12,11 +12,11 @@ from dbdyno.report.rows import (
     effective,
     ladders,
     level_of,
-    level_words,
     sound,
     systems_of,
     title_of,
 )
+from dbdyno.report.tell.measured import load_words
 from support import making
 from support.made_run import Run
 
@@ -80,9 +80,9 @@ def test_an_open_loop_stands_on_a_ladder_of_its_own() -> None:
 
 
 def test_a_load_in_words() -> None:
-    assert level_words(Cell(workload="a", threads=1)) == "1 thread"
-    assert level_words(Cell(workload="a", threads=2)) == "2 threads"
-    assert level_words(Cell(workload="a", threads=2, rate_per_s=50)) == "50/s over 2 threads"
+    assert load_words(Cell(workload="a", threads=1)) == "1 thread"
+    assert load_words(Cell(workload="a", threads=2)) == "2 threads"
+    assert load_words(Cell(workload="a", threads=2, rate_per_s=50)) == "50/s over 2 threads"
     assert level_of(Cell(workload="a", threads=2)) == "2"
 
 

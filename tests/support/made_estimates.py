@@ -26,4 +26,4 @@ def estimate(ratio, low, high, blocks=8, log_sd=0.02, metric=PRIMARY.name) -> Es
 
 
 def finding(check: str, level: Level = Level.VOID, trial: str | None = "0/b/c") -> Finding:
-    return Finding(check=check, level=level, evidence="e", advice="a", system=B, trial=trial)
+    return Finding(check=check, level=level, system=B, trial=trial)

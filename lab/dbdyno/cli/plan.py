@@ -38,6 +38,7 @@ from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.formats.stdout import printable
+from dbdyno.report.tell.measured import load_words
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
 from dbdyno.servers.open import check
@@ -135,7 +136,7 @@ def _matrix(plan: Plan) -> list[str]:
 
 def _levels(of_row: list[Cell]) -> str:
     threads = [str(cell.threads) for cell in of_row if cell.rate_per_s is None]
-    rates = [str(cell.load) for cell in of_row if cell.rate_per_s is not None]
+    rates = [str(load_words(cell)) for cell in of_row if cell.rate_per_s is not None]
     unit = "thread" if threads == ["1"] else "threads"
     return ", ".join([*([f"{', '.join(threads)} {unit}"] if threads else []), *rates])
 

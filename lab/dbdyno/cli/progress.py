@@ -28,6 +28,7 @@ from dbdyno.files import make_folder, open_own
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.report.formats.stdout import printable
+from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.store.store import FEED_NAME
 
@@ -89,10 +90,10 @@ class Several:
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:
     """A trial's number, block and subject."""
     if trial.is_pilot:
-        return f"pilot: {trial.system}, {trial.cell.title}"
+        return f"pilot: {trial.system}, {cell_title(trial.cell)}"
     block = f"{trial.block + 1}/{blocks}" if blocks else f"{trial.block + 1}"
     again = " again" if trial.repeat else ""
-    return f"trial {number}/{total}, block {block}{again}: {trial.arm}, {trial.cell.title}"
+    return f"trial {number}/{total}, block {block}{again}: {trial.system}, {cell_title(trial.cell)}"
 
 
 PHASES: Final = {"warmup": "warm-up", "measured": "measured", "drain": "drain"}
@@ -133,7 +134,8 @@ def speed(interval: Mapping[str, Any]) -> str:
 
 def outcome(trial: Trial, measurement: Measurement) -> str:
     """Line of a finished trial: its numbers, or its failure."""
-    where = f"{trial.arm}, {trial.cell.title}"
+    pilot = " (pilot)" if trial.is_pilot else ""
+    where = f"{trial.system}{pilot}, {cell_title(trial.cell)}"
     if measurement.failure is not None:
         return f"{where}: failed: {measurement.failure}"
     values = []
@@ -141,7 +143,8 @@ def outcome(trial: Trial, measurement: Measurement) -> str:
         metric = BY_NAME[shown]
         value = measurement.value(metric)
         unit = "" if metric.unit == "1/s" else f" {metric.unit}"
-        values.append(f"{metric.label} –" if value is None else f"{metric.label} {value:.2f}{unit}")
+        text = "–" if value is None else f"{value:.2f}{unit}"
+        values.append(f"{metric_label(metric)} {text}")
     return f"{where}: {', '.join(values)}"
 
 
@@ -383,7 +386,7 @@ def _place(trial: Trial) -> dict[str, Any]:
         "trial": trial.key,
         "block": trial.block + 1,
         "system": trial.system,
-        "cell": trial.cell.title,
+        "cell": cell_title(trial.cell),
     }
 
 

@@ -21,12 +21,14 @@ from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
 from dbdyno.judge.uses import power
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, listed, name, say
-from dbdyno.measurement.certificate import LAG_MS_MAX, PRODUCTS, QUESTIONS, Certificate
+from dbdyno.measurement.certificate import LAG_MS_MAX, PRODUCTS, Certificate
 from dbdyno.measurement.parts import KilledServer
 from dbdyno.plan.systems import label_of
 from dbdyno.report.formats.stdout import Output, Result, render
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
+from dbdyno.report.tell.durability import proof_reasons, proof_sentence
+from dbdyno.report.tell.measured import QUESTIONS, certificate_faults
 from dbdyno.report.tell.terms import term
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.programs import places, provision
@@ -64,7 +66,7 @@ def prove_durability(
         raise GateError(
             f"{spec.label}: durable commits are not proved",
             wanted="every acknowledged commit, flushed before it was acknowledged",
-            found=f"{verdict.proof.value}: {verdict.sentence}",
+            found=f"{verdict.proof.value}: {proof_sentence(verdict, killed)}",
             hint="see docs/how-to/durability.md for what each word means",
         )
 
@@ -79,26 +81,30 @@ class DurabilityResult(Result):
     def plain(self, language: Language) -> Iterator[Text]:
         """The verdict, its evidence, and a line for each kill."""
         yield self._answer()
-        yield from _indented(self.verdict.reasons)
+        yield from _indented(proof_reasons(self.verdict, self.killed))
         yield name("")
         yield from _indented(_rounds(self.killed))
 
     def markdown(self) -> Iterator[Paragraph | Items]:
         """The verdict, and a list of each of the two."""
         yield Paragraph(self._answer(), strong=True)
-        yield Items(self.verdict.reasons)
+        yield Items(tuple(proof_reasons(self.verdict, self.killed)))
         yield Items(tuple(_rounds(self.killed)))
 
     def document(self) -> dict[str, Any]:
         """The verdict and every count behind it."""
         return {
-            "verdict": self.verdict.model_dump(mode="json"),
+            "verdict": {
+                **self.verdict.model_dump(mode="json"),
+                "sentence": proof_sentence(self.verdict, self.killed),
+                "reasons": proof_reasons(self.verdict, self.killed),
+            },
             "seen": self.killed.model_dump(mode="json", exclude={"settings"}),
         }
 
     def _answer(self) -> Text:
-        verdict = self.verdict
-        return say("{proof}: {sentence}", proof=term(verdict.proof), sentence=verdict.sentence)
+        sentence = proof_sentence(self.verdict, self.killed)
+        return say("{proof}: {sentence}", proof=term(self.verdict.proof), sentence=sentence)
 
 
 def _rounds(killed: KilledServer) -> list[Text]:
@@ -130,7 +136,8 @@ def prove_generator(
         certificate = certify.certify(lines.stage, power.difference_seen_in_time)
     sys.stdout.write(render(CertificateResult(certificate), output, lang))
     if not certificate.passed:
-        faults = certificate.facts(certificate.machine).faults()
+        facts = certificate.facts(certificate.machine).model_dump()
+        faults = certificate_faults(facts["wrong"], facts["late"])
         raise GateError(
             "the generator did not pass on this machine",
             wanted="every number within its limit",

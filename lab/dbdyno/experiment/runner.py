@@ -228,7 +228,7 @@ def _trials(
         if last.failure is not None and not last.impossible:
             raise LoadError(
                 "the pilot failed, so there are no rates to measure",
-                wanted=f"a trial of {system} in {trial.cell.title}",
+                wanted=f"a trial of {system} in {trial.cell.key}",
                 found=last.failure,
                 hint="look at the server's log; a resumed run repeats this trial, and rates given"
                 " in events a second need no pilot",

@@ -157,7 +157,7 @@ class Schedule(TrialQueue):
             trial, seen = max(beyond, key=lambda one: one[1].share)
             reason = (
                 f"block {block + 1} was disturbed: others had {seen.share:.1%} of the host's CPU"
-                f" beside {trial.arm} (limit {(limit or 0) * 100:g} %)"
+                f" beside {trial.system} (limit {(limit or 0) * 100:g} %)"
             )
         if not places:
             self._tell(f"{reason}; its repeats are used, its trial is void")

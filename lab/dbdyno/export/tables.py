@@ -20,6 +20,7 @@ from dbdyno.measurement.parts import (
     WatchSample,
 )
 from dbdyno.report.rows import Attempt, effective
+from dbdyno.report.tell.measured import counter, metric_label
 
 # Definitions are data so that files, their docs and the tests are made from the same words:
 # `reference` writes the tables of `docs/reference/export.md`.
@@ -107,7 +108,9 @@ PHASE: Final = text("phase", "`warmup`, `measured` or `drain`: only `measured` i
 
 
 def _metric(metric: Metric) -> ExportColumn:
-    return number(metric.name, f"{metric.label}, {metric.unit}; empty with too few requests")
+    return number(
+        metric.name, f"{metric_label(metric)}, {metric.unit}; empty with too few requests"
+    )
 
 
 def _fields(part: type[Noun]) -> Iterable[ExportColumn]:
@@ -452,7 +455,7 @@ def costs(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
         value = per_event(source, seen) if source else None
         if source is not None and value is not None:
             row = {"cost": cost.name, "unit": cost.unit, "per_event": value}
-            rows.append({**row, "counted_by": source.name})
+            rows.append({**row, "counted_by": counter(source)})
     return _columns(COST_TABLE, rows)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from dbdyno.language.words import Label, Said, Text
 from dbdyno.measurement.measurement import Cell, Measurement, Trial
 from dbdyno.measurement.parts import Noun
 
@@ -38,7 +37,6 @@ class Finding(Noun, extra="ignore"):
     Attributes:
         check: name of the check, its function's name with hyphens.
         values: the evidence, numbers and names under the fields of the check's sentence.
-        evidence, advice: sentences of checks that still bring their own.
         system, cell: what it is about; None where it is about all of them.
         trial: key of the trial it is about; None where it is about the run.
     """
@@ -46,9 +44,7 @@ class Finding(Noun, extra="ignore"):
     check: str
     level: Level
     values: dict[str, Any] = {}
-    evidence: Text | None = None
-    advice: Text | None = None
-    system: Label | None = None
+    system: str | None = None
     cell: Cell | None = None
     trial: str | None = None
 
@@ -65,22 +61,13 @@ class Finding(Noun, extra="ignore"):
         return self.concerns(trial.cell, trial.system)
 
 
-def on_trial(
-    measurement: Measurement,
-    check: str,
-    level: Level,
-    evidence: Said | None = None,
-    advice: Said | None = None,
-    **values: object,
-) -> Finding:
+def on_trial(measurement: Measurement, check: str, level: Level, **values: object) -> Finding:
     """A finding about one trial, with its values."""
     trial = measurement.trial
     return Finding(
         check=check,
         level=level,
         values=values,
-        evidence=evidence,
-        advice=advice,
         system=trial.system,
         cell=trial.cell,
         trial=trial.key,

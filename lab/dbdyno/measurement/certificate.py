@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from dbdyno.language.words import Said, Text, say
 from dbdyno.measurement.parts import Noun
 
 THROUGHPUT_ERROR_MAX: Final = 0.02
@@ -36,13 +35,6 @@ FEATURES: Final = (
 
 PRODUCTS: Final[Mapping[str, str]] = {"mysql": "MySQL", "pgsql": "PostgreSQL"}
 """Product whose protocol each of the engine's drivers speaks."""
-QUESTIONS: Final[Mapping[str, Said]] = {
-    "saturated": say("four workers of 10 ms, asked by 8 connections"),
-    "exponential": say("exponential service of 10 ms, 8 connections"),
-    "rate": say("250 a second at four workers of 10 ms (M/M/4)"),
-    "stall": say("200 a second at a server that stands still for 0.5 s"),
-}
-"""Configuration of the reference server, by `KnownAnswer.question`."""
 
 
 class Reached(Noun):
@@ -79,7 +71,7 @@ class KnownAnswer(Noun):
     """A number measured by the generator beside the reference server's own.
 
     Attributes:
-        question: a key of `QUESTIONS`.
+        question: the reference server's task (`QUESTIONS` of `report/tell/measured.py`).
         statistic: `throughput` (per second), `mean`, `p95` or `p99` (ms).
         truth: the reference server's planned value.
     """
@@ -199,23 +191,3 @@ class CertificateFacts(Noun):
     def failed(self) -> bool:
         """True if the certificate is of this machine and its generator failed."""
         return bool(self.wrong or self.late) and not self.changed
-
-    def faults(self) -> Iterator[Text]:
-        """Each failed measurement as a clause."""
-        for answer in self.wrong:
-            yield say(
-                "{statistic} off by {error:+.1%} (limit {limit:.1%}): {question}",
-                statistic=answer.statistic,
-                error=answer.error,
-                limit=answer.allowed,
-                question=QUESTIONS[answer.question],
-            )
-        for late in self.late:
-            yield say(
-                "at {rate:.0f} events/s: {reached:.0f} reached, p99 {lag:.2f} ms late"
-                " (limit {limit:.0f} ms)",
-                rate=late.rate_per_s,
-                reached=late.reached_per_s,
-                lag=late.lag_ms_p99,
-                limit=LAG_MS_MAX,
-            )

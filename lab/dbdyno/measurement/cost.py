@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dbdyno.language.words import Said, name, say
 from dbdyno.measurement.measurement import (
     Measurement,
     events_between_readings,
@@ -61,12 +60,12 @@ class CountedBy:
     """A source of a cost.
 
     Attributes:
-        name: the server's own word for the counter, or the thing observed instead.
+        name: the server's own for the counter, or a key of `report/tell/measured.py`.
         total: sum within one measured window, in the cost's unit; None if unknown.
         events: events over which the total was counted; None if unknown.
     """
 
-    name: Said
+    name: str
     total: Total
     events: Total = _in_window
 
@@ -77,15 +76,13 @@ class Cost:
 
     Attributes:
         name: key in tables, unit first, since "per event" is common to all.
-        label: words of a report.
         unit: of the total, per transaction.
         decimals: digits behind the point at most.
         sources: possible sources, the best first.
     """
 
     name: str
-    label: Said
-    unit: Said
+    unit: str
     decimals: int
     sources: tuple[CountedBy, ...]
 
@@ -128,10 +125,10 @@ def _counted(*names: str, scale: float = 1.0, label: str = "") -> CountedBy:
             return None
         return sum(status[name] for name in names) * scale
 
-    return CountedBy(name(label or " + ".join(names)), total, while_counted)
+    return CountedBy(label or " + ".join(names), total, while_counted)
 
 
-def _either(label: Said, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> CountedBy:
+def _either(label: str, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> CountedBy:
     """InnoDB's counters; a new MariaDB lacks them, and its own say the same."""
     first, second = _counted(*innodb).total, _counted(*mariadb).total
 
@@ -196,24 +193,22 @@ MARIADB_CHANGES: Final = ("Handler_write", "Handler_update", "Handler_delete")
 POSTGRES_CHANGES: Final = tuple(
     f"database.tup_{what}" for what in ("inserted", "updated", "deleted")
 )
-PROCESS: Final = say("the kernel, for the server's process")
+PROCESS: Final = "process"
 
 COSTS: Final[tuple[Cost, ...]] = (
     Cost(
         "server_cpu_us",
-        say("server CPU"),
-        name("µs"),
+        "µs",
         1,
         (CountedBy(PROCESS, _cpu_us, _beside_process),),
     ),
     Cost(
         "rows_read",
-        say("rows read"),
-        say("rows"),
+        "rows",
         2,
         (
             _either(
-                say("{first} or {second}", first="Innodb_rows_read", second="Rows_read"),
+                "rows_read",
                 ("Innodb_rows_read",),
                 ("Rows_read",),
             ),
@@ -223,18 +218,16 @@ COSTS: Final[tuple[Cost, ...]] = (
     ),
     Cost(
         "rows_changed",
-        say("rows changed"),
-        say("rows"),
+        "rows",
         2,
         (
-            _either(say("rows inserted, updated, deleted"), INNODB_CHANGES, MARIADB_CHANGES),
+            _either("rows", INNODB_CHANGES, MARIADB_CHANGES),
             _counted(*POSTGRES_CHANGES, label="database.tup_inserted, _updated, _deleted"),
         ),
     ),
     Cost(
         "read_kb",
-        say("read by the server"),
-        name("KB"),
+        "KB",
         2,
         (
             _counted("Innodb_data_read", scale=1e-3),
@@ -243,17 +236,16 @@ COSTS: Final[tuple[Cost, ...]] = (
     ),
     Cost(
         "written_kb",
-        say("written by the server"),
-        name("KB"),
+        "KB",
         2,
         (
             CountedBy(
-                say("{counter} with the log", counter="Innodb_data_written"),
+                "innodb",
                 _innodb_written_kb,
                 while_counted,
             ),
             CountedBy(
-                say("{counter} with the log", counter="pg_stat_io"),
+                "pg_stat_io",
                 _postgres_written_kb,
                 while_counted,
             ),
@@ -261,34 +253,30 @@ COSTS: Final[tuple[Cost, ...]] = (
     ),
     Cost(
         "log_kb",
-        say("of it log"),
-        name("KB"),
+        "KB",
         2,
         (_counted("Innodb_os_log_written", scale=1e-3), _counted("wal.wal_bytes", scale=1e-3)),
     ),
     Cost(
         "storage_read_kb",
-        say("read from storage"),
-        name("KB"),
+        "KB",
         2,
         (CountedBy(PROCESS, _process("read_bytes", 1e-3), _beside_process),),
     ),
     Cost(
         "storage_written_kb",
-        say("process writes (page cache)"),
-        name("KB"),
+        "KB",
         2,
         (CountedBy(PROCESS, _process("written_bytes", 1e-3), _beside_process),),
     ),
     Cost(
         "syncs",
-        say("syncs of data and log files"),
-        say("syncs"),
+        "syncs",
         3,
         (
             _counted("Innodb_data_fsyncs"),
             CountedBy(
-                name("wal.wal_sync + io.*.fsyncs"),
+                "wal.wal_sync + io.*.fsyncs",
                 lambda seen: postgres_syncs(seen.server.status),
                 while_counted,
             ),
@@ -296,24 +284,21 @@ COSTS: Final[tuple[Cost, ...]] = (
     ),
     Cost(
         "disk_flushes",
-        say("flushes of the machine's disks"),
-        say("flushes"),
+        "flushes",
         3,
-        (CountedBy(say("the kernel, for all disks"), disk_flushes),),
+        (CountedBy("disks", disk_flushes),),
     ),
     Cost(
         "switches",
-        say("context switches"),
-        say("switches"),
+        "switches",
         2,
         (CountedBy(PROCESS, _process("switches"), _beside_process),),
     ),
     Cost(
         "replies_kb",
-        say("sent to the client"),
-        name("KB"),
+        "KB",
         2,
-        (CountedBy(say("the load's engine"), _replies_kb),),
+        (CountedBy("engine", _replies_kb),),
     ),
 )
 """In the order of a report; docs/reference/costs.md defines each cost."""

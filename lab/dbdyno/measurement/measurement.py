@@ -16,7 +16,6 @@ from typing import Annotated
 from pydantic import Field
 
 from dbdyno._engine import Histogram
-from dbdyno.language.words import Said, count, name, say
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.metric import KIND, Merge, Metric
 from dbdyno.measurement.parts import (
@@ -58,22 +57,6 @@ class Cell(Noun):
         return f"{self.workload}/threads={self.threads}{rate}/{self.setting}"
 
     @property
-    def load(self) -> Said:
-        """The load level in words."""
-        threads = count(self.threads, "thread")
-        if self.rate_per_s is None:
-            return threads
-        return say("{rate:g}/s over {threads}", rate=self.rate_per_s, threads=threads)
-
-    @property
-    def title(self) -> Said:
-        """The words of a heading."""
-        named = {"workload": self.workload, "load": self.load, "setting": self.setting}
-        if self.setting == "default":
-            return say("{workload}, {load}", **named)
-        return say("{workload}, {load}, {setting}", **named)
-
-    @property
     def ladder(self) -> tuple[str, str]:
         """Workload and setting, which its other load levels have too."""
         return self.workload, self.setting
@@ -102,13 +85,6 @@ class Trial(Noun):
     seed: int
     is_pilot: bool = False
     repeat: Annotated[int, Field(ge=0)] = 0
-
-    @property
-    def arm(self) -> Said:
-        """The system's label, marked in a pilot."""
-        if self.is_pilot:
-            return say("{system} (pilot)", system=self.system)
-        return name(self.system)
 
     @property
     def key(self) -> str:

@@ -1,4 +1,4 @@
-"""Table of metrics: name, unit, better direction, and rule of merging.
+"""Table of metrics: key, unit, better direction, and rule of merging.
 
 Report rows, intervals and exports derive from this table, so a row and the significance beside it
 always rest on the same number.
@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
-
-from dbdyno.language.words import Said, name, say
 
 KIND: Final = "event_kind_"
 """Prefix of the names of histograms and metrics of a script's own kind of events."""
@@ -38,7 +36,6 @@ class Metric:
 
     Attributes:
         name: key used in stores and JSON, unit last.
-        label: words of tables and charts.
         unit: as printed.
         better: good direction.
         merge: rule that combines trials into one value.
@@ -50,7 +47,6 @@ class Metric:
     """
 
     name: str
-    label: Said
     unit: str
     better: Better
     merge: Merge
@@ -66,22 +62,21 @@ class Metric:
         return round(self.requests_above_minimum / (1 - self.quantile))
 
 
-def _percentile(name: str, label: Said, quantile: float) -> Metric:
-    return Metric(name, label, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=quantile)
+def _percentile(name: str, quantile: float) -> Metric:
+    return Metric(name, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=quantile)
 
 
 TABLE: Final[tuple[Metric, ...]] = (
-    Metric("transactions_per_s", say("TPS"), "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
-    Metric("queries_per_s", say("QPS"), "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
-    Metric("latency_ms_avg", say("avg"), "ms", Better.LOWER, Merge.TOTAL_OVER_TOTAL),
-    _percentile("latency_ms_p50", say("p50"), 0.50),
-    _percentile("latency_ms_p95", say("p95"), 0.95),
-    _percentile("latency_ms_p99", say("p99"), 0.99),
-    _percentile("latency_ms_p999", say("p99.9"), 0.999),
-    Metric("latency_ms_max", say("max"), "ms", Better.LOWER, Merge.MAXIMUM),
+    Metric("transactions_per_s", "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
+    Metric("queries_per_s", "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
+    Metric("latency_ms_avg", "ms", Better.LOWER, Merge.TOTAL_OVER_TOTAL),
+    _percentile("latency_ms_p50", 0.50),
+    _percentile("latency_ms_p95", 0.95),
+    _percentile("latency_ms_p99", 0.99),
+    _percentile("latency_ms_p999", 0.999),
+    Metric("latency_ms_max", "ms", Better.LOWER, Merge.MAXIMUM),
     Metric(
         "server_cpu_us_per_query",
-        say("server CPU per query"),
         "µs",
         Better.LOWER,
         Merge.TOTAL_OVER_TOTAL,
@@ -91,7 +86,6 @@ TABLE: Final[tuple[Metric, ...]] = (
 
 NOPM: Final = Metric(
     "new_orders_per_min",
-    say("NOPM"),
     "1/min",
     Better.HIGHER,
     Merge.TOTAL_OVER_TOTAL,
@@ -101,7 +95,6 @@ NOPM: Final = Metric(
 """New orders a minute of a load like TPC-C's; seen only where a script calls events `new_order`."""
 RATE_AT_LIMIT: Final = Metric(
     "rate_at_limit_per_s",
-    say("rate within the limit"),
     "1/s",
     Better.HIGHER,
     Merge.TOTAL_OVER_TOTAL,
@@ -121,10 +114,9 @@ def of_kind(kind: str) -> tuple[Metric, Metric]:
     Its name may equal another metric's, such as `transactions`: hence the prefix `KIND`.
     """
     rate, p95 = f"{KIND}{kind}_per_s", f"{KIND}{kind}_latency_ms_p95"
-    label = name(kind)
     return (
-        Metric(rate, label, "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL, kind=kind),
-        Metric(p95, label, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=0.95, kind=kind),
+        Metric(rate, "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL, kind=kind),
+        Metric(p95, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=0.95, kind=kind),
     )
 
 

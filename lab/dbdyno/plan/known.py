@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from dbdyno.language.words import Said, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.template import statement_counts
@@ -111,15 +110,3 @@ def _seen(measurements: Iterable[Measurement], ours: Iterable[str]) -> dict[Fact
             if holds:
                 seen.setdefault(fact, {})[system] = None
     return {fact: tuple(labels) for fact, labels in seen.items()}
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """The template of a sentence that is said only of runs with a certain fact."""
-
-    template: str
-    needs: Fact
-
-    def of(self, known: Known, **values: object) -> list[Said]:
-        """The sentence; empty where the fact is missing."""
-        return [say(self.template, **values)] if known.has(self.needs) else []

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dbdyno.language.words import say
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingValue, each_value
 
@@ -33,34 +32,28 @@ def risks(plan: Plan) -> Iterator[str]:
     """What a stranger's plan asks for beyond known servers with plain settings, a sentence each."""
     for system in plan.systems:
         if not FROM_CATALOG.fullmatch(system.reference.strip()):
-            yield say(
-                "system {label} is {reference}: programs or a machine that dbdyno does not know",
-                label=system.label,
-                reference=system.reference,
+            yield (
+                f"system {system.label} is {system.reference}: programs or a machine that dbdyno"
+                " does not know"
             )
         if system.password_env:
-            yield say(
-                "system {label} is sent the password in your environment's {name}",
-                label=system.label,
-                name=system.password_env,
+            yield (
+                f"system {system.label} is sent the password in your environment's"
+                f" {system.password_env}"
             )
         elif system.is_endpoint:
-            yield say(
-                "system {label} is sent the password that you keep for it, if you do: MYSQL_PWD or "
-                "~/.my.cnf, PGPASSWORD or ~/.pgpass",
-                label=system.label,
+            yield (
+                f"system {system.label} is sent the password that you keep for it, if you do:"
+                " MYSQL_PWD or ~/.my.cnf, PGPASSWORD or ~/.pgpass"
             )
         yield from _reaching(system.settings)
         for settings in system.workload_settings.values():
             yield from _reaching(settings)
         for sql in system.after_start:
-            yield say("system {label} is told: {sql}", label=system.label, sql=sql)
+            yield f"system {system.label} is told: {sql}"
     for workload in plan.workloads:
         if workload.script is not None:
-            yield say(
-                "workload {label} is a Lua program, which runs with your rights",
-                label=workload.label,
-            )
+            yield f"workload {workload.label} is a Lua program, which runs with your rights"
     for values in plan.settings.own.values():
         for settings in values.values():
             yield from _reaching(settings)
@@ -73,4 +66,4 @@ def _reaching(settings: Mapping[str, SettingValue]) -> Iterator[str]:
             continue
         plain = PLAIN_NAME.fullmatch(name) and PLAIN_WORD.fullmatch(str(value))
         if not plain or REACHING.search(name.lower().replace("-", "_")):
-            yield say("setting {name} = {value}", name=name, value=value)
+            yield f"setting {name} = {value}"

@@ -20,8 +20,10 @@ from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, listed, name, phrase, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, Metric
-from dbdyno.plan.known import Fact, Known, Sentence
+from dbdyno.plan.known import Fact, Known
 from dbdyno.report.tell import verdicts as wording
+from dbdyno.report.tell.measured import metric_label
+from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import sentence
 from dbdyno.stats.open_loop import RateSide
 
@@ -231,7 +233,7 @@ def title(search: RateSearch) -> Text:
         "{workload}{setting}, {label} within {limit:g} ms",
         workload=search.workload,
         setting="" if search.setting == "default" else f", {search.setting}",
-        label=BY_NAME[search.metric].label,
+        label=metric_label(BY_NAME[search.metric]),
         limit=search.limit_ms,
     )
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
-from dbdyno.language.words import PARTED, Text, count, listed, name, say
+from dbdyno.language.words import Text, listed, name, say
 from dbdyno.measurement.disturbance import place_of, repeats
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import SECRET
@@ -25,6 +25,7 @@ from dbdyno.plan.settings import DEFAULT
 from dbdyno.report.numbers import decided
 from dbdyno.report.parts import Table, numeric, table
 from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.measured import cell_title, rate_text
 from dbdyno.report.tell.terms import term
 
 CHECKS_OF_ATTEMPTS = frozenset({"trial-failed", "cell-cannot-run"})
@@ -138,7 +139,7 @@ def compared_arms(verdicts: Iterable[Verdict]) -> Table:
     return table(
         say("What was compared"),
         list(verdicts),
-        (say("Cell"), lambda one: one.cell.title),
+        (say("Cell"), lambda one: cell_title(one.cell)),
         (
             say("Compared"),
             lambda one: say(
@@ -220,19 +221,7 @@ def ladders(cells: Iterable[Cell]) -> list[Ladder]:
 
 def level_of(cell: Cell) -> Text:
     """The load as it stands on an axis: connections, or events due per second."""
-    return name(str(cell.threads) if cell.rate_per_s is None else _rate(cell.rate_per_s))
-
-
-def level_words(cell: Cell) -> Text:
-    """The load in words: "8 threads", "500/s over 8 threads"."""
-    if cell.rate_per_s is not None:
-        rate = _rate(cell.rate_per_s)
-        return say("{rate}/s over {threads}", rate=rate, threads=count(cell.threads, "thread"))
-    return count(cell.threads, "thread")
-
-
-def _rate(rate_per_s: float) -> str:
-    return f"{rate_per_s:,.6g}".replace(",", PARTED)
+    return name(str(cell.threads) if cell.rate_per_s is None else rate_text(cell.rate_per_s))
 
 
 def _load(cell: Cell) -> tuple[float, int]:

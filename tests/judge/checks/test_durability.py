@@ -9,6 +9,7 @@ from dbdyno.judge.checks import durability
 from dbdyno.judge.checks.durability import Proof, verdict_of
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.parts import Kill, KilledServer
+from dbdyno.report.tell.durability import proof_reasons
 from dbdyno.report.tell.findings import evidence
 from support import making
 from support.making import SETTINGS, A, B
@@ -131,6 +132,10 @@ def killed(
     )
 
 
+def reasons(seen):
+    return proof_reasons(verdict_of(seen), seen)
+
+
 @pytest.mark.parametrize(
     ("seen", "proof"),
     [
@@ -161,35 +166,29 @@ def test_the_word(seen, proof):
 def test_a_loss_is_counted_over_all_kills():
     verdict = verdict_of(killed(kept=990))
     assert (verdict.acknowledged, verdict.missing) == (2000, 20)
-    assert verdict.sentence == "mysql:8.0.15 lost 20 of 2000 acknowledged commits by 2 kills -9"
-    assert "they are not durable commits" in verdict.reasons[-1]
 
 
 def test_what_a_kill_does_not_prove_is_said():
-    verdict = verdict_of(killed())
-    assert verdict.sentence == (
-        "mysql:8.0.15 kept all 2000 acknowledged commits through 2 kills -9"
-    )
-    assert verdict.reasons[0].startswith("its settings promise durable commits")
-    assert verdict.reasons[1] == (
-        "flushes per commit: 0.500 of the log by the server's count, 0.525 by the disks'; "
-        "4 connections that wait for their answers need 0.25 at least"
-    )
-    assert "no power was cut" in verdict.reasons[-1]
-    unflushed = verdict_of(killed(flush="2")).reasons
+    durable = reasons(killed())
+    assert durable[0].startswith("its settings promise durable commits")
+    assert "no power was cut" in durable[-1]
+    unflushed = reasons(killed(flush="2"))
     assert unflushed[0].startswith("its settings do not promise durable commits")
     assert "a loss of power" in unflushed[-1]
 
 
 def test_unknown_counts_are_said_to_be_unknown():
-    verdict = verdict_of(killed(server=None, disk=None, settings={}))
-    assert verdict.reasons[0] == "what its settings promise is not known"
-    assert "unknown of the log by the server's count, unknown by the disks'" in verdict.reasons[1]
+    promised, flushes, *_ = reasons(killed(server=None, disk=None, settings={}))
+    assert promised == "what its settings promise is not known"
+    assert flushes.count("unknown") == 2
 
 
-def test_rows_that_nobody_can_have_asked_for_are_reported():
-    assert not any("never answered" in r for r in verdict_of(killed(unanswered=4)).reasons)
-    assert any("5 rows are there" in r for r in verdict_of(killed(unanswered=5)).reasons)
+@pytest.mark.parametrize(("unanswered", "unexplained"), [(4, 0), (5, 5)])
+def test_rows_that_nobody_can_have_asked_for_are_reported(unanswered, unexplained):
+    seen = killed(unanswered=unanswered)
+    verdict = verdict_of(seen)
+    assert verdict.rows_unexplained == unexplained
+    assert any("never answered" in r for r in proof_reasons(verdict, seen)) == bool(unexplained)
 
 
 def test_a_verdict_comes_back_from_json():

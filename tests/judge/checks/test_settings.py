@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.checks.settings import (
+    FLUSH,
+    Kept,
+    Promised,
     cache_bytes,
     changed_versions,
     durability,
@@ -20,6 +23,10 @@ POOL = "innodb_buffer_pool_size"
 MIB = 1024**2
 
 
+def cases(found):
+    return [difference["case"] for difference in found.values["differences"]]
+
+
 def two(of_a, of_b):
     return [
         making.measurement(A, settings=of_a),
@@ -33,23 +40,18 @@ def asking(**settings):
 
 
 @pytest.mark.parametrize(
-    ("of_b", "evidence"),
+    ("of_b", "case", "kept"),
     [
-        (
-            {"innodb_flush_log_at_trx_commit": "2"},
-            f"a commit is on disk: {A} before it is answered, {B} within a second",
-        ),
-        (
-            {"log_bin": "ON"},
-            f"the binary log: {A} is not written, {B} is synced at each commit",
-        ),
-        ({"innodb_doublewrite": "OFF"}, f"torn pages: {A} are mended, {B} stay torn"),
+        ({FLUSH: "2"}, "commit", ("before-answer", "within-second")),
+        ({"log_bin": "ON"}, "binary-log", ("not-written", "synced-each-commit")),
+        ({"innodb_doublewrite": "OFF"}, "torn-pages", ("mended", "stay-torn")),
     ],
 )
-def test_a_weaker_promise_is_doubtful(of_b, evidence):
+def test_a_weaker_promise_is_doubtful(of_b, case, kept):
     (found,) = unequal_settings(two({}, of_b), PLAN)
     assert (found.check, found.level, found.system) == ("unequal-settings", Level.DOUBTFUL, B)
-    assert found.evidence == evidence
+    systems = {A: [(kept[0], "")], B: [(kept[1], "")]}
+    assert found.values == {"differences": [{"case": case, "systems": systems}]}
 
 
 def test_equal_promises_are_no_finding_whatever_a_log_that_is_off_would_do():
@@ -58,12 +60,12 @@ def test_equal_promises_are_no_finding_whatever_a_log_that_is_off_would_do():
 
 
 def test_what_the_plan_asks_for_is_a_note_beside_what_it_does_not():
-    of_b = {"innodb_flush_log_at_trx_commit": "2", "innodb_doublewrite": "OFF"}
+    of_b = {FLUSH: "2", "innodb_doublewrite": "OFF"}
     plan = asking(**{"innodb-flush-log-at-trx-commit": 2})
     by_accident, on_purpose = unequal_settings(two({}, of_b), plan)
     assert (by_accident.level, on_purpose.level) == (Level.DOUBTFUL, Level.NOTE)
-    assert by_accident.evidence.startswith("torn pages")
-    assert on_purpose.evidence.startswith("a commit is on disk")
+    assert cases(by_accident) == ["torn-pages"]
+    assert cases(on_purpose) == ["commit"]
 
 
 def test_a_switch_that_is_skipped_is_asked_for_too():
@@ -73,7 +75,7 @@ def test_a_switch_that_is_skipped_is_asked_for_too():
 
 
 def test_what_is_asked_for_one_workload_is_asked_for():
-    of_b = {"innodb_flush_log_at_trx_commit": "2"}
+    of_b = {FLUSH: "2"}
     asked = {"oltp_write_only": of_b}
     systems = (PLAN.systems[0], SystemPlan(label=B, reference=B, workload_settings=asked))
     plan = PLAN.model_copy(update={"systems": systems})
@@ -102,7 +104,8 @@ def test_more_memory_is_doubtful_or_a_note():
     of_b = {POOL: str(512 * MIB)}
     (found,) = unequal_settings(two({}, of_b), PLAN)
     assert (found.check, found.level, found.system) == ("unequal-settings", Level.DOUBTFUL, B)
-    assert found.evidence == f"cache of data pages: {A} 256 MiB, {B} 512 MiB"
+    (difference,) = found.values["differences"]
+    assert difference == {"case": "cache", "systems": {A: 256 * MIB, B: 512 * MIB}}
     (found,) = unequal_settings(two({}, of_b), asking(**{POOL: "512M"}))
     assert found.level is Level.NOTE
 
@@ -129,14 +132,14 @@ POSTGRES = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
 
 def kept(settings):
-    return {promise.what: promise.kept for promise in durability(settings)}
+    return {promise.what: (promise.kept, promise.value) for promise in durability(settings)}
 
 
 def test_everything_on_disk_at_each_commit():
     assert kept(INNODB) == {
-        "a commit is on disk": "before it is answered",
-        "the binary log": "is synced at each commit",
-        "torn pages": "are mended",
+        Promised.COMMIT: (Kept.BEFORE_ANSWER, ""),
+        Promised.BINARY_LOG: (Kept.SYNCED_EACH_COMMIT, ""),
+        Promised.TORN_PAGES: (Kept.MENDED, ""),
     }
 
 
@@ -145,38 +148,36 @@ def test_postgres_promises_the_same_without_a_second_log():
 
 
 @pytest.mark.parametrize(
-    ("changed", "what", "words"),
+    ("changed", "what", "extent", "value"),
     [
-        ({"innodb_flush_log_at_trx_commit": "2"}, "a commit is on disk", "within a second"),
-        (
-            {"innodb_flush_log_at_trx_commit": "0"},
-            "a commit is on disk",
-            "within a second, and lost if the server dies",
-        ),
-        ({"sync_binlog": "0"}, "the binary log", "is synced when the system likes"),
-        ({"sync_binlog": "100"}, "the binary log", "is synced at every 100 commits"),
-        ({"log_bin": "OFF"}, "the binary log", "is not written"),
-        ({"innodb_doublewrite": "OFF"}, "torn pages", "stay torn"),
-        ({"innodb_doublewrite": "DETECT_ONLY"}, "torn pages", "stay torn"),
-        ({"innodb_doublewrite": "fast"}, "torn pages", "are written twice in the way FAST"),
-        ({"innodb_doublewrite": "DETECT_AND_RECOVER"}, "torn pages", "are mended"),
+        ({FLUSH: "2"}, Promised.COMMIT, Kept.WITHIN_SECOND, ""),
+        ({FLUSH: "0"}, Promised.COMMIT, Kept.LOST_WITH_SERVER, ""),
+        ({FLUSH: "3"}, Promised.COMMIT, Kept.BEFORE_ANSWER, ""),
+        ({FLUSH: "9"}, Promised.COMMIT, Kept.UNKNOWN, "9"),
+        ({"sync_binlog": "0"}, Promised.BINARY_LOG, Kept.SYNCED_BY_SYSTEM, ""),
+        ({"sync_binlog": "100"}, Promised.BINARY_LOG, Kept.SYNCED_EACH_COMMITS, "100"),
+        ({"log_bin": "OFF"}, Promised.BINARY_LOG, Kept.NOT_WRITTEN, ""),
+        ({"innodb_doublewrite": "OFF"}, Promised.TORN_PAGES, Kept.STAY_TORN, ""),
+        ({"innodb_doublewrite": "DETECT_ONLY"}, Promised.TORN_PAGES, Kept.STAY_TORN, ""),
+        ({"innodb_doublewrite": "fast"}, Promised.TORN_PAGES, Kept.WRITTEN_TWICE, "FAST"),
+        ({"innodb_doublewrite": "DETECT_AND_RECOVER"}, Promised.TORN_PAGES, Kept.MENDED, ""),
     ],
 )
-def test_each_value_of_innodb_s(changed, what, words):
-    assert kept({**INNODB, **changed})[what] == words
+def test_each_value_of_innodb_s(changed, what, extent, value):
+    assert kept({**INNODB, **changed})[what] == (extent, value)
 
 
 @pytest.mark.parametrize(
-    ("changed", "what", "words"),
+    ("changed", "what", "extent"),
     [
-        ({"synchronous_commit": "off"}, "a commit is on disk", "within a second"),
-        ({"synchronous_commit": "remote_apply"}, "a commit is on disk", "before it is answered"),
-        ({"fsync": "off"}, "a commit is on disk", "when the system likes"),
-        ({"full_page_writes": "off"}, "torn pages", "stay torn"),
+        ({"synchronous_commit": "off"}, Promised.COMMIT, Kept.WITHIN_SECOND),
+        ({"synchronous_commit": "remote_apply"}, Promised.COMMIT, Kept.BEFORE_ANSWER),
+        ({"fsync": "off"}, Promised.COMMIT, Kept.BY_SYSTEM),
+        ({"full_page_writes": "off"}, Promised.TORN_PAGES, Kept.STAY_TORN),
     ],
 )
-def test_each_value_of_postgres_s(changed, what, words):
-    assert kept({**POSTGRES, **changed})[what] == words
+def test_each_value_of_postgres_s(changed, what, extent):
+    assert kept({**POSTGRES, **changed})[what] == (extent, "")
 
 
 def test_an_unknown_product_promises_nothing_that_could_be_compared():
@@ -191,16 +192,17 @@ def test_the_cache_in_each_product_s_units():
 
 
 @pytest.mark.parametrize(
-    ("key", "of_a", "of_b", "what"),
+    ("key", "of_a", "of_b", "values"),
     [
-        ("innodb_flush_method", "", "O_DIRECT", "files"),
-        ("performance_schema", "OFF", "ON", "instrumentation"),
+        ("innodb_flush_method", "", "O_DIRECT", ("fsync", "o_direct")),
+        ("performance_schema", "OFF", "ON", ("OFF", "ON")),
     ],
 )
-def test_settings_that_differ_are_doubtful(key, of_a, of_b, what):
+def test_settings_that_differ_are_doubtful(key, of_a, of_b, values):
     (found,) = unequal_settings(two({key: of_a}, {key: of_b}), PLAN)
     assert (found.level, found.system, found.check) == (Level.DOUBTFUL, B, "unequal-settings")
-    assert found.evidence.startswith(f"{key} ({what}): {A} {of_a or 'fsync'}, {B} ")
+    (difference,) = found.values["differences"]
+    assert difference == {"case": key, "systems": {A: [values[0]], B: [values[1]]}}
 
 
 def test_spellings_of_one_value_are_equal():
@@ -215,8 +217,8 @@ def test_difference_that_the_plan_asks_for_is_a_note():
     of_b = {"innodb_flush_method": "fsync", "performance_schema": "ON"}
     by_accident, on_purpose = unequal_settings(two({}, of_b), asking)
     assert (by_accident.level, on_purpose.level) == (Level.DOUBTFUL, Level.NOTE)
-    assert by_accident.evidence.startswith("performance_schema")
-    assert on_purpose.evidence.startswith("innodb_flush_method")
+    assert cases(by_accident) == ["performance_schema"]
+    assert cases(on_purpose) == ["innodb_flush_method"]
 
 
 def test_instrumentation_that_the_plan_skips_is_asked_for():

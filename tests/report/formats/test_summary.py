@@ -5,12 +5,16 @@ import textwrap
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.load import LoadPlan
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
+from dbdyno.report.tell import findings
+from dbdyno.report.tell.findings import Telling
 from support import making
 from support.made_rates import at_rate
 from support.made_run import Run, run
@@ -27,15 +31,14 @@ def test_the_text_is_the_golden_one(made: Run) -> None:
     assert text == GOLDEN.read_text(), "if the change is meant, write the new text to the file"
 
 
-def test_two_cells_fit_a_screen_of_25_lines(made: Run) -> None:
-    doubts = tuple(
-        Finding(
-            check=f"check-{number}", level=Level.DOUBTFUL, evidence="seen " * 90, advice="act " * 30
-        )
-        for number in range(9)
-    )
-    findings = (*made.judgement.findings, *doubts)
-    doubtful = replace(made, judgement=made.judgement.model_copy(update={"findings": findings}))
+def test_two_cells_fit_a_screen_of_25_lines(made: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = Telling((Level.DOUBTFUL,), rule="", evidence="seen " * 90, advice="act " * 30)
+    checks = [f"check-{number}" for number in range(9)]
+    told = {**findings.FINDINGS, **dict.fromkeys(checks, row)}
+    monkeypatch.setattr(findings, "FINDINGS", told)
+    doubts = (Finding(check=check, level=Level.DOUBTFUL) for check in checks)
+    every = (*made.judgement.findings, *doubts)
+    doubtful = replace(made, judgement=made.judgement.model_copy(update={"findings": every}))
     for language in Language:
         text = render(Summary(made.plan, doubtful.judgement, made.facts), Output.PLAIN, language)
         lines = [part for one in text.splitlines() for part in textwrap.wrap(one, 100) or [""]]

@@ -11,10 +11,11 @@ from dbdyno.report.parts import Table
 from dbdyno.report.rows import attempts
 from dbdyno.report.sections.costs import costs
 from dbdyno.report.sections.glance import SHORT, grid
+from dbdyno.report.tell.measured import cost_label
 from support import making
 from support.made_run import Run, run, whole
 
-LABELS = {str(cost.label): cost.name for cost in COSTS}
+LABELS = {str(cost_label(cost)): cost.name for cost in COSTS}
 POSTGRES = {
     **dict.fromkeys(making.measurement().server.status, math.nan),
     "wal.wal_bytes": 3e7,

@@ -15,6 +15,7 @@ from dbdyno.report.parts import Code, Items, Table
 from dbdyno.report.rows import attempts
 from dbdyno.report.sections import method
 from dbdyno.report.sections.method import asked_design, asked_replicas
+from dbdyno.report.tell.measured import cell_title
 from support import making
 from support.made_run import Run, facts
 
@@ -209,7 +210,7 @@ def test_commits_are_counted_by_system_and_cell() -> None:
         making.measurement(making.B),
     ]
     table = method.replicas_table(making.plan(), trials)
-    title = trials[0].trial.cell.title
+    title = cell_title(trials[0].trial.cell)
     thin = "\N{NARROW NO-BREAK SPACE}"
     assert table.rows == ((making.A, title, "2", f"19{thin}980", "20", "8", "200.0"),)
     assert table in method.how_measured(making.plan(), trials).parts

@@ -9,6 +9,8 @@ from dbdyno.report.rows import attempts
 from dbdyno.report.sections import results
 from dbdyno.report.sections.conclusion import conclusion
 from dbdyno.report.sections.results import tables
+from dbdyno.report.tell import findings
+from dbdyno.report.tell.findings import Telling
 from support import making
 from support.made_run import Run, run
 
@@ -23,14 +25,17 @@ def test_a_ratio_on_fewer_blocks_than_the_verdict_says_so() -> None:
     assert p99.rows[0][-1] == "0.0 % (1 block)"
 
 
-def test_findings_come_gravest_first_and_alike_ones_together() -> None:
-    def finding(level: Level, evidence: str) -> Finding:
-        return Finding(check="check", level=level, evidence=evidence, advice="act")
-
-    notes = [finding(Level.NOTE, f"seen {i}") for i in range(9)]
-    judgement = Judgement(
-        findings=(*notes, finding(Level.VOID, "broken")), values=(), estimates=(), verdicts=()
-    )
+def test_findings_come_gravest_first_and_alike_ones_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = Telling((Level.VOID, Level.NOTE), rule="", evidence="seen {times}", advice="act")
+    monkeypatch.setattr(findings, "FINDINGS", {"check": row})
+    levels = [Level.NOTE] * 9 + [Level.VOID]
+    made = [
+        Finding(check="check", level=level, values={"times": times})
+        for times, level in enumerate(levels)
+    ]
+    judgement = Judgement(findings=tuple(made), values=(), estimates=(), verdicts=())
     head, entries = results.findings(judgement).parts
     assert head.text.startswith("10 findings: 1 void, 0 doubtful, 9 note.")
     assert [(e.mark, e.heading) for e in entries.entries] == [

@@ -19,7 +19,6 @@ from dbdyno.judge.checks.course import SECONDS_MIN, rates_of
 from dbdyno.judge.estimate import Estimate, Pairs, Unsettled, estimate_of
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Adjusted, adjusted, settled
-from dbdyno.language.words import say
 from dbdyno.measurement.measurement import RATES, Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Better, Merge, Metric
 from dbdyno.measurement.parts import Noun
@@ -27,9 +26,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.publication import RATE_VARIATION, Claim
 from dbdyno.plan.systems import MeasuredArm
 
-VARIATION: Final = Metric(
-    RATE_VARIATION, say("variation of seconds"), "", Better.LOWER, Merge.MAXIMUM
-)
+VARIATION: Final = Metric(RATE_VARIATION, "", Better.LOWER, Merge.MAXIMUM)
 """Of one window by itself: windows are compared within blocks, and never merged."""
 
 

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import count, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.plan import Plan, cells, system_pairs
@@ -72,7 +71,7 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     if not missing:
         return
     named = [
-        {"block": block + 1, "system": label, "cell": cell.title}
+        {"block": block + 1, "system": label, "cell": cell.model_dump()}
         for block, label, cell in missing[: NAMED_MAX + 1]
     ]
     values = {"missing": len(missing), "planned": len(planned), "trials": named}
@@ -95,16 +94,7 @@ def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iter
         yield Finding(
             check="uncontrolled-server",
             level=Level.DOUBTFUL,
-            evidence=say(
-                "{system} is an endpoint: in {blocks} its servers were not restarted and its rows "
-                "not restored; its processes, disks and other clients were not seen",
-                system=system,
-                blocks=count(len(blocks), "block"),
-            ),
-            advice=say(
-                "restart and reload it between runs yourself, keep others off it, or measure a "
-                "system that dbdyno can start"
-            ),
+            values={"system": system, "blocks": len(blocks)},
             system=system,
         )
 
@@ -161,7 +151,7 @@ def _started_again(measurements: Sequence[Measurement]) -> Iterator[Finding]:
     for m in measurements:
         if m.failure is None and m.server.pid:
             of_block = servers.setdefault((m.trial.block, m.trial.cell.setting), {})
-            of_block.setdefault(m.trial.arm, set()).add(m.server.pid)
+            of_block.setdefault(m.trial.system, set()).add(m.server.pid)
     for (block, _), of_block in servers.items():
         least = min(map(len, of_block.values()))
         for arm, pids in of_block.items():

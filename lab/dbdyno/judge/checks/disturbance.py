@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said
 from dbdyno.measurement.disturbance import (
     Disturbance,
     current,
@@ -49,12 +48,12 @@ def disturbed(measurement: Measurement, plan: Plan) -> Finding | None:
 
 def uneven_disturbance(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: others took more beside one arm of a block than beside another."""
-    groups: dict[Cell, dict[int, list[tuple[Said, Disturbance]]]] = {}
+    groups: dict[Cell, dict[int, list[tuple[str, Disturbance]]]] = {}
     for m in measurements:
         seen = disturbance_of(m) if m.failure is None and m.trial.block >= 0 else None
         if seen is not None and beyond(m, plan.design.disturbance_max) is None:
             blocks = groups.setdefault(m.trial.cell, {})
-            blocks.setdefault(m.trial.block, []).append((m.trial.arm, seen))
+            blocks.setdefault(m.trial.block, []).append((m.trial.system, seen))
     for cell, blocks in groups.items():
         uneven = {block: arms for block, arms in sorted(blocks.items()) if _apart(arms)}
         if not uneven:
@@ -75,12 +74,12 @@ def _lost(seen: Disturbance) -> float:
     return seen.share + (seen.waiting or 0.0)
 
 
-def _apart(arms: Sequence[tuple[Said, Disturbance]]) -> bool:
+def _apart(arms: Sequence[tuple[str, Disturbance]]) -> bool:
     lost = [_lost(seen) for _, seen in arms]
     return max(lost) - min(lost) > UNEVEN_MAX
 
 
-def _figures(arm: Said, seen: Disturbance) -> dict[str, Any]:
+def _figures(arm: str, seen: Disturbance) -> dict[str, Any]:
     wait = seen.waiting or 0.0
     return {"arm": arm, "all": _lost(seen), "cpu": seen.cpu, "steal": seen.steal, "wait": wait}
 
@@ -92,7 +91,7 @@ def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
             there = [m for m in measurements if place_of(m.trial) == place]
             cell = there[0].trial.cell
             again = {"block": place.block + 1, "times": times, **_why_again(there, plan)}
-            yield _noted(workload=cell.workload, load=cell.load, **again)
+            yield _noted(cell=cell.model_dump(), **again)
     limit = plan.design.disturbance_max
     of_blocks = (m for m in current(measurements) if m.trial.block >= 0)
     lost = {place_of(m.trial) for m in of_blocks if beyond(m, limit) is not None}
@@ -102,7 +101,9 @@ def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 def _why_again(of_block: Sequence[Measurement], plan: Plan) -> dict[str, Any]:
     limit = plan.design.disturbance_max
-    found = [(m.trial.arm, seen.share) for m in of_block if (seen := beyond(m, limit)) is not None]
+    found = [
+        (m.trial.system, seen.share) for m in of_block if (seen := beyond(m, limit)) is not None
+    ]
     if found:
         arm, share = max(found, key=lambda one: one[1])
         return {"case": "others", "arm": arm, "share": share}

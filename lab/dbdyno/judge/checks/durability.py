@@ -20,7 +20,6 @@ from typing import Any, Final
 from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability, is_postgres
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Text, clauses, say
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement, events_between_readings
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
@@ -111,23 +110,23 @@ class Proof(StrEnum):
 
 
 class DurabilityVerdict(Noun):
-    """The word, the counts behind it, and what they mean.
+    """The word, and the counts behind it.
 
     Attributes:
         acknowledged, missing: commits over all kills.
         server_flushes_per_commit, disk_flushes_per_commit: as counted; None if nobody counts.
         flushes_needed_per_commit: the least that can answer each commit from the disk.
-        reasons: sentences, the most important first.
+        rows_unexplained: the most rows after a kill that were never answered, where those are more
+            than the connections can have had on their way; else 0.
     """
 
     proof: Proof
-    sentence: Text
     acknowledged: int
     missing: int
     server_flushes_per_commit: float | None
     disk_flushes_per_commit: float | None
     flushes_needed_per_commit: float
-    reasons: tuple[Text, ...]
+    rows_unexplained: int
 
 
 def verdict_of(killed: KilledServer) -> DurabilityVerdict:
@@ -136,22 +135,15 @@ def verdict_of(killed: KilledServer) -> DurabilityVerdict:
     missing = acknowledged - sum(kill.kept for kill in killed.kills)
     server = _per_commit(killed.kills, [kill.server_flushes for kill in killed.kills])
     disk = _per_commit(killed.kills, [kill.disk_flushes for kill in killed.kills])
-    needed = 1 / killed.connections
-    proof = _proof(killed, missing, server, disk)
+    unanswered = max((kill.unanswered for kill in killed.kills), default=0)
     return DurabilityVerdict(
-        proof=proof,
-        sentence=_sentence(killed, proof, acknowledged, missing),
+        proof=_proof(killed, missing, server, disk),
         acknowledged=acknowledged,
         missing=missing,
         server_flushes_per_commit=server,
         disk_flushes_per_commit=disk,
-        flushes_needed_per_commit=needed,
-        reasons=(
-            _promised(killed),
-            _flushed(server, disk, needed, killed.connections),
-            *_oddities(killed),
-            _meaning(proof),
-        ),
+        flushes_needed_per_commit=1 / killed.connections,
+        rows_unexplained=unanswered if unanswered > killed.connections else 0,
     )
 
 
@@ -179,87 +171,6 @@ def _per_commit(kills: Sequence[Kill], flushes: Sequence[float | None]) -> float
     known = [one for one in flushes if one is not None]
     commits = sum(kill.counted for kill in kills)
     return sum(known) / commits if commits and len(known) == len(kills) else None
-
-
-def _sentence(killed: KilledServer, proof: Proof, acknowledged: int, missing: int) -> Text:
-    count = len(killed.kills)
-    kills = say("one kill -9") if count == 1 else say("{count} kills -9", count=count)
-    if proof is Proof.LOST:
-        return say(
-            "{system} lost {missing} of {acknowledged} acknowledged commits by {kills}",
-            system=killed.system,
-            missing=missing,
-            acknowledged=acknowledged,
-            kills=kills,
-        )
-    return say(
-        "{system} kept all {acknowledged} acknowledged commits through {kills}",
-        system=killed.system,
-        acknowledged=acknowledged,
-        kills=kills,
-    )
-
-
-def _promised(killed: KilledServer) -> Text:
-    promises = durability(killed.settings)
-    if not promises:
-        return say("what its settings promise is not known")
-    waited = commit_is_waited_for(killed.settings)
-    reasons = clauses(
-        say("{what}: {kept}", what=promise.what, kept=promise.kept) for promise in promises
-    )
-    if waited:
-        return say("its settings promise durable commits ({told})", told=reasons)
-    return say("its settings do not promise durable commits ({told})", told=reasons)
-
-
-def _flushed(server: float | None, disk: float | None, needed: float, connections: int) -> Text:
-    return say(
-        "flushes per commit: {server} of the log by the server's count, {disk} by the disks'; "
-        "{connections} connections that wait for their answers need {needed:.2f} at least",
-        server=_number(server),
-        disk=_number(disk),
-        connections=connections,
-        needed=needed,
-    )
-
-
-def _number(value: float | None) -> Text:
-    return say("unknown") if value is None else say("{value:.3f}", value=value)
-
-
-def _oddities(killed: KilledServer) -> tuple[Text, ...]:
-    """A connection can have one commit on its way; more rows than that were never asked for."""
-    worst = max((kill.unanswered for kill in killed.kills), default=0)
-    if worst <= killed.connections:
-        return ()
-    return (
-        say(
-            "{rows} rows are there that were never answered, more than one for each connection",
-            rows=worst,
-        ),
-    )
-
-
-def _meaning(proof: Proof) -> Text:
-    if proof is Proof.LOST:
-        return say("an application was told that these were stored: they are not durable commits")
-    if proof is Proof.UNFLUSHED:
-        return say(
-            "a kill -9 leaves the operating system's memory alone: a loss of power or a crash of "
-            "the system would take commits that were answered and not yet flushed"
-        )
-    if proof is Proof.UNPROVEN:
-        return say(
-            "whether they had reached a disk is not known: no flushes of the machine's disks were "
-            "counted that would have sufficed. A disk without a cache that can lose reports none; "
-            "memory that passes for a disk (tmpfs) neither"
-        )
-    return say(
-        "a kill -9 proves the server's part: answered commits had left its memory. That they "
-        "outlive a loss of power rests on the counted flushes, and on disks that obey them; no "
-        "power was cut"
-    )
 
 
 # Did commits of a replicated system wait as the plan promised? A primary that stops waiting for its

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Text, listed
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.pilot import backlog_growth
 from dbdyno.plan.plan import Plan, latency_of
@@ -95,16 +94,11 @@ def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Itera
             "certificate-failed",
             Level.VOID,
             made_at=facts.made_at,
-            faults=list(facts.faults()),
+            wrong=[answer.model_dump() for answer in facts.wrong],
+            late=[seen.model_dump() for seen in facts.late],
         )
         everywhere = {"system": None, "cell": None, "trial": None}
         yield found.model_copy(update=everywhere) if of_all else found
-
-
-def placement_of(measurement: Measurement) -> Text:
-    """How the engine's threads were scheduled, each way once: ``batch``; empty if unknown."""
-    placements = measurement.engine.placements
-    return listed(dict.fromkeys(sorted(one.policy for one in placements)), "; ")
 
 
 def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -141,7 +135,7 @@ def few_requests(measurement: Measurement, plan: Plan) -> Finding | None:
         "few-requests",
         Level.DOUBTFUL,
         requests=measurement.events,
-        percentile=metric.label,
+        metric=metric.name,
         needed=metric.requests_needed(),
         window_s=math.ceil(seconds),
     )

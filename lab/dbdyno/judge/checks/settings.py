@@ -12,21 +12,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from enum import StrEnum
+from typing import Any, Final
 
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.language.words import Said, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan, system_pairs
 
-EQUAL_SETTINGS: Final = {
-    "innodb_flush_method": say("files"),
-    "performance_schema": say("instrumentation"),
-    "query_cache_type": say("cache of results"),
-    "thread_handling": say("connections"),
-}
-"""Settings that decide how much work a statement is, and what kind of difference they make;
-durability and memory are promises (`durability`, `cache_bytes`)."""
+EQUAL_SETTINGS: Final = (
+    "innodb_flush_method",
+    "performance_schema",
+    "query_cache_type",
+    "thread_handling",
+)
+"""Settings that decide how much work a statement is; durability and memory are promises
+(`durability`, `cache_bytes`)."""
 
 ALIKE: Final = {"TRUE": "ON", "FALSE": "OFF"}
 """Spellings of one value."""
@@ -44,32 +44,26 @@ def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterato
     for baseline, system, of_baseline, of_system in _compared(measurements, plan):
         reported = {baseline: of_baseline, system: of_system}
         differences = [*_of_promises(reported), *_of_memory(reported), *_of_settings(reported)]
-        for level, advice in (
-            (
-                Level.DOUBTFUL,
-                say("set them equal in the plan, or the systems do not do the same work"),
-            ),
-            (Level.NOTE, say("the plan asks for it; say so beside the numbers")),
-        ):
-            is_note = level is Level.NOTE
-            if told := [
+        for level in (Level.DOUBTFUL, Level.NOTE):
+            of_level = [
                 difference
                 for difference, keys in differences
-                if _is_asked(plan, (baseline, system), keys) is is_note
-            ]:
+                if _is_asked(plan, (baseline, system), keys) is (level is Level.NOTE)
+            ]
+            if of_level:
                 yield Finding(
                     check="unequal-settings",
                     level=level,
-                    evidence=listed(told, "; "),
-                    advice=advice,
+                    values={"differences": of_level},
                     system=system,
                 )
 
 
 Reported = Mapping[str, Sequence[Mapping[str, str]]]
 """The settings that the baseline and a system reported, by trials; the baseline first."""
-Differences = Iterator[tuple[Said, set[str]]]
-"""Each difference with the settings that decide it."""
+Differences = Iterator[tuple[dict[str, Any], set[str]]]
+"""Values of each difference, with the settings that decide it: its `case` (a promise, a setting or
+the cache), and the systems' own values by their labels."""
 
 
 def _of_settings(reported: Reported) -> Differences:
@@ -77,7 +71,8 @@ def _of_settings(reported: Reported) -> Differences:
     wanted, found = values.values()
     for key in EQUAL_SETTINGS:
         if key in wanted and key in found and wanted[key] != found[key]:
-            yield _difference(key, values), {key}
+            systems = {label: sorted(had[key]) for label, had in values.items()}
+            yield {"case": key, "systems": systems}, {key}
 
 
 ENGINE: Final = ("", "")
@@ -117,15 +112,10 @@ def _compared(
             yield baseline, system, of_baseline, of_system
 
 
-def _difference(key: str, values: Mapping[str, Values]) -> Said:
-    parts = listed(f"{label} {'/'.join(sorted(had[key]))}" for label, had in values.items())
-    return say("{key} ({what}): {parts}", key=key, what=EQUAL_SETTINGS[key], parts=parts)
-
-
 def _effective(trials: Iterable[Settings]) -> Values:
     values: dict[str, set[str]] = {}
     for settings in trials:
-        for key in EQUAL_SETTINGS.keys() & settings.keys():
+        for key in settings.keys() & EQUAL_SETTINGS:
             values.setdefault(key, set()).add(_plain(key, settings[key]))
     return values
 
@@ -152,43 +142,31 @@ def _plain(key: str, value: str) -> str:
 
 MEMORY_TOLERANCE: Final = 0.01
 """Servers round their cache up to whole chunks."""
-MIB: Final = 1024**2
+CACHE: Final = "cache"
 
 
 def _of_promises(reported: Reported) -> Differences:
     """What a crash would leave less of."""
-    (baseline, of_baseline), (system, of_system) = reported.items()
-    wanted, found = _promises(of_baseline), _promises(of_system)
+    promises = {label: _promises(trials) for label, trials in reported.items()}
+    wanted, found = promises.values()
     for what in wanted:
         if what in found and not _alike(wanted[what], found[what]):
-            told = say(
-                "{what}: {baseline}, {system}",
-                what=what,
-                baseline=_told(baseline, wanted[what]),
-                system=_told(system, found[what]),
-            )
-            yield told, _keys(wanted[what] | found[what])
+            systems = {label: _kept(of_system[what]) for label, of_system in promises.items()}
+            yield {"case": what.value, "systems": systems}, _keys(wanted[what] | found[what])
 
 
 def _of_memory(reported: Reported) -> Differences:
     """Caches that differ by more than servers round their sizes."""
-    (baseline, of_baseline), (system, of_system) = reported.items()
-    wanted, found = _cache(of_baseline), _cache(of_system)
+    systems = {label: _cache(trials) for label, trials in reported.items()}
+    wanted, found = systems.values()
     if wanted is None or found is None:
         return
     if abs(found - wanted) > MEMORY_TOLERANCE * max(found, wanted):
-        told = say(
-            "cache of data pages: {baseline} {wanted:.0f} MiB, {system} {found:.0f} MiB",
-            baseline=baseline,
-            wanted=wanted / MIB,
-            system=system,
-            found=found / MIB,
-        )
-        yield told, set(CACHE_KEYS)
+        yield {"case": CACHE, "systems": systems}, set(CACHE_KEYS)
 
 
-def _promises(trials: Iterable[Settings]) -> dict[str, set[Promise]]:
-    found: dict[str, set[Promise]] = {}
+def _promises(trials: Iterable[Settings]) -> dict[Promised, set[Promise]]:
+    found: dict[Promised, set[Promise]] = {}
     for settings in trials:
         for promise in durability(settings):
             found.setdefault(promise.what, set()).add(promise)
@@ -196,16 +174,15 @@ def _promises(trials: Iterable[Settings]) -> dict[str, set[Promise]]:
 
 
 def _alike(one: set[Promise], other: set[Promise]) -> bool:
-    return {promise.kept for promise in one} == {promise.kept for promise in other}
+    return _kept(one) == _kept(other)
 
 
 def _keys(promises: set[Promise]) -> set[str]:
     return {key for promise in promises for key in promise.keys}
 
 
-def _told(system: str, promises: set[Promise]) -> Said:
-    kept = sorted(promise.kept for promise in promises)
-    return say("{system} {kept}", system=system, kept=listed(kept, " / "))
+def _kept(promises: set[Promise]) -> list[tuple[str, str]]:
+    return sorted({(promise.kept.value, promise.value) for promise in promises})
 
 
 def _cache(trials: Iterable[Settings]) -> int | None:
@@ -215,28 +192,52 @@ def _cache(trials: Iterable[Settings]) -> int | None:
 
 
 Settings = Mapping[str, str]
-ON_DISK: Final = say("a commit is on disk")
-BEFORE: Final = say("before it is answered")
-
 UNITS: Final = {"": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "tb": 1024**4}
 CACHE_KEYS: Final = ("innodb_buffer_pool_size", "shared_buffers")
 FLUSH: Final = "innodb_flush_log_at_trx_commit"
 OFF: Final = frozenset({"OFF", "0", "FALSE", "NO"})
 
 
+class Promised(StrEnum):
+    """Subjects of promises, the same for every product."""
+
+    COMMIT = "commit"
+    BINARY_LOG = "binary-log"
+    TORN_PAGES = "torn-pages"
+
+
+class Kept(StrEnum):
+    """Extent of a promise, the same for every product."""
+
+    BEFORE_ANSWER = "before-answer"
+    WITHIN_SECOND = "within-second"
+    LOST_WITH_SERVER = "lost-with-server"
+    BY_SYSTEM = "by-system"
+    UNKNOWN = "unknown"
+    NOT_WRITTEN = "not-written"
+    SYNCED_BY_SYSTEM = "synced-by-system"
+    SYNCED_EACH_COMMIT = "synced-each-commit"
+    SYNCED_EACH_COMMITS = "synced-each-commits"
+    MENDED = "mended"
+    STAY_TORN = "stay-torn"
+    WRITTEN_TWICE = "written-twice"
+
+
 @dataclass(frozen=True)
 class Promise:
-    """One promise as a server's settings give it.
+    """A promise that a server's settings give.
 
     Attributes:
-        what: what it is about, the same words for every product.
-        kept: how far it goes, the same words for every product.
+        what: its subject.
+        kept: its extent.
         keys: the settings that decide it.
+        value: the setting's value, where the extent depends on it.
     """
 
-    what: Said
-    kept: Said
+    what: Promised
+    kept: Kept
     keys: tuple[str, ...]
+    value: str = ""
 
 
 def durability(settings: Settings) -> tuple[Promise, ...]:
@@ -255,7 +256,7 @@ def is_postgres(settings: Settings) -> bool:
 
 def commit_is_waited_for(settings: Settings) -> bool:
     """Whether the settings promise that a commit is on the disk before it is answered."""
-    return any(p.what == ON_DISK and p.kept == BEFORE for p in durability(settings))
+    return any(promise.kept is Kept.BEFORE_ANSWER for promise in durability(settings))
 
 
 def cache_bytes(settings: Settings) -> int | None:
@@ -264,62 +265,59 @@ def cache_bytes(settings: Settings) -> int | None:
     return next((size for size in sizes if size is not None), None)
 
 
+REDO: Final[Mapping[str, Kept]] = {
+    "0": Kept.LOST_WITH_SERVER,
+    "1": Kept.BEFORE_ANSWER,
+    "2": Kept.WITHIN_SECOND,
+    "3": Kept.BEFORE_ANSWER,  # MariaDB's: as 1, with more syncs
+}
+"""Extents by values of `FLUSH`."""
+
+
 def _of_innodb(settings: Settings) -> tuple[Promise, ...]:
     flush = settings[FLUSH]
-    redo = {
-        "0": say("within a second, and lost if the server dies"),
-        "1": BEFORE,
-        "2": say("within a second"),
-        "3": BEFORE,  # MariaDB's: as 1, with more syncs
-    }
-    commits = Promise(
-        ON_DISK,
-        redo.get(flush, name(f"flush_log_at_trx_commit {flush}")),
-        (FLUSH,),
-    )
+    redo = REDO.get(flush, Kept.UNKNOWN)
+    value = flush if redo is Kept.UNKNOWN else ""
     return (
-        commits,
-        Promise(say("the binary log"), _binlog(settings), ("log_bin", "sync_binlog")),
-        Promise(say("torn pages"), _torn_pages(settings), ("innodb_doublewrite",)),
+        Promise(Promised.COMMIT, redo, (FLUSH,), value),
+        _binlog(settings),
+        _torn_pages(settings),
     )
 
 
-def _torn_pages(settings: Settings) -> Said:
-    written_twice = settings.get("innodb_doublewrite", "ON").upper()
-    if written_twice in OFF or written_twice == "DETECT_ONLY":
-        return say("stay torn")
-    if written_twice in {"ON", "1", "TRUE", "DETECT_AND_RECOVER"}:
-        return say("are mended")
-    return say("are written twice in the way {way}", way=written_twice)
+def _torn_pages(settings: Settings) -> Promise:
+    way = settings.get("innodb_doublewrite", "ON").upper()
+    keys = ("innodb_doublewrite",)
+    if way in OFF or way == "DETECT_ONLY":
+        return Promise(Promised.TORN_PAGES, Kept.STAY_TORN, keys)
+    if way in {"ON", "1", "TRUE", "DETECT_AND_RECOVER"}:
+        return Promise(Promised.TORN_PAGES, Kept.MENDED, keys)
+    return Promise(Promised.TORN_PAGES, Kept.WRITTEN_TWICE, keys, way)
 
 
-def _binlog(settings: Settings) -> Said:
+def _binlog(settings: Settings) -> Promise:
+    keys = ("log_bin", "sync_binlog")
     if settings.get("log_bin", "OFF").upper() in OFF:
-        return say("is not written")
+        return Promise(Promised.BINARY_LOG, Kept.NOT_WRITTEN, keys)
     sync = settings.get("sync_binlog", "1")
-    words = {
-        "0": say("is synced when the system likes"),
-        "1": say("is synced at each commit"),
-    }
-    return words.get(sync, say("is synced at every {count} commits", count=sync))
+    known = {"0": Kept.SYNCED_BY_SYSTEM, "1": Kept.SYNCED_EACH_COMMIT}
+    if sync in known:
+        return Promise(Promised.BINARY_LOG, known[sync], keys)
+    return Promise(Promised.BINARY_LOG, Kept.SYNCED_EACH_COMMITS, keys, sync)
 
 
 def _of_postgres(settings: Settings) -> tuple[Promise, ...]:
     synced = settings.get("fsync", "on").upper() not in OFF
     waited = settings["synchronous_commit"].upper() not in OFF
-    kept = BEFORE if waited else say("within a second")
+    kept = Kept.BEFORE_ANSWER if waited else Kept.WITHIN_SECOND
     torn = settings.get("full_page_writes", "on").upper() in OFF
     return (
         Promise(
-            ON_DISK,
-            kept if synced else say("when the system likes"),
-            ("fsync", "synchronous_commit"),
+            Promised.COMMIT, kept if synced else Kept.BY_SYSTEM, ("fsync", "synchronous_commit")
         ),
-        Promise(say("the binary log"), say("is not written"), ()),
+        Promise(Promised.BINARY_LOG, Kept.NOT_WRITTEN, ()),
         Promise(
-            say("torn pages"),
-            say("stay torn") if torn else say("are mended"),
-            ("full_page_writes",),
+            Promised.TORN_PAGES, Kept.STAY_TORN if torn else Kept.MENDED, ("full_page_writes",)
         ),
     )
 

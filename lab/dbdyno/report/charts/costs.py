@@ -17,7 +17,8 @@ from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import Attempt, Ladder, level_of, level_words, sound
+from dbdyno.report.rows import Attempt, Ladder, level_of, sound
+from dbdyno.report.tell.measured import cost_label, cost_unit, load_words
 
 COLUMNS: Final = 3
 Trials = dict[tuple[Cell, str], list[Measurement]]
@@ -34,18 +35,18 @@ def costs(
         return None
     width = (vega.WIDTH - 60) // COLUMNS - 40
     panels = [
-        vega.panel(label(cost.label), rows, _layers(ladder, systems, cost), width, 130)
+        vega.panel(label(cost_label(cost)), rows, _layers(ladder, systems, cost), width, 130)
         for cost, rows in drawn
     ]
     title = say("Costs of one transaction: {ladder}", ladder=ladder.title)
     points = [
         say(
             "{cost}, {level}, {system}: {value} {unit}",
-            cost=cost.label,
+            cost=cost_label(cost),
             level=row["level"],
             system=row["system"],
             value=number(row["value"], cost.decimals),
-            unit=cost.unit,
+            unit=cost_unit(cost),
         )
         for cost, rows in drawn
         for row in rows
@@ -71,7 +72,7 @@ def _rows(cost: Cost, ladder: Ladder, systems: Sequence[str], trials: Trials) ->
             rows.append(
                 {
                     "load": level_of(cell),
-                    "level": level_words(cell),
+                    "level": load_words(cell),
                     "system": system,
                     "value": value,
                     "low": min(single, default=value),
@@ -90,7 +91,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
         "scale": {"paddingInner": 0.25},
         "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 11},
     }
-    unit = label(cost.unit)
+    unit = label(cost_unit(cost))
     side = vega.nominal("system", sort=list(systems), scale={"domain": list(systems)})
     same = {"x": x, "xOffset": side}
     tooltip = vega.load_tooltip(

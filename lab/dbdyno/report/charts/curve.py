@@ -20,7 +20,8 @@ from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.numbers import title as title_of
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import Ladder, level_words
+from dbdyno.report.rows import Ladder
+from dbdyno.report.tell.measured import load_words, metric_label
 
 LEVELS_MIN: Final = 2
 """One point is no curve."""
@@ -41,7 +42,7 @@ def latency_throughput(
     if not drawn:
         return None
     across = say("transactions per second")
-    up = say("{metric} latency, ms", metric=metric.label)
+    up = say("{metric} latency, ms", metric=metric_label(metric))
     layers = _curve_layers(systems, across, up)
     spec = vega.equal_panels([(ladder.title, rows, layers) for ladder, rows in drawn], 320)
     title = say("Latency over throughput")
@@ -92,7 +93,7 @@ def _rows(
             "system": system,
             "step": step,
             "load": ladder.levels[step],
-            "level": level_words(cell),
+            "level": load_words(cell),
             "tps": tps,
             "latency": latency,
         }
@@ -197,7 +198,7 @@ def _found(search: RateSearch) -> Iterator[Spec]:
 
 def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
     due = say("events due per second")
-    up = say("{metric} latency, ms", metric=BY_NAME[search.metric].label)
+    up = say("{metric} latency, ms", metric=metric_label(BY_NAME[search.metric]))
 
     def x(field: str) -> Spec:
         axis = {"labelExpr": vega.PARTED, "tickCount": 5}

@@ -21,7 +21,8 @@ from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import Ladder, level_words
+from dbdyno.report.rows import Ladder
+from dbdyno.report.tell.measured import load_words, metric_label
 
 PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 IS_FIT: Final = "datum.fit"
@@ -82,9 +83,9 @@ def latency(
     width = vega.WIDTH // len(metrics) - 50
     panels = [
         vega.panel(
-            say("{ladder}: {metric}", ladder=ladder.title, metric=metric.label)
+            say("{ladder}: {metric}", ladder=ladder.title, metric=metric_label(metric))
             if len(rows_of) > 1
-            else name(metric.label),
+            else metric_label(metric),
             table[ladder, metric.name],
             _layers(ladder, systems, unit),
             width,
@@ -117,9 +118,9 @@ def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Met
     place = ladder.place(value.cell) or 0
     return {
         "place": round(place + vega.offset(systems, value.system), 3),
-        "level": level_words(value.cell),
+        "level": load_words(value.cell),
         "system": value.system,
-        "metric": metric.label,
+        "metric": metric_label(metric),
         "ladder": ladder.title,
         "value": value.value,
         "low": value.low,

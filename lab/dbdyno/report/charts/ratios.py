@@ -14,12 +14,13 @@ from typing import Final
 
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.verdict import Verdict
-from dbdyno.language.words import Text, name, say
+from dbdyno.language.words import Text, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import decided, interval
 from dbdyno.report.parts import Figure
+from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.verdicts import change
 
 PLOT_WIDTH: Final = 330
@@ -73,7 +74,7 @@ def ratios(
     scale = vega.verdict_scale((line.word for line in lines), lines=True)
     colour = vega.nominal("word", title=None, scale=scale)
     panels = [
-        _panel(system, BY_NAME[metric].label, baseline, group, view, margin, colour)
+        _panel(system, metric_label(BY_NAME[metric]), baseline, group, view, margin, colour)
         for (baseline, system, metric), group in groups.items()
     ]
     baselines = list(dict.fromkeys(baseline for baseline, _, _ in groups))
@@ -101,7 +102,7 @@ def of_verdict(verdict: Verdict) -> Ratio | None:
     if estimate.ratio is None or estimate.ratio <= 0:
         return None
     return Ratio(
-        name=name(verdict.cell.title),
+        name=cell_title(verdict.cell),
         word=vega.look_of(verdict).words,
         ratio=estimate.ratio,
         low=verdict.low,

@@ -21,7 +21,8 @@ from dbdyno.report.charts import vega
 from dbdyno.report.charts.checkpoints import BURST, CHECKPOINT, moments
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import Attempt, Ladder, State, level_words
+from dbdyno.report.rows import Attempt, Ladder, State
+from dbdyno.report.tell.measured import load_words
 
 HEIGHT: Final = 120
 PANEL_WIDTH_MIN: Final = 120
@@ -133,7 +134,7 @@ def _row(
         "spec": {
             "width": width,
             "height": HEIGHT,
-            "layer": _layers(words, level_words(cell), place.last, bool(marks)),
+            "layer": _layers(words, load_words(cell), place.last, bool(marks)),
         },
     }
 

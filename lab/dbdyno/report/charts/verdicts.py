@@ -19,6 +19,7 @@ from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import change, decided
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder, ladders, level_of
+from dbdyno.report.tell.measured import cell_title, metric_label
 
 FIELD_WIDTH: Final = (74, 130)
 """Least and most; between them the fields share the width."""
@@ -47,7 +48,7 @@ def matrix(cells: Sequence[Cell], verdicts: Sequence[Verdict]) -> Figure | None:
         say(
             "{system}, {cell}: {word}",
             system=verdict.system,
-            cell=verdict.cell.title,
+            cell=cell_title(verdict.cell),
             word=vega.look_of(verdict).words,
         )
         for verdict in verdicts
@@ -91,7 +92,7 @@ def _levels(part: Sequence[Ladder]) -> list[Text]:
 def _against(verdict: Verdict) -> Text:
     return say(
         "{metric} of {system} against {baseline}",
-        metric=BY_NAME[verdict.metric].label,
+        metric=metric_label(BY_NAME[verdict.metric]),
         system=verdict.system,
         baseline=verdict.baseline,
     )

@@ -24,6 +24,7 @@ from dbdyno.report.formats import summary
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
+from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import change_decided, needed, reason
 
@@ -46,7 +47,7 @@ class GateResult(Result):
             yield say(
                 "  {mark} {cell}: {text}",
                 mark=_mark(passage),
-                cell=passage.verdict.cell.title,
+                cell=cell_title(passage.verdict.cell),
                 text=text(passage, self.gate.slower_max),
             )
         yield from doubts(self.judgement, self.facts)
@@ -141,7 +142,7 @@ def _numbers(verdict: Verdict) -> Said:
     change = change_decided(verdict)
     if change is None:
         return count(verdict.blocks, "sound block")
-    metric = BY_NAME[verdict.metric].label
+    metric = metric_label(BY_NAME[verdict.metric])
     blocks = count(verdict.blocks, "block")
     return say("{metric} {change}, {blocks}", metric=metric, change=change, blocks=blocks)
 
@@ -179,7 +180,7 @@ def _table(gate: Gate) -> Table:
             say("Gate"),
             lambda one: say("{mark} {outcome}", mark=_mark(one), outcome=term(one.outcome)),
         ),
-        (say("Cell"), lambda one: one.verdict.cell.title),
+        (say("Cell"), lambda one: cell_title(one.verdict.cell)),
         (say("System"), lambda one: one.verdict.system),
         (say("Against"), lambda one: one.verdict.baseline),
         (numeric(say("Change [95 %]")), lambda one: change_decided(one.verdict) or NONE),
@@ -230,7 +231,7 @@ def _case(suite: ElementTree.Element, passage: Passage, sentence: str) -> None:
         suite,
         "testcase",
         classname=_clean(f"{verdict.system} against {verdict.baseline}"),
-        name=_clean(verdict.cell.title),
+        name=_clean(cell_title(verdict.cell)),
     )
     message, outcome = _clean(sentence), passage.outcome
     if not passage.holds:

@@ -19,6 +19,7 @@ from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Table, numeric, table
+from dbdyno.report.tell.measured import cell_title
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import change_decided
 
@@ -112,7 +113,7 @@ def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
         yield table(
             say("{system} against {baseline}", system=system, baseline=" / ".join(baselines)),
             [entry for members in of_system.values() for entry in members],
-            (say("Cell"), lambda entry: entry.verdict.cell.title),
+            (say("Cell"), lambda entry: cell_title(entry.verdict.cell)),
             *([against] if len(baselines) > 1 else []),
             (say("When"), lambda entry: entry.created_at[:16].replace("T", " ")),
             (say("Run"), _run),

@@ -26,6 +26,7 @@ from dbdyno.report.numbers import NONE, found, interval, what
 from dbdyno.report.parts import Column, Items, Paragraph, Table, table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 from dbdyno.report.sections.method import generator_threads
+from dbdyno.report.tell.measured import cell_title
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import change_decided
 
@@ -172,7 +173,7 @@ def _tables(replay: Replay) -> Iterator[Table]:
         yield table(
             say("Verdicts, first and again"),
             replay.agreements,
-            (say("Cell"), lambda one: one.cell.title),
+            (say("Cell"), lambda one: cell_title(one.cell)),
             (say("System"), lambda one: one.system),
             (say("First"), lambda one: _verdict(one.first)),
             (say("Again"), lambda one: _verdict(one.second)),

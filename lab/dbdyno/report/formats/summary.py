@@ -18,7 +18,7 @@ from dbdyno.language.words import Text, clauses, count, listed, name, phrase, sa
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.known import Fact, Sentence
+from dbdyno.plan.known import Fact
 from dbdyno.plan.plan import Plan, cells, latency_of, one_baseline
 from dbdyno.report import document, numbers
 from dbdyno.report.formats.stdout import Result, shortened
@@ -29,7 +29,8 @@ from dbdyno.report.sections.conclusion import IMPORTED
 from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell import verdicts as words_of
 from dbdyno.report.tell.findings import check_name
-from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.measured import cell_title, metric_label
+from dbdyno.report.tell.terms import Sentence, term
 from dbdyno.report.tell.verdicts import accounting, few_blocks, sentence
 
 MERGED: Final = Sentence(phrase("Numbers, merged over all sound trials"), Fact.HERE)
@@ -98,7 +99,7 @@ def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
     for verdict in judgement.verdicts:
         if verdict.cell == cell:
             text = sentence(verdict)
-            yield say("{cell}: {text}", cell=cell.title, text=text)
+            yield say("{cell}: {text}", cell=cell_title(cell), text=text)
             parts = judgement.accounting(verdict)
             if parts is not None and verdict.word in (Word.BETTER, Word.WORSE):
                 yield from (say("  ({reason})", reason=t) for t in (accounting(parts),) if t)
@@ -116,9 +117,10 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
     for cell in cells:
         for system in plan.systems:
             values = (metric_value(judgement, cell, system.label, metric) for metric in metrics)
-            rows.append((name(cell.title), name(system.label), *values))
+            rows.append((cell_title(cell), name(system.label), *values))
     heads = (
-        numeric(say("{metric} {unit}", metric=metric.label, unit=metric.unit)) for metric in metrics
+        numeric(say("{metric} {unit}", metric=metric_label(metric), unit=metric.unit))
+        for metric in metrics
     )
     columns = (Column(say("Cell")), Column(say("System")), *heads)
     caption = next(iter(MERGED.of(judgement.known)), say("Numbers"))
@@ -145,14 +147,14 @@ def _table(plan: Plan, judgement: Judgement) -> Table:
     metrics = _metrics(plan, cells)
     columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
     for metric in metrics:
-        columns.append(numeric(name(f"{metric.label} {metric.unit}")))
+        columns.append(numeric(name(f"{metric_label(metric)} {metric.unit}")))
         columns.append(numeric(say("Change [95 %]")))
     rows = []
     for cell in cells:
         for system in plan.systems:
             is_baseline = system.label == baseline
             word = say("baseline") if is_baseline else _word(judgement, cell, system.label)
-            row = [name(cell.title), name(system.label), word]
+            row = [cell_title(cell), name(system.label), word]
             for metric in metrics:
                 estimate = judgement.estimate(cell, baseline, system.label, metric.name)
                 value = metric_value(judgement, cell, system.label, metric)

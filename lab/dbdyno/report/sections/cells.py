@@ -30,6 +30,7 @@ from dbdyno.report.parts import (
 )
 from dbdyno.report.rows import workload_name
 from dbdyno.report.sections.conclusion import meaning
+from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import reason, sentence
 
@@ -54,7 +55,7 @@ def _explained(summary: GridSummary) -> Paragraph:
             "one number, in which workloads weigh alike and so do the cells of a workload; its "
             "95 % interval is over blocks in which no cell is missing. Counts are of verdicts that "
             "hold together at 95 %, never of higher averages.",
-            metric=BY_NAME[summary.metric].label,
+            metric=metric_label(BY_NAME[summary.metric]),
         )
     )
 
@@ -241,7 +242,7 @@ def _curve(search: RateSearch) -> Table:
     """Latency over rate: the middle of the blocks, and in how many the rate was sustained."""
     systems = [limit.system for limit in search.limits]
     rates = sorted({p.rate_per_s for limit in search.limits for p in _points(limit)})
-    label = BY_NAME[search.metric].label
+    label = metric_label(BY_NAME[search.metric])
     columns = [numeric(say("events/s due"))]
     for system in systems:
         columns.append(numeric(say("{system}, {label} ms", system=system, label=label)))

@@ -19,13 +19,15 @@ from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.known import Fact, Sentence
+from dbdyno.plan.known import Fact
 from dbdyno.plan.plan import BLOCKS_MIN, Plan, comparisons
 from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, interval, share
 from dbdyno.report.rows import Attempt, State
 from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.measured import cell_title, metric_label
+from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
 NAMED_MAX: Final = 4
@@ -99,7 +101,7 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
         return limits
     if len(verdicts) == 1 and not limits:
         (only,) = verdicts
-        told = say("{cell}: {told}.", cell=only.cell.title, told=sentence(only))
+        told = say("{cell}: {told}.", cell=cell_title(only.cell), told=sentence(only))
         return [told, meaning(only), *accounted(judgement, only)]
     tallied = (tally(verdicts, one, judgement.summaries) for one in comparisons(plan))
     return [*limits, *(line for lines in tallied for line in lines)]
@@ -154,7 +156,7 @@ def _overall(summary: GridSummary) -> Text:
         "Over all {cells} cells taken together, {metric} differs by {change} (geometric mean; "
         "workloads weigh alike, and so do the cells of one).",
         cells=summary.cells,
-        metric=BY_NAME[summary.metric].label,
+        metric=metric_label(BY_NAME[summary.metric]),
         change=interval(summary.ratio, summary.low, summary.high),
     )
 
@@ -169,9 +171,9 @@ def _of_word(verdicts: Sequence[Verdict]) -> Text:
 
 def _named(verdicts: Sequence[Verdict]) -> Text:
     first = verdicts[0]
-    is_decided, metric = first.word in DECIDED, BY_NAME[first.metric].label
+    is_decided, metric = first.word in DECIDED, metric_label(BY_NAME[first.metric])
     if len(verdicts) <= NAMED_MAX:
-        return listed((_one(v) if is_decided else v.cell.title for v in verdicts), "; ")
+        return listed((_one(v) if is_decided else cell_title(v.cell) for v in verdicts), "; ")
     cells = count(len(verdicts), "cell")
     if not is_decided:
         return cells
@@ -190,8 +192,8 @@ def _named(verdicts: Sequence[Verdict]) -> Text:
 def _one(verdict: Verdict) -> Text:
     return say(
         "{cell}: {metric} {change}",
-        cell=verdict.cell.title,
-        metric=BY_NAME[verdict.metric].label,
+        cell=cell_title(verdict.cell),
+        metric=metric_label(BY_NAME[verdict.metric]),
         change=decided(verdict),
     )
 
@@ -315,9 +317,9 @@ def _selected(verdicts: Sequence[Verdict]) -> Text:
     """The cell whose ratio is farthest from none, said to be picked for that."""
     picked = max(verdicts, key=_distance)
     words = {
-        "metric": BY_NAME[picked.metric].label,
+        "metric": metric_label(BY_NAME[picked.metric]),
         "change": decided(picked),
-        "cell": picked.cell.title,
+        "cell": cell_title(picked.cell),
     }
     if len(verdicts) == 1:
         return say("{metric} {change} in {cell}", **words)
@@ -420,7 +422,7 @@ def _range(verdict: Verdict) -> Text:
     return say(
         alone if verdict.cells == 1 else together,
         cells=verdict.cells,
-        metric=BY_NAME[verdict.metric].label,
+        metric=metric_label(BY_NAME[verdict.metric]),
         system=verdict.system,
         baseline=verdict.baseline,
         low=change(verdict.low),

@@ -20,6 +20,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, numeric
 from dbdyno.report.rows import Attempt, sound, sound_trials, systems_of
+from dbdyno.report.tell.measured import cell_title, cost_label, cost_unit, counter
 
 COSTS_HEADING: Final = say("Costs per transaction")
 Read = Callable[[WatchSample], float | None]
@@ -72,7 +73,7 @@ def _cell_table(cell: Cell, systems: Sequence[str], trials: dict[str, list[Measu
         Column(say("Counted by")),
     )
     rows = (_cost_row(cost, [trials[system] for system in systems]) for cost in COSTS)
-    return Table(name(cell.title), columns, tuple(row for row in rows if row))
+    return Table(cell_title(cell), columns, tuple(row for row in rows if row))
 
 
 def _cost_row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ...] | None:
@@ -84,8 +85,8 @@ def _cost_row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ..
     ]
     if all(value == NONE for value in values):
         return None
-    counters = dict.fromkeys(source.name for source in sources if source)
-    return (name(cost.label), name(cost.unit), *values, listed(counters, "; "))
+    counters = dict.fromkeys(counter(source) for source in sources if source)
+    return (cost_label(cost), cost_unit(cost), *values, listed(counters, "; "))
 
 
 def _with_range(cost: Cost, source: CountedBy, group: Sequence[Measurement]) -> Text:
@@ -164,7 +165,7 @@ def _machine_table(cell: Cell, trials: dict[str, list[Measurement]]) -> Table:
         (heading, *(_cores(made, used_s) for made in trials.values())) for heading, used_s in CORES
     ]
     columns = (Column(say("What")), *(numeric(name(system)) for system in trials))
-    return Table(name(cell.title), columns, (*own, *seen))
+    return Table(cell_title(cell), columns, (*own, *seen))
 
 
 def _cores(trials: Sequence[Measurement], used_s: Callable[[Measurement], float]) -> Text:
@@ -187,15 +188,15 @@ def _percent(share: float | None) -> float | None:
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3
 SOURCES: Final = (
-    CountedBy(say("Syncs of the log, server's count"), counted_syncs, while_counted),
-    CountedBy(say("Flushes, disks' count"), disk_flushes),
+    CountedBy("server", counted_syncs, while_counted),
+    CountedBy("disks", disk_flushes),
 )
 
 
 def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     """One row for each cell and system; no section where no workload always writes."""
     rows = [
-        (name(cell.title), name(system), *_flush_row(writing))
+        (cell_title(cell), name(system), *_flush_row(writing))
         for cell, system, trials in sound_trials(plan, attempts)
         if (writing := [trial for trial in trials if always_writes(trial, plan)])
     ]
@@ -204,7 +205,8 @@ def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
         Column(say("System")),
         Column(say("Promised before the answer")),
         numeric(say("Least that can keep it")),
-        *(numeric(source.name) for source in SOURCES),
+        numeric(say("Syncs of the log, server's count")),
+        numeric(say("Flushes, disks' count")),
     )
     head = Paragraph(
         say(

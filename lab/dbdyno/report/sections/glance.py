@@ -24,6 +24,7 @@ from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, num
 from dbdyno.report.rows import Attempt, compared_arms, sound, systems_of
 from dbdyno.report.sections.conclusion import NAMED_MAX, accounted
 from dbdyno.report.sections.settings import TOPICS, tested
+from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import term
 
 ROWS_OPEN_MAX: Final = 24
@@ -79,7 +80,7 @@ def _explained(judgement: Judgement) -> tuple[Items, ...]:
     if not 1 < len(judgement.verdicts) <= NAMED_MAX:
         return ()
     told = tuple(
-        say("{system}, {cell}: {change}", system=one.system, cell=one.cell.title, change=text)
+        say("{system}, {cell}: {change}", system=one.system, cell=cell_title(one.cell), change=text)
         for one in judgement.verdicts
         for text in accounted(judgement, one)
     )
@@ -113,7 +114,7 @@ def grid(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> tuple
         values = (_value(judgement, row, metric) for metric in (PRIMARY, *latencies))
         told = _told(row.verdict) if compared else ()
         return (
-            name(row.cell.title),
+            cell_title(row.cell),
             name(row.system),
             *values,
             *told,
@@ -166,8 +167,8 @@ def _per_event(cost: Cost, groups: Sequence[Sequence[Measurement]]) -> list[Text
 
 def _heading(metric: Metric) -> Text:
     if metric is PRIMARY:
-        return metric.label
-    return say("{metric}, {unit}", metric=metric.label, unit=metric.unit)
+        return metric_label(metric)
+    return say("{metric}, {unit}", metric=metric_label(metric), unit=metric.unit)
 
 
 def _value(judgement: Judgement, row: _Row, metric: Metric) -> Text:
@@ -181,5 +182,5 @@ def _told(verdict: Verdict | None) -> tuple[Text, Text]:
     change = decided(verdict)
     if verdict.metric == PRIMARY.name:
         return (term(verdict.word), change)
-    metric = BY_NAME[verdict.metric].label
+    metric = metric_label(BY_NAME[verdict.metric])
     return (term(verdict.word), say("{metric} {change}", metric=metric, change=change))

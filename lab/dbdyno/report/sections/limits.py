@@ -14,10 +14,11 @@ from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.language.words import Text, count, listed, phrase, say
 from dbdyno.measurement.certificate import PRODUCTS, CertificateFacts
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.known import Fact, Known, Sentence
+from dbdyno.plan.known import Fact, Known
 from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.report.numbers import mebibytes, number, seconds
 from dbdyno.report.rows import State, attempts
+from dbdyno.report.tell.terms import Sentence
 
 
 class LimitedRun(NamedTuple):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from dbdyno.judge.checks.generator import placement_of
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, count, listed, name, phrase, say
 from dbdyno.measurement import replication
@@ -14,7 +13,7 @@ from dbdyno.measurement.measurement import EngineFacts, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
-from dbdyno.plan.known import Fact, Known, Sentence, known_of
+from dbdyno.plan.known import Fact, Known, known_of
 from dbdyno.plan.pilot import is_pilot
 from dbdyno.plan.plan import Plan, latency_of
 from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
@@ -24,7 +23,8 @@ from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
 from dbdyno.report.sections.limits import certified, dataset, limits
-from dbdyno.report.tell.terms import step_name
+from dbdyno.report.tell.measured import cell_title, metric_label
+from dbdyno.report.tell.terms import Sentence, step_name
 from dbdyno.report.tell.verdicts import duration
 
 P95 = BY_NAME["latency_ms_p95"]
@@ -142,13 +142,12 @@ def generator_threads(engine: EngineFacts) -> Text:
 
 
 def _placements(measurements: Sequence[Measurement]) -> list[Text]:
-    """Every way in which the generator's threads ran; nothing of runs that did not tell."""
-    ways = dict.fromkeys(filter(None, map(placement_of, measurements)))
+    """Scheduling policies of the generator's threads, where runs recorded them."""
+    ways = {one.policy for m in measurements for one in m.engine.placements}
     if not ways:
         return []
-    return [
-        say("Threads of the load generator ran as: {placements}.", placements=listed(ways, "; "))
-    ]
+    placements = listed(sorted(ways), "; ")
+    return [say("Threads of the load generator ran as: {placements}.", placements=placements)]
 
 
 SATURATED: Final = Sentence(
@@ -192,7 +191,7 @@ def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
         (numeric(name("#")), lambda attempt: _place(attempt)[0]),
         (numeric(say("Block")), lambda attempt: _place(attempt)[1]),
         (say("System"), lambda attempt: attempt.system),
-        (say("Cell"), lambda attempt: attempt.cell.title),
+        (say("Cell"), lambda attempt: cell_title(attempt.cell)),
         (
             say("Started"),
             lambda attempt: attempt.measurement.started_at[:19].replace("T", " "),
@@ -357,9 +356,9 @@ def connections(levels: Sequence[int]) -> Text:
 
 def _compared(plan: Plan) -> Text:
     """What the verdicts are about."""
-    labels = [PRIMARY.label] if plan.load.threads else []
-    labels += [latency_of(plan).label] if plan.load.rates else []
-    labels += [RATE_AT_LIMIT.label] if plan.load.slo else []
+    labels = [metric_label(PRIMARY)] if plan.load.threads else []
+    labels += [metric_label(latency_of(plan))] if plan.load.rates else []
+    labels += [metric_label(RATE_AT_LIMIT)] if plan.load.slo else []
     return listed(labels)
 
 
@@ -549,7 +548,7 @@ def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | N
     for system in systems_of(plan, measurements):
         for one in measurements:
             if one.trial.system == system and one.server.replication:
-                groups.setdefault((system, one.trial.cell.title), []).append(one)
+                groups.setdefault((system, cell_title(one.trial.cell)), []).append(one)
     if not groups:
         return None
     columns = (

@@ -26,6 +26,7 @@ from dbdyno.report.numbers import NONE, change, interval, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.sections.settings import TOPICS, rows_in_tables, tested
 from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import term
 
 HEADING: Final = say("The published experiment")
@@ -105,7 +106,7 @@ def _claims(claims: Sequence[JudgedClaim]) -> tuple[Part, ...]:
         say("Claims, cell by cell"),
         lines,
         (say("Claim"), lambda line: line[0].text),
-        (say("Cell"), lambda line: line[1].cell.title),
+        (say("Cell"), lambda line: cell_title(line[1].cell)),
         (say("Compared"), lambda line: _sides(line[0])),
         (numeric(say("Claimed")), lambda line: _range(line[0])),
         (
@@ -138,14 +139,14 @@ def _sides(claim: Claim) -> Text:
     if claim.than_threads:
         return say(
             "{metric} of {system} against {baseline} with {threads}",
-            metric=metric.label,
+            metric=metric_label(metric),
             system=claim.of,
             baseline=than,
             threads=count(claim.than_threads, "thread"),
         )
     return say(
         "{metric} of {system} against {baseline}",
-        metric=metric.label,
+        metric=metric_label(metric),
         system=claim.of,
         baseline=than,
     )

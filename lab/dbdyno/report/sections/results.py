@@ -10,7 +10,7 @@ from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Cell, Measurement, kinds_of
 from dbdyno.measurement.metric import NOPM, PRIMARY, TABLE, Metric, of_kind
-from dbdyno.plan.known import Fact, Sentence
+from dbdyno.plan.known import Fact
 from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.plan.settings import DEFAULT
 from dbdyno.plan.systems import Comparison
@@ -34,7 +34,8 @@ from dbdyno.report.rows import (
 from dbdyno.report.sections.conclusion import accounted, meaning
 from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell.findings import check_name
-from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.measured import cell_title, metric_label
+from dbdyno.report.tell.terms import Sentence, term
 from dbdyno.report.tell.verdicts import reason, sentence
 
 EVIDENCE_MAX: Final = {Level.VOID: 6, Level.DOUBTFUL: 6, Level.NOTE: 2}
@@ -47,7 +48,7 @@ def verdicts(judgement: Judgement) -> Section:
     entries = tuple(
         Entry(
             mark=term(verdict.word),
-            heading=name(verdict.cell.title),
+            heading=cell_title(verdict.cell),
             text=say("{sentence}.", sentence=sentence(verdict)),
             lines=(
                 meaning(verdict),
@@ -236,7 +237,7 @@ def _settings_table(
     )
     caption = say(
         "{metric}, {unit}: {system} over its settings, {workload}",
-        metric=PRIMARY.label,
+        metric=metric_label(PRIMARY),
         unit=PRIMARY.unit,
         system=system,
         workload=workload,
@@ -325,6 +326,9 @@ def _table(
         for cell in ladder.cells
     )
     caption = say(
-        "{metric}, {unit}: {ladder}", metric=metric.label, unit=metric.unit, ladder=ladder.title
+        "{metric}, {unit}: {ladder}",
+        metric=metric_label(metric),
+        unit=metric.unit,
+        ladder=ladder.title,
     )
     return Table(caption, columns, rows)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dbdyno.judge.checks.settings import durability
 from dbdyno.language.words import Text, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.known import Fact, Known, Sentence, known_of
+from dbdyno.plan.known import Fact, Known, known_of
 from dbdyno.plan.plan import Plan, ProcedurePlan
 from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
@@ -17,6 +16,8 @@ from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.limits import blocks_run, pools_of
 from dbdyno.report.sections.method import added_delays, connections
+from dbdyno.report.tell.durability import promises
+from dbdyno.report.tell.terms import Sentence
 
 DIFFERENCES: Final = say("Settings that differ")
 ROWS_OPEN_MAX: Final = 40
@@ -166,10 +167,10 @@ def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> 
     promised = {
         system: listed(
             dict.fromkeys(
-                say("{what} {kept}", what=one.what, kept=one.kept)
+                promise
                 for measurement in measurements
                 if measurement.trial.system == system
-                for one in durability(measurement.server.settings)[:2]
+                for promise in promises(measurement.server.settings)[:2]
             )
         )
         for system in systems

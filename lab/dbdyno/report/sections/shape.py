@@ -31,6 +31,7 @@ from dbdyno.report.numbers import (
 )
 from dbdyno.report.parts import Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import workload_name
+from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.verdicts import reason
 
 # Scalability: the Universal Scalability Law fitted to each ladder. Where it has no peak, the
@@ -112,7 +113,7 @@ def stability(judgement: Judgement) -> Section:
     own = table(
         say("How evenly each system worked"),
         runs.values(),
-        (say("Cell"), lambda of: of[0].cell.title),
+        (say("Cell"), lambda of: cell_title(of[0].cell)),
         (say("System"), lambda of: of[0].system),
         (numeric(say("Runs")), len),
         (
@@ -179,7 +180,7 @@ def _differences(judgement: Judgement) -> Table:
     return table(
         say("Stalls and dips of two systems"),
         pairs.items(),
-        (say("Cell"), lambda pair: pair[0][0].title),
+        (say("Cell"), lambda pair: cell_title(pair[0][0])),
         (say("System"), lambda pair: pair[0][1]),
         (say("Against"), lambda pair: pair[0][2]),
         (numeric(say("Stalls")), lambda pair: pair[1].get(STALLS, NONE)),
@@ -215,9 +216,9 @@ def _outlier(one: Outlier) -> Text:
     return say(
         "{system}, {cell}, block {block}: {metric} {change} against its other {runs} runs.",
         system=one.system,
-        cell=one.cell.title,
+        cell=cell_title(one.cell),
         block=one.block + 1,
-        metric=BY_NAME[one.metric].label,
+        metric=metric_label(BY_NAME[one.metric]),
         change=change(one.ratio),
         runs=one.runs - 1,
     )
@@ -243,7 +244,7 @@ def machines(judgement: Judgement) -> Section:
     rows = table(
         say("Throughput ratio by machine"),
         judgement.machines,
-        (say("Cell"), lambda one: one.cell.title),
+        (say("Cell"), lambda one: cell_title(one.cell)),
         (say("System"), lambda one: one.system),
         (say("Machine"), lambda one: one.machine),
         (numeric(say("Blocks")), lambda one: str(one.blocks)),

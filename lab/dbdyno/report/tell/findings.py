@@ -13,8 +13,9 @@ from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.language.words import Said, clauses, count, listed, name, phrase, say
-from dbdyno.report.tell import lists
+from dbdyno.report.tell import durability, lists
 from dbdyno.report.tell.lists import Values
+from dbdyno.report.tell.measured import METRICS, cell_title, certificate_faults
 
 Template = str | Mapping[str, str] | Callable[[Values], Said]
 """A template of a finding's values; one for each level, or each `case` among the values; or a
@@ -39,15 +40,11 @@ class Telling:
 
 def evidence(finding: Finding) -> Said:
     """The finding's evidence as a sentence."""
-    if finding.evidence is not None:
-        return finding.evidence
     return _filled(FINDINGS[finding.check].evidence, finding)
 
 
 def advice(finding: Finding) -> Said:
     """The remedy, as a clause."""
-    if finding.advice is not None:
-        return finding.advice
     return _filled(FINDINGS[finding.check].advice, finding)
 
 
@@ -61,7 +58,7 @@ def place(finding: Finding) -> Said:
     block = int(finding.trial.split("/", 1)[0]) + 1 if finding.trial else None
     places = (
         finding.system,
-        finding.cell.title if finding.cell else None,
+        cell_title(finding.cell) if finding.cell else None,
         say("block {block}", block=block) if block else None,
     )
     return clauses(part for part in places if part)
@@ -185,12 +182,12 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "certificate-failed": Telling(
         (VOID,),
-        "[`dbdyno certify`](../how-to/certify.md) found on this machine that the generator's"
-        " numbers are wrong",
+        "[`dbdyno certify`](../how-to/certify.md) found numbers of the generator beyond their"
+        " limits on this machine, which has not changed since",
         lambda values: say(
             "the generator's certificate of {made} did not pass: {faults}",
             made=values["made_at"],
-            faults=listed(values["faults"], "; "),
+            faults=listed(certificate_faults(values["wrong"], values["late"]), "; "),
         ),
         phrase("quiet the machine, run `dbdyno certify` until it passes, then measure again"),
     ),
@@ -208,7 +205,10 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "few-requests": Telling(
         (DOUBTFUL,),
         "at a rate: the percentile that is compared has fewer than 100 requests beyond it",
-        phrase("{requests} requests, {percentile} needs {needed}: 100 beyond it"),
+        lambda values: say(
+            "{requests} requests, {percentile} needs {needed}: 100 beyond it",
+            **{**values, "percentile": METRICS[values["metric"]]},
+        ),
         phrase("use a window of {window_s} s or more at this rate, or a lower percentile"),
     ),
     "commits-unflushed": Telling(
@@ -336,6 +336,31 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         ),
         phrase("ratios within blocks do not carry it; absolute rates do"),
     ),
+    "uncontrolled-server": Telling(
+        (DOUBTFUL,),
+        "a system is an endpoint: not restarted, rows not restored",
+        lambda values: say(
+            "{system} is an endpoint: in {blocks} its servers were not restarted and its rows "
+            "not restored; its processes, disks and other clients were not seen",
+            system=values["system"],
+            blocks=count(values["blocks"], "block"),
+        ),
+        phrase(
+            "restart and reload it between runs yourself, keep others off it, or measure a system"
+            " that dbdyno can start"
+        ),
+    ),
+    "unequal-settings": Telling(
+        (DOUBTFUL, NOTE),
+        "a crash would leave less of one system's commits, binary log or pages than of the"
+        " baseline's; the caches of data pages differ by over 1 %; I/O method, instrumentation,"
+        " result cache or connection handling differ; a note if the plan asks for it",
+        durability.unequal_settings,
+        {
+            DOUBTFUL: phrase("set them equal in the plan, or the systems do not do the same work"),
+            NOTE: phrase("the plan asks for it; say so beside the numbers"),
+        },
+    ),
     "changed-versions": Telling(
         (DOUBTFUL,),
         "a system or the engine had two versions within the run",
@@ -433,7 +458,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (VOID, NOTE),
         "processes besides server and generator, together with stolen time, took more of the"
         " machine's CPU in the window than `design.disturbance_max` (10 %); steal alone where the"
-        " server's CPU is unknown; a note on a cell that was measured again for it",
+        " server's CPU is unknown; a note on a cell that was measured again for it, or no longer"
+        " because the run's repeats were used up",
         lists.disturbed,
         {
             **dict.fromkeys(

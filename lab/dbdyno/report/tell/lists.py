@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from dbdyno.language.words import Said, count, listed, name, phrase, say
+from dbdyno.measurement.measurement import Cell
+from dbdyno.report.tell.measured import cell_title, load_words
 from dbdyno.report.tell.terms import step_name
 
 Values = Mapping[str, Any]
@@ -138,7 +140,13 @@ def unequal_load(values: Values) -> Said:
 
 def incomplete_run(values: Values) -> Said:
     """Evidence of `incomplete-run`."""
-    named = [say("block {block}, {system}, {cell}", **trial) for trial in values["trials"]]
+    named = [
+        say(
+            "block {block}, {system}, {cell}",
+            **{**trial, "cell": cell_title(Cell.model_validate(trial["cell"]))},
+        )
+        for trial in values["trials"]
+    ]
     return say(
         "{missing} of {planned} planned trials are missing: {named}",
         missing=values["missing"],
@@ -179,11 +187,12 @@ def disturbed(values: Values) -> Said:
         why = say("a machine was lost")
     else:
         why = say("others disturbed it: the limit was another one then")
+    cell = Cell.model_validate(values["cell"])
     return say(
         "{workload}, {load}, in block {block} was measured again, {times}, because {why}; its last"
         " measurement counts, the others are stored",
-        workload=values["workload"],
-        load=values["load"],
+        workload=cell.workload,
+        load=load_words(cell),
         block=values["block"],
         times=count(values["times"], "time"),
         why=why,

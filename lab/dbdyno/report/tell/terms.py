@@ -1,11 +1,13 @@
-"""The words of verdicts, findings, gates and claims, as people read them."""
+"""The words of verdicts, findings, gates and claims, and sentences that need a fact of a run."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from dbdyno.language.words import Said, name, say
+from dbdyno.plan.known import Fact, Known
 
 TERMS: Final = {
     str(term): term
@@ -64,3 +66,15 @@ STEPS: Final = {
 def step_name(stored: str) -> Said:
     """A step before a trial as people read it; what it came to stays as it was stored."""
     return STEPS.get(stored, name(stored))
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The template of a sentence that is said only of runs with a certain fact."""
+
+    template: str
+    needs: Fact
+
+    def of(self, known: Known, **values: object) -> list[Said]:
+        """The sentence; empty where the fact is missing."""
+        return [say(self.template, **values)] if known.has(self.needs) else []

@@ -20,6 +20,7 @@ from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN
 from dbdyno.report.tell import lists
 from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.lists import Values
+from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.terms import term
 from dbdyno.stats.open_loop import RateSide
 
@@ -122,7 +123,7 @@ def duration(seconds: float) -> Said:
 def _numbers(verdict: Verdict) -> Iterator[Said]:
     change = change_decided(verdict)
     if change is not None and verdict.word is not Word.VOID:
-        yield say("{metric} {change}", metric=BY_NAME[verdict.metric].label, change=change)
+        yield say("{metric} {change}", metric=metric_label(BY_NAME[verdict.metric]), change=change)
     if verdict.blocks < BLOCKS_MIN:
         yield from map(reason, verdict.reasons)
     elif verdict.blocks < BLOCKS_FEW:

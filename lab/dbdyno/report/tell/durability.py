@@ -1,0 +1,161 @@
+"""Sentences on durability: promises of settings, and the proof that a killed server gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dbdyno.judge.checks.durability import DurabilityVerdict, Proof
+from dbdyno.judge.checks.settings import (
+    CACHE,
+    Kept,
+    Promise,
+    Promised,
+    commit_is_waited_for,
+    durability,
+)
+from dbdyno.language.words import Said, clauses, listed, name, phrase, say
+from dbdyno.measurement.parts import KilledServer
+from dbdyno.report.tell.lists import Values
+
+PROMISED: Final[Mapping[str, Said]] = {
+    Promised.COMMIT: say("a commit is on disk"),
+    Promised.BINARY_LOG: say("the binary log"),
+    Promised.TORN_PAGES: say("torn pages"),
+}
+KEPT: Final[Mapping[str, str]] = {
+    Kept.BEFORE_ANSWER: phrase("before it is answered"),
+    Kept.WITHIN_SECOND: phrase("within a second"),
+    Kept.LOST_WITH_SERVER: phrase("within a second, and lost if the server dies"),
+    Kept.BY_SYSTEM: phrase("when the system likes"),
+    Kept.UNKNOWN: "flush_log_at_trx_commit {value}",
+    Kept.NOT_WRITTEN: phrase("is not written"),
+    Kept.SYNCED_BY_SYSTEM: phrase("is synced when the system likes"),
+    Kept.SYNCED_EACH_COMMIT: phrase("is synced at each commit"),
+    Kept.SYNCED_EACH_COMMITS: phrase("is synced at every {value} commits"),
+    Kept.MENDED: phrase("are mended"),
+    Kept.STAY_TORN: phrase("stay torn"),
+    Kept.WRITTEN_TWICE: phrase("are written twice in the way {value}"),
+}
+KINDS_OF_SETTINGS: Final[Mapping[str, Said]] = {
+    "innodb_flush_method": say("files"),
+    "performance_schema": say("instrumentation"),
+    "query_cache_type": say("cache of results"),
+    "thread_handling": say("connections"),
+}
+MIB: Final = 1024**2
+
+
+def promises(settings: Mapping[str, str]) -> list[Said]:
+    """The promises of a server's settings, a clause for each."""
+    return [_promise(phrase("{what} {kept}"), one) for one in durability(settings)]
+
+
+def _promise(template: str, promise: Promise) -> Said:
+    words = {"what": PROMISED[promise.what], "kept": kept(promise.kept, promise.value)}
+    return Said(template, words)
+
+
+def kept(extent: str, value: str) -> Said:
+    """The extent of a promise."""
+    return Said(KEPT[extent], {"value": value})
+
+
+def unequal_settings(values: Values) -> Said:
+    """Evidence of `unequal-settings`."""
+    return listed((_difference(one["case"], one["systems"]) for one in values["differences"]), "; ")
+
+
+def _difference(case: str, systems: Values) -> Said:
+    if case in PROMISED:
+        what = PROMISED[case]
+        parts = [
+            say("{system} {kept}", system=label, kept=listed((kept(*one) for one in own), " / "))
+            for label, own in systems.items()
+        ]
+    elif case == CACHE:
+        what = say("cache of data pages")
+        parts = [name(f"{label} {size / MIB:.0f} MiB") for label, size in systems.items()]
+    else:
+        what = say("{key} ({kind})", key=case, kind=KINDS_OF_SETTINGS[case])
+        parts = [name(f"{label} {'/'.join(own)}") for label, own in systems.items()]
+    return say("{what}: {parts}", what=what, parts=listed(parts))
+
+
+MEANING: Final[Mapping[Proof, Said]] = {
+    Proof.LOST: say("an application was told that these were stored: they are not durable commits"),
+    Proof.UNFLUSHED: say(
+        "a kill -9 leaves the operating system's memory alone: a loss of power or a crash of "
+        "the system would take commits that were answered and not yet flushed"
+    ),
+    Proof.UNPROVEN: say(
+        "whether they had reached a disk is not known: no flushes of the machine's disks were "
+        "counted that would have sufficed. A disk without a cache that can lose reports none; "
+        "memory that passes for a disk (tmpfs) neither"
+    ),
+    Proof.DURABLE: say(
+        "a kill -9 proves the server's part: answered commits had left its memory. That they "
+        "outlive a loss of power rests on the counted flushes, and on disks that obey them; no "
+        "power was cut"
+    ),
+}
+
+
+def proof_sentence(verdict: DurabilityVerdict, killed: KilledServer) -> Said:
+    """The verdict's counts in a sentence."""
+    number = len(killed.kills)
+    kills = say("one kill -9") if number == 1 else say("{count} kills -9", count=number)
+    counts = {"acknowledged": verdict.acknowledged, "missing": verdict.missing, "kills": kills}
+    if verdict.proof is Proof.LOST:
+        return say(
+            "{system} lost {missing} of {acknowledged} acknowledged commits by {kills}",
+            system=killed.system,
+            **counts,
+        )
+    return say(
+        "{system} kept all {acknowledged} acknowledged commits through {kills}",
+        system=killed.system,
+        **counts,
+    )
+
+
+def proof_reasons(verdict: DurabilityVerdict, killed: KilledServer) -> list[Said]:
+    """Sentences behind the verdict: the promise, the flushes, odd rows, and the meaning."""
+    odd_rows = (
+        [
+            say(
+                "{rows} rows are there that were never answered, more than one for each connection",
+                rows=verdict.rows_unexplained,
+            )
+        ]
+        if verdict.rows_unexplained
+        else []
+    )
+    return [
+        _promised(killed),
+        say(
+            "flushes per commit: {server} of the log by the server's count, {disk} by the disks'; "
+            "{connections} connections that wait for their answers need {needed:.2f} at least",
+            server=_number(verdict.server_flushes_per_commit),
+            disk=_number(verdict.disk_flushes_per_commit),
+            connections=killed.connections,
+            needed=verdict.flushes_needed_per_commit,
+        ),
+        *odd_rows,
+        MEANING[verdict.proof],
+    ]
+
+
+def _promised(killed: KilledServer) -> Said:
+    told = clauses(
+        _promise(phrase("{what}: {kept}"), promise) for promise in durability(killed.settings)
+    )
+    if not told:
+        return say("what its settings promise is not known")
+    if commit_is_waited_for(killed.settings):
+        return say("its settings promise durable commits ({told})", told=told)
+    return say("its settings do not promise durable commits ({told})", told=told)
+
+
+def _number(value: float | None) -> Said:
+    return say("unknown") if value is None else say("{value:.3f}", value=value)

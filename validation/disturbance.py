@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 
 from dbdyno.experiment import runner
 from dbdyno.experiment.context import Makers
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement.disturbance import disturbance_of

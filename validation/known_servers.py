@@ -33,7 +33,7 @@ from dbdyno import _engine
 from dbdyno.cli.progress import Several
 from dbdyno.experiment import runner
 from dbdyno.experiment.context import Makers
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement.certificate import CertificateFacts

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from dbdyno.experiment.order import system_order
+from dbdyno.experiment.schedule.order import system_order
 from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan

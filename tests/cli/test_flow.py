@@ -18,14 +18,16 @@ from dbdyno import __main__, api
 from dbdyno.cli import flow
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
-from dbdyno.experiment import certify, order, runner
+from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers, Progress
+from dbdyno.experiment.schedule import order
 from dbdyno.experiment.watch import environment
 from dbdyno.language.catalogues import Language
 from dbdyno.measurement.certificate import CertificateFacts, KnownAnswer
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.plan import ChosenDesign, DesignPlan, Plan, TrialPlan
 from dbdyno.report.formats.stdout import Output
+from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
 from support import making
@@ -75,12 +77,12 @@ def made_bench(
     ) -> None:
         if plan.design.time_s is not None and plan.design.chosen is None:
             store.choose(run.run_id, CHOSEN)
-            plan = store.run(run.run_id).plan
+            plan = evidence.resolved_run(store, run).plan
         done = store.done(run.run_id, impossible=not retry)
         left = [t for t in order.trials_of(plan, run.run_id) if t.key not in done]
         block = 0
         for number, trial in enumerate(left):
-            if trial.block > block and enough and enough(store.measurements(run.run_id)):
+            if trial.block > block and enough and enough(store.measurements(run.run_id), plan):
                 break
             block = trial.block
             if number == stop_after and error is not None:
@@ -117,7 +119,7 @@ def until_decided(blocks: int) -> Plan:
 
 def runs(workspace: Path) -> list[StoredRun]:
     with Store.open(workspace) as store:
-        return store.runs()
+        return [evidence.resolved_run(store, run) for run in store.runs()]
 
 
 def begin_timed(workspace: Path) -> str:

@@ -11,7 +11,7 @@ from tests.judge.test_rate_limit import plan_of
 from tests.judge.test_rate_limit import run as trials_at_rates
 
 from dbdyno import __main__
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.export.tables import TABLES
 from dbdyno.store.store import Store
 from support import making

@@ -11,8 +11,8 @@ from dbdyno.cli import flow
 from dbdyno.cli import plan as plan_command
 from dbdyno.cli.plan import described, in_budget, read_file
 from dbdyno.errors import UsageError
-from dbdyno.experiment import forecast
-from dbdyno.experiment.forecast import fitted
+from dbdyno.experiment.schedule import forecast
+from dbdyno.experiment.schedule.forecast import fitted
 from dbdyno.plan import file
 from dbdyno.plan.file import schema
 from dbdyno.plan.fleet import FleetPlan

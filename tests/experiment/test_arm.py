@@ -11,8 +11,8 @@ from dbdyno.experiment import procedure as procedure_room
 from dbdyno.experiment.arm import never_begun, reason, run_arm
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import disk
-from dbdyno.experiment.order import trials_of
-from dbdyno.experiment.schedule import TrialQueue
+from dbdyno.experiment.schedule.order import trials_of
+from dbdyno.experiment.schedule.schedule import TrialQueue
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.settings import SettingsPlan

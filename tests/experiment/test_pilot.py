@@ -5,15 +5,17 @@ import json
 import pytest
 
 from dbdyno.errors import CellError, Interrupted, LoadError
-from dbdyno.experiment.forecast import seconds_expected
-from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import run
+from dbdyno.experiment.schedule.forecast import seconds_expected
+from dbdyno.experiment.schedule.order import trials_of
+from dbdyno.experiment.schedule.pilot import foreseen
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
+from dbdyno.measurement.measurement import NO_BLOCK
 from dbdyno.plan.load import LoadPlan, SloPlan
-from dbdyno.plan.pilot import NO_BLOCK, foreseen
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.stats.open_loop import RateSide
+from dbdyno.store.evidence import resolved_run
 from support import making
 from support.fakes import Progress, World
 
@@ -38,7 +40,7 @@ def go(store, stored, world, progress=None):
         run(stored.plan, store, stored, store.path.parent, progress or Progress(), world.makers)
     finally:
         assert world.servers_left() == []
-    return store.run(stored.run_id)
+    return resolved_run(store, store.run(stored.run_id))
 
 
 def test_a_latency_limit_is_found_and_measured_around(store, tmp_path):

@@ -17,7 +17,7 @@ from dbdyno.experiment.procedure import (
     drop_caches,
     start,
 )
-from dbdyno.experiment.schedule import TrialQueue
+from dbdyno.experiment.schedule.schedule import TrialQueue
 from dbdyno.measurement.parts import Step
 from dbdyno.servers.base import ServerSpec
 from support import making

@@ -5,7 +5,7 @@ from tests.experiment.test_runner import after, created, interrupt_in, small, st
 
 from dbdyno.errors import Interrupted
 from dbdyno.experiment import arm
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.measurement import disturbance
 from dbdyno.measurement.disturbance import Disturbance, current
 from dbdyno.plan.fleet import FleetPlan

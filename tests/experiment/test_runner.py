@@ -15,12 +15,13 @@ from dbdyno.errors import (
     StoreError,
 )
 from dbdyno.experiment.context import Makers
-from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import run
+from dbdyno.experiment.schedule.order import trials_of
+from dbdyno.experiment.schedule.timed import begun
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
-from dbdyno.plan.timed import begun
+from dbdyno.store.evidence import resolved_run
 from support import making
 from support.fakes import Progress, SideBySide, World
 
@@ -339,7 +340,7 @@ def after(blocks):
     """Enough is what so many blocks gave; and how often it was asked, and of how many trials."""
     asked = []
 
-    def enough(measurements):
+    def enough(measurements, plan):
         asked.append(len(measurements))
         return len({m.trial.block for m in measurements if m.failure is None}) >= blocks
 
@@ -396,7 +397,7 @@ def timed(time_s=40):
 def test_a_run_with_a_time_chooses_after_two_blocks_and_stores_it(store):
     plan, progress = timed(100), Progress()
     stored = start(store, plan, progress=progress)
-    found = store.run(stored.run_id).plan
+    found = resolved_run(store, stored).plan
     assert found.design.chosen is not None
     assert found.hash() == plan.hash()
     measured = store.measurements(stored.run_id)
@@ -413,7 +414,7 @@ def test_machines_beside_each_other_have_that_time_each(store):
     plan, makers = timed(100), Makers(hosts=SideBySide(3))
     stored = created(store, plan)
     run(plan, store, stored, store.path.parent, Progress(), makers)
-    design = store.run(stored.run_id).plan.design
+    design = resolved_run(store, stored).plan.design
     assert design.blocks == 2 + 3 * int((100 - 12) / design.chosen.block_s)
     assert len(store.done(stored.run_id)) == 2 * design.blocks
 
@@ -423,9 +424,9 @@ def test_a_resumed_run_keeps_the_design_it_chose(store):
     stored = created(store, plan)
     with pytest.raises(Interrupted):
         start(store, plan, progress=interrupt_in(5), stored=stored)
-    found = store.run(stored.run_id).plan
+    found = resolved_run(store, stored).plan
     start(store, plan, stored=stored)
-    assert store.run(stored.run_id).plan == found
+    assert resolved_run(store, stored).plan == found
     assert store.done(stored.run_id) == {trial.key for trial in trials_of(found, "")}
 
 
@@ -434,9 +435,9 @@ def test_a_run_that_was_stopped_before_it_chose_chooses_when_it_is_resumed(store
     stored = created(store, plan)
     with pytest.raises(Interrupted):
         start(store, plan, progress=interrupt_in(2), stored=stored)
-    assert store.run(stored.run_id).plan.design.chosen is None
+    assert resolved_run(store, stored).plan.design.chosen is None
     start(store, plan, stored=stored)
-    assert store.run(stored.run_id).plan.design.chosen is not None
+    assert resolved_run(store, stored).plan.design.chosen is not None
     assert store.run(stored.run_id).finished_at is not None
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from dbdyno.errors import DbdynoError
 from dbdyno.experiment import runner
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.measurement.disturbance import current
 from dbdyno.store.store import Store
 from support import making

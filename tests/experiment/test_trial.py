@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno.errors import LoadError, LostError, ServerError
 from dbdyno.experiment import trial as trial_room
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.experiment.trial import run_trial
 from support import making
 from support.fakes import command

@@ -11,7 +11,7 @@ import pytest
 from dbdyno.experiment import runner
 from dbdyno.experiment.context import Makers, RunContext
 from dbdyno.experiment.data import dataset
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.measurement.measurement import Measurement, Trial, loads_of
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan

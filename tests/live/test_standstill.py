@@ -13,7 +13,7 @@ import pytest
 from tests.live.test_engine import prepare
 
 from dbdyno.experiment.engine import spec
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.experiment.trial import run_trial
 from dbdyno.judge.checks.standstill import stands_still
 from dbdyno.judge.judgement import judge

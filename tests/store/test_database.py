@@ -16,7 +16,7 @@ import pytest
 
 from dbdyno import __version__
 from dbdyno.errors import StoreError
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.store import database
 from dbdyno.store.database import APPLICATION_ID, FORMAT, open_file
 from dbdyno.store.store import FILE_NAME, Store

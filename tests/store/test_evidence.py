@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import BundleError, StoreError
-from dbdyno.experiment import order
+from dbdyno.experiment.schedule import order
+from dbdyno.experiment.schedule.pilot import foreseen
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan.load import LoadPlan, PilotFound
-from dbdyno.plan.pilot import foreseen
 from dbdyno.plan.plan import DesignPlan
 from dbdyno.store import bundle, evidence
 from dbdyno.store.reading import StoredRun

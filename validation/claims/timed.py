@@ -16,13 +16,15 @@ from validation.claims.stopping import OTHER
 from validation.claims.verdict import MARGIN
 from validation.noise import Numbers
 
+from dbdyno.experiment.schedule.timed import begun, chosen_by
 from dbdyno.judge.interval import interval
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import BLOCKS_MIN, ChosenDesign, DesignPlan, Plan
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.timed import FIRST_BLOCKS, Costs, begun, narrowest, scatter_of, with_chosen
 from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.stats.design import FIRST_BLOCKS, Costs, scatter_of
+from dbdyno.store.resolved import with_chosen
 
 COSTS: Final = Costs(4.0, 1.5)
 """Seconds of a start, and of a trial on a running server, as small tables take them."""
@@ -67,7 +69,7 @@ def run(
         machine.trials(random, change, plan.trial.window_s).round(6) for _ in range(FIRST_BLOCKS)
     ]
     arms = [[block[arm] for block in first] for arm in (0, 1)]
-    plan = with_chosen(plan, narrowest(plan, scatter_of(arms), COSTS))
+    plan = with_chosen(plan, chosen_by(plan, scatter_of(arms), COSTS))
     logs = [_log_ratio(block) for block in first]
     while len(logs) < plan.design.blocks:
         logs.append(_log_ratio(machine.trials(random, change, plan.trial.window_s)))

@@ -22,16 +22,17 @@ from dbdyno.cli.options import next_command
 from dbdyno.cli.plan import in_budget
 from dbdyno.cli.progress import note, noted, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
-from dbdyno.experiment import certify, forecast, order, runner
+from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers
-from dbdyno.experiment.schedule import Enough
+from dbdyno.experiment.schedule import forecast, order
+from dbdyno.experiment.schedule.pilot import trials_expected
+from dbdyno.experiment.schedule.schedule import Enough
 from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import enough
 from dbdyno.judge.verdict import is_open
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.measurement.disturbance import current
-from dbdyno.plan.pilot import trials_expected
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, Plan
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
@@ -157,7 +158,7 @@ def resume(
         UsageError: time cannot be added to this run.
     """
     with opened(workspace) as store:
-        run = find(store, run_id)
+        run = evidence.resolved_run(store, find(store, run_id))
         if time_s is not None:
             _refuse_more_time(store, run, workspace, fleet)
         with _machines(run.plan, fleet) as machines:
@@ -202,7 +203,7 @@ def _with_more_time(store: Store, run: StoredRun, time_s: float, machines: int) 
         "all_blocks": enough(store.measurements(run.run_id), run.plan),
     }
     store.choose(run.run_id, design.model_copy(update=wider))
-    return store.run(run.run_id)
+    return evidence.resolved_run(store, run)
 
 
 def report(name: str, workspace: Path, options: ReportOptions) -> None:
@@ -244,7 +245,7 @@ def _run(
             " this run will be void: dbdyno certify tries it again, in a minute"
         )
     try:
-        ended_by = _measure(store, run, workspace, machines.makers, _enough(store, run), retry)
+        ended_by = _measure(store, run, workspace, machines.makers, _enough(run), retry)
     finally:
         machines.release()
     resume = _command("resume", run, workspace, machines.address)
@@ -323,12 +324,12 @@ def _report(stored: Evidence, options: ReportOptions) -> api.Run:
     return run
 
 
-def _enough(store: Store, run: StoredRun) -> Enough | None:
+def _enough(run: StoredRun) -> Enough | None:
     """Stopping rule before each block; None for a run of all its blocks."""
     design = run.plan.design
     if design.stop == "blocks" or (design.chosen and design.chosen.all_blocks):
         return None
-    return lambda measurements: enough(measurements, store.run(run.run_id).plan)
+    return enough
 
 
 def _announcement(run: StoredRun, machines: int) -> str:

@@ -18,10 +18,12 @@ from pydantic import ValidationError
 
 from dbdyno.cli import options
 from dbdyno.errors import UsageError
-from dbdyno.experiment import forecast, order
 from dbdyno.experiment.data.disk import bytes_expected
 from dbdyno.experiment.engine import spec
-from dbdyno.experiment.order import arms
+from dbdyno.experiment.schedule import forecast, order
+from dbdyno.experiment.schedule.order import arms
+from dbdyno.experiment.schedule.pilot import foreseen, piloting, trials_expected
+from dbdyno.experiment.schedule.timed import begun
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
 from dbdyno.language.words import count
@@ -31,17 +33,16 @@ from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.load import share_of
 from dbdyno.plan.mistakes import shape_message
-from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons, one_baseline
 from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.formats.stdout import printable
 from dbdyno.report.tell.measured import load_words
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
 from dbdyno.servers.open import check
+from dbdyno.stats.design import FIRST_BLOCKS
 
 NAME_WIDTH: Final = 13
 STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")

@@ -59,7 +59,7 @@ def show(
 ) -> None:
     """Show one run. Command, systems, cells, how far it came, where its report is."""
     with opened(workspace) as store:
-        run = find(store, run_id)
+        run = evidence.resolved_run(store, find(store, run_id))
         (kept,) = _kept(store, workspace, [run])
         shown = ShownRun(run, kept, store.verified(run.run_id), workspace / run.run_id)
     sys.stdout.write(render(shown, output, lang))

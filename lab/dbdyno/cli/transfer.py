@@ -32,8 +32,8 @@ from dbdyno.report.formats.replay import replay as replayed
 from dbdyno.report.formats.stdout import Output, printable, render
 from dbdyno.report.rows import attempts
 from dbdyno.store import bundle
-from dbdyno.store.evidence import Evidence
-from dbdyno.store.store import LATEST, Store, find, opened
+from dbdyno.store.evidence import Evidence, of_run
+from dbdyno.store.store import LATEST, Store, opened
 
 FILES_NAMED_MAX: Final = 20
 """How many imported files the record of a run names."""
@@ -159,10 +159,8 @@ def export_command(
             found="neither",
             hint=options.next_command("export", run_id, "--parquet", "tables", workspace=workspace),
         )
-    with opened(workspace) as store:
-        run = find(store, run_id)
-        measurements = store.measurements(run.run_id)
-    rows = attempts(measurements, judge(measurements, run.plan))
+    kept = of_run(run_id, workspace)
+    rows = attempts(kept.measurements, judge(kept.measurements, kept.plan))
     for kind, folder in folders.items():
         for path in files.write(folder, rows, kind):
             sys.stdout.write(f"{path}\n")

@@ -42,14 +42,21 @@ from dbdyno.measurement.certificate import (
     Reached,
 )
 from dbdyno.measurement.measurement import EVENT, merge_histograms
-from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DesignPlan, Plan
-from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.timed import Costs, Rates, Scatter, begun, scatter_of
-from dbdyno.plan.workload import WorkloadPlan
+from dbdyno.plan.plan import BLOCKS_MIN, BLOCKS_TIMED
 from dbdyno.servers.base import MYSQL, PGSQL
 from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.programs.places import cache_folder, make_cache_folder
+from dbdyno.stats.design import (
+    FIRST_BLOCKS,
+    Block,
+    Costs,
+    Rates,
+    Scatter,
+    TimedDesign,
+    first_windows,
+    narrowest,
+    scatter_of,
+)
 
 FILE: Final = "certificate.json"
 CONNECTIONS: Final = (1, 8, 64, 512)
@@ -69,8 +76,8 @@ ATTEMPTS: Final = 3
 """At most, for each rate and each question."""
 
 Tell = Callable[[str], None]
-Sees = Callable[[Plan, Scatter, Costs], float]
-"""By which two systems must differ to be told apart in the time of a plan that is begun."""
+Sees = Callable[[TimedDesign, Scatter], float]
+"""By which two systems must differ to be told apart by a design."""
 Found = TypeVar("Found", Punctuality, KnownAnswer)
 
 
@@ -102,6 +109,7 @@ def certify(
         at_rates = [_tried(_punctuality, nobody, rate, window_s) for rate in RATES_PER_S]
         tell("3/4 how evenly it runs: starts, computing, synced writes")
         starts = [_seconds(nobody, 1 + number, window_s) for number in range(STARTS)]
+    scatter = scatter_of([starts])
     noise = [probe_speed(folder) for _ in range(probes)]
     tell("4/4 what it says of a server whose truth is known")
     answered = [_tried(ask, window_s) for ask in ASKED]
@@ -121,9 +129,7 @@ def certify(
             steal=max(0.0, (_stolen_s() - stolen) / spent),
         ),
         differences=tuple(
-            Difference(
-                minutes=minutes, ratio=sees(_comparison(minutes), scatter_of([starts]), START)
-            )
+            Difference(minutes=minutes, ratio=sees(_comparison(minutes, scatter), scatter))
             for minutes in MINUTES
         ),
         repeated=sum(again for _, again in [*at_rates, *answered]),
@@ -303,16 +309,12 @@ def _merged(record: Mapping[str, Any], name: str) -> _engine.Histogram:
     return merge_histograms(blobs[name] for blobs in found if name in blobs)
 
 
-def _comparison(minutes: int) -> Plan:
-    """Of two systems under one load, as it begins."""
-    labels = ("first", "second")
-    plan = Plan(
-        systems=tuple(SystemPlan(label=label, reference="mysql:8.0.15") for label in labels),
-        workloads=(WorkloadPlan(name="oltp_point_select", label="oltp_point_select"),),
-        load=LoadPlan(threads=(8,)),
-        design=DesignPlan(time_s=60.0 * minutes),
-    )
-    return begun(plan)
+def _comparison(minutes: int, scatter: Scatter) -> TimedDesign:
+    """The design that compares two systems under one load in a time."""
+    time_s, block = 60.0 * minutes, Block(trials=2, starts=2)
+    first = first_windows(time_s, block, BLOCKS_MIN)
+    left_s = time_s - FIRST_BLOCKS * block.seconds(first.load_s, START)
+    return narrowest(left_s, block, first, scatter, START, BLOCKS_TIMED)
 
 
 def _spread(values: Sequence[float]) -> float:

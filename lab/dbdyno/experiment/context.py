@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from dbdyno.experiment import certify
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import COMMAND, Engine, EngineProcess
-from dbdyno.experiment.forecast import Forecast
-from dbdyno.experiment.schedule import Schedule, TrialQueue
+from dbdyno.experiment.schedule.forecast import Forecast
+from dbdyno.experiment.schedule.schedule import Schedule, TrialQueue
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan

@@ -19,11 +19,11 @@ from dbdyno.experiment.engine.spec import (
     dataset_hash,
     wants_dataset_bytes,
 )
-from dbdyno.experiment.forecast import pilot_s
-from dbdyno.experiment.order import arms
-from dbdyno.experiment.schedule import Enough, Schedule, TrialQueue
+from dbdyno.experiment.schedule.forecast import pilot_s
+from dbdyno.experiment.schedule.order import arms
+from dbdyno.experiment.schedule.pilot import next_trial, piloting
+from dbdyno.experiment.schedule.schedule import Enough, Schedule, TrialQueue
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.pilot import next_trial, piloting
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.systems import SystemPlan
@@ -186,9 +186,9 @@ def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
 
 # The pilot: before the first block, each system once, to find the rates of an open loop.
 #
-# What is measured next follows from what the store holds (`plan/pilot.py`), so that an interrupted
-# pilot goes on where it was. Its trials are stored as any others, and are no part of the
-# comparison.
+# The next trial follows from what the store holds (`experiment/schedule/pilot.py`), so that an
+# interrupted pilot goes on where it was. Its trials are stored as any others, and are no part of
+# the comparison.
 
 
 def run_pilot(context: RunContext, run_id: str, instances: Mapping[str, Instance]) -> None:

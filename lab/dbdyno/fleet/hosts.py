@@ -24,15 +24,15 @@ from ray.util.queue import Empty, Queue
 from dbdyno.errors import DbdynoError, LoadError, LostError
 from dbdyno.experiment.arm import never_begun
 from dbdyno.experiment.context import Makers, RunContext
-from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import Machine, machine
-from dbdyno.experiment.schedule import Schedule, TrialQueue
+from dbdyno.experiment.schedule.order import trials_of
+from dbdyno.experiment.schedule.pilot import foreseen
+from dbdyno.experiment.schedule.schedule import Schedule, TrialQueue
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import PATIENCE_S, SILENT_S, Installed, Node
 from dbdyno.fleet.generators import Generators
 from dbdyno.measurement.disturbance import current
-from dbdyno.measurement.measurement import Measurement, Trial
-from dbdyno.plan.pilot import NO_BLOCK, foreseen
+from dbdyno.measurement.measurement import NO_BLOCK, Measurement, Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import open
 from dbdyno.store.reading import StoredRun

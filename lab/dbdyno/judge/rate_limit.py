@@ -16,10 +16,10 @@ from dbdyno.judge.audit import Sound
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Finding, Reason
 from dbdyno.judge.verdict import Verdict, Word, adjusted, verdict_of
+from dbdyno.measurement.backlog import is_sustained
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import RATE_AT_LIMIT, Metric
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.pilot import is_sustained
 from dbdyno.plan.plan import Plan, cells, comparisons, latency_of
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.systems import Comparison, MeasuredArm

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -60,6 +60,10 @@ class Cell(Noun):
     def ladder(self) -> tuple[str, str]:
         """Workload and setting, which its other load levels have too."""
         return self.workload, self.setting
+
+
+NO_BLOCK: Final = -1
+"""A pilot's trials belong to no block."""
 
 
 class Trial(Noun):

@@ -3,7 +3,8 @@
 A closed loop has a number of connections, each of which asks again when it has its answer. An open
 loop has a rate: requests fall due at times drawn beforehand, whatever the server does. Rates are
 given in events a second, or as shares of what the slower system sustains; those, and the rates
-around a latency limit, are found by a pilot whose outcome is kept here (`plan.pilot`).
+around a latency limit, are found by a pilot whose outcome is kept here
+(`experiment/schedule/pilot.py`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ because both become an `Evidence`. Completeness of a run is decided here alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,11 +15,10 @@ from dbdyno.errors import BundleError
 from dbdyno.measurement.disturbance import current, to_repeat
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.pilot import foreseen, is_pilot
 from dbdyno.plan.plan import Plan, cells
-from dbdyno.plan.timed import begun
 from dbdyno.store import bundle
 from dbdyno.store.reading import StoredRun
+from dbdyno.store.resolved import resolved
 from dbdyno.store.store import FILE_NAME, LATEST, Store, find, opened
 
 BUNDLES: Final = "bundles"
@@ -46,6 +45,7 @@ class Evidence:
     """A run and all its measurements.
 
     Attributes:
+        run: as `resolved_run`.
         measurements: in the order stored, failed attempts too.
         folder: where its report belongs.
         digest: SHA-256 of the sums of the bundle it comes from; empty for a workspace's run.
@@ -74,7 +74,7 @@ class Evidence:
     def _completion(self) -> Completion:
         blocks = max((m.trial.block + 1 for m in self.measurements), default=0)
         ended = (m for m in current(self.measurements) if m.failure is None or m.impossible)
-        done = {m.trial.key for m in ended if not is_pilot(m)}
+        done = {m.trial.key for m in ended if not m.trial.is_pilot}
         return _completion(self.run, done, blocks, lambda: self.measurements)
 
     @property
@@ -93,9 +93,15 @@ class Evidence:
         )
 
 
+def resolved_run(store: Store, run: StoredRun) -> StoredRun:
+    """The run with the rates that its pilot found and the design that its time chose, so far."""
+    pilots = store.pilots(run.run_id) if run.plan.load.needs_pilot else []
+    return replace(run, plan=resolved(run.plan, pilots, store.design(run.run_id)))
+
+
 def completion(store: Store, run_id: str) -> Completion:
     """Done and planned trials of a stored run; impossible trials count as done."""
-    run = store.run(run_id)
+    run = resolved_run(store, store.run(run_id))
     done = store.done(run_id)
     if run.plan.load.needs_pilot:
         done -= {pilot.trial.key for pilot in store.pilots(run_id)}
@@ -129,9 +135,13 @@ def _completion(
 
 
 def trials_at_most(run: StoredRun) -> int:
-    """Trials of a run without early stopping; with a pilot or a time, known after its choice."""
-    plan = begun(foreseen(run.plan))
-    if not plan.load.needs_pilot and plan.design.time_s is None:
+    """Trials of a run without early stopping; with a pilot or a time, known after its choice.
+
+    Args:
+        run: as `resolved_run`.
+    """
+    plan = run.plan
+    if not plan.load.pilot and plan.design.chosen is None:
         return run.trials_planned
     return plan.design.blocks * len(plan.systems) * len(cells(plan))
 
@@ -171,7 +181,7 @@ def of_run(run_id: str, workspace: Path) -> Evidence:
 
 def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
     """Evidence of a stored run, as of now."""
-    now = store.run(run.run_id)
+    now = resolved_run(store, store.run(run.run_id))
     return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id)
 
 

@@ -12,7 +12,6 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
@@ -21,10 +20,8 @@ from dbdyno import __version__
 from dbdyno.errors import StoreError
 from dbdyno.files import locked, make_folder, refuse_shared
 from dbdyno.measurement.disturbance import BlockLoad, repeats_of
-from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.pilot import NO_BLOCK, resolved
+from dbdyno.measurement.measurement import NO_BLOCK, Measurement
 from dbdyno.plan.plan import ChosenDesign, Plan
-from dbdyno.plan.timed import with_chosen
 from dbdyno.store import database
 from dbdyno.store.database import open_file, store_errors
 from dbdyno.store.reading import StoredRun, UnreadableRun, measurement_of, run_of, text_of
@@ -120,7 +117,7 @@ class Store:
             database.begin_chain(connection, run.run_id)
 
     def run(self, run_id: str) -> StoredRun:
-        """Read the run of an id, without reading others.
+        """Read the run of an id, its plan as it was written, without reading others.
 
         Raises:
             StoreError: the id is unknown (lists the known ids), or the run cannot be read.
@@ -131,7 +128,6 @@ class Store:
                 " trials_planned FROM runs WHERE run_id = ?",
                 (run_id,),
             ).fetchone()
-            design = database.design_of(self._connection, run_id)
         if row is None:
             raise StoreError(
                 f"no run {run_id} in this workspace",
@@ -139,10 +135,7 @@ class Store:
                 found=", ".join(self.run_ids()) or "an empty store",
                 hint="give one of the ids above, or the workspace of the run with --workspace",
             )
-        run = run_of(run_id, row)
-        if run.plan.load.needs_pilot:
-            return replace(run, plan=resolved(run.plan, self.pilots(run_id)))
-        return replace(run, plan=with_chosen(run.plan, design))
+        return run_of(run_id, row)
 
     def run_ids(self) -> list[str]:
         """The ids of all runs, the newest first."""
@@ -172,6 +165,15 @@ class Store:
         """Store the chosen design of a run with a time, or its extension."""
         with self._transaction() as connection:
             database.add_design(connection, run_id, design)
+
+    def design(self, run_id: str) -> ChosenDesign | None:
+        """The last design that a run with a time chose; None before it has.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        with store_errors(self.path):
+            return database.design_of(self._connection, run_id)
 
     def append(self, measurement: Measurement) -> None:
         """Store a trial's measurement in a transaction, on disk at return.

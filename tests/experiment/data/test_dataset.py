@@ -24,7 +24,7 @@ from dbdyno.experiment.data.dataset import (
     write_record,
 )
 from dbdyno.experiment.engine.process import EngineProcess
-from dbdyno.experiment.schedule import TrialQueue
+from dbdyno.experiment.schedule.schedule import TrialQueue
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.workload import WorkloadPlan

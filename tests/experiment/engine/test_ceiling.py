@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dbdyno.experiment.engine import ceiling
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import MYSQL, PGSQL

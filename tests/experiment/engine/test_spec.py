@@ -12,7 +12,7 @@ from dbdyno.experiment.engine.spec import (
     run_spec,
     table_names,
 )
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.plan.plan import DatasetPlan, DistributionPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.workload import WorkloadPlan

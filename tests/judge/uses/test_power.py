@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dbdyno.experiment.schedule.timed import begun, chosen_by
 from dbdyno.judge.interval import FIXED, interval
 from dbdyno.judge.uses.power import (
     NOISES,
@@ -14,7 +15,8 @@ from dbdyno.judge.uses.power import (
     tie_power,
 )
 from dbdyno.plan.plan import DesignPlan, TrialPlan
-from dbdyno.plan.timed import Costs, Scatter, begun, narrowest, with_chosen
+from dbdyno.stats.design import Costs, Scatter, TimedDesign, Windows
+from dbdyno.store.resolved import with_chosen
 from support import making
 
 BLOCKS_BY_NOISE = {
@@ -71,9 +73,10 @@ def test_what_a_time_sees_is_what_runs_of_that_time_find(minutes, scatter, known
     design = DesignPlan.model_validate({"time_s": 60 * minutes})
     plan = begun(making.plan().model_copy(update={"design": design, "trial": TrialPlan()}))
     costs = Costs(4.0, 1.5)
-    seen = difference_seen_in_time(plan, scatter, costs)
+    chosen = chosen_by(plan, scatter, costs)
+    windows = Windows(chosen.warmup_s, chosen.window_s)
+    seen = difference_seen_in_time(TimedDesign(windows, chosen.blocks, chosen.block_s), scatter)
     assert seen == pytest.approx(known, rel=0.1)
-    chosen = narrowest(plan, scatter, costs)
     sd = np.sqrt(2 * scatter.variance(chosen.window_s))
     logs = np.random.default_rng(5).normal(np.log1p(seen), sd, size=(20_000, chosen.blocks))
     found = interval(logs, with_chosen(plan, chosen).design)

@@ -17,8 +17,8 @@ import numpy as np
 import scipy
 
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL, quantile
-from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan, Plan
-from dbdyno.plan.timed import Costs, Scatter, narrowest, with_chosen
+from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan
+from dbdyno.stats.design import Scatter, TimedDesign
 from dbdyno.stats.distributions import Numbers
 
 Stop = Literal["blocks", "decided"]
@@ -68,16 +68,12 @@ def difference_seen(
     return math.expm1(off * log_sd(noise, window_s) / math.sqrt(blocks))
 
 
-def difference_seen_in_time(plan: Plan, scatter: Scatter, costs: Costs) -> float:
-    """The least ratio difference that is seen in a plan's time, on a machine that scatters so.
-
-    Args:
-        plan: as `begun` gives it.
-    """
-    chosen = narrowest(plan, scatter, costs)
-    multiplier = quantile(chosen.blocks, with_chosen(plan, chosen).design)
-    off = float(scipy.special.nctdtrinc(chosen.blocks - 1, 1 - POWER, multiplier))
-    return math.expm1(off * math.sqrt(2 * scatter.variance(chosen.window_s) / chosen.blocks))
+def difference_seen_in_time(chosen: TimedDesign, scatter: Scatter) -> float:
+    """The least ratio difference that a run with a time sees, on a machine that scatters so."""
+    blocks, variance = chosen.blocks, scatter.variance(chosen.windows.window_s)
+    design = DesignPlan(time_s=blocks * chosen.block_s, stop="decided", blocks=blocks)
+    off = float(scipy.special.nctdtrinc(blocks - 1, 1 - POWER, quantile(blocks, design)))
+    return math.expm1(off * math.sqrt(2 * variance / blocks))
 
 
 def blocks_to_see(

@@ -14,11 +14,9 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.known import Fact, Known, known_of
-from dbdyno.plan.pilot import is_pilot
 from dbdyno.plan.plan import Plan, latency_of
 from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
-from dbdyno.plan.timed import FIRST_BLOCKS
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
@@ -26,6 +24,7 @@ from dbdyno.report.sections.limits import certified, dataset, limits
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, step_name
 from dbdyno.report.tell.verdicts import duration
+from dbdyno.stats.design import FIRST_BLOCKS
 
 P95 = BY_NAME["latency_ms_p95"]
 ROWS_OPEN_MAX = 60
@@ -207,7 +206,7 @@ def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
 def _place(attempt: Attempt) -> tuple[Text, Text]:
     """Number and block, counted from 1; a pilot's trials come before both."""
     trial = attempt.measurement.trial
-    if is_pilot(attempt.measurement):
+    if attempt.measurement.trial.is_pilot:
         return NONE, say("pilot")
     return name(str(trial.sequence + 1)), name(str(trial.block + 1))
 

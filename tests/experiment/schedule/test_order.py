@@ -7,14 +7,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.experiment.order import (
+from dbdyno.experiment.schedule.order import (
     arms,
     cell_order,
     setting_order,
     system_order,
     trials_of,
 )
-from dbdyno.experiment.schedule import TrialQueue
+from dbdyno.experiment.schedule.schedule import TrialQueue
 from dbdyno.plan.plan import cells
 from dbdyno.plan.settings import SettingsPlan, setting_names
 from support import making

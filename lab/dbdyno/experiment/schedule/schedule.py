@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from dbdyno.experiment.forecast import Forecast
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.forecast import Forecast
+from dbdyno.experiment.schedule.order import trials_of
+from dbdyno.experiment.schedule.pilot import foreseen
+from dbdyno.experiment.schedule.timed import begun, chosen
 from dbdyno.measurement.disturbance import (
     current,
     disturbed,
@@ -20,13 +22,13 @@ from dbdyno.measurement.disturbance import (
     to_repeat,
 )
 from dbdyno.measurement.measurement import Measurement, Trial
-from dbdyno.plan.pilot import foreseen, resolved
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
+from dbdyno.stats.design import FIRST_BLOCKS
+from dbdyno.store.resolved import resolved, with_chosen
 from dbdyno.store.store import Store
 
-Enough = Callable[[Sequence[Measurement]], bool]
-"""Whether the measurements so far answer the question, so that no further block is begun."""
+Enough = Callable[[Sequence[Measurement], Plan], bool]
+"""Whether the measurements of the plan so far answer the question: no further block is begun."""
 
 
 class TrialQueue:
@@ -82,12 +84,12 @@ class Schedule(TrialQueue):
     ) -> None:
         self._store, self._run_id, self._tell = store, run_id, tell
         self._machines, self._enough = machines, enough
-        design = store.run(run_id).plan.design.chosen
-        found = begun(with_chosen(resolved(plan, store.pilots(run_id)), design), machines)
+        now = resolved(plan, store.pilots(run_id), store.design(run_id))
+        found = begun(now, machines)
         self._planned = trials_of(foreseen(found), run_id)
         times, done = store.repeats(run_id), store.done(run_id, impossible=not retry)
-        now = [_repeated(one, times.get(place_of(one), 0)) for one in self._planned]
-        super().__init__(found, [one for one in now if one.key not in done], len(now))
+        every = [_repeated(one, times.get(place_of(one), 0)) for one in self._planned]
+        super().__init__(found, [one for one in every if one.key not in done], len(every))
 
     def __iter__(self) -> Iterator[list[Trial]]:
         """Block after block; the loads of a disturbed one come again at once."""
@@ -120,7 +122,7 @@ class Schedule(TrialQueue):
 
     def needs_pilot(self) -> bool:
         """Whether rates have to be found before the first block; takes those that are stored."""
-        found = resolved(self.plan, self._store.pilots(self._run_id))
+        found = resolved(self.plan, self._store.pilots(self._run_id), None)
         if found is not self.plan:  # none of its rates were measured before
             self._replan(found)
             self.left, self.total = list(self._planned), len(self._planned)
@@ -187,7 +189,7 @@ class Schedule(TrialQueue):
         is_begun = sum(trial.block == next_block for trial in waiting) < whole
         stored = self._store.measurements(self._run_id)
         ended = [m for m in stored if m.trial.block not in running]
-        if is_begun or waiting[0].repeat > 0 or not self._enough(ended):
+        if is_begun or waiting[0].repeat > 0 or not self._enough(ended, self.plan):
             return False
         most = self.plan.design.blocks
         self._tell(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dbdyno.experiment.order import trials_of
-from dbdyno.experiment.schedule import Schedule
+from dbdyno.experiment.schedule.order import trials_of
+from dbdyno.experiment.schedule.schedule import Schedule
 from support import making
 
 
@@ -58,10 +58,10 @@ def test_a_run_is_decided_between_blocks_only_and_says_so(store):
     stored = store.create_run(plan, "dbdyno compare", {}, 12)
     every = trials_of(plan, stored.run_id)
     measured(store, every[:7])
-    begun, _ = scheduled(store, plan, stored, enough=lambda measurements: True)
+    begun, _ = scheduled(store, plan, stored, enough=lambda measurements, plan: True)
     assert not begun.is_decided()
     measured(store, every[7:8])
-    whole, told = scheduled(store, plan, stored, enough=lambda measurements: True)
+    whole, told = scheduled(store, plan, stored, enough=lambda measurements, plan: True)
     whole.begin_again()
     assert whole.left == []
     assert told == ["ended after 4 of at most 6 blocks: more would change no verdict"]

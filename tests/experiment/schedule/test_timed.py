@@ -8,18 +8,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from dbdyno.experiment.schedule.timed import begun, chosen, chosen_by
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import BLOCKS_TIMED, ChosenDesign, DesignPlan, Plan, TrialPlan
-from dbdyno.plan.timed import (
-    FIRST_WINDOW_S,
-    Costs,
-    Scatter,
-    begun,
-    chosen,
-    narrowest,
-    scatter_of,
-    with_chosen,
-)
+from dbdyno.stats.design import FIRST_WINDOW_S, Costs, Scatter, scatter_of
+from dbdyno.store.resolved import with_chosen
 from support import making
 from support.making import A, B
 
@@ -33,7 +26,7 @@ def plan_of(time_s: float, threads: tuple[int, ...] = (8,)) -> Plan:
 
 
 def design_of(scatter: Scatter, time_s: float = 600) -> ChosenDesign:
-    return narrowest(begun(plan_of(time_s)), scatter, COSTS)
+    return chosen_by(begun(plan_of(time_s)), scatter, COSTS)
 
 
 def test_where_starts_scatter_windows_are_short_and_blocks_many() -> None:
@@ -47,7 +40,7 @@ def test_where_starts_scatter_windows_are_short_and_blocks_many() -> None:
 @pytest.mark.parametrize("time_s", [120, 300, 1800])
 def test_the_blocks_fill_the_time_and_no_more(time_s: float) -> None:
     plan = begun(plan_of(time_s, threads=(1, 8)))
-    found = narrowest(plan, Scatter(0.03, 0.1), COSTS)
+    found = chosen_by(plan, Scatter(0.03, 0.1), COSTS)
     first_s = 2 * (4 * (plan.trial.warmup_s + plan.trial.window_s) + 2 * (4.0 + 1.5))
     takes_s = first_s + (found.blocks - 2) * found.block_s
     assert time_s - found.block_s < takes_s <= time_s
@@ -58,7 +51,7 @@ def test_the_chosen_window_is_the_best_of_all() -> None:
     """Tried against every other window: the interval of ln(B/A) from the blocks that then fit."""
     scatter = Scatter(0.044, 0.13)
     plan = begun(plan_of(900))
-    found = narrowest(plan, scatter, COSTS)
+    found = chosen_by(plan, scatter, COSTS)
 
     def deviation(window_s: float) -> float:
         block_s = 2 * (plan.trial.warmup_s + window_s + 4.0)
@@ -79,7 +72,7 @@ def test_a_short_time_has_room_for_the_three_blocks_of_a_verdict() -> None:
     plan = begun(plan_of(60, threads=(1, 8)))
     load_s = 3 * 4 * (plan.trial.warmup_s + plan.trial.window_s)
     assert load_s < 60
-    assert narrowest(plan, Scatter(0.03, 0.1), COSTS).blocks == 3
+    assert chosen_by(plan, Scatter(0.03, 0.1), COSTS).blocks == 3
 
 
 def test_scatter_is_found_again() -> None:
@@ -157,7 +150,7 @@ def test_machines_beside_each_other_run_as_many_times_the_blocks() -> None:
     plan, scatter = plan_of(300), Scatter(start=0.10, second=0.01)
     assert [begun(plan, machines).design.blocks for machines in (1, 3, 9)] == [7, 21, 40]
     alone, three, nine = (
-        narrowest(begun(plan), scatter, COSTS, 30.0, machines) for machines in (1, 3, 9)
+        chosen_by(begun(plan), scatter, COSTS, 30.0, machines) for machines in (1, 3, 9)
     )
     assert alone.block_s == three.block_s == 2 * (4 + 10 + 4)
     assert (alone.blocks, three.blocks) == (2 + 7, 2 + 3 * 7)
@@ -174,7 +167,7 @@ def test_what_another_machine_takes_for_its_set_up_is_no_time_that_was_spent() -
 
 def test_what_was_chosen_was_not_asked_for() -> None:
     plan = plan_of(300)
-    found = with_chosen(plan, narrowest(begun(plan), Scatter(0.03, 0.1), COSTS))
+    found = with_chosen(plan, chosen_by(begun(plan), Scatter(0.03, 0.1), COSTS))
     assert found.hash() == plan.hash()
     assert found.trial != plan.trial
     assert Plan.model_validate_json(found.model_dump_json()) == found

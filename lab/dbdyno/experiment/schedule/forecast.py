@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.experiment.order import arms, planned
+from dbdyno.experiment.schedule.order import arms, planned
+from dbdyno.experiment.schedule.pilot import piloting, trials_expected
+from dbdyno.experiment.schedule.timed import begun
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.pilot import piloting, trials_expected
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
-from dbdyno.plan.timed import TRIAL_S, begun
+from dbdyno.stats.design import TRIAL_S
 
 START_S: Final = 10.0
 """Restoring a dataset, starting the server on it and stopping it, before any was measured."""

@@ -6,20 +6,18 @@ import math
 
 import pytest
 
-from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.load import LoadPlan, SloPlan
-from dbdyno.plan.pilot import (
+from dbdyno.experiment.schedule.pilot import (
     FIRST_SEQUENCE,
-    NO_BLOCK,
     foreseen,
-    is_pilot,
-    is_sustained,
     next_trial,
     piloting,
-    resolved,
     trials_expected,
 )
+from dbdyno.measurement.backlog import is_sustained
+from dbdyno.measurement.measurement import NO_BLOCK, Measurement
+from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.plan import Plan, cells
+from dbdyno.store.resolved import resolved
 from support import making
 from support.made_rates import at_rate
 
@@ -55,7 +53,7 @@ def piloted(plan: Plan, pilots: list[Measurement]) -> Plan:
             assert (trial.block, trial.is_pilot) == (NO_BLOCK, True)
             made = answered(plan, system, trial.cell.rate_per_s)
             pilots.append(making.changed(made, trial=trial))
-    return resolved(plan, pilots)
+    return resolved(plan, pilots, None)
 
 
 def test_shares_are_those_of_the_slower_system() -> None:
@@ -90,7 +88,7 @@ def test_what_comes_next_follows_from_what_is_stored() -> None:
     for count in range(len(pilots)):
         system = pilots[count].trial.system
         assert next_trial(plan, "run-1", pilots[:count], system, "default") == pilots[count].trial
-        assert resolved(plan, pilots[:count]) is plan
+        assert resolved(plan, pilots[:count], None) is plan
 
 
 def test_a_failed_trial_is_tried_again_and_an_impossible_one_is_not() -> None:
@@ -104,16 +102,16 @@ def test_a_failed_trial_is_tried_again_and_an_impossible_one_is_not() -> None:
     refused = making.changed(failed, impossible=True)
     assert next_trial(plan, "run-1", [refused], making.A, "default") is None
     other = answered(plan, making.B, None)
-    assert resolved(plan, [refused, other]).load.pilot[0].rates_per_s == (400.0,)
+    assert resolved(plan, [refused, other], None).load.pilot[0].rates_per_s == (400.0,)
     nobody = [refused, making.changed(other, failure="no", impossible=True)]
-    assert resolved(plan, nobody).load.pilot == ()
+    assert resolved(plan, nobody, None).load.pilot == ()
 
 
 def test_plans_without_a_pilot_are_left_as_they_are() -> None:
     for load in (LoadPlan(), LoadPlan(rates=("500",)), LoadPlan(slo=LIMIT, rates=("500",))):
         plan = plan_of(load)
         assert trials_expected(plan) == 0
-        assert resolved(plan, []) is plan
+        assert resolved(plan, [], None) is plan
         assert foreseen(plan) is plan
 
 
@@ -132,8 +130,6 @@ def test_a_closed_loop_is_sustained_by_its_nature() -> None:
     assert is_sustained(making.measurement())
     assert is_sustained(at_rate())
     assert not is_sustained(at_rate(sustained=False))
-    assert is_pilot(at_rate(is_pilot=True))
-    assert not is_pilot(at_rate())
 
 
 def test_a_limit_that_nothing_keeps_still_has_a_ladder() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dbdyno.errors import UsageError
-from dbdyno.experiment.forecast import (
+from dbdyno.experiment.schedule.forecast import (
     DATASET_S,
     PURGE_S,
     ROWS_PER_S,
@@ -17,9 +17,9 @@ from dbdyno.experiment.forecast import (
     load_s,
     seconds_expected,
 )
-from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.plan.settings import SettingsPlan
-from dbdyno.plan.timed import TRIAL_S
+from dbdyno.stats.design import TRIAL_S
 from support import making
 
 PLAN = making.plan(threads=(1, 8), blocks=3, window_s=60, warmup_s=15)  # 12 trials, 6 arms

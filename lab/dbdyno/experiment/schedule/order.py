@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
 
+from dbdyno.experiment.schedule.pilot import foreseen
+from dbdyno.experiment.schedule.timed import begun
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.plan.pilot import foreseen
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import DEFAULT, setting_names
-from dbdyno.plan.timed import begun
 from dbdyno.stats.draw import draw
 
 

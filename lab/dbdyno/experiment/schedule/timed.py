@@ -1,0 +1,167 @@
+"""From a time to a design: it decides the warm-up, and what the first blocks show decides the rest.
+
+The first blocks of the run measure scatter and costs, and count like all others: their windows are
+of another length, which makes their ratios more or less uncertain but shifts none, and Student's t
+errs no more for it at 5 % and below (Bakirov and Székely 2005; docs/how-it-works/time.md). What is
+chosen depends on scatter, costs and the number of machines, never on which system was ahead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import BLOCKS_MIN, BLOCKS_TIMED, ChosenDesign, Plan, TrialPlan, cells
+from dbdyno.plan.settings import setting_names
+from dbdyno.stats.design import (
+    FIRST_BLOCKS,
+    START_S_USUAL,
+    TRIAL_S,
+    Block,
+    Costs,
+    Rates,
+    Scatter,
+    Windows,
+    first_windows,
+    narrowest,
+    scatter_of,
+)
+
+INTERRUPTION_S: Final = 60.0
+INTERRUPTION_TIMES: Final = 10
+"""A pause between trials is an interruption beyond both: that long, so often what is usual."""
+
+
+def begun(plan: Plan, machines: int = 1) -> Plan:
+    """The plan with what its first blocks run; as it is where it has no time or has chosen.
+
+    Args:
+        machines: how many run blocks beside each other.
+    """
+    design, block = plan.design, _block(plan)
+    if design.time_s is None or design.chosen is not None:
+        return plan
+    windows = first_windows(design.time_s, block, BLOCKS_MIN)
+    block_s = block.seconds(windows.load_s, Costs(START_S_USUAL, TRIAL_S))
+    blocks = max(BLOCKS_MIN, min(BLOCKS_TIMED, machines * int(design.time_s / block_s)))
+    first = {
+        "trial": TrialPlan(warmup_s=windows.warmup_s, window_s=windows.window_s),
+        "design": design.model_copy(update={"blocks": blocks}),
+    }
+    return plan.model_copy(update=first)
+
+
+def chosen(plan: Plan, first: Sequence[Measurement], machines: int = 1) -> ChosenDesign:
+    """The design with the narrowest interval in the plan's time.
+
+    Args:
+        plan: as `begun` gives it.
+        first: all that the first blocks measured.
+        machines: how many run blocks beside each other.
+    """
+    sound = [one for one in first if one.failure is None and one.events > 0]
+    arms: dict[tuple[str, str], list[Rates]] = {}
+    for one in sound:
+        whole = [i for i in one.measured if i.end_s - i.start_s > 0.5]
+        rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])
+        arms.setdefault((one.trial.system, one.trial.cell.key), []).append(rates)
+    scatter, costs = scatter_of(list(arms.values())), _costs(plan, first)
+    return chosen_by(plan, scatter, costs, _spent_s(first, costs), machines)
+
+
+def chosen_by(
+    plan: Plan, scatter: Scatter, costs: Costs, spent_s: float | None = None, machines: int = 1
+) -> ChosenDesign:
+    """The design with the narrowest interval, on a machine that scatters so at these costs.
+
+    Args:
+        plan: as `begun` gives it.
+        spent_s: what the first blocks took; what they should take by `costs` if it is not known.
+        machines: how many run blocks beside each other.
+    """
+    if plan.design.time_s is None:
+        raise ValueError("the plan has no time")
+    windows, block = Windows(plan.trial.warmup_s, plan.trial.window_s), _block(plan)
+    if spent_s is None:
+        rounds = math.ceil(FIRST_BLOCKS / machines)
+        spent_s = rounds * block.seconds(windows.load_s, costs)
+    left_s = plan.design.time_s - spent_s
+    design = narrowest(left_s, block, windows, scatter, costs, BLOCKS_TIMED, machines)
+    return ChosenDesign(
+        warmup_s=design.windows.warmup_s,
+        window_s=design.windows.window_s,
+        blocks=design.blocks,
+        start_noise=scatter.start,
+        second_noise=scatter.second,
+        block_s=design.block_s,
+    )
+
+
+def _block(plan: Plan) -> Block:
+    trials = len(plan.systems) * len(cells(plan))
+    if plan.procedure.restart == "block":
+        return Block(trials, len(plan.systems) * len(setting_names(plan.settings)))
+    return Block(trials, trials)
+
+
+class _Span(NamedTuple):
+    """One trial's load on the clock, the place of its arm in the block, and where it ran."""
+
+    block: int
+    begin_s: float
+    end_s: float
+    position: int
+    machine: str
+
+
+def _spans(first: Iterable[Measurement]) -> list[_Span]:
+    """Block by block, as they ran: on several machines blocks run beside each other."""
+    return sorted(
+        _Span(one.trial.block, begin_s, begin_s + one.load_s, one.trial.position, one.machine)
+        for one in first
+        if (begin_s := one.started_s) is not None
+    )
+
+
+def _costs(plan: Plan, first: Sequence[Measurement]) -> Costs:
+    """What a start and a trial take here; gaps between blocks may hold a load or a pause.
+
+    The shortest gap counts: the first restores wait for a disk that still works on what was
+    written before them (21 s where later ones take 2), and must not make all blocks look so dear.
+    """
+    gaps: dict[bool, list[float]] = {True: [], False: []}
+    for before, after in pairwise(_spans(one for one in first if one.window_s > 0)):
+        if before.block != after.block:
+            continue
+        same = before.position == after.position
+        gap_s = max(0.0, after.begin_s - before.end_s)
+        gaps[same and plan.procedure.restart == "block"].append(gap_s)
+    start_s = min(gaps[False], default=START_S_USUAL)
+    trial_s = min(gaps[True], default=min(start_s, TRIAL_S))
+    return Costs(start_s, trial_s)
+
+
+def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
+    """From the first trial's beginning to the last one's end; None without any.
+
+    A run may have been interrupted and gone on the next day: a pause that is far longer than what
+    lies between trials here counts as if it were as long as that. A pause before a machine's first
+    trial is its set-up, which comes on top of the time.
+    """
+    spans = sorted(_spans(first), key=lambda one: one.begin_s)
+    usual_s = costs.start_s
+    spent_s, until_s = 0.0, spans[0].begin_s if spans else 0.0
+    set_up: set[str] = set()
+    for one in spans:
+        pause_s = max(0.0, one.begin_s - until_s) if one.machine in set_up else 0.0
+        if pause_s > max(INTERRUPTION_S, INTERRUPTION_TIMES * usual_s):
+            pause_s = usual_s
+        spent_s += pause_s + max(0.0, one.end_s - max(one.begin_s, until_s))
+        until_s = max(until_s, one.end_s)
+        set_up.add(one.machine)
+    return spent_s if spans else None

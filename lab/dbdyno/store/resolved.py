@@ -1,0 +1,180 @@
+"""A plan with the outcome of its run: rates that a pilot found, the design that a time chose.
+
+The store keeps a plan as it was written. Rates follow from the stored measurements of the pilot
+alone, so a stored run has the same rates whenever it is read.
+
+A pilot chooses levels and nothing else. Its trials are in no estimate; all systems get the same
+rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dbdyno.measurement.backlog import is_sustained
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.load import RUNGS_MAX, PilotFound, share_of
+from dbdyno.plan.plan import ChosenDesign, Plan, TrialPlan
+from dbdyno.plan.settings import setting_names
+from dbdyno.stats.open_loop import Point, rate_at_limit
+
+SEARCH_RATES: Final = 4
+"""Rates tried in search of one limit; each halves where it can lie."""
+RUNG: Final = 1.06
+"""From one rate of the ladder to the next."""
+RUNGS_ASIDE: Final = RUNGS_MAX // 2
+"""Rates below and above each system's limit, beside that next to it."""
+
+
+def resolved(plan: Plan, pilots: Sequence[Measurement], chosen: ChosenDesign | None) -> Plan:
+    """The plan with the rates that its pilot found and the design that its time chose.
+
+    The plan itself while its pilot has not ended and no design is chosen.
+
+    Args:
+        pilots: all measurements of the run's pilot so far, failed ones too.
+    """
+    if plan.load.needs_pilot and not plan.load.pilot:
+        plan = _with_rates(plan, pilots)
+    return with_chosen(plan, chosen)
+
+
+def with_chosen(plan: Plan, chosen: ChosenDesign | None) -> Plan:
+    """The plan with the warm-up, window and blocks that its run chose; as it is without them."""
+    if chosen is None:
+        return plan
+    trial = TrialPlan(warmup_s=chosen.warmup_s, window_s=chosen.window_s)
+    design = plan.design.model_copy(update={"chosen": chosen, "blocks": chosen.blocks})
+    return plan.model_copy(update={"trial": trial, "design": design})
+
+
+def _with_rates(plan: Plan, pilots: Sequence[Measurement]) -> Plan:
+    names, workloads = setting_names(plan.settings), [one.label for one in plan.workloads]
+    searches = (
+        tried_of(pilots, system.label, workload, setting)
+        for setting in names
+        for system in plan.systems
+        for workload in workloads
+    )
+    if not all(is_ended(plan, tried) for tried in searches):
+        return plan
+    found = [
+        one
+        for setting in names
+        for workload in workloads
+        if (one := _found(plan, pilots, workload, setting)) is not None
+    ]
+    return with_found(plan, found)
+
+
+def tried_of(
+    pilots: Sequence[Measurement], system: str, workload: str, setting: str
+) -> list[Measurement]:
+    """The pilot's sound measurements of one search, and refusals of a cell that cannot be run."""
+    return [
+        one
+        for one in pilots
+        if (one.trial.system, one.trial.cell.workload, one.trial.cell.setting)
+        == (system, workload, setting)
+        and (one.failure is None or one.impossible)
+    ]
+
+
+def is_ended(plan: Plan, tried: Sequence[Measurement]) -> bool:
+    """Whether a pilot needs no further trial of a system, workload and setting.
+
+    A system that cannot bear a load is asked no more.
+
+    Args:
+        tried: as `tried_of`.
+    """
+    if any(one.impossible for one in tried):
+        return True
+    capacity_per_s = capacity_per_s_of(tried)
+    if capacity_per_s is None:
+        return False
+    is_found = len(list(points_of(plan, tried))) >= SEARCH_RATES
+    return not plan.load.seeks_rates or capacity_per_s <= 0 or is_found
+
+
+def capacity_per_s_of(tried: Sequence[Measurement]) -> float | None:
+    """Events a second of the closed loop; None before it was measured."""
+    closed = [one for one in tried if one.trial.cell.rate_per_s is None]
+    return closed[0].events / closed[0].window_s if closed and closed[0].window_s else None
+
+
+def points_of(plan: Plan, tried: Sequence[Measurement]) -> Iterator[Point]:
+    """What was seen at rates. Percentiles are read whatever the count: they only choose levels."""
+    slo = plan.load.slo
+    for one in tried:
+        rate = one.trial.cell.rate_per_s
+        if rate is not None and slo is not None:
+            latency_ms = one.histogram().quantile(slo.quantile) / 1e6 if one.events else None
+            yield Point(rate, latency_ms, is_sustained(one))
+
+
+def _found(
+    plan: Plan, pilots: Sequence[Measurement], workload: str, setting: str
+) -> PilotFound | None:
+    """What came of one workload and setting; None where no system can run it."""
+    sustained: dict[str, float] = {}
+    limits: dict[str, float] = {}
+    for system in plan.systems:
+        tried = tried_of(pilots, system.label, workload, setting)
+        capacity_per_s = capacity_per_s_of(tried)
+        if not capacity_per_s or any(one.impossible for one in tried):
+            continue
+        sustained[system.label] = capacity_per_s
+        if plan.load.seeks_rates:
+            points = [*points_of(plan, tried), Point(capacity_per_s, None, sustained=False)]
+            met = rate_at_limit(points, limit_ms_of(plan))
+            limits[system.label] = met.rate_per_s or capacity_per_s
+    return rates_found(plan, workload, setting, sustained, limits) if sustained else None
+
+
+def rates_found(
+    plan: Plan, workload: str, setting: str, sustained: dict[str, float], limits: dict[str, float]
+) -> PilotFound:
+    """The rates to measure, from the sustained rates and the limits of all systems."""
+    sustained_per_s = {label: rounded(rate) for label, rate in sustained.items()}
+    slowest = min(sustained_per_s.values())
+    shares = [share for text in plan.load.rates if (share := share_of(text)) is not None]
+    rates = {rounded(share * slowest) for share in shares}
+    if plan.load.seeks_rates:
+        rates |= set(_ladder(limits))
+    return PilotFound(
+        workload=workload,
+        setting=setting,
+        sustained_per_s=sustained_per_s,
+        limits_per_s={label: rounded(rate) for label, rate in limits.items()}
+        if plan.load.seeks_rates
+        else {},
+        rates_per_s=tuple(sorted(rates)),
+    )
+
+
+def _ladder(limits: dict[str, float]) -> Iterator[float]:
+    """Rates around each system's limit, all on one grid, so that near limits share theirs."""
+    base = min(limits.values())
+    for limit in limits.values():
+        middle = round(math.log(limit / base) / math.log(RUNG))
+        for place in range(middle - RUNGS_ASIDE, middle + RUNGS_ASIDE + 1):
+            yield rounded(base * RUNG**place)
+
+
+def with_found(plan: Plan, found: Sequence[PilotFound]) -> Plan:
+    """The plan with these rates."""
+    load = plan.load.model_copy(update={"pilot": tuple(found)})
+    return plan.model_copy(update={"load": load})
+
+
+def limit_ms_of(plan: Plan) -> float:
+    """The latency limit; infinite without one."""
+    return plan.load.slo.limit_ms if plan.load.slo is not None else math.inf
+
+
+def rounded(rate: float) -> float:
+    """Three significant digits: a level is a name too."""
+    return float(f"{rate:.3g}")

@@ -1,8 +1,8 @@
-"""One arm of a block: one system's ladder of trials, with one setting, on a fresh server.
+"""An arm of a block: one system's ladder of trials at one setting, on a fresh server.
 
-What is restored and how the server is prepared is the plan's procedure (`procedure`). After a
-failed trial the next one gets a restored dataset and a new server. A cell that this system cannot
-have (no thread pool, too few connections) is stored as void with the reason, and the rest goes on.
+The plan's procedure decides how data are restored and the server is prepared (`procedure`). After
+a failed trial the next trial gets a restored dataset and a new server. A cell impossible on this
+system (no thread pool, too few connections) is stored as void with the reason; the others run.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ DIED: Final = "the server died before the trial; its last words: "
 
 
 def run_arm(context: RunContext, instance: Instance, trials: Iterable[Trial]) -> None:
-    """Runs these trials, all of one system, setting and block, and stores each as it ends.
+    """Run these trials, all of one system, setting and block, and store each as it ends.
 
-    The next trial is taken from `trials` after the one before is stored.
+    The next trial is taken from `trials` after the previous trial is stored.
 
     Raises:
-        KeyboardInterrupt: the user stopped it; the trial that was running is stored as failed.
-        LoadError, ServerError: nothing can be run on this system; what was run is stored.
+        KeyboardInterrupt: stopped by the user; the running trial is stored as failed.
+        LoadError, ServerError: no trial can run on this system; completed trials are stored.
     """
     arm = _Arm(context, instance)
     try:
@@ -65,11 +65,12 @@ def run_arm(context: RunContext, instance: Instance, trials: Iterable[Trial]) ->
 
 @dataclass
 class _Arm:
-    """The server of an arm while it has one.
+    """The server of an arm while it runs.
 
     Attributes:
-        broken: why the arm's server does not start, by the workload that has keys of its own;
-            other trials with the same keys need not try.
+        broken: reason of a failed start, by the workload with keys of its own; other trials with
+            the
+            same keys are not tried.
         probe: the machine's speed before the server was started.
     """
 
@@ -81,7 +82,7 @@ class _Arm:
     steps: Steps = field(default_factory=Steps)
 
     def measure(self, trial: Trial) -> Measurement:
-        """One trial from its preparation to its measurement, whatever becomes of it."""
+        """Prepare and run a trial; its measurement is returned in any case."""
         context, self.steps = self.context, Steps()
         schedule = context.schedule
         left_s = schedule.seconds_left(running=int(self.server is not None))
@@ -141,9 +142,10 @@ class _Arm:
         )
 
     def stop(self) -> None:
-        """Ends the server, if there is one; an error while stopping is only shown.
+        """Stop the server, if any; an error while stopping is only shown.
 
-        A server whose data the next start discards is killed: writing back gigabytes of changed
+        If the next start discards its data, the server is killed instead: writing back gigabytes of
+        changed
         pages takes minutes, and would disturb the next system.
         """
         if self.server is None:
@@ -162,20 +164,22 @@ class _Arm:
         self.context.forecast.added(time.monotonic() - began)
 
     def kill(self) -> None:
-        """Kills the server, if there is one, so that an interrupt need not wait."""
+        """Kill the server, if any, so that an interrupt does not wait."""
         server, self.server = self.server, None
         if server is not None:
             server.kill()
 
     def _give_up(self) -> None:
-        """Ends a server whose data may be damaged; the next start restores them."""
+        """Stop a server whose data may be damaged; the next start restores them."""
         self.context.as_loaded.discard(self.instance.spec.label)
         self.stop()
 
     def _start(self, trial: Trial) -> Server | None:
-        """A server with the trial's setting; None, with the reason kept, if it does not start.
+        """Start a server with the trial's setting; None, with the reason kept, if it does not
+        start.
 
-        A system that never started, with nothing varied, will not start later: that is raised.
+        If a system never started, with nothing varied, the error is raised: later starts would fail
+        too.
         """
         context, setting = self.context, trial.cell.setting
         if self._keys_of(trial) in self.broken:
@@ -196,12 +200,12 @@ class _Arm:
         return self.server
 
     def _own_keys(self, trial: Trial) -> Mapping[str, SettingValue]:
-        """Settings that the system has in this workload only."""
+        """Settings of the system in this workload only."""
         system = self.context.plan.system(trial.system)
         return system.workload_settings.get(trial.cell.workload, {})
 
     def _keys_of(self, trial: Trial) -> str:
-        """The workload whose own settings a start for this trial has; empty if it has none."""
+        """The workload with settings of its own for this start, else an empty text."""
         return trial.cell.workload if self._own_keys(trial) else ""
 
     def _void(self, trial: Trial, why: str, *, impossible: bool) -> Measurement:
@@ -222,11 +226,11 @@ class _Arm:
 def never_begun(
     plan: Plan, trial: Trial, why: str, *, impossible: bool, steps: Sequence[Step] = ()
 ) -> Measurement:
-    """The measurement stored for a trial that was never begun: a reason, no load.
+    """The stored measurement of a trial that did not begin: a reason, no load.
 
     Args:
-        impossible: it would fail again, so a resumed run leaves it out.
-        steps: what had been done for it until then.
+        impossible: True if it would always fail, so a resumed run leaves it out.
+        steps: steps of the procedure completed for it.
     """
     return Measurement(
         trial=trial,
@@ -243,7 +247,7 @@ def never_begun(
 
 
 def reason(error: DbdynoError) -> str:
-    """An error as one sentence for a report: what was wanted, what was found, what to try."""
+    """An error as a sentence for a report: expectation, observation, remedy."""
     parts = (("wanted", error.wanted), ("found", error.found), ("try", error.hint))
     details = [f"{name} {text}" for name, text in parts if text]
     return "; ".join([error.message.rstrip("."), *details])

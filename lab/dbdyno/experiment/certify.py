@@ -116,7 +116,7 @@ def certify(
     spent = max(_all_s() - before, 1e-9)
     cpu_ms = [one.cpu_ms for one in noise]
     sync_ms = [one.sync_ms for one in noise if one.sync_ms]
-    made = Certificate(
+    certificate = Certificate(
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=machine(),
         reached=tuple(reached),
@@ -135,8 +135,8 @@ def certify(
         repeated=sum(again for _, again in [*at_rates, *answered]),
     )
     with replaced(folder / FILE) as new:
-        new.write_text(made.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    return made
+        new.write_text(certificate.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return certificate
 
 
 def machine() -> dict[str, str]:
@@ -165,7 +165,7 @@ def _nobody(driver: str, port: int) -> dict[str, Any]:
     }
 
 
-def _record(login: Mapping[str, Any], **asked: object) -> dict[str, Any]:
+def _record(login: Mapping[str, Any], **options: object) -> dict[str, Any]:
     """The engine's record of point selects at that server."""
     spec = {
         **login,
@@ -175,7 +175,7 @@ def _record(login: Mapping[str, Any], **asked: object) -> dict[str, Any]:
         "seed": 1,
         "check_limits": False,
         "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 1000}},
-        **asked,
+        **options,
     }
     with EngineProcess("run", spec) as engine:
         record = engine.answer()
@@ -206,31 +206,31 @@ def _reached(login: Mapping[str, Any], connections: int, window_s: float) -> Rea
 
 
 def _punctuality(login: Mapping[str, Any], rate_per_s: int, window_s: float) -> list[Punctuality]:
-    asked = {
+    options = {
         "connections": ROOM,
         "window_s": window_s,
         "rate_per_s": rate_per_s,
         "arrival": "uniform",
     }
-    record = _record(login, **asked, **_warmed(window_s))
+    record = _record(login, **options, **_warmed(window_s))
     measured = measured_of(record)
     lag = _merged(record, TIMER_LAG)
     seconds = measured[-1].end_s - measured[0].start_s
-    found = Punctuality(
+    punctuality = Punctuality(
         rate_per_s=rate_per_s,
         reached_per_s=sum(one.events for one in measured) / seconds,
         lag_ms_p50=lag.quantile(0.5) / 1e6,
         lag_ms_p99=lag.quantile(0.99) / 1e6,
         lag_ms_max=lag.max() / 1e6,
     )
-    return [found]
+    return [punctuality]
 
 
 def _seconds(login: Mapping[str, Any], seed: int, window_s: float) -> Rates:
     """The rate of each second of a start of its own."""
     part_s = min(1.0, window_s / 3)
-    asked = {"connections": 8, "seed": seed, "window_s": window_s, "interval_s": part_s}
-    record = _record(login, **asked, **_warmed(window_s))
+    options = {"connections": 8, "seed": seed, "window_s": window_s, "interval_s": part_s}
+    record = _record(login, **options, **_warmed(window_s))
     whole = [one for one in measured_of(record) if one.end_s - one.start_s > part_s / 2]
     return np.array([one.events / (one.end_s - one.start_s) for one in whole])
 
@@ -305,8 +305,8 @@ def _latencies(
 
 
 def _merged(record: Mapping[str, Any], name: str) -> _engine.Histogram:
-    found = (one.histograms for one in intervals_of(record))
-    return merge_histograms(blobs[name] for blobs in found if name in blobs)
+    histograms = (one.histograms for one in intervals_of(record))
+    return merge_histograms(blobs[name] for blobs in histograms if name in blobs)
 
 
 def _comparison(minutes: int, scatter: Scatter) -> TimedDesign:

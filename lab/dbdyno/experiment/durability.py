@@ -1,12 +1,11 @@
 """Kills a server under load and counts the acknowledged commits that survive.
 
-Several connections send single commits, each row numbered by its connection; the lab remembers
-which were acknowledged. Then the server's processes are ended by SIGKILL and started again on the
-same files. Every acknowledged row must be there, those of earlier rounds included.
+Several connections send single commits, each row numbered by its connection, and the lab records
+the acknowledged numbers. Then SIGKILL ends the server's processes, which start again on the same
+files. Every acknowledged row must be there, including those of earlier rounds.
 
-A kill leaves the operating system running, and with it what the server had written but not synced.
-So flushes are counted meanwhile, by the server and by the machine's disks: they show what a loss of
-power would take.
+A kill leaves the operating system running, with all written but unsynced data. So flushes are
+counted by the server and by the machine's disks: they show the loss after a power failure.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from dbdyno.servers.reference import EndpointReference, ImageReference, parse
 
 
 class Session(Protocol):
-    """One login of the load user, made when it is first asked."""
+    """A login of the load user, opened at its first use."""
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The answer, every value as text; ServerError if the server refuses or is gone."""
@@ -70,7 +69,7 @@ Report = Callable[[str], None]
 
 @dataclass
 class _Load:
-    """One round's commits while they are sent; `answered` is by connection."""
+    """A round's commits during the load; `answered` is by connection."""
 
     table: str
     number: int
@@ -87,7 +86,7 @@ class _Load:
             thread.start()
 
     def end(self) -> None:
-        """Waits until every connection has noticed that the server is gone."""
+        """Wait until every connection has noticed the server's end."""
         self.over.set()
         for thread in self.threads:
             thread.join()
@@ -113,10 +112,10 @@ def prove(
     load_s: float = LOAD_S,
     open_instance: OpenInstance = open.instance,
 ) -> KilledServer:
-    """Runs `kills` rounds of load, SIGKILL and restart on a server of its own, and counts rows.
+    """Run `kills` rounds of load, SIGKILL and restart on a private server, and count rows.
 
     Raises:
-        UsageError: the system is not one whose processes dbdyno starts itself.
+        UsageError: dbdyno does not start this system's processes itself.
         ServerError: it did not start, not even after the kill; or it took no commit.
         ProvisionError: its programs could not be got.
     """
@@ -160,7 +159,7 @@ def prove(
 
 @dataclass(frozen=True)
 class _LoadReading:
-    """What was read while a round's load ran."""
+    """Counters read while a round's load ran."""
 
     load_s: float
     counted: int
@@ -180,7 +179,7 @@ def _make(server: Server, table: str) -> None:
 def _load_and_kill(
     server: Server, settings: Mapping[str, str], load: _Load, seconds: float
 ) -> _LoadReading:
-    """Sends commits for that long and kills the server in the midst of them."""
+    """Send commits for `seconds` and kill the server in the midst of them."""
 
     def read() -> tuple[int, float | None, float | None]:
         return sum(load.answered), log_syncs(server.status(), settings), flushes()
@@ -220,7 +219,7 @@ def _wait_for_the_first(server: Server, load: _Load) -> None:
 
 
 def _kill(server: Server) -> None:
-    """SIGKILL to the server and to all that it forked; nobody else's processes are among them."""
+    """Send SIGKILL to the server and its descendants, and to no other process."""
     for pid in family(server.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -235,7 +234,7 @@ def _counted(
     recovery_s: float,
     before: list[Kill],
 ) -> Kill:
-    """What is there now of this round's rows; what earlier rounds have lost since is lost here."""
+    """Surviving rows of this round; later losses of earlier rounds count here."""
     held = _held(server, table, promised)
     kept, unanswered = held[-1]
     earlier = sum(one.kept for one in before)
@@ -255,7 +254,7 @@ def _counted(
 def _held(server: Server, table: str, promised: list[list[int]]) -> list[tuple[int, int]]:
     """Of each round: how many promised rows are there, and how many besides."""
     with closing(sessions(server, 1)[0]) as session:
-        found = []
+        missing = []
         for number, answered in enumerate(promised):
             kept = besides = 0
             for client, last in enumerate(answered):
@@ -265,8 +264,8 @@ def _held(server: Server, table: str, promised: list[list[int]]) -> list[tuple[i
                 )
                 total, within = (int(value) for value in rows[0])
                 kept, besides = kept + within, besides + total - within
-            found.append((kept, besides))
-        return found
+            missing.append((kept, besides))
+        return missing
 
 
 def _grown(before: float | None, after: float | None) -> float | None:

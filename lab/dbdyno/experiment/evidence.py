@@ -37,26 +37,27 @@ from dbdyno.servers.base import PGSQL, Instance, Server
 def before_arm(context: RunContext, instance: Instance) -> Probe:
     """The machine's speed now; and once a run, for each kind of load, the generator's ceilings."""
     for trial in context.schedule.left:
-        asked = _load_of(context, trial, instance.driver)
-        if asked not in context.ceilings:
+        key = _load_of(context, trial, instance.driver)
+        if key not in context.ceilings:
             context.progress.stage(f"{trial.cell.workload}: how fast the load is without a server")
             reached = context.makers.ceiling(context.plan, trial, instance.driver)
-            context.ceilings[asked] = reached
+            context.ceilings[key] = reached
     is_ours = not reference.is_endpoint(instance.spec.reference)
     return probe_speed(instance.folder if is_ours else None)
 
 
 def _load_of(context: RunContext, trial: Trial, driver: str) -> tuple[str, str, bool]:
-    """What the generator's ceiling depends on: workload, protocol, prepared statements or plain."""
+    """Key of the generator's ceiling: workload, protocol, prepared statements or plain."""
     return trial.cell.workload, driver, prepared(context.plan, trial.cell)
 
 
 def after_trial(
     context: RunContext, server: Server, trial: Trial, at_rest: Probe | None
 ) -> TrialEvidence:
-    """What is known around a trial that has just ended well.
+    """Evidence around a trial that has just completed.
 
-    An interrupt ends the asking and is kept in `context.interrupted`: the trial is to be stored
+    An interrupt ends the collection and is kept in `context.interrupted`, so that the trial is
+    stored
     before the run ends.
     """
     reached = context.ceilings.get(_load_of(context, trial, server.driver))
@@ -67,8 +68,8 @@ def after_trial(
         irq_apart=irq_counted_apart(),
     )
     try:
-        for found in _asked_after(context, server, trial):
-            known = known.model_copy(update=found)
+        for fields in _asked_after(context, server, trial):
+            known = known.model_copy(update=fields)
     except KeyboardInterrupt:
         context.interrupted = True
     return known
@@ -77,7 +78,7 @@ def after_trial(
 def _asked_after(
     context: RunContext, server: Server, trial: Trial
 ) -> Iterator[Mapping[str, object]]:
-    """What the server shows after a trial, as fields of its evidence; each may take minutes."""
+    """The server's state after a trial, as fields of its evidence; each may take minutes."""
     if trial.system not in context.query_plans:
         context.query_plans[trial.system] = explain_plans(context.plan, server)
     yield {"query_plans": context.query_plans[trial.system]}
@@ -91,19 +92,21 @@ BROKEN: Final = "broken"
 
 
 def _checked_by_script(context: RunContext, server: Server, trial: Trial) -> str:
-    """What the script's own check says of the rows; empty without one, or where a later trial uses
-    the rows on, whose caches the check would warm."""
+    """Result of the script's own check of the rows.
+
+    Empty without a check, or if a later trial uses the rows: the check would warm its caches.
+    """
     workload = context.plan.workload(trial.cell.workload)
     if workload.script is None or _is_used_on(context, trial):
         return ""
     context.progress.stage(f"{server.label}: the script checks its rows")
     command = "check"
     script = script_spec(context.plan, workload, server, command, 1)
-    asked = {"script": script, "command": command}
+    spec = {"script": script, "command": command}
     try:
         with EngineProcess(
             "script",
-            asked,
+            spec,
             system=trial.system,
             command=context.makers.command,
         ) as engine:
@@ -116,7 +119,7 @@ def _checked_by_script(context: RunContext, server: Server, trial: Trial) -> str
 
 
 def _is_used_on(context: RunContext, trial: Trial) -> bool:
-    """Whether a later trial begins on the rows that this one left."""
+    """True if a later trial begins on the rows left by this trial."""
     is_endpoint = context.plan.system(trial.system).is_endpoint
     if context.plan.procedure.fresh_data == "start" and not is_endpoint:
         return False
@@ -125,7 +128,7 @@ def _is_used_on(context: RunContext, trial: Trial) -> bool:
 
 @cache
 def irq_counted_apart() -> bool | None:
-    """Whether the kernel counts interrupts apart from processes; None if its options are hidden."""
+    """True if the kernel counts interrupts apart from processes; None if its options are hidden."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{os.uname().release}")):
         with suppress(OSError):
             packed = path.read_bytes()
@@ -135,7 +138,7 @@ def irq_counted_apart() -> bool | None:
 
 
 def _is_last(context: RunContext, trial: Trial) -> bool:
-    """Whether this may be the system's last trial: of the run, or of a block that may end it."""
+    """True if this may be the system's last trial: of the run, or of a block that may end it."""
     if trial.is_pilot:
         return False
     may_end = context.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
@@ -148,7 +151,7 @@ def _is_last(context: RunContext, trial: Trial) -> bool:
 
 
 def _left(context: RunContext, server: Server) -> dict[str, object]:
-    """The rows that are left; empty if no digest was taken after loading."""
+    """The rows at the end; empty without a digest after loading."""
     if not context.dataset.get(server.label):
         return {}
     context.progress.stage(f"{server.label}: counting the rows that are left")
@@ -188,10 +191,11 @@ there are twelve columns. The last one always holds the remarks."""
 
 
 def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
-    """The query plan of each kind of statement in the plan's workloads; empty where none is known.
+    """The query plan of each kind of statement in the plan's workloads.
 
-    Legacy and other workloads are not known here and have none, nor have scripts. A statement that
-    cannot be explained is left out.
+    Legacy workloads and scripts have no known statements. A statement that cannot be explained is
+    left
+    out.
     """
     statements = _statements(plan, server)
     if not statements:
@@ -211,16 +215,16 @@ def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
 
 
 def _statements(plan: Plan, server: Server) -> dict[str, str]:
-    """What is asked about: a statement for each kind of the engine's, and those of templates."""
+    """The statements to explain: one for each kind of the engine's, and each template's."""
     kinds = dict.fromkeys(
         kind for w in plan.workloads for kind in MIXES.get(w.name, {}) if kind in STATEMENTS
     )
     tables = [dataset.quoted_table(server, name) for name in table_names(plan)[:1]]
-    found = {kind: STATEMENTS[kind].format(table=table) for table in tables for kind in kinds}
+    statements = {kind: STATEMENTS[kind].format(table=table) for table in tables for kind in kinds}
     for workload in plan.workloads:
         for place, sql in examples(workload.script or "").items():
-            found[f"{workload.label}.{place}"] = sql
-    return found
+            statements[f"{workload.label}.{place}"] = sql
+    return statements
 
 
 def _steps(rows: Iterable[tuple[str, ...]]) -> str:

@@ -1,6 +1,6 @@
-"""The steps before a trial that give every arm the same start, each stored with time and outcome.
+"""Steps before a trial that give every arm the same start, each stored with time and outcome.
 
-A step that fails is stored as not done; the trial runs, and the audit judges what that means.
+A failed step is stored as not done; the trial runs, and the audit judges the consequence.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CATCH_UP_S: Final = 60.0
 
 @dataclass
 class Steps:
-    """What was done since the trial before."""
+    """Steps since the previous trial."""
 
     taken: list[Step] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class Steps:
 
     @property
     def restored(self) -> bool:
-        """Whether the dataset was restored: then nothing is left of any load."""
+        """True if the dataset was restored: no effect of a load is left."""
         return any(step.name == "restore" for step in self.taken)
 
 
@@ -112,17 +112,17 @@ def start(
 
 
 def before_trial(context: RunContext, instance: Instance, server: Server, steps: Steps) -> None:
-    """Brings a running server to rest, as the plan says; steps that fail are kept as not done.
+    """Bring a running server to rest by the plan's procedure; failed steps are kept as not done.
 
-    Nothing is changed in a server that the lab did not start.
+    An endpoint's server is left unchanged.
     """
-    asked, is_ours = context.plan.procedure, not is_endpoint(instance.spec.reference)
-    if asked.purge_binlogs:
+    procedure, is_ours = context.plan.procedure, not is_endpoint(instance.spec.reference)
+    if procedure.purge_binlogs:
         context.progress.stage(f"{server.label}: purging the binary logs")
         steps.taken.append(purge_binary_logs(server) if is_ours else _of_the_owner(PURGE))
-    if asked.settle_cap_s > 0 and not steps.restored:
+    if procedure.settle_cap_s > 0 and not steps.restored:
         context.progress.stage(f"{server.label}: waiting until the server is at rest")
-        cap_s = asked.settle_cap_s
+        cap_s = procedure.settle_cap_s
         steps.taken.append(settle(server, cap_s) if is_ours else _of_the_owner(SETTLE))
 
 
@@ -132,7 +132,7 @@ def _of_the_owner(name: str) -> Step:
 
 
 def catch_up(server: Server, steps: Steps) -> None:
-    """Lets replicas apply what came before the trial, so that none begins with replication lag."""
+    """Let replicas apply their backlog, so that no trial begins with replication lag."""
     if not isinstance(server, Replicated):
         return
     name = "replicas catch up"

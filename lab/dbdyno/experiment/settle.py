@@ -1,8 +1,8 @@
 """Brings a running server to rest between two trials: changed pages written, old versions purged.
 
-What one trial leaves behind (dirty pages, dead rows, binary logs) slows down the next one, and not
-equally on every system. So the server does that work now, until it is done or the plan's limit is
-reached. A server that refuses, or needs longer, gives a step marked as not done; the run goes on.
+Dirty pages, dead rows and binary logs of a trial slow down the next, and not equally on every
+system. So the server works them off before it, up to the plan's time limit. A refusal or a timeout
+gives a step marked as not done; the run goes on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Clock = Callable[[], float]
 
 
 def settle(server: Server, cap_s: float, clock: Clock = time.monotonic) -> Step:
-    """Waits until the server has written out and purged what load left, `cap_s` at most."""
+    """Wait until the server has flushed and purged the leftovers of load, `cap_s` at most."""
     settle_product = _settle_postgres if server.driver == PGSQL else _settle_mysql
     began = clock()
     try:
@@ -40,7 +40,7 @@ def settle(server: Server, cap_s: float, clock: Clock = time.monotonic) -> Step:
 
 
 def purge_binary_logs(server: Server) -> Step:
-    """Removes every binary log but a new one; replicas keep what they have not read yet."""
+    """Remove every binary log but a new one; replicas keep files they have not read yet."""
     if server.driver == PGSQL:
         return Step(name=PURGE, seconds=0.0, detail="PostgreSQL has none")
     began = time.monotonic()
@@ -96,7 +96,7 @@ def _progress(first: tuple[int, int], last: tuple[int, int]) -> str:
 
 
 def _left(server: Server) -> tuple[int, int]:
-    """Dirty pages and the length of the history that is to be purged."""
+    """Number of dirty pages, and length of the history list still to purge."""
     dirty = server.ask(f"SHOW GLOBAL STATUS LIKE '{DIRTY_PAGES}'")
     monitor = server.ask("SHOW ENGINE INNODB STATUS")[0][-1]
     history = re.search(r"History list length (\d+)", monitor)
@@ -118,9 +118,9 @@ def _flushing_all(server: Server) -> Iterator[None]:
 
 @contextmanager
 def _then(server: Server, statements: Sequence[str]) -> Iterator[None]:
-    """Has the server execute these after the block, whatever its outcome.
+    """Let the server execute these statements after the block, whatever its outcome.
 
-    But not after Ctrl-C: it ends the server, and nobody waits for the answer of one that halted.
+    They are skipped after Ctrl-C, which ends the server at once.
     """
     try:
         yield
@@ -133,7 +133,7 @@ def _then(server: Server, statements: Sequence[str]) -> Iterator[None]:
 
 
 def _value(server: Server, sql: str) -> str:
-    """The one value that a query gives."""
+    """The single value returned by a query."""
     return server.ask(sql)[0][0]
 
 
@@ -177,7 +177,7 @@ def _wait_for_autovacuum(server: Server, ends: float, clock: Clock) -> bool:
 
 
 def _vacuum_all(server: Server, ends: float, clock: Clock) -> tuple[int, int]:
-    """How many tables were vacuumed, and how many dead rows they had at first."""
+    """Number of vacuumed tables, and of their dead rows at first."""
     done: dict[str, int] = {}
     for _ in range(PASSES_MAX):
         debts = server.ask(DEBTS)
@@ -190,7 +190,7 @@ def _vacuum_all(server: Server, ends: float, clock: Clock) -> tuple[int, int]:
 
 
 def _within(server: Server, ends: float, clock: Clock, statement: str) -> None:
-    """Executes a statement with a timeout in the server, so that it ends at the cap."""
+    """Execute a statement with the server's own timeout, which ends it at the cap."""
     left_s = max(SETTLE_S_MIN, ends - clock())
     server.ask(limited_to(left_s))
     with _then(server, [limited_to(ANSWER_S_MAX)]):

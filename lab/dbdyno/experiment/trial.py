@@ -1,8 +1,8 @@
-"""One trial from start to end on a running server: drive the load, watch, collect the measurement.
+"""A trial from start to end on a running server: drive the load, watch, collect the measurement.
 
 An error before the load begins while the server lives (a wrong password, an unknown workload) is
-raised, as every trial would fail. A later one gives a measurement with its failure, as the seconds
-until then were measured.
+raised, as every trial would fail. A later error gives a measurement with its failure, since the
+seconds before it were measured.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _EngineReport:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing was answered in the window's last second."""
+        """True if the server answered nothing in the window's last second."""
         measured = [one for one in self.intervals if one["phase"] == Phase.MEASURED]
         return bool(measured) and not measured[-1]["queries"] and not measured[-1]["errors"]
 
@@ -73,11 +73,11 @@ def run_trial(
     command: Sequence[str] = COMMAND,
     engine_of: OpenEngine = EngineProcess,
 ) -> Measurement:
-    """Runs one trial; `failure` of the result says if and why it did not end as planned.
+    """Run a trial; `failure` of the result gives the reason of an unplanned end.
 
     Raises:
         LoadError: the load could not begin.
-        ServerError: the server could not be asked for its version and settings.
+        ServerError: the server did not report its version and settings.
     """
     started_at = datetime.now().astimezone().isoformat("T", "milliseconds")
     version, settings = server.version(), server.settings()
@@ -120,7 +120,7 @@ def _drive(
     counters: WindowCounters,
     on_interval: OnInterval,
 ) -> _EngineReport:
-    """Takes the engine's messages until it has ended, and turns what went wrong into a failure."""
+    """Take the engine's messages until it has ended; an error becomes a failure."""
     seen = _EngineReport()
     try:
         _collect(plan, server, engine, counters, seen, on_interval)
@@ -185,7 +185,7 @@ def _collect(
 
 
 def _take(message: Message, seen: _EngineReport) -> bool:
-    """Stores a message; whether it was the final one."""
+    """Store a message; returns True for the final one."""
     if message.kind in FINAL:
         seen.record = message.value
         return True
@@ -206,7 +206,7 @@ def _failure_of(record: Mapping[str, Any] | None) -> str | None:
 
 
 def _lives(server: Server) -> bool:
-    """Whether the server is still alive after `DEATH_S`."""
+    """True if the server is still alive after `DEATH_S`."""
     ends = time.monotonic() + DEATH_S
     while server.alive():
         if time.monotonic() > ends:

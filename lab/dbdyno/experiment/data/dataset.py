@@ -53,15 +53,16 @@ those of now. An engine's test holds the rows (`the_rows_of_a_seed_never_change`
 
 
 def folder_of(home: Path, plan: Plan, system: SystemPlan) -> Path:
-    """Where a system's loads are: one folder for all that may decide how its rows are laid out.
+    """Folder of a system's loads, shared by systems with the same table layout.
 
-    Its label does not, so other plans that call it otherwise find them. Systems of one plan that
-    are alike, as a baseline named twice is, have folders of their own: they are numbered.
-
-    Short, since a unix socket's path has room for 107 bytes only.
+    The system's label is no part of it, so another plan with another label finds the same loads.
+    Equal
+    systems of a plan, such as a baseline named twice, get numbered folders. The name is short, as
+    the
+    path of a unix socket holds 107 bytes at most.
 
     Args:
-        home: in whose `systems` they are.
+        home: folder with `systems`.
     """
     alike = _laid_out_by(system)
     earlier = takewhile(lambda one: one.label != system.label, plan.systems)
@@ -162,7 +163,7 @@ def _check_script(workload: WorkloadPlan, do: str, answer: Mapping[str, Any]) ->
 
 
 def _messages(engine: EngineProcess, server: Server, do: str) -> Iterator[Message]:
-    """The engine's messages with the final one; LoadError once there is no progress."""
+    """The engine's messages up to the final one; LoadError after a stall."""
     last: Message | None = None
     since, busy = time.monotonic(), _cpu_s(server)
     while last is None or last.kind not in FINAL:
@@ -183,14 +184,14 @@ def _messages(engine: EngineProcess, server: Server, do: str) -> Iterator[Messag
 
 
 def _cpu_s(server: Server) -> float:
-    """Processor seconds that the server has used; 0 where it cannot be seen."""
+    """CPU seconds used by the server; 0 if unreadable."""
     return read_process(server.pid).cpu_s if server.pid else 0.0
 
 
 def _is_at_work(server: Server, before_s: float, stage: str) -> bool:
-    """Whether a server works without progress messages, as for minutes on a large index.
+    """Progress of a server between messages, for example minutes of work on a large index.
 
-    Rows are reported as they arrive. An endpoint's server counts as working while it answers.
+    Rows are reported as they arrive. An endpoint's server counts as busy while it answers.
     """
     if server.pid:
         return _cpu_s(server) - before_s >= BUSY_S
@@ -241,7 +242,7 @@ PUBLIC: Final = "public"
 
 
 def quoted_table(server: Server, table: str) -> str:
-    """The name of one of the load's tables in the server's SQL."""
+    """Quoted name of a table of the load in the server's SQL."""
     if server.driver == PGSQL:
         doubled = table.replace('"', '""')
         return f'"{doubled}"'
@@ -256,7 +257,7 @@ def tables(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
 
 
 def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
-    """Name and rows of each table that scripts have made; of its content nothing is known."""
+    """Name and number of rows of each table created by scripts; their content is unknown."""
     if all(workload.script is None for workload in plan.workloads):
         return []
     schema = PUBLIC if server.driver == PGSQL else server.database
@@ -275,12 +276,12 @@ def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
 
 
 def digest(tables: list[tuple[str, int, int]]) -> str:
-    """One digest of what `tables` gives."""
+    """Digest over the rows of `tables`."""
     return hashlib.sha256(json.dumps(tables).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
-    """Rows and sum of one table, asked for in pieces so that each answer comes soon."""
+    """Number of rows and checksum of a table, queried in pieces with quick answers."""
     rows = total = 0
     for first in range(1, plan.dataset.rows + 1, PIECE_ROWS):
         count, part = server.ask(
@@ -293,11 +294,11 @@ def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
 
 
 class LoadRecord(NamedTuple):
-    """Record of a load, kept beside its snapshot; empty where nothing is known.
+    """Record of a load, kept beside its snapshot; empty if unknown.
 
     Attributes:
         rows: digest of its rows; empty for an endpoint's own tables.
-        name: time at which it was made.
+        name: time of loading.
     """
 
     rows: str = ""
@@ -305,14 +306,14 @@ class LoadRecord(NamedTuple):
 
 
 def write_record(folder: Path, digest: str) -> None:
-    """Writes the record of a load that is made now, before its snapshot is taken."""
+    """Write the record of a new load, before its snapshot is taken."""
     record = LoadRecord(digest, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).write_text(json.dumps(record._asdict()))
 
 
 def read_record(folder: Path) -> LoadRecord:
-    """The stored record; an empty one without a readable file."""
+    """The stored record, or an empty record without a readable file."""
     try:
         stored = json.loads((folder / RECORD).read_text())
         return LoadRecord(str(stored["rows"]), str(stored["name"]))

@@ -1,8 +1,8 @@
-"""Room on the disks: before anything is loaded, and while the run goes on.
+"""Free space on the disks, before the load and during the run.
 
-A server on a full disk does not fail, it waits, or it breaks its data. So a run that cannot fit is
-refused before its first row, and one that comes near the end of the disk stops itself while all
-that was measured is safe.
+On a full disk a server waits or damages its data instead of failing. So a run that cannot fit is
+refused before its first row, and a run near the end of the disk stops itself while its measurements
+are safe.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FLOOR_BYTES: Final = 128 * 1024**2
 def bytes_expected(plan: Plan) -> int:
     """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
 
-    A replica has all that its primary has, and the servers of an endpoint have their own disks.
+    A replica has a copy of its primary's data; an endpoint's servers have their own disks.
     """
     own = [system for system in plan.systems if not system.is_endpoint]
     servers = sum(1 + system.topology.replicas for system in own)
@@ -43,15 +43,16 @@ KEPT_SHARE: Final = 0.25
 
 
 def kept_most(folder: Path, taken: int) -> int:
-    """Bytes that unused loads on the folder's disk may take, which take so many now."""
+    """Bytes allowed to unused loads on the folder's disk, given their present bytes."""
     return int(KEPT_SHARE * (shutil.disk_usage(_there(folder)).free + taken))
 
 
 def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
-    """There is room for what these instances still have to write; LoadError says what is missing.
+    """Check free space for everything these instances still write; LoadError names the shortage.
 
-    Instances that have their snapshot need room for one copy of it, others for rows and a copy; an
-    endpoint's rows are not on disks of this machine, as far as the lab can know.
+    An instance with a snapshot needs room for a working copy, others for rows and a copy. An
+    endpoint's
+    rows are assumed to be on other machines' disks.
     """
     wanted: dict[int, int] = {}
     places: dict[int, Path] = {}
@@ -74,7 +75,7 @@ def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
 
 
 def check_during(folders: Sequence[Path]) -> None:
-    """None of the disks is nearly full; LoadError otherwise."""
+    """Check the disks while running; LoadError if any is nearly full."""
     for folder in folders:
         place = _there(folder)
         free = shutil.disk_usage(place).free
@@ -95,7 +96,7 @@ def _still_needed(plan: Plan, instance: Instance) -> int:
 
 
 def _there(folder: Path) -> Path:
-    """The folder, or the nearest above it that exists."""
+    """The folder, or its nearest existing parent."""
     return next(place for place in (folder, *folder.parents) if place.exists())
 
 

@@ -1,10 +1,9 @@
-"""Loads: each system's rows on a data directory of its own, loaded once and kept for later runs.
+"""Loads: each system's rows in a data directory of its own, loaded once and kept for later runs.
 
-Workspaces share loads in the cache: those of the same reference, settings, replicas and dataset.
-Servers work where their load is, so a lab holds a load's lock until its run ends, and a lab beside
-it uses another load of that kind. Whoever chooses or removes loads holds the lock of choosing
-meanwhile. A load whose copy is damaged ends the run that finds it so; the next run loads again in
-its place.
+Workspaces share loads in the cache by reference, settings, replicas and dataset. A server works in
+its load's directory, so a lab holds the load's lock until its run ends; a second lab takes another
+load of the same kind. Choosing and removing loads is protected by a lock too. A load with a damaged
+copy ends the run that detects it; the next run replaces it.
 """
 
 from __future__ import annotations
@@ -34,10 +33,13 @@ OPEN: Final = "open"
 
 
 def home_of(context: RunContext, system: SystemPlan) -> Path:
-    """In whose `systems` a system's loads are: the cache, which workspaces share, or the workspace.
+    """Folder with the `systems` of a system's loads: the shared cache, or the workspace.
 
-    Servers work where their loads are, and the workspace says on which disk: one on another disk
-    than the cache has its own. So have endpoints, and containers, whose volumes no cache bounds.
+    A server works in its load's directory, and the workspace decides the disk: a workspace on
+    another
+    disk than the cache has its own loads. So have endpoints, and containers, whose volumes are
+    outside
+    the cache's size limit.
 
     Raises:
         ProvisionError: the cache cannot be used.
@@ -65,7 +67,7 @@ def choosing(home: Path, wait: Callable[[str], None]) -> AbstractContextManager[
 
 
 def remove(load: Path) -> None:
-    """Removes a load that no lab uses; OSError if it cannot be. Half of one counts for nothing."""
+    """Remove an unused load; OSError if impossible. A half-removed load is ignored later."""
     with suppress(OSError):
         remove_file(load / SNAPSHOT / MARKER)
     shutil.rmtree(load)
@@ -98,11 +100,11 @@ def _make_room(home: Path, report: Callable[[str], None]) -> None:
 
 
 class SystemLoads:
-    """One system's loads in a run, as many as its plan names; an endpoint has one.
+    """A system's loads in a run: `dataset.loads` of the plan; a single load for an endpoint.
 
     Args:
         home: as `home_of`.
-        open_in: opens an instance whose files are in the folder it is given.
+        open_in: opens an instance with its files in the given folder.
     """
 
     def __init__(
@@ -120,10 +122,10 @@ class SystemLoads:
 
     @contextmanager
     def held(self) -> Iterator[SystemLoads]:
-        """Locks the run's loads until its end, and closes the instance that is open by then.
+        """Lock the run's loads until its end, and close the instance still open then.
 
         Raises:
-            StoreError: another lab uses the endpoint, or chooses for too long.
+            StoreError: another lab uses the endpoint, or holds the lock of choosing for too long.
         """
         report = self._context.progress.stage
         with ExitStack() as locks:
@@ -144,7 +146,7 @@ class SystemLoads:
                 self._end()
 
     def open(self, block: int) -> Instance:
-        """The instance of the load that a block rests on; `fill` loads it if it is new."""
+        """The instance of a block's load; `fill` loads it if it is new."""
         folder = self._folders[block % len(self._folders)]
         if self._open is None or self._open[1] != folder:
             self._end()
@@ -168,7 +170,7 @@ class SystemLoads:
         return not was_there
 
     def _chosen(self, locks: ExitStack) -> list[Path]:
-        """Locked folders of the run's loads, by their numbers: those with rows, then new ones."""
+        """Locked folders of the run's loads, by number: loaded folders first, then new ones."""
         there = [one for one in self._kind.glob("*") if dataset.read_record(one).name]
         new = (self._kind / str(number) for number in itertools.count(1))
         free = (
@@ -208,7 +210,7 @@ class Loads:
     """The loads of a run's systems.
 
     Attributes:
-        instances: of each data directory's label, the instance that the current block rests on.
+        instances: by data directory's label, the instance of the current block.
     """
 
     def __init__(self, context: RunContext, systems: Iterable[SystemLoads]) -> None:
@@ -217,7 +219,7 @@ class Loads:
         self._block: int | None = None
 
     def turn_to(self, block: int) -> None:
-        """Gives each system the load that a block rests on.
+        """Give each system the load of this block.
 
         Raises:
             LoadError, ServerError: the disk is too small, or as `dataset.ensure_dataset`.

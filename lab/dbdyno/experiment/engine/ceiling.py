@@ -1,9 +1,10 @@
-"""How fast the generator is when no server holds it back: the yardstick for "client-bound".
+"""Ceiling of the load generator: its rate without a server's limits, the yardstick of
+"client-bound".
 
-The same child with the same workload, against a responder that answers every statement at once
-and runs in a thread of the lab. A trial that comes near this rate may have measured the generator.
-It is taken once a run for each workload, protocol and kind of statements (prepared or plain),
-while no server is up.
+The same child runs the same workload against a responder that answers every statement at once, in
+a thread of the lab. A trial near this rate may have measured the generator. The ceiling is measured
+once a run for each workload, protocol and kind of statements (prepared or plain), while no server
+runs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ ANYBODY: Final = Credentials("load", "")
 
 @dataclass(frozen=True)
 class _Nobody:
-    """What a spec must know of the server that is none."""
+    """Address of the null responder, as a spec needs it of a server."""
 
     driver: str
     endpoint: Endpoint
@@ -56,15 +57,16 @@ def measure(
     threads: int = 0,
     cores: Sequence[int] | None = None,
 ) -> float | None:
-    """Events a second of the trial's workload on a server of that driver that answers at once.
+    """Events per second of the trial's workload against a null responder of this driver.
 
-    None where the responder cannot be had or does not understand the workload, and for scripts,
-    which may wait for ever for a row that it does not give. A template is asked without its rests.
-    The same question is answered once in a process: the generator does not change meanwhile.
+    Returns None if the responder cannot start or does not understand the workload, and for scripts,
+    which may wait for ever for a missing row. Think time of a template is left out. Results are
+    cached
+    in the process, as the generator does not change.
 
     Args:
-        threads: of the engine; 0 for as many as it takes by itself.
-        cores: the engine is kept on these; on the plan's unless given.
+        threads: of the engine; 0 for its own choice.
+        cores: cores of the engine; the plan's by default.
     """
     workload = plan.workload(trial.cell.workload)
     if workload.script is not None and not workload.name.endswith(TEMPLATE_SUFFIXES):
@@ -77,19 +79,19 @@ def measure(
         spec["script"]["source"] = workload.without_rests
     short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
     direct = {"round_trip_ms": 0.0, "threads": threads}
-    asked = json.dumps({**spec, **short, **direct}, sort_keys=True)
+    spec_json = json.dumps({**spec, **short, **direct}, sort_keys=True)
     kept_on = plan.procedure.pin if cores is None else tuple(cores)
-    return _reached(asked, driver, kept_on, tuple(command))
+    return _reached(spec_json, driver, kept_on, tuple(command))
 
 
 @cache
 def _reached(
-    asked: str, driver: str, cores: tuple[int, ...], command: tuple[str, ...]
+    spec_json: str, driver: str, cores: tuple[int, ...], command: tuple[str, ...]
 ) -> float | None:
-    """The rate of the best tenth of a second: what disturbs only ever makes one slower."""
+    """The rate of the best tenth of a second: a disturbance can only lower it."""
     try:
         with responding(driver) as port:
-            spec, place = json.loads(asked), {"host": LOOPBACK, "port": port}
+            spec, place = json.loads(spec_json), {"host": LOOPBACK, "port": port}
             spec["endpoint"] = place
             if "script" in spec:
                 spec["script"]["database"]["endpoint"] = place
@@ -104,7 +106,7 @@ def _reached(
 
 @contextmanager
 def responding(driver: str = MYSQL) -> Iterator[int]:
-    """A responder in a thread of its own, for clients of that driver; gives its port."""
+    """Run a responder for clients of this driver in a thread; yields its port."""
     responder, stop = _engine.Responder(driver), _engine.Stop()
     thread = threading.Thread(target=responder.serve, args=(stop,), name="responder", daemon=True)
     thread.start()

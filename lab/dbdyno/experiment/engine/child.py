@@ -124,10 +124,10 @@ def _run(
     return "record", _engine.run(spec, tell, stop)
 
 
-def _script(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _script(request: Mapping[str, Any]) -> dict[str, Any]:
     """Runs a command of a script: whether it has it, and whether that said it went well."""
-    script, command = _engine.Script(asked["script"]), asked["command"]
-    options = asked["script"]["options"]
+    script, command = _engine.Script(request["script"]), request["command"]
+    options = request["script"]["options"]
     declared = {one["name"].replace("-", "_") for one in script.options()}
     script.set_options(options)
     is_parallel = script.command(command)

@@ -1,9 +1,9 @@
-"""Several generator processes that make one load, seen by the lab as one child.
+"""Several generator processes with a shared load, seen by the lab as a single child.
 
-Each of them is a child as `child` has it, with its part of the connections and of the due times, so
-that together they draw what one would have drawn. They begin at one moment, and what they report is
-added up: counts, and the histograms of latencies, so that percentiles are those of all requests.
-Like the child this imports nothing of the lab.
+Each is a child as in `child`, with its part of the connections and of the due times; together they
+draw the same requests as a single generator. They begin at the same moment. Their reports are added
+up: counts, and the histograms of latencies, so percentiles are of all requests. Like the child this
+file imports nothing of the lab.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ Outcome = tuple[str, dict[str, Any]]
 
 
 class Part(Protocol):
-    """One of several generators: a child of this machine, or of another."""
+    """A generator among several: a child of this machine, or of another."""
 
     def begin(self, monotonic_ns: int) -> None:
-        """Lets it begin at that moment of this process's monotonic clock."""
+        """Start the load at this moment of this process's monotonic clock."""
 
     def say(self, line: str) -> None:
-        """Says that to the child; nothing happens if it died."""
+        """Send a line to the child; no effect if it died."""
 
 
 class Stop(Protocol):
-    """Whether the load is to be stopped."""
+    """True if the load must stop."""
 
     def is_set(self) -> bool:
         """True from then on."""
@@ -85,12 +85,12 @@ def run(spec: Mapping[str, Any], send: Send, stop: Stop) -> Outcome:
 
 
 def request_of(spec: Mapping[str, Any], number: int, count: int) -> str:
-    """What a child is asked: its part of the load, from number 0 on."""
+    """The request of each child: its part of the load, from number 0 on."""
     own = {name: value for name, value in spec.items() if name != "generators"}
     threads = spec["threads"] and max(1, spec["threads"] // count)
     part = {"generator": {"number": number, "of": count}, "threads": threads}
-    told = {"tell_begin": True, "tell_records": True}
-    return json.dumps({"do": "run", "spec": {**own, **part, **told}})
+    flags = {"tell_begin": True, "tell_records": True}
+    return json.dumps({"do": "run", "spec": {**own, **part, **flags}})
 
 
 Arriving = queue.SimpleQueue[tuple[int, str]]
@@ -105,7 +105,7 @@ class Child:
     """A generator of this machine; a `Part`.
 
     Args:
-        put: takes its lines, from a thread of their own; an empty one when it has ended.
+        put: takes its lines, called from a thread; an empty line marks the end.
     """
 
     def __init__(self, request: str, put: Callable[[str], None]) -> None:
@@ -123,7 +123,7 @@ class Child:
         self.say(request)
 
     def begin(self, monotonic_ns: int) -> None:
-        """As `Part.begin`; all processes of a machine have one clock."""
+        """As `Part.begin`; all processes of a machine share a clock."""
         self.say(f"begin {monotonic_ns}")
 
     def say(self, line: str) -> None:
@@ -147,13 +147,13 @@ def together(
     stop: Stop,
     head_start_s: float = HEAD_START_S,
 ) -> list[dict[str, Any]] | Outcome:
-    """Takes what they say until all have ended, or one cannot go on.
+    """Collect the generators' messages until all have ended, or any fails.
 
     Args:
-        head_start_s: from the word to begin until they begin.
+        head_start_s: time from the command to begin until the begin.
 
     Returns:
-        Their records in their order, or the error that ended them all.
+        Their records in their order, or the error of the failed generator.
     """
     waiting: list[deque[Interval]] = [deque() for _ in parts]
     records: dict[int, dict[str, Any]] = {}
@@ -192,10 +192,11 @@ def together(
 
 
 def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One record of those of all generators, as one generator would have left it.
+    """The merged record of all generators, in the form of a single generator's.
 
-    Placements of threads follow each other. What only a persona prints (fairness between threads)
-    is left out.
+    Placements of threads follow each other. Fairness between threads, printed only by the persona,
+    is
+    left out.
     """
     slices: dict[tuple[float, str], list[Interval]] = {}
     for record in records:
@@ -222,7 +223,7 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def added(intervals: Sequence[Interval]) -> dict[str, Any]:
-    """One interval of those that several generators saw at the same time."""
+    """Merge the same interval of several generators."""
     first = intervals[0]
     errors: dict[str, int] = {}
     for interval in intervals:
@@ -246,9 +247,9 @@ def added(intervals: Sequence[Interval]) -> dict[str, Any]:
 
 
 def _silence_ns(intervals: Iterable[Interval]) -> int:
-    """For how long none of them was answered, at most: the least of what each says of its own.
+    """Upper limit of the silence common to all generators: the least of their own silences.
 
-    One that was not answered at all says 0, and broke no silence of the others.
+    A generator without any answer reports 0 and did not break the others' silence.
     """
     silences_ns = (one["silence_ns_max"] for one in intervals)
     return min((silence_ns for silence_ns in silences_ns if silence_ns), default=0)
@@ -263,7 +264,7 @@ def _histogram(intervals: Iterable[Interval], name: str) -> _engine.Histogram:
 
 
 def told_of(interval: Interval, percentiles: Sequence[float]) -> dict[str, Any]:
-    """What is told of an interval while the run goes on; as the engine tells its own."""
+    """Report of an interval during the run, in the engine's own form."""
     latencies = _histogram([interval], "event")
     most_ns = interval["latency_ns_max"]
     counts = ("events", "reads", "writes", "others", "reconnects", "backlog", "in_flight")

@@ -1,8 +1,8 @@
-"""The parent's side of the engine's child process: start it, read its messages, stop or kill it.
+"""Parent's side of the engine's child process: start it, read its messages, stop or kill it.
 
-Two threads read the child's pipes into a queue, so that waiting for a message can time out, and
-Ctrl-C cannot interrupt the reading of a line. The child has a session of its own: the terminal's
-Ctrl-C reaches the lab only, which then asks the child to stop and send its record.
+Two threads read the child's pipes into a queue, so waiting for a message can time out, and Ctrl-C
+cannot interrupt the reading of a line. The child has its own session: the terminal's Ctrl-C reaches
+the lab only, which then asks the child to stop and send its record.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ LAST_LINES: Final = 20
 
 
 class Message(NamedTuple):
-    """One line of the child, as `child` names them: its kind and what it holds."""
+    """A line of the child, as named by `child`: kind and content."""
 
     kind: str
     value: dict[str, Any]
 
 
 class Engine(ABC):
-    """What drives one load; a context manager that ends it if it still runs.
+    """Driver of a load; a context manager that ends it if it still runs.
 
     Attributes:
-        pid: the process of this machine that does; 0 where others do.
+        pid: its process on this machine; 0 if the load comes from others.
     """
 
     pid: int
@@ -60,9 +60,9 @@ class Engine(ABC):
 
     @abstractmethod
     def message(self, timeout_s: float | None = None) -> Message | None:
-        """The next message; None when none came within `timeout_s`.
+        """The next message; None after `timeout_s` without any.
 
-        The final message (record or report) is given again if asked again.
+        The final message (record or report) is repeated at further calls.
 
         Raises:
             LoadError: the engine sent an error, or died.
@@ -74,7 +74,7 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Ends it for certain and waits for it; does nothing the second time."""
+        """End the child for certain and wait for it; no effect at a second call."""
 
     def answer(self, limit_s: float = ANSWER_S_MAX) -> dict[str, Any]:
         """The value of the final message, whatever comes before it.
@@ -94,9 +94,9 @@ class Engine(ABC):
         )
 
     def drain(self, grace_s: float = STOP_GRACE_S) -> tuple[list[Message], Message | None]:
-        """Stops it; the messages it still sent, and its record if that came in time.
+        """Stop the child; returns its last messages, and its record if it came in time.
 
-        Takes little more than `grace_s`; one that is still busy then is killed.
+        Takes little more than `grace_s`; a child still busy then is killed.
         """
         self.stop()
         messages: list[Message] = []
@@ -226,11 +226,10 @@ class EngineProcess(Engine):
 
 
 def set_affinity(pid: int, cores: Sequence[int]) -> None:
-    """Keeps a process and all that it forked on `cores`, with all their threads; does nothing
-    without cores.
+    """Pin a process, its descendants and all their threads to `cores`; no effect without cores.
 
     Raises:
-        LoadError: there are no such cores for us, or it is another user's process.
+        LoadError: the cores are not available, or the process is another user's.
     """
     if not cores:
         return

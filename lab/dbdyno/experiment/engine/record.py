@@ -1,7 +1,8 @@
-"""Turns the engine's record into the parts of a measurement, and its errors into `LoadError`; pure.
+"""Converts the engine's record into the parts of a measurement, and its errors into `LoadError`;
+pure.
 
-Without a record (the engine was killed, or its server hung) the interval messages that it sent each
-second are used instead: counts without histograms, stored with the failure.
+Without a record (the engine was killed, or its server hung) the engine's interval messages of each
+second take its place: counts without histograms, stored with the failure.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ LOST: Final = "lost"
 def intervals_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:
     """The record's intervals, their histograms decoded from base64.
 
-    An `Interval` has the names of the engine's record; what a newer engine adds is left out.
+    An `Interval` has the names of the engine's record; unknown fields of a newer engine are left
+    out.
     """
     return tuple(_interval(interval) for interval in record["intervals"])
 
@@ -40,7 +42,7 @@ def measured_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:
 
 
 def intervals_from_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[Interval, ...]:
-    """Intervals from the messages that the engine sent while it ran: counts only."""
+    """Intervals from the engine's messages during the run: counts only."""
     return tuple(
         Interval(
             phase=one["phase"],
@@ -58,7 +60,7 @@ def intervals_from_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[Inte
 
 
 def engine_facts(record: Mapping[str, Any]) -> EngineFacts:
-    """What drove the load, and how hard it had to work."""
+    """The load generator and its effort."""
     return EngineFacts(
         version=record["engine_version"],
         reactor=record["reactor"],
@@ -74,7 +76,7 @@ def engine_facts(record: Mapping[str, Any]) -> EngineFacts:
 
 
 def engine_facts_unknown(distribution: str, prepared: bool) -> EngineFacts:
-    """What is known of an engine that gave no record."""
+    """Facts of an engine without a record."""
     return EngineFacts(
         version=_engine.version(),
         reactor="unknown",
@@ -142,7 +144,7 @@ STAGES: Final[Mapping[str, str]] = {
 
 
 def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
-    """The error for the child's ``{"error": …}``, with what to try.
+    """The error for the child's ``{"error": …}``, with a remedy.
 
     Args:
         error: kind, code, sqlstate, message, statement, stage as in the child's protocol.
@@ -176,7 +178,7 @@ def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
 
 
 def _is_of_the_server(error: Mapping[str, Any]) -> bool:
-    """Whether the error is about a limit of the server; limits of this machine have no code."""
+    """True if a limit of the server caused the error; limits of this machine have no code."""
     return error.get("stage") == "limits" and error.get("code") is not None
 
 

@@ -1,4 +1,4 @@
-"""What the engine is asked for, made from the plan; pure. The shapes are those of `_engine`."""
+"""Specification of the engine's work, from the plan; pure. The shapes are those of `_engine`."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
 
 
 def _what(plan: Plan, workload: WorkloadPlan, trial: Trial, server: Server) -> dict[str, Any]:
-    """The engine's workload with its options, or the script that is run instead."""
+    """The engine's workload with its options, or the script to run instead."""
     if workload.script is not None:
         is_prepared = prepared(plan, trial.cell)
         script = script_spec(plan, workload, server, "run", trial.cell.threads, is_prepared)
         return {"workload": {"name": "script"}, "script": script}
     tables = {"tables": plan.dataset.tables, "table_size": plan.dataset.rows}
-    one = {"one_table": True} if plan.dataset.layout == ONE_TABLE else {}
-    options = {**tables, **one, **workload.options}
+    layout = {"one_table": True} if plan.dataset.layout == ONE_TABLE else {}
+    options = {**tables, **layout, **workload.options}
     return {"workload": {"name": workload.name, "options": options}}
 
 
@@ -124,7 +124,7 @@ def script_spec(
 def script_commands(
     plan: Plan, server: Server, command: str
 ) -> list[tuple[WorkloadPlan, dict[str, Any]]]:
-    """What each script of the plan is to do for `command`; one that stands twice, once."""
+    """The specification of each distinct script of the plan for `command`."""
     seen: set[str] = set()
     commands = []
     for workload in plan.workloads:
@@ -138,9 +138,9 @@ def script_commands(
 
 
 def _schedule(trial: Trial) -> dict[str, Any]:
-    """When events are due: at random moments of the trial's rate, drawn from its seed.
+    """Due times of events: random moments at the trial's rate, drawn from its seed.
 
-    One seed and one rate give every system of a block the same moments.
+    The same seed and rate give every system of a block the same moments.
     """
     rate_per_s = trial.cell.rate_per_s
     return {} if rate_per_s is None else {"rate_per_s": rate_per_s, "arrival": ARRIVAL}
@@ -166,7 +166,7 @@ def cleanup_spec(plan: Plan, server: Server) -> dict[str, Any]:
 
 
 def table_names(plan: Plan) -> list[str]:
-    """The dataset's tables, as their layout names them; those of scripts are not known."""
+    """The dataset's tables by their layout's names; tables of scripts are unknown."""
     if not has_own_tables(plan.workloads):
         return []
     if plan.dataset.layout == ONE_TABLE:
@@ -175,29 +175,29 @@ def table_names(plan: Plan) -> list[str]:
 
 
 def dataset_options(plan: Plan) -> dict[str, OptionValue]:
-    """How the tables are made, as the plan's workloads say.
+    """Table options of the plan's workloads.
 
     Raises:
-        UsageError: two workloads want different tables; all run on one dataset.
+        UsageError: two workloads need different tables; all run on the same dataset.
     """
     chosen: dict[str, OptionValue] = {}
     for name in DATASET_OPTIONS:
         own = [workload for workload in plan.workloads if workload.script is None]
-        asked = {w.label: w.options[name] for w in own if name in w.options}
-        if len(set(asked.values())) > 1:
+        values = {w.label: w.options[name] for w in own if name in w.options}
+        if len(set(values.values())) > 1:
             raise UsageError(
                 f"the workloads want different datasets: {name} differs",
                 wanted="one dataset for all workloads of a plan",
-                found=", ".join(f"{label}: {value}" for label, value in asked.items()),
+                found=", ".join(f"{label}: {value}" for label, value in values.items()),
                 hint="compare them in two plans",
             )
-        if asked:
-            chosen[name] = next(iter(asked.values()))
+        if values:
+            chosen[name] = next(iter(values.values()))
     return chosen
 
 
 def dataset_hash(plan: Plan) -> str:
-    """Names the dataset: two plans with one hash can use one snapshot of a system."""
+    """Hash of the dataset: plans with the same hash can share a system's snapshot."""
     about = [
         plan.dataset.model_dump(mode="json", exclude={"loads"}),
         plan.distribution.model_dump(mode="json"),
@@ -239,28 +239,28 @@ OF_THE_LOAD: Final = "prepared_statements"
 
 
 def values_of(plan: Plan, setting: str) -> dict[str, str]:
-    """The value on each axis of a setting of the plan; none for one the plan does not have."""
+    """The value on each axis of a setting of the plan; empty for an unknown setting."""
     return combinations(plan.settings).get(setting, {})
 
 
 def prepared(plan: Plan, cell: Cell) -> bool:
-    """Whether the cell's load uses prepared statements: as its setting says, else the procedure."""
+    """True if the cell's load uses prepared statements: by its setting, else by the procedure."""
     chosen = values_of(plan, cell.setting).get(OF_THE_LOAD)
     return plan.procedure.prepared_statements if chosen is None else chosen == "on"
 
 
 def wants_dataset_bytes(plan: Plan) -> bool:
-    """Whether some setting is a share of the loaded dataset."""
+    """True if a setting is a share of the loaded dataset."""
     return any(share(size) is not None for size in plan.settings.buffer_pool or ())
 
 
 def start_keys(
     plan: Plan, label: str, setting: str, dataset_bytes: int | None
 ) -> dict[str, SettingValue]:
-    """The keys with which a system is started for a setting; none where nothing is varied.
+    """The keys of a system's start at this setting; empty without varied settings.
 
     Args:
-        dataset_bytes: of the baseline's loaded tables; None where no share of them is wanted.
+        dataset_bytes: of the baseline's loaded tables; None if no setting is a share of them.
 
     Raises:
         UsageError: this product or version cannot have the setting.

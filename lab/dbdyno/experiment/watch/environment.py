@@ -1,7 +1,7 @@
-"""The machine a run was made on, in words: what a reader needs to weigh the numbers.
+"""Description of the machine of a run, for readers who weigh its numbers.
 
-No host name, no user, no path: a report is made to be passed on. What cannot be read is `unknown`,
-never a guess.
+It holds no host name, user or path: a report is made to be passed on. An unreadable value is
+`unknown`, never a guess.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def describe(folder: Path | None = None, root: Path = ROOT) -> dict[str, str]:
 
 
 def allocator_of(pid: int, settings: Mapping[str, str], root: Path = ROOT) -> str:
-    """Which malloc the server's process uses: glibc, jemalloc, tcmalloc, mimalloc.
+    """Malloc library of the server's process: glibc, jemalloc, tcmalloc, mimalloc.
 
-    By the libraries that are mapped into it, unless the server names it itself.
+    Taken from the libraries mapped into it, unless the server names it itself.
 
     Args:
         settings: the server's own.
@@ -87,7 +87,7 @@ def _chosen(path: Path) -> str:
 
 
 def _cpu_field(name: str, root: Path) -> str:
-    """A field of the first processor in /proc/cpuinfo; empty if it has none such."""
+    """A field of the first processor in /proc/cpuinfo, else an empty text."""
     for line in text_of(root / "proc/cpuinfo").splitlines():
         key, _, value = line.partition(":")
         if key.strip() == name:
@@ -96,7 +96,7 @@ def _cpu_field(name: str, root: Path) -> str:
 
 
 def _numa_nodes(root: Path) -> str:
-    """How many nodes are online: "0-1,4" are 3."""
+    """Number of nodes online: "0-1,4" are 3."""
     text = _text(root / "sys/devices/system/node/online")
     ranges = [NODE.fullmatch(part) for part in text.split(",")]
     sizes = [int(found[2] or found[1]) - int(found[1]) + 1 for found in ranges if found]
@@ -111,7 +111,8 @@ def _distribution() -> str:
 
 
 def _virtualisation(root: Path) -> str:
-    """A hypervisor by name, a virtual machine, a container, or none that shows."""
+    """Kind of virtualisation: a hypervisor's name, a virtual machine, a container, or no sign of
+    any."""
     hypervisor = _text(root / "sys/hypervisor/type")
     if hypervisor != UNKNOWN:
         return hypervisor
@@ -139,19 +140,19 @@ def _storage(folder: Path, root: Path) -> dict[str, str]:
     disks = list(_disks(device)) if device else []
     if not disks:
         kind = "memory" if mount.kind in ("tmpfs", "ramfs") else UNKNOWN
-        found = {"storage": kind, "storage_kind": kind, "io_scheduler": UNKNOWN}
+        storage = {"storage": kind, "storage_kind": kind, "io_scheduler": UNKNOWN}
     else:
-        found = {
+        storage = {
             "storage": _distinct(map(_disk_name, disks)),
             "storage_kind": _distinct(map(_disk_kind, disks)),
             "io_scheduler": _distinct(_chosen(disk / "queue/scheduler") for disk in disks),
         }
-    return {"filesystem": mount.kind, **found}
+    return {"filesystem": mount.kind, **storage}
 
 
 def _mount_of(folder: Path, root: Path) -> _Mount:
-    """The filesystem that holds `folder`: that of the longest mount point, mounted last."""
-    found = _Mount(Path("/"), UNKNOWN, "")
+    """The filesystem of `folder`: the longest mount point, mounted last."""
+    mount = _Mount(Path("/"), UNKNOWN, "")
     for line in text_of(root / "proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         if len(left.split()) < 5 or len(right.split()) < 2:
@@ -159,9 +160,9 @@ def _mount_of(folder: Path, root: Path) -> _Mount:
         # Blanks in paths are written as \040.
         point = Path(re.sub(r"\\([0-7]{3})", lambda it: chr(int(it[1], 8)), left.split()[4]))
         kind, source = right.split()[:2]
-        if folder.is_relative_to(point) and len(point.parts) >= len(found.point.parts):
-            found = _Mount(point, kind, source)
-    return found
+        if folder.is_relative_to(point) and len(point.parts) >= len(mount.point.parts):
+            mount = _Mount(point, kind, source)
+    return mount
 
 
 def _device_of(folder: Path, mount: _Mount, root: Path) -> Path | None:
@@ -177,7 +178,7 @@ def _device_of(folder: Path, mount: _Mount, root: Path) -> Path | None:
 
 
 def _disks(device: Path) -> Iterator[Path]:
-    """The whole disks below a device: that of a partition, those of a volume or an array."""
+    """The whole disks below a device: of a partition, a volume or an array."""
     if (device / "partition").exists():
         device = device.parent
     try:
@@ -196,7 +197,7 @@ def _disk_name(disk: Path) -> str:
 
 
 def _disk_kind(disk: Path) -> str:
-    """A virtual disk's word on turning is its host's default, and says nothing."""
+    """Rotation of a disk; for a virtual disk unknown, as its host only reports a default."""
     if any(part.startswith("virtio") for part in disk.parts):
         return "virtual (virtio)"
     if disk.name.startswith("xvd"):

@@ -1,8 +1,8 @@
 """Samples host, server and generator once a second while a trial runs.
 
 A sample is the difference of two readings. CPU comes from psutil; pressure, memory, disks and
-network come from files of the kernel, since psutil has no pressure and no flushes. What is missing
-(an old kernel, a container) is left out: watching must never end a trial.
+network come from files of the kernel, since psutil has no pressure and no flushes. Missing values
+(an old kernel, a container) are left out: watching must never end a trial.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PERIOD_S: Final = 1.0
 
 
 class Watch:
-    """A thread that reads from entering the `with` block to leaving it."""
+    """Thread that reads from entering the `with` block to leaving it."""
 
     def __init__(self, server_pid: int, generator_pid: int, period_s: float = PERIOD_S) -> None:
         self._pids = (server_pid, generator_pid)
@@ -57,9 +57,9 @@ class Watch:
         self._thread.join()
 
     def samples(self, origin_s: float) -> tuple[WatchSample, ...]:
-        """What was seen since `origin_s` (monotonic clock): the moment the load began.
+        """Samples since `origin_s` (monotonic clock), the begin of the load.
 
-        A sample's time is the middle of the second that it is about.
+        A sample's time is the middle of its second.
         """
         samples = (sample(*pair, origin_s) for pair in pairwise(tuple(self._readings)))
         return tuple(one for one in samples if one.at_s >= 0)
@@ -80,10 +80,10 @@ class Watch:
 
 
 def next_due_s(due_s: float, now_s: float, period_s: float) -> float:
-    """When to read after a reading that was due at `due_s` and has ended now.
+    """Due time of the next reading, after a reading due at `due_s` that has ended now.
 
-    One that took longer than a period is followed by a pause: who catches up never stops to read,
-    on a machine that has too much to do already.
+    A late reading skips ahead instead of catching up, so an overloaded host is not read back to
+    back.
     """
     next_s = due_s + period_s
     return next_s if next_s >= now_s else now_s + period_s
@@ -159,7 +159,7 @@ def read(server_pid: int, generator_pid: int) -> Reading:
 
 
 def flushes() -> float | None:
-    """Cache flushes of all disks since the machine began; None where no disk counts them."""
+    """Cache flushes of all disks since boot; None if no disk counts them."""
     known = [disk.flushes for disk in _disks().values() if disk.flushes is not None]
     return float(sum(known)) if known else None
 
@@ -173,12 +173,12 @@ def _pressure() -> dict[str, float]:
 
 
 def _read_memory() -> dict[str, int]:
-    found = proc.memory_bytes(text_of(PROC / "meminfo"))
-    return found or {"MemAvailable": psutil.virtual_memory().available}
+    memory = proc.memory_bytes(text_of(PROC / "meminfo"))
+    return memory or {"MemAvailable": psutil.virtual_memory().available}
 
 
 def _read_networks(server_pid: int) -> dict[str, NetworkCounters]:
-    """The devices that the server sees, which may have a network namespace of its own."""
+    """The devices of the server, which may have a network namespace of its own."""
     seen = text_of(PROC / f"{server_pid}/net/dev") or text_of(PROC / "net/dev")
     return proc.networks(seen)
 
@@ -203,7 +203,7 @@ PRESSURES = ("cpu_some", "io_some", "io_full", "memory_some", "memory_full")
 
 
 def sample(before: Reading, after: Reading, origin_s: float) -> WatchSample:
-    """What was seen between the readings; its time is the middle, counted from `origin_s`."""
+    """The sample between two readings; its time is the middle, counted from `origin_s`."""
     seconds = max(after.at_s - before.at_s, 1e-6)
 
     def rate(earlier: float, later: float) -> float:
@@ -286,7 +286,7 @@ def _disk(before: DiskCounters, after: DiskCounters, seconds: float) -> DiskSamp
 
 
 def _network_samples(before: Reading, after: Reading, seconds: float) -> dict[str, NetworkSample]:
-    """Devices that ever carried something: a machine with containers has many that never do."""
+    """Devices that ever carried traffic; a machine with containers has many idle ones."""
     return {
         name: _network(before.networks[name], counters, seconds)
         for name, counters in after.networks.items()
@@ -322,18 +322,18 @@ CORES_LISTED_MAX: Final = 64
 
 
 def cpu_mhz() -> float | None:
-    """The mean clock of the cores now; None where the kernel does not report it."""
+    """Mean clock of the cores now; None if the kernel does not report it."""
     kilohertz = _numbers(_clocks())
     if kilohertz:
         return mean(kilohertz) / 1e3
     if (os.cpu_count() or 1) > CORES_LISTED_MAX:
         return None
-    found = proc.megahertz(text_of(PROC / "cpuinfo"))
-    return mean(found) if found else None
+    clocks = proc.megahertz(text_of(PROC / "cpuinfo"))
+    return mean(clocks) if clocks else None
 
 
 def thermal_events() -> int | None:
-    """How often a core or its package was slowed down because it was hot, since the start."""
+    """Number of thermal throttling events of cores and packages since boot."""
     counts = _numbers(_throttle_counts())
     return sum(counts) if counts else None
 

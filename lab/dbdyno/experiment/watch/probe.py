@@ -1,7 +1,7 @@
-"""The probe: the machine's own speed before an arm, by a hash and a few syncs, in some 0.2 s.
+"""The machine's own speed before an arm, by a hash and a few syncs, in some 0.2 s.
 
-It is taken before the dataset is restored, when no server of the run is up. What counts is
-whether it is the same before every arm.
+The probe runs before the dataset is restored, while no server of the run is up. Its purpose is
+comparison: all arms should have the same value.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SYNCS_S_MAX: Final = 0.1
 
 
 def probe_speed(folder: Path | None) -> Probe:
-    """The probe of this machine, and of the disk that holds `folder`, if one is given."""
+    """The probe of this machine, and of the disk of `folder` if given."""
     return Probe(cpu_ms=_cpu_ms(), sync_ms=None if folder is None else _sync_ms(folder))
 
 
 def _cpu_ms() -> float:
-    """The shortest of several runs: what disturbs only ever makes one longer."""
+    """The shortest of several runs: a disturbance can only lengthen them."""
     times = []
     for _ in range(PIECES):
         began_s = time.perf_counter()

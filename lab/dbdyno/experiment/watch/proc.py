@@ -1,7 +1,7 @@
-"""Parses files of /proc, and reads the counters of a process and of all it forked.
+"""Parses files of /proc, and reads the counters of a process and its descendants.
 
-What a parser does not understand it leaves out: another kernel's new line or missing column must
-never end a trial. Times are in seconds, sizes in bytes.
+Unknown content is left out: another kernel's new line or missing column must never end a trial.
+Times are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KIB: Final = 1024
 
 @dataclass(frozen=True)
 class DiskCounters:
-    """What a block device did since the machine began; `flushes` is None before Linux 5.5."""
+    """Counters of a block device since boot; `flushes` is None before Linux 5.5."""
 
     reads: int
     read_bytes: int
@@ -34,7 +34,7 @@ class DiskCounters:
 
 @dataclass(frozen=True)
 class NetworkCounters:
-    """What a network device did since it began; `dropped` has errors of both directions too."""
+    """Counters of a network device since its start; `dropped` includes errors, both ways."""
 
     received_bytes: int
     received_packets: int
@@ -45,7 +45,7 @@ class NetworkCounters:
 
 @dataclass(frozen=True)
 class ProcessStat:
-    """A process's CPU in clock ticks, that of its ended children included, and its threads."""
+    """A process's CPU in clock ticks, ended children included, and its threads."""
 
     ticks: int
     threads: int
@@ -61,23 +61,23 @@ class Switches:
 
 def pressure(text: str) -> dict[str, float]:
     """Of a file of /proc/pressure: seconds so far in which some, or all, tasks stood still."""
-    found = {}
+    counters = {}
     for kind, *words in _lines(text):
         for word in words:
             name, _, value = word.partition("=")
             if name == "total" and value.isdecimal():
-                found[kind] = int(value) / 1e6
-    return found
+                counters[kind] = int(value) / 1e6
+    return counters
 
 
 def disks(text: str) -> dict[str, DiskCounters]:
     """Of /proc/diskstats: each device by its name."""
-    found = {}
+    counters = {}
     for words in _lines(text):
         numbers = _whole_numbers(words[3:])
         if len(words) < 3 or len(numbers) < 10:
             continue
-        found[words[2]] = DiskCounters(
+        counters[words[2]] = DiskCounters(
             reads=numbers[0],
             read_bytes=numbers[2] * SECTOR_BYTES,
             read_s=numbers[3] / 1e3,
@@ -87,29 +87,29 @@ def disks(text: str) -> dict[str, DiskCounters]:
             busy_s=numbers[9] / 1e3,
             flushes=numbers[15] if len(numbers) > 15 else None,
         )
-    return found
+    return counters
 
 
 def networks(text: str) -> dict[str, NetworkCounters]:
     """Of /proc/net/dev: each device by its name."""
-    found = {}
+    seconds = {}
     for line in text.splitlines():
         name, colon, rest = line.rpartition(":")
         numbers = _whole_numbers(rest.split())
         if not colon or not name.strip() or len(numbers) < 12:
             continue
-        found[name.strip()] = NetworkCounters(
+        seconds[name.strip()] = NetworkCounters(
             received_bytes=numbers[0],
             received_packets=numbers[1],
             sent_bytes=numbers[8],
             sent_packets=numbers[9],
             dropped=numbers[2] + numbers[3] + numbers[10] + numbers[11],
         )
-    return found
+    return seconds
 
 
 def memory_bytes(text: str) -> dict[str, int]:
-    """Of /proc/meminfo: each size by its name; rows that are counts and no sizes are left out."""
+    """/proc/meminfo: each size by its name; rows of counts are left out."""
     return {
         words[0].removesuffix(":"): int(words[1]) * KIB
         for words in _lines(text)
@@ -118,7 +118,7 @@ def memory_bytes(text: str) -> dict[str, int]:
 
 
 def named_numbers(text: str) -> dict[str, int]:
-    """Of files like /proc/PID/status and /proc/PID/io: each row with one whole number."""
+    """Files like /proc/PID/status and /proc/PID/io: each row with a single whole number."""
     return {
         words[0].removesuffix(":"): int(words[1])
         for words in _lines(text)
@@ -127,30 +127,30 @@ def named_numbers(text: str) -> dict[str, int]:
 
 
 def cgroups(text: str) -> dict[str, str]:
-    """Of /proc/PID/cgroup: the path in each hierarchy by controller; the unified one is ``""``."""
-    found = {}
+    """/proc/PID/cgroup: the path in each hierarchy by controller, ``""`` for the unified."""
+    paths = {}
     for line in text.splitlines():
         number, _, rest = line.partition(":")
         controllers, colon, path = rest.partition(":")
         if not number.isdecimal() or not colon or not path.startswith("/"):
             continue
         for controller in controllers.split(","):
-            found[controller] = path
-    return found
+            paths[controller] = path
+    return paths
 
 
 def megahertz(text: str) -> list[float]:
     """Of /proc/cpuinfo: the clock of each core, in MHz."""
-    found = []
+    clocks = []
     for line in text.splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "cpu MHz" and value.strip().replace(".", "", 1).isdecimal():
-            found.append(float(value))
-    return found
+            clocks.append(float(value))
+    return clocks
 
 
 def process_stat(text: str) -> ProcessStat | None:
-    """Of /proc/PID/stat; None for a text that is none. The program's name may hold anything."""
+    """/proc/PID/stat; None for malformed text. The program's name may hold any character."""
     numbers = text.rpartition(")")[2].split()
     if len(numbers) < 18 or not all(numbers[i].isdecimal() for i in (11, 12, 13, 14, 17)):
         return None
@@ -158,7 +158,7 @@ def process_stat(text: str) -> ProcessStat | None:
 
 
 def switches(text: str) -> Switches | None:
-    """Of a thread's status file; None if it does not have them."""
+    """Context switches in a thread's status file; None if missing."""
     numbers = named_numbers(text)
     voluntary = numbers.get("voluntary_ctxt_switches")
     involuntary = numbers.get("nonvoluntary_ctxt_switches")
@@ -168,12 +168,12 @@ def switches(text: str) -> Switches | None:
 
 
 def _lines(text: str) -> Iterator[list[str]]:
-    """Each line that is not blank, as words."""
+    """The words of each line that is not blank."""
     return (words for line in text.splitlines() if (words := line.split()))
 
 
 def _whole_numbers(words: list[str]) -> list[int]:
-    """The words as numbers, up to the first that is none."""
+    """The leading words that are numbers."""
     numbers = []
     for word in words:
         if not (word.isascii() and word.isdecimal()):
@@ -207,7 +207,7 @@ NONE_YET: Final = Switches(0, 0)
 class ProcessReading:
     """CPU seconds since its start, resident memory (shared pages once), threads, storage traffic.
 
-    `read_bytes` and `written_bytes` are None where the kernel does not let us read them.
+    `read_bytes` and `written_bytes` are None if the kernel refuses to show them.
     """
 
     cpu_s: float
@@ -229,7 +229,7 @@ def text_of(path: Path) -> str:
 
 
 def family(pid: int) -> list[int]:
-    """The process and all that it and its children forked; only itself where none is known."""
+    """The process and all its descendants; only itself if they are unknown."""
     members = [pid]
     for member in members:
         children = text_of(PROC / f"{member}/task/{member}/children").split()
@@ -238,7 +238,7 @@ def family(pid: int) -> list[int]:
 
 
 def read_process(pid: int) -> ProcessReading:
-    """The counters of the process and all it forked; those of `GONE` if there is none."""
+    """The counters of the process and its descendants; `GONE` for a missing process."""
     ticks = threads = private = shared = 0
     sizes: list[tuple[int, int]] = []
     for member in family(pid):
@@ -264,10 +264,11 @@ def read_process(pid: int) -> ProcessReading:
 
 
 class SwitchCounter:
-    """Adds up the context switches of all threads of a process and of those it forked.
+    """Sum of the context switches of all threads of a process and its descendants.
 
-    A thread that began since the last reading counts from zero; what one did between the last
-    reading and its end is lost.
+    A thread that began since the last reading counts from zero; the switches between a thread's
+    last
+    reading and its end are lost.
     """
 
     def __init__(self, pid: int) -> None:
@@ -277,7 +278,7 @@ class SwitchCounter:
         self.total = NONE_YET
 
     def read(self) -> Switches | None:
-        """All switches since the first reading; None if no thread can be read."""
+        """All switches since the first reading; None if no thread is readable."""
         began_s, began_cpu_s = time.monotonic(), time.thread_time()
         now = dict(_threads(self._pid))
         if not now:
@@ -293,7 +294,7 @@ class SwitchCounter:
         return self.total
 
     def rate_per_s(self) -> float | None:
-        """Switches of both kinds a second since the last reading; None when it is not yet time."""
+        """Switches of both kinds per second since the last reading; None before the next is due."""
         if time.monotonic() < self._next_s:
             return None
         before, before_s, first = self.total, self._last_s, self._last is None
@@ -317,6 +318,6 @@ def _threads(pid: int) -> Iterator[tuple[int, Switches]]:
         except OSError:
             continue
         for thread in threads:
-            found = switches(text_of(thread / "status"))
-            if found is not None:
-                yield int(thread.name), found
+            counts = switches(text_of(thread / "status"))
+            if counts is not None:
+                yield int(thread.name), counts

@@ -59,7 +59,7 @@ class StatusWatch:
         self._thread.join(LAST_ANSWER_S)
 
     def series(self, origin_s: float) -> StatusSeries:
-        """What was read since `origin_s` (monotonic clock): the moment the load began."""
+        """Readings since `origin_s` (monotonic clock), the begin of the load."""
         readings = [one for one in tuple(self._readings) if one.at_s >= origin_s]
         names = sorted({name for one in readings for name in one.counters})
         return StatusSeries(
@@ -93,7 +93,7 @@ class StatusWatch:
         return _Reading(began_s + took_s / 2, took_s, counters)
 
     def _reading_cpu_ms(self) -> float | None:
-        """The server's CPU for one reading, in ms; None if unknown."""
+        """The server's CPU for a reading, in ms; None if unknown."""
         costs = []
         self._read()  # logs in
         for _ in range(READINGS_BEFORE):
@@ -106,24 +106,24 @@ class StatusWatch:
 
 
 def waiting_statements(server: Server) -> dict[str, int]:
-    """What the load's sessions run right now: how many by kind of statement and what they wait for.
+    """Number of statements of the load's sessions running now, by kind and wait state.
 
-    Empty where the server does not say. Texts of statements are not kept, only their first word.
+    Empty if the server does not report them. Only the first word of a statement is kept.
     """
     try:
         sessions = rows_of(server, "SHOW PROCESSLIST", 8)
     except ServerError:
         return {}
-    found = Counter(
+    waiting = Counter(
         f"{(info.split() or [command])[0].upper()}: {state}" if state else info.split()[0].upper()
         for _, user, _, _, command, _, state, info, *_ in sessions
         if user == server.credentials.user and command != "Sleep" and (info or state)
     )
-    return dict(found)
+    return dict(waiting)
 
 
 def scheduled_s(pid: int) -> float:
-    """Seconds on a CPU of all threads of a process and those it forked, to the nanosecond."""
+    """CPU seconds of all threads of a process and its descendants, to the nanosecond."""
     total_ns = 0
     for member in family(pid):
         for path in (PROC / f"{member}/task").glob("*/schedstat"):

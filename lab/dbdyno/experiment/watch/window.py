@@ -1,8 +1,8 @@
-"""Reads the server's counters at the two edges of the measured window, and nothing in between.
+"""Reads the server's counters at the two edges of the measured window.
 
-The engine reports each interval when it ends, with its time since the load began; from that the lab
-works out on its own clock when an edge is due. A reading takes as long as the server needs to list
-its counters: some milliseconds, more when it is overloaded. Without a warm-up the first reading is
+The engine reports each interval when it ends, with its time since the load began; from these times
+the lab computes on its own clock when an edge is due. A reading takes as long as the server needs
+to list its counters: some milliseconds, more under overload. Without a warm-up the first reading is
 made before the engine logs in, so that logins are counted too.
 """
 
@@ -26,11 +26,12 @@ STATEMENTS: Final = "Questions"
 
 @dataclass(frozen=True)
 class Edge:
-    """The server's own counters and those of its process at one moment.
+    """Counters of the server and of its process at a moment.
 
     Attributes:
-        asked_s, answered_s: between them the server's were read, monotonic clock; those of its
-            process just before.
+        asked_s, answered_s: monotonic times around the reading of the server's counters; those of
+            its
+            process are read just before.
     """
 
     asked_s: float
@@ -42,11 +43,11 @@ class Edge:
 
 
 class WindowCounters:
-    """The two readings of one trial, and how much each counter grew between them.
+    """The two readings of a trial, and each counter's growth between them.
 
     Attributes:
-        origin_s: when the load began, monotonic clock; None until the first interval was reported.
-        error: why a reading failed; None if none did.
+        origin_s: begin of the load, monotonic clock; None before the first interval was reported.
+        error: reason of a failed reading, else None.
     """
 
     def __init__(self, server: Server, warmup_s: float, window_s: float) -> None:
@@ -60,7 +61,7 @@ class WindowCounters:
             self._read()
 
     def interval_ended(self, at_s: float) -> None:
-        """The engine reported just now an interval that ended `at_s` seconds into the load."""
+        """Note the engine's report of an interval that ended `at_s` seconds into the load."""
         origin_s = time.monotonic() - at_s
         # Messages come late, never early: the earliest origin is the most precise.
         self.origin_s = origin_s if self.origin_s is None else min(self.origin_s, origin_s)
@@ -72,15 +73,15 @@ class WindowCounters:
             self._read()
 
     def seconds_to_edge(self) -> float | None:
-        """Seconds until the next reading; None if it is not known, or nothing is left to read."""
+        """Seconds until the next reading; None if unknown or if no reading is left."""
         if self.origin_s is None or self.error or len(self._edges) == 2:
             return None
         return self.origin_s + self._due_s[len(self._edges)] - time.monotonic()
 
     def close(self) -> None:
-        """Makes the second reading now if the window was cut short, and checks it if it was not.
+        """Make the second reading now if the window was cut short, else check it.
 
-        Does nothing if the window had not begun. To be called when the load's sessions have ended.
+        Without effect before the window begins. Call it after the end of the load's sessions.
         """
         if len(self._edges) == 1 and not self.error:
             self._read()
@@ -99,10 +100,11 @@ class WindowCounters:
         }
 
     def read_at_s(self) -> tuple[float, ...]:
-        """Seconds of load at which each reading was asked for and answered: four numbers.
+        """Seconds of load of each reading's request and answer: four numbers.
 
-        Empty without both readings. The origin is that of the message with the least delay of all,
-        so this is more precise than what made the readings due.
+        Empty without both readings. The origin comes from the message with the least delay, so
+        these times
+        are more precise than the due times of the readings.
         """
         if len(self._edges) < 2 or self.origin_s is None:
             return ()
@@ -113,7 +115,7 @@ class WindowCounters:
         )
 
     def replication(self) -> dict[str, float]:
-        """What primary and replicas reported over the window; empty without replicas."""
+        """Counters of primary and replicas over the window; empty without replicas."""
         if len(self._edges) < 2:
             return {}
         return over_window(*(edge.replication for edge in self._edges))
@@ -125,7 +127,7 @@ class WindowCounters:
         return max(0.0, self._edges[1].process.cpu_s - self._edges[0].process.cpu_s)
 
     def process(self) -> ProcessWork | None:
-        """What the server's process read, wrote and waited for; None without both readings."""
+        """The server's process: reads, writes and waits; None without both readings."""
         if len(self._edges) < 2:
             return None
         begin, end = self._edges
@@ -150,11 +152,13 @@ class WindowCounters:
         self._edges.append(Edge(asked_s, answered_s, status, process, switches, replication))
 
     def _check_again(self) -> None:
-        """Takes another reading if the second one counted sessions twice.
+        """Repeat the second reading if it counted sessions twice.
 
-        MySQL adds a session's counters to those of ended ones before it leaves the list of
-        sessions. Whoever adds up all of them in that moment, when the load logs out, has it twice.
-        A sum that has shrunk since then tells.
+        MySQL adds a session's counters to the total of ended sessions before it removes the session
+        from
+        its list. A sum taken at this moment, while the load logs out, counts the session twice. A
+        sum that
+        has shrunk since then shows it.
         """
         asked_s = time.monotonic()
         try:

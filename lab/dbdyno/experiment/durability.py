@@ -73,14 +73,14 @@ class _Load:
 
     table: str
     number: int
-    asked: list[Session]
+    sessions: list[Session]
     answered: list[int] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
     def begin(self) -> None:
-        self.answered = [0] * len(self.asked)
-        for place in range(len(self.asked)):
+        self.answered = [0] * len(self.sessions)
+        for place in range(len(self.sessions)):
             thread = threading.Thread(target=self._send, args=(place,), daemon=True)
             self.threads.append(thread)
             thread.start()
@@ -90,11 +90,11 @@ class _Load:
         self.over.set()
         for thread in self.threads:
             thread.join()
-        for session in self.asked:
+        for session in self.sessions:
             session.close()
 
     def _send(self, place: int) -> None:
-        session = self.asked[place]
+        session = self.sessions[place]
         with suppress(ServerError):
             while not self.over.is_set():
                 row = self.answered[place] + 1
@@ -212,7 +212,7 @@ def _wait_for_the_first(server: Server, load: _Load) -> None:
         if time.monotonic() > ends or not any(t.is_alive() for t in load.threads):
             raise ServerError(
                 f"{server.label}: the server took no commit",
-                wanted=f"one of each of {len(load.asked)} connections",
+                wanted=f"one of each of {len(load.sessions)} connections",
                 found=server.last_words() or None,
             )
         time.sleep(0.005)

@@ -187,8 +187,8 @@ def _disks(device: Path) -> Iterator[Path]:
         below = []
     if not below:
         yield device
-    for one in below:
-        yield from _disks(one.resolve())
+    for part in below:
+        yield from _disks(part.resolve())
 
 
 def _disk_name(disk: Path) -> str:

@@ -2,6 +2,7 @@
 
 use super::protocol::ScriptSession;
 use super::results::{ResultSpan, next_row, packet, result_at, result_of_postgres_at};
+use super::task::SqlResult;
 use crate::driver::Driver;
 use crate::error::Failure;
 use crate::session::link::Link;
@@ -91,14 +92,17 @@ pub(crate) struct HandedOver {
 pub(super) struct Connections {
     pub(super) database: Arc<Database>,
     pub(super) open: Vec<Open>,
-    /// Numbers of connections that are closed and that no handle of the script leads to.
+    /// Numbers of closed connections without a handle.
     pub(super) free: Vec<u32>,
+    /// The result of each connection, to which scripts may hold references until their state is closed.
+    #[expect(clippy::vec_box, reason = "the addresses stay")]
+    pub(super) shown: Vec<Box<SqlResult>>,
     pub(super) request: Vec<u8>,
 }
 
 impl Connections {
     pub(super) fn new(database: Arc<Database>) -> Self {
-        Self { database, open: vec![], free: vec![], request: vec![] }
+        Self { database, open: vec![], free: vec![], shown: vec![], request: vec![] }
     }
 
     /// The only connection, if there is one and no other is open: it can be driven by the loop.
@@ -149,8 +153,14 @@ impl Connections {
         self.free.push(number);
     }
 
-    /// The values of row `index` of the last answer; rows come in their order.
-    pub(super) fn row(&mut self, number: u32, index: u32) -> Option<Vec<Option<&[u8]>>> {
+    /// Values of the next row of the last answer.
+    pub(super) fn next_row(&mut self, number: u32) -> Option<Vec<Option<&[u8]>>> {
+        let shown = self.shown.get_mut(place(number))?;
+        if shown.counter >= shown.nrows {
+            return None;
+        }
+        let index = shown.counter;
+        shown.counter += 1;
         let driver = self.database.spec.driver;
         let open = self.open.get_mut(place(number))?;
         if driver == Driver::Pgsql {
@@ -202,7 +212,7 @@ impl Open {
     }
 }
 
-/// Where connection `number`, counted from 1, is in a list.
+/// Index in a list of connection `number`, counted from 1; beyond any list for 0.
 pub(super) const fn place(number: u32) -> usize {
-    number as usize - 1
+    (number as usize).wrapping_sub(1)
 }

@@ -7,7 +7,7 @@ use super::connections::{Connections, Database, Open, Prepared, place};
 use super::log::Log;
 use super::protocol::{self, ScriptSession};
 use super::results::ResultSpan;
-use super::task::{Happened, Happening, Op, SqlConnection, Task};
+use super::task::{Happened, Happening, Op, SqlConnection, SqlResult, Task};
 use crate::driver::Driver;
 use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure};
 use crate::record::recorder::Answer;
@@ -125,7 +125,7 @@ pub(super) fn connection(host: &Caller) -> &'static mut SqlConnection {
     // SAFETY: Lua holds the structures while it waits for the answer, and reads them only afterwards.
     unsafe {
         match host.task.op() {
-            Some(Op::Execute) => &mut *(*host.task.statement).connection,
+            Some(Op::Execute | Op::Close) => &mut *(*host.task.statement).connection,
             _ => &mut *host.task.connection,
         }
     }
@@ -170,16 +170,18 @@ fn connect(host: &mut Caller) -> bool {
         sql_state: CString::default(),
         message: CString::default(),
     };
-    let Connections { open, free, .. } = &mut host.connections;
+    let Connections { open, free, shown, .. } = &mut host.connections;
     let number = if let Some(number) = free.pop() {
         open[place(number)] = opened;
         number
     } else {
         open.push(opened);
-        u32::try_from(open.len()).expect("connections are counted in 32 bits")
+        let number = u32::try_from(open.len()).expect("connections are counted in 32 bits");
+        shown.push(Box::new(SqlResult { number, ..SqlResult::default() }));
+        number
     };
     let asked = connection(host);
-    asked.number = number;
+    (asked.number, asked.is_open) = (number, 1);
     asked.session += 1;
     true
 }
@@ -220,6 +222,7 @@ fn reconnect(host: &mut Caller) -> bool {
         return connect(host); // it has given its place in the loop to another
     }
     if host.connections.database.spec.dry_run {
+        connection(host).is_open = 1;
         return true;
     }
     host.connections.close(number);
@@ -241,9 +244,18 @@ fn reconnect(host: &mut Caller) -> bool {
 fn reopened(host: &mut Caller, number: u32, session: ScriptSession, asked_ns: u64) {
     let now_ns = host.now_ns();
     host.connections.renewed(number, session.deprecate_eof());
-    connection(host).session += 1;
+    let asked = connection(host);
+    asked.is_open = 1;
+    asked.session += 1;
     host.connections.open[place(number)].session = Some(session);
     host.note(asked_ns, now_ns, Happening::Reconnected);
+}
+
+/// Tells that the connection is closed.
+pub(super) fn is_closed(host: &Caller) {
+    host.log.line(1, "attempt to use an already closed connection");
+    let asked = connection(host);
+    (asked.error, asked.sql_state) = (FATAL, std::ptr::null());
 }
 
 /// Sends a request over the blocking session, and takes the answer.
@@ -253,9 +265,7 @@ fn exchange(host: &mut Caller) -> bool {
         return dry(host, number);
     }
     if host.connections.open[number].session.is_none() {
-        host.log.line(1, "attempt to use an already closed connection");
-        let asked = connection(host);
-        (asked.error, asked.sql_state) = (FATAL, std::ptr::null());
+        is_closed(host);
         return false;
     }
     let mut request = std::mem::take(&mut host.connections.request);
@@ -320,8 +330,9 @@ fn dry(host: &mut Caller, number: usize) -> bool {
     if host.task.op() == Some(Op::Prepare) {
         let sql = host.task.text().to_vec();
         let open = &mut host.connections.open[number];
-        host.task.statement_id = open.next_statement();
+        let id = open.next_statement();
         open.keep_statement(Prepared { sql, id: None });
+        is_prepared(host, id);
     } else {
         let now_ns = host.now_ns();
         let what = Happening::Answered(Answer::default(), false);
@@ -399,12 +410,13 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
     let open = &mut host.connections.open[place(asked.number)];
     if host.task.op() == Some(Op::Prepare) {
         let sql = host.task.text().to_vec();
-        host.task.statement_id = open.next_statement();
+        let number = open.next_statement();
         let id = match host.connections.database.spec.driver {
             Driver::Mysql => id,
-            Driver::Pgsql => host.task.statement_id,
+            Driver::Pgsql => number,
         };
         open.keep_statement(Prepared { sql, id: (reply == Reply::Prepare).then_some(id) });
+        is_prepared(host, number);
         return;
     }
     open.more = summary.results.saturating_sub(1);
@@ -417,17 +429,24 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
     if open.more > 0 {
         open.go_to_result(host.connections.database.spec.driver, 0);
     }
-    show_result(&mut host.task, open, asked);
+    let shown = &mut host.connections.shown[place(asked.number)];
+    show_result(&mut host.task, open, shown);
     if reply == Reply::Binary {
-        // SAFETY: as `show_result`.
-        unsafe { (*asked.result).nfields = 0 };
+        shown.nfields = 0;
     }
 }
 
+/// Tells the statement its number, connection and session.
+fn is_prepared(host: &Caller, id: u32) {
+    let asked = connection(host);
+    // SAFETY: Lua holds the statement while it waits for the answer.
+    let statement = unsafe { &mut *host.task.statement };
+    (statement.on, statement.id, statement.session) = (asked.number, id, asked.session);
+    statement.connection = asked;
+}
+
 /// Tells the script of the result that it reads now.
-fn show_result(task: &mut Task, open: &Open, asked: &SqlConnection) {
-    // SAFETY: `connect` of sysbench.sql.lua sets it to a structure that lives as long as the connection.
-    let result = unsafe { &mut *asked.result };
+fn show_result(task: &mut Task, open: &Open, result: &mut SqlResult) {
     result.counter = 0;
     result.nrows = u32::try_from(open.result.rows).unwrap_or(u32::MAX);
     result.nfields = u32::try_from(open.result.columns).unwrap_or(u32::MAX);
@@ -449,7 +468,7 @@ fn next_result(host: &mut Caller) {
     } else {
         open.result = ResultSpan::default();
     }
-    show_result(&mut host.task, open, asked);
+    show_result(&mut host.task, open, &mut host.connections.shown[place(asked.number)]);
 }
 
 /// Fills in an error of the server. Gives whether the script may go on as if nothing had happened: the

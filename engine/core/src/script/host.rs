@@ -1,9 +1,9 @@
 //! The functions that scripts reach through `ffi`: random numbers, counters, the log, and a way to be served.
 
-use super::connections::Connections;
+use super::connections::{Connections, place};
 use super::database::Caller;
 use super::log::Log;
-use super::task::{SqlStatement, Task, length};
+use super::task::{Op, SqlConnection, SqlParam, SqlResult, SqlStatement, Task, length};
 use crate::random::{Distribution, Random, Sampler, UniqueSequence};
 use corosensei::Yielder;
 use std::collections::VecDeque;
@@ -114,10 +114,31 @@ impl Host {
     }
 }
 
-/// The functions that prelude.lua declares as `dbdyno_api`, in its order.
+/// The functions that prelude.lua declares as `dbdyno_api`, in its order. Handles are of their types, as
+/// sysbench.sql.lua checks, or null where it passes nil.
 #[repr(C)]
 struct Api {
-    serve: extern "C" fn(*mut Host),
+    ask: extern "C" fn(
+        *mut Host,
+        u32,
+        *mut SqlConnection,
+        *mut SqlStatement,
+        *const u8,
+        u64,
+    ) -> bool,
+    execute: extern "C" fn(*mut Host, *mut SqlStatement) -> i32,
+    wait: extern "C" fn(*mut Host, u32, f64),
+    bind: extern "C" fn(*mut SqlStatement, *const *const SqlParam, u32),
+    close: extern "C" fn(*mut Host, *mut SqlStatement),
+    disconnect: extern "C" fn(*mut Host, *mut SqlConnection),
+    forget: extern "C" fn(*mut Host, *mut SqlConnection),
+    result: extern "C" fn(*mut Host, u32) -> *mut SqlResult,
+    free: extern "C" fn(*mut SqlResult),
+    set_null: extern "C" fn(*mut SqlParam),
+    set_integer: extern "C" fn(*mut SqlParam, i64),
+    set_real: extern "C" fn(*mut SqlParam, f64),
+    set_text: extern "C" fn(*mut SqlParam, *const u8, u64),
+    set_random: extern "C" fn(*mut Host, *mut SqlParam, *const u8, u64),
     draw: extern "C" fn(*mut Host, u32, u32, u32) -> u32,
     word: extern "C" fn(*mut Host) -> u64,
     real: extern "C" fn(*mut Host) -> f64,
@@ -125,18 +146,27 @@ struct Api {
     count: extern "C" fn(*mut Host, u32, i64),
     counted: extern "C" fn(*mut Host, u32) -> u64,
     log: extern "C" fn(*mut Host, u32, *const u8, u64),
-    disconnect: extern "C" fn(*mut Host, u32),
-    forget: extern "C" fn(*mut Host, u32),
-    wait: extern "C" fn(*mut Host),
     kind: extern "C" fn(*mut Host, *const u8, u64) -> u32,
-    execute: extern "C" fn(*mut Host, *mut SqlStatement) -> i32,
     has_room: extern "C" fn(*mut Host) -> bool,
 }
 
 impl Api {
     fn new() -> Self {
         Self {
-            serve,
+            ask,
+            execute,
+            wait,
+            bind,
+            close,
+            disconnect,
+            forget,
+            result,
+            free,
+            set_null,
+            set_integer,
+            set_real,
+            set_text,
+            set_random,
             draw,
             word,
             real,
@@ -144,11 +174,7 @@ impl Api {
             count,
             counted,
             log,
-            disconnect,
-            forget,
-            wait,
             kind,
-            execute,
             has_room,
         }
     }
@@ -161,7 +187,7 @@ fn host<'a>(host: *mut Host) -> &'a mut Host {
     unsafe { &mut *host }
 }
 
-extern "C" fn serve(at: *mut Host) {
+fn serve(at: *mut Host) {
     let host = host(at);
     host.note_database();
     super::database::serve(&mut host.caller);
@@ -205,35 +231,152 @@ extern "C" fn log(at: *mut Host, level: u32, text: *const u8, bytes: u64) {
     host(at).caller.log.line(level, &String::from_utf8_lossy(text));
 }
 
-extern "C" fn disconnect(at: *mut Host, number: u32) {
+/// Closes a connection; with the loop its number goes to the next connection.
+extern "C" fn disconnect(at: *mut Host, connection: *mut SqlConnection) {
     let caller = &mut host(at).caller;
-    if number == 0 {
-        return;
-    }
-    if caller.task.looped == number {
+    // SAFETY: a connection of the script.
+    let asked = unsafe { &mut *connection };
+    asked.is_open = 0;
+    asked.session += 1;
+    let number = asked.number;
+    if caller.task.looped == number && number != 0 {
         // The loop closes its session as soon as it is told.
         (caller.task.looped, caller.task.parted) = (0, number);
     }
     caller.connections.close(number);
-}
-
-/// Closes a connection that no handle of the script leads to any more; its number is free.
-extern "C" fn forget(at: *mut Host, number: u32) {
-    disconnect(at, number);
-    let caller = &mut host(at).caller;
-    if number != 0 && number != caller.task.parted {
-        caller.connections.forget(number);
+    if caller.task.parted == number {
+        asked.number = 0;
+        (asked.sql_state, asked.sql_errmsg) = (ptr::null(), ptr::null());
     }
 }
 
+/// Closes a connection without a handle and frees its number. A finalizer of the script may use it even so.
+extern "C" fn forget(at: *mut Host, connection: *mut SqlConnection) {
+    // SAFETY: a connection of the script.
+    let asked = unsafe { &mut *connection };
+    disconnect(at, connection);
+    if asked.number != 0 {
+        host(at).caller.connections.forget(asked.number);
+    }
+    asked.number = 0;
+    (asked.sql_state, asked.sql_errmsg) = (ptr::null(), ptr::null());
+}
+
+/// Result of a connection, which lasts as long as the state.
+extern "C" fn result(at: *mut Host, number: u32) -> *mut SqlResult {
+    let shown = host(at).caller.connections.shown.get_mut(place(number));
+    shown.map_or(ptr::null_mut(), |result| &raw mut **result)
+}
+
+extern "C" fn free(result: *mut SqlResult) {
+    // SAFETY: a result that is live, so of a connection.
+    let result = unsafe { &mut *result };
+    (result.is_live, result.nrows, result.nfields) = (0, 0, 0);
+}
+
+/// Asks the loop for something, and rests until the script's thread is let go on.
+extern "C" fn wait(at: *mut Host, op: u32, microseconds: f64) {
+    host(at).caller.task.wait(op, microseconds);
+    rest(at);
+}
+
 /// Rests until the script's thread is let go on.
-extern "C" fn wait(at: *mut Host) {
+fn rest(at: *mut Host) {
     // SAFETY: as for `host`, but for that no reference may be held while the script rests. The way back
     // is that of the stack which calls this: nothing else runs the thread's script.
     unsafe {
         if let Some(yielder) = (*at).way_back.as_ref() {
             yielder.suspend(());
         }
+    }
+}
+
+/// Asks for something on a connection; true when it was done. It is one call, so that nothing of the script runs
+/// between a request's fields. A connection that is opened after the loop's was closed takes its place there.
+extern "C" fn ask(
+    at: *mut Host,
+    op: u32,
+    connection: *mut SqlConnection,
+    statement: *mut SqlStatement,
+    text: *const u8,
+    length: u64,
+) -> bool {
+    // SAFETY: as for `rest`. The script holds connection, statement and text during the call.
+    unsafe {
+        let caller = &mut (*at).caller;
+        caller.task.ask(op, connection, statement, (text, length));
+        let (number, is_open) = ((*connection).number, (*connection).is_open != 0);
+        let waits = match caller.task.op() {
+            Some(Op::Connect | Op::Reconnect) => {
+                let is_looped = number != 0 && number == caller.task.looped;
+                is_looped || (number == 0 && caller.task.parted != 0)
+            }
+            Some(Op::Query | Op::Prepare) if !is_open => {
+                super::database::is_closed(caller);
+                return false;
+            }
+            Some(Op::NextResult) => false,
+            Some(Op::Prepare) if !caller.connections.database.spec.prepared => false,
+            _ => number != 0 && number == caller.task.looped,
+        };
+        if waits {
+            rest(at);
+        } else {
+            serve(at);
+        }
+        (*at).caller.task.failed == 0
+    }
+}
+
+/// Closes a statement; the server does not answer, so there is nothing to wait for.
+extern "C" fn close(at: *mut Host, statement: *mut SqlStatement) {
+    // SAFETY: as for `ask`; the connection is there until the statement is closed.
+    unsafe {
+        let session = (*statement).session;
+        if session != 0 && session == (*(*statement).connection).session {
+            host(at).caller.task.close(statement);
+            serve(at);
+        }
+        (*statement).session = 0;
+        (*statement).bind(ptr::null(), 0);
+    }
+}
+
+extern "C" fn bind(statement: *mut SqlStatement, binds: *const *const SqlParam, count: u32) {
+    // SAFETY: a statement of the script, which holds the array until others are bound or it is closed.
+    unsafe { (*statement).bind(binds, count) }
+}
+
+extern "C" fn set_null(param: *mut SqlParam) {
+    // SAFETY: a parameter of the script, as in the next functions.
+    unsafe { (*param).set_null() }
+}
+
+extern "C" fn set_integer(param: *mut SqlParam, value: i64) {
+    // SAFETY: as above.
+    unsafe { (*param).set_integer(value) }
+}
+
+extern "C" fn set_real(param: *mut SqlParam, value: f64) {
+    // SAFETY: as above.
+    unsafe { (*param).set_real(value) }
+}
+
+extern "C" fn set_text(param: *mut SqlParam, text: *const u8, bytes: u64) {
+    // SAFETY: as above; the text is a Lua string of this length.
+    unsafe {
+        let out = (*param).text_of(length(bytes));
+        out.copy_from_slice(slice::from_raw_parts(text, out.len()));
+    }
+}
+
+/// Fills a text with random characters in the places of `#` and `@`.
+extern "C" fn set_random(at: *mut Host, param: *mut SqlParam, format: *const u8, bytes: u64) {
+    // SAFETY: as above.
+    unsafe {
+        let out = (*param).text_of(length(bytes));
+        let format = slice::from_raw_parts(format, out.len());
+        host(at).draws.random.fill_string(format, out);
     }
 }
 
@@ -254,7 +397,7 @@ const OUTDATED: i32 = -2;
 /// It is one call: each field that Lua reads or writes itself costs a metamethod until LuaJIT has compiled it, and
 /// machine code in every state from then on.
 extern "C" fn execute(at: *mut Host, statement: *mut SqlStatement) -> i32 {
-    // SAFETY: as for `wait`. The script holds the statement during the call, and the connection of one that is
+    // SAFETY: as for `rest`. The script holds the statement during the call, and the connection of one that is
     // not closed; nil becomes null.
     unsafe {
         let Some(asked) = statement.as_ref() else { return OUTDATED };
@@ -264,7 +407,7 @@ extern "C" fn execute(at: *mut Host, statement: *mut SqlStatement) -> i32 {
         }
         (*at).caller.task.execute(statement);
         if (*at).caller.task.looped == on {
-            wait(at);
+            rest(at);
         } else {
             serve(at);
         }

@@ -558,8 +558,8 @@ unsafe fn push(raw: *mut lua::lua_State, value: &Value) {
     }
 }
 
-/// Pushes the function by which prelude.lua reads rows: connection and number of the row go in, a table of
-/// texts comes out, with nil for NULL; or nil.
+/// Pushes the function that gives prelude.lua the next row of a connection: a table of texts, with nil for NULL;
+/// or nil.
 ///
 /// # Safety
 /// The state is open, and `host` outlives it.
@@ -576,8 +576,8 @@ unsafe extern "C-unwind" fn row(raw: *mut lua::lua_State) -> c_int {
     // pushed while the row they lie in is borrowed, and nothing is called that would run a script.
     unsafe {
         let host: *mut Host = lua::lua_touserdata(raw, lua::lua_upvalueindex(1)).cast();
-        let (number, index) = (lua::lua_tonumber(raw, 1), lua::lua_tonumber(raw, 2));
-        let Some(values) = (*host).caller.connections.row(number as u32, index as u32) else {
+        let number = lua::lua_tonumber(raw, 1);
+        let Some(values) = (*host).caller.connections.next_row(number as u32) else {
             lua::lua_pushnil(raw);
             return 1;
         };

@@ -6,7 +6,7 @@
 use crate::error::ErrorCode;
 use crate::record::recorder::Answer;
 use dbdyno_wire::postgres::message;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::slice;
 
 /// What a script asks for.
@@ -69,7 +69,6 @@ pub(super) struct Task {
     pub(super) affected_rows: u64,
     pub(super) rows: u64,
     pub(super) columns: u32,
-    pub(super) statement_id: u32,
     /// Results of the last text that are not taken yet.
     pub(super) more_results: u32,
     /// The number of a connection that the loop had and the script has closed; 0 for none.
@@ -96,7 +95,6 @@ impl Task {
             affected_rows: 0,
             rows: 0,
             columns: 0,
-            statement_id: 0,
             more_results: 0,
             parted: 0,
             kind: 0,
@@ -106,6 +104,29 @@ impl Task {
     /// Asks for the execution of a prepared statement.
     pub(super) fn execute(&mut self, statement: *mut SqlStatement) {
         (self.op, self.statement) = (Op::Execute as u32 + 1, statement);
+    }
+
+    /// Asks that a prepared statement be closed.
+    pub(super) fn close(&mut self, statement: *mut SqlStatement) {
+        self.execute(statement);
+        self.op = Op::Close as u32 + 1;
+    }
+
+    /// Asks for something on a connection.
+    pub(super) fn ask(
+        &mut self,
+        op: u32,
+        connection: *mut SqlConnection,
+        statement: *mut SqlStatement,
+        (text, length): (*const u8, u64),
+    ) {
+        (self.op, self.connection, self.statement) = (op, connection, statement);
+        (self.text, self.text_len) = (text, length);
+    }
+
+    /// Asks for something of the loop.
+    pub(super) fn wait(&mut self, op: u32, microseconds: f64) {
+        (self.op, self.number) = (op, microseconds);
     }
 
     /// What is asked; None for a number that prelude.lua does not know.
@@ -131,23 +152,22 @@ pub(super) struct SqlConnection {
     pub(super) sql_errno: i32,
     pub(super) sql_state: *const c_char,
     pub(super) sql_errmsg: *const c_char,
-    driver: *mut c_void,
-    pub(super) result: *mut SqlResult,
-    /// From 1; 0 for none.
+    /// From 1; 0 without a session.
     pub(super) number: u32,
-    is_open: u32,
+    pub(super) is_open: u32,
     /// Counts its sessions; statements that an earlier one has prepared cannot be executed.
     pub(super) session: u32,
 }
 
 /// The result of a connection's last answer, as the script sees it.
 #[repr(C)]
+#[derive(Default)]
 pub(super) struct SqlResult {
     pub(super) counter: u32,
     pub(super) nrows: u32,
     pub(super) nfields: u32,
     pub(super) is_live: u32,
-    number: u32,
+    pub(super) number: u32,
 }
 
 /// A prepared statement, as the script sees it.
@@ -164,15 +184,42 @@ pub(super) struct SqlStatement {
     binds: *const *const SqlParam,
 }
 
-/// A parameter; a text stands behind it.
+/// A parameter.
 #[repr(C)]
-struct SqlParam {
+pub(super) struct SqlParam {
     kind: u32,
     is_null: u32,
     integer: i64,
     real: f64,
     data_len: u32,
     max_len: u32,
+    /// Buffer of `max_len` bytes; null for a number.
+    text: *mut u8,
+}
+
+impl SqlParam {
+    pub(super) fn set_null(&mut self) {
+        self.is_null = 1;
+    }
+
+    pub(super) fn set_integer(&mut self, value: i64) {
+        (self.is_null, self.integer) = (0, value);
+    }
+
+    pub(super) fn set_real(&mut self, value: f64) {
+        (self.is_null, self.real) = (0, value);
+    }
+
+    /// Gives room for a text of this length, which is cut to the parameter's.
+    pub(super) fn text_of(&mut self, length: usize) -> &mut [u8] {
+        self.is_null = 0;
+        self.data_len = self.max_len.min(u32::try_from(length).unwrap_or(u32::MAX));
+        if self.text.is_null() {
+            return &mut [];
+        }
+        // SAFETY: `bind_create` allocates `max_len` bytes there, which live as long as the parameter.
+        unsafe { slice::from_raw_parts_mut(self.text, self.data_len as usize) }
+    }
 }
 
 const FLOAT: u32 = 5;
@@ -188,6 +235,11 @@ pub(super) enum Bound<'a> {
 }
 
 impl SqlStatement {
+    /// Binds `count` parameters; the array must live until others are bound or the statement is closed.
+    pub(super) fn bind(&mut self, binds: *const *const SqlParam, count: u32) {
+        (self.binds, self.bound) = (binds, count);
+    }
+
     /// What is bound, in its order.
     fn params(&self) -> &[*const SqlParam] {
         if self.binds.is_null() {
@@ -231,8 +283,8 @@ unsafe fn value_of<'a>(param: *const SqlParam) -> Bound<'a> {
     if one.is_null != 0 {
         Bound::Null
     } else if one.max_len > 0 {
-        // SAFETY: the text stands behind the structure, `data_len` of the `max_len` bytes allocated.
-        let text = unsafe { slice::from_raw_parts(param.add(1).cast(), one.data_len as usize) };
+        // SAFETY: `text` has `max_len` bytes, of which `data_len` are set.
+        let text = unsafe { slice::from_raw_parts(one.text, one.data_len as usize) };
         Bound::Text(text)
     } else if one.kind == FLOAT || one.kind == DOUBLE {
         Bound::Real(one.real)

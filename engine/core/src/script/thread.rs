@@ -192,7 +192,7 @@ impl ScriptThread {
                 host.connections.renewed(number, *deprecate_eof);
                 (host.task.failed, host.task.looped, host.task.parted) = (0, number, 0);
                 let asked = database::connection(host);
-                asked.number = number;
+                (asked.number, asked.is_open) = (number, 1);
                 asked.session += 1;
                 if *was_lost {
                     let message = "Lost connection to the server during query".to_owned();

@@ -1,37 +1,37 @@
--- The ground that the other chunks stand on: the structures shared with the engine, and how a script
--- asks the engine for something.
+-- The base of the other chunks: the structures shared with the engine, and requests to it.
 --
--- A request is written into `task`. Where the engine's loop drives a connection, the script waits and
--- others run, so that thousands of scripts share one thread; any other connection is served at once, by
--- a blocking call. `host` collects what the chunks share; scripts never see it.
+-- Scripts get handles: C structures with constant fields, written by the engine alone. A number or a text
+-- in them is harmless to read; addresses stand in them as integers. `host` collects what the chunks share,
+-- out of the scripts' reach. A script may replace every global function, so chunks that pass memory to the
+-- engine use locals.
 
 local ffi = require("ffi")
-local task_address, api_address, first_row, host = ...
+local task_address, api_address, next_row, host = ...
 
 ffi.cdef [[
-typedef struct sql_driver { const char *sname; } sql_driver;
+typedef struct sql_driver { const uint32_t number; } sql_driver;
 
+/* Addresses are integers here, and pointers in engine/core/src/script/task.rs. */
 typedef struct sql_connection {
-  uint32_t error;
-  int32_t sql_errno;
-  const char *sql_state;
-  const char *sql_errmsg;
-  sql_driver *driver;
-  struct sql_result *result;
-  uint32_t number; /* from 1; 0 for none */
-  uint32_t is_open;
-  uint32_t session; /* counts them: a statement is of one */
+  const uint32_t error;
+  const int32_t sql_errno;
+  const uint64_t state_at; /* of sql_state; 0 without an error of a server */
+  const uint64_t message_at; /* of sql_errmsg */
+  const uint32_t number; /* from 1; 0 without a session */
+  const uint32_t is_open;
+  const uint32_t session; /* the number of sessions so far: a statement belongs to one of them */
 } sql_connection;
 
 typedef struct sql_value { const uint32_t len; const char *ptr; } sql_value;
 typedef struct sql_row { void *ptr; sql_value *values; } sql_row;
 
+/* The engine owns those of connections; they last as long as the state. */
 typedef struct sql_result {
-  uint32_t counter;
-  uint32_t nrows;
-  uint32_t nfields;
-  uint32_t is_live;
-  uint32_t number; /* of its connection */
+  const uint32_t counter;
+  const uint32_t nrows;
+  const uint32_t nfields;
+  const uint32_t is_live;
+  const uint32_t number; /* of its connection; 0 for the result of a statement without rows */
 } sql_result;
 
 typedef enum {
@@ -55,25 +55,24 @@ typedef struct sql_bind {
   char *is_null;
 } sql_bind;
 
-/* One parameter. Numbers stand in `integer` or `real`, text behind the structure. */
 typedef struct sql_param {
-  uint32_t type;
-  uint32_t is_null;
-  int64_t integer;
-  double real;
-  uint32_t data_len;
-  uint32_t max_len;
-  char buffer[?];
+  const uint32_t type;
+  const uint32_t is_null;
+  const int64_t integer;
+  const double real;
+  const uint32_t data_len;
+  const uint32_t max_len;
+  const uint64_t text_at; /* a buffer of `max_len` bytes */
 } sql_param;
 
 typedef struct sql_statement {
-  sql_connection *connection;
-  uint32_t on; /* the connection's number */
-  uint32_t id;
-  uint32_t number;
-  uint32_t bound;
-  uint32_t session;
-  sql_param **binds;
+  const uint64_t connection_at;
+  const uint32_t on; /* the connection's number */
+  const uint32_t id;
+  const uint32_t number;
+  const uint32_t bound;
+  const uint32_t session; /* of the connection; 0 while the statement is not prepared, and once it is closed */
+  const uint64_t binds_at;
 } sql_statement;
 
 typedef struct sb_histogram { uint32_t number; } sb_histogram;
@@ -95,14 +94,26 @@ typedef struct dbdyno_task {
   uint64_t affected_rows;
   uint64_t rows;
   uint32_t columns;
-  uint32_t statement_id;
   uint32_t more_results;
   uint32_t parted; /* the number of a connection that the loop had and the script has closed */
   uint32_t kind; /* what the event is called, from 1; 0 for nothing */
 } dbdyno_task;
 
 typedef struct dbdyno_api {
-  void (*serve)(dbdyno_task *);
+  bool (*ask)(dbdyno_task *, uint32_t op, sql_connection *, sql_statement *, const char *text, uint64_t length);
+  int32_t (*execute)(dbdyno_task *, sql_statement *);
+  void (*wait)(dbdyno_task *, uint32_t op, double microseconds);
+  void (*bind)(sql_statement *, sql_param **params, uint32_t count);
+  void (*close)(dbdyno_task *, sql_statement *);
+  void (*disconnect)(dbdyno_task *, sql_connection *);
+  void (*forget)(dbdyno_task *, sql_connection *);
+  sql_result *(*result)(dbdyno_task *, uint32_t connection);
+  void (*free)(sql_result *);
+  void (*set_null)(sql_param *);
+  void (*set_integer)(sql_param *, int64_t);
+  void (*set_real)(sql_param *, double);
+  void (*set_text)(sql_param *, const char *text, uint64_t length);
+  void (*set_random)(dbdyno_task *, sql_param *, const char *format, uint64_t length);
   uint32_t (*draw)(dbdyno_task *, uint32_t which, uint32_t low, uint32_t high);
   uint64_t (*word)(dbdyno_task *);
   double (*real)(dbdyno_task *);
@@ -110,23 +121,19 @@ typedef struct dbdyno_api {
   void (*count)(dbdyno_task *, uint32_t counter, int64_t by);
   uint64_t (*counted)(dbdyno_task *, uint32_t counter);
   void (*log)(dbdyno_task *, uint32_t level, const char *text, uint64_t length);
-  void (*disconnect)(dbdyno_task *, uint32_t connection);
-  void (*forget)(dbdyno_task *, uint32_t connection);
-  void (*wait)(dbdyno_task *);
   uint32_t (*kind)(dbdyno_task *, const char *name, uint64_t length);
-  int32_t (*execute)(dbdyno_task *, sql_statement *);
   bool (*has_room)(dbdyno_task *);
 } dbdyno_api;
 ]]
 
 host.ffi = ffi
 host.task = ffi.cast("dbdyno_task *", task_address)
-host.first_row = first_row
+host.next_row = next_row
 
 local task, api = host.task, ffi.cast("dbdyno_api *", api_address)
 
--- What can be asked; script/task.rs has the same numbers, and 5 for what `execute` asks.
-host.CONNECT, host.RECONNECT, host.QUERY, host.PREPARE, host.CLOSE = 1, 2, 3, 4, 6
+-- Requests, numbered as in script/task.rs, where `execute` has 5 and `close` 6.
+host.CONNECT, host.RECONNECT, host.QUERY, host.PREPARE = 1, 2, 3, 4
 host.READY, host.NEXT_EVENT, host.RESTART, host.SLEEP = 7, 8, 9, 10
 host.START_EVENT, host.STOP_EVENT, host.NEXT_RESULT = 11, 12, 13
 
@@ -134,19 +141,30 @@ host.START_EVENT, host.STOP_EVENT, host.NEXT_RESULT = 11, 12, 13
 host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
 
 -- A function that is kept is called without making an object of its address each time.
-for _, name in ipairs({ "serve", "draw", "word", "real", "fill", "count", "counted", "disconnect",
-  "forget", "wait", "kind", "execute" }) do
+for _, name in ipairs({ "ask", "execute", "bind", "close", "disconnect", "forget", "result", "free", "set_null",
+  "set_integer", "set_real", "set_text", "set_random", "draw", "word", "real", "fill", "count", "counted", "kind" }) do
   host[name] = api[name]
 end
-local serve, write_line = host.serve, api.log
+local write_line, wait = api.log, api.wait
+local error, type = error, type
+
+-- Raises unless `text` is a string. Other values with a length, such as a proxy with `__len`, lead to memory of
+-- another length.
+function host.check_text(text)
+  if type(text) ~= "string" then
+    error("string expected, got " .. type(text), 3)
+  end
+end
+local check_text = host.check_text
 
 function host.log(level, text)
+  check_text(text)
   write_line(task, level, text, #text)
 end
 
 -- LuaJIT watches the stack of Lua, and not that of C: a function of C that calls a script which calls it again
 -- would run over its end. Those that are not here take so little of it that Lua's stack ends before.
-local has_room, error = api.has_room, error
+local has_room = api.has_room
 
 local function guarded(calls_back)
   return function(...)
@@ -192,25 +210,8 @@ jit.attach(function(raised)
   end, "", 1)
 end, "errfin")
 
--- Gives the engine's thread away until there is an answer: the whole stack rests, so this is a call like
--- any other, compiled with what surrounds it, and coroutines of the script's own may make it too.
-local wait = host.wait
-
-function host.yield()
-  wait(task)
-end
-
--- Asks for `op`; true when it was done. Whoever connects again after the loop's connection was closed takes
--- its place there.
-function host.ask(op, connection)
-  task.op = op
-  task.connection = connection
-  if connection.number == task.looped and task.looped ~= 0 then
-    wait(task)
-  elseif task.parted ~= 0 and connection.number == 0 and op <= host.RECONNECT then
-    wait(task)
-  else
-    serve(task)
-  end
-  return task.failed == 0
+-- Asks for `op` and gives the engine's thread away until there is an answer: the whole stack rests, so this is a
+-- call like any other, compiled with what surrounds it, and coroutines of the script's own may make it too.
+function host.yield(op, microseconds)
+  wait(task, op, microseconds or 0)
 end

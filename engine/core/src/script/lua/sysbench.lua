@@ -2,7 +2,8 @@
 
 local host = ...
 local ffi, task = host.ffi, host.task
-local draw, fill = host.draw, host.fill
+local draw, fill, check_text = host.draw, host.fill, host.check_text
+local error = error
 
 sysbench = {
   version = host.version,
@@ -37,6 +38,7 @@ end
 local text_buffer, text_size = ffi.new("char[?]", 256), 256
 
 local function random_string(format)
+  check_text(format)
   local length = #format
   if length > text_size then
     text_buffer, text_size = ffi.new("char[?]", length), length
@@ -86,8 +88,7 @@ local real_c = ffi.C
 
 -- Ends the event that runs, if it was completed, and says whether another one is to begin.
 local function more_events()
-  task.op = host.NEXT_EVENT
-  host.yield()
+  host.yield(host.NEXT_EVENT)
   return task.goes_on ~= 0
 end
 
@@ -101,8 +102,7 @@ local function rest(microseconds)
   if is_alone() then
     return real_c.usleep(microseconds)
   end
-  task.op, task.number = host.SLEEP, microseconds
-  host.yield()
+  host.yield(host.SLEEP, microseconds)
   return 0
 end
 
@@ -127,12 +127,10 @@ ffi.C = setmetatable({
   end,
   sb_more_events = more_events,
   sb_event_start = function()
-    task.op = host.START_EVENT
-    host.yield()
+    host.yield(host.START_EVENT)
   end,
   sb_event_stop = function()
-    task.op = host.STOP_EVENT
-    host.yield()
+    host.yield(host.STOP_EVENT)
   end,
   sb_rand_default = sysbench.rand.default,
   sb_rand_uniform = sysbench.rand.uniform,
@@ -158,6 +156,7 @@ local kinds = {}
 function sysbench.event_kind(name)
   local kind = kinds[name]
   if kind == nil then
+    check_text(name)
     kind = host.kind(task, name, #name)
     if kind == 0 then
       error("sysbench.event_kind: wanted up to 63 letters, digits and _, and at most 256 names; found " .. name, 2)
@@ -203,8 +202,7 @@ function sysbench.event_restarts(raised)
   if sysbench.hooks.before_restart_event then
     sysbench.hooks.before_restart_event(raised)
   end
-  task.op = host.RESTART
-  host.yield()
+  host.yield(host.RESTART)
   return task.goes_on ~= 0
 end
 
@@ -234,8 +232,8 @@ function host.thread_main(thread)
   if thread_init then
     thread_init(thread)
   end
-  task.op, task.phase = host.READY, 1
-  host.yield()
+  task.phase = 1
+  host.yield(host.READY)
   thread_run(thread)
   task.phase = 2
   if thread_done then

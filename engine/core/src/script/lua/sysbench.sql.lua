@@ -1,12 +1,25 @@
 -- `sysbench.sql`: drivers, connections, statements, parameters and results.
 --
 -- Handles are C structures, as in sysbench, so that scripts can compare, print and inspect them alike:
--- the result of a statement without rows equals nil and is true at the same time.
+-- the result of a statement without rows equals nil and is true at the same time. Each method checks the type of
+-- its handle, as a script may call it with any value.
 
 local host = ...
 local ffi, task = host.ffi, host.task
-local ask, log, execute, serve, fill = host.ask, host.log, host.execute, host.serve, host.fill
+local ask, log, execute, check_text = host.ask, host.log, host.execute, host.check_text
+local set_null, set_integer, set_real, set_text, set_random =
+  host.set_null, host.set_integer, host.set_real, host.set_text, host.set_random
 local FATAL, ALERT = host.FATAL, host.ALERT
+local istype, cast, text_of = ffi.istype, ffi.cast, ffi.string
+local error, tostring, tonumber, type, select, unpack = error, tostring, tonumber, type, select, unpack
+local format, floor = string.format, math.floor
+
+local result_t, param_t, statement_t, connection_t =
+  ffi.typeof("sql_result"), ffi.typeof("sql_param"), ffi.typeof("sql_statement"), ffi.typeof("sql_connection")
+
+local function wrong_handle(wanted, value)
+  error(format("%s expected, got %s", wanted, type(value)), 3)
+end
 
 sysbench.sql = {
   type = {
@@ -21,7 +34,7 @@ local IS_INTEGER = { [TYPE.TINYINT] = true, [TYPE.SMALLINT] = true, [TYPE.INT] =
 local IS_REAL = { [TYPE.FLOAT] = true, [TYPE.DOUBLE] = true }
 local IS_TEXT = { [TYPE.CHAR] = true, [TYPE.VARCHAR] = true }
 
-local NO_RESULT = ffi.cast("sql_result *", nil)
+local NO_RESULT = ffi.new(result_t)
 
 -- By a connection's number: its result, which each answer fills in anew, and rows to be sent. Under 0 stands
 -- the result of an answer without rows.
@@ -35,35 +48,45 @@ Result.__tostring = function()
   return "<sql_result>"
 end
 
+-- Equal to nil without rows, as sysbench's pointer.
+function Result.__eq(result, other)
+  if istype(result_t, result) and istype(result_t, other) then
+    return result.number == other.number
+  end
+  local number = istype(result_t, result) and result.number or other.number
+  return number == 0 and (type(result) == "nil" or type(other) == "nil")
+end
+
 -- The next row as an array of texts, nil for NULL; nil behind the last one.
 function Result.fetch_row(result)
-  if result ~= nil and result.is_live == 0 then
+  if not istype(result_t, result) then
+    wrong_handle("sql_result", result)
+  end
+  if result.number ~= 0 and result.is_live == 0 then
     log(ALERT, "attempt to fetch row from an invalid result set")
     return nil
-  elseif result == nil or result.nrows == 0 or result.nfields == 0 then
+  elseif result.nrows == 0 or result.nfields == 0 then
     log(ALERT, "attempt to fetch row from an empty result set")
     return nil
   end
-  if result.counter >= result.nrows then
-    return nil
-  end
-  local row = host.first_row(result.number, result.counter)
-  result.counter = result.counter + 1
-  return row
+  return host.next_row(result.number)
 end
 
 function Result.free(result)
-  if result == nil or result.is_live == 0 then
+  if not istype(result_t, result) then
+    wrong_handle("sql_result", result)
+  end
+  if result.is_live == 0 then
     log(ALERT, "attempt to free an invalid result set")
     error("db_free_results() failed", 2)
   end
-  result.is_live, result.nrows, result.nfields = 0, 0, 0
+  host.free(result)
   return true
 end
 
-ffi.metatype("sql_result", Result)
+ffi.metatype(result_t, Result)
 
--- The result of what was just answered.
+-- The result of the last answer.
 local function result_of(connection)
   if task.columns == 0 then
     return NO_RESULT
@@ -82,32 +105,37 @@ end
 local FLOAT, DOUBLE, CHAR = TYPE.FLOAT, TYPE.DOUBLE, TYPE.CHAR
 
 function Param.set(param, value)
+  if not istype(param_t, param) then
+    wrong_handle("sql_param", param)
+  end
   if value == nil then
-    param.is_null = 1
+    set_null(param)
     return
   end
-  param.is_null = 0
   local kind = param.type
   if kind >= CHAR then
     local text = tostring(value)
-    local length = math.min(#text, param.max_len)
-    ffi.copy(param.buffer, text, length)
-    param.data_len = length
+    check_text(text)
+    set_text(param, text, #text)
   elseif kind == FLOAT or kind == DOUBLE then
-    param.real = value
+    set_real(param, value)
   else
-    param.integer = value
+    set_integer(param, value)
   end
 end
 
-function Param.set_rand_str(param, format)
-  local length = math.min(#format, param.max_len)
-  param.is_null = 0
-  param.data_len = length
-  fill(task, format, length, param.buffer)
+function Param.set_rand_str(param, shape)
+  if not istype(param_t, param) then
+    wrong_handle("sql_param", param)
+  end
+  check_text(shape)
+  set_random(task, param, shape, #shape)
 end
 
-ffi.metatype("sql_param", Param)
+ffi.metatype(param_t, Param)
+
+-- The texts of parameters; each lives as long as its parameter.
+local buffers = setmetatable({}, { __mode = "k" })
 
 -- Statements.
 
@@ -117,11 +145,12 @@ Statement.__tostring = function()
   return "<sql_statement>"
 end
 
--- What a statement's pointers lead to must not be collected while the statement lives. `sql` is there while it is
--- not prepared.
+-- Objects to which a statement's addresses lead, by its number, until it is closed. `sql` is there while it is not
+-- prepared.
 local held = {}
 
 local PARAMS_MAX = 65535
+local TEXT_MAX = 2 ^ 30
 
 local function check_open(connection)
   if connection.is_open == 0 then
@@ -130,94 +159,97 @@ local function check_open(connection)
   end
 end
 
--- Prepares a statement on the session that its connection has now. PostgreSQL is told the types of what is bound.
-local function prepare(statement, sql)
-  local connection = statement.connection
-  task.text, task.text_len, task.statement = sql, #sql, statement
-  if host.prepares then
-    ask(host.PREPARE, connection)
-  else
-    task.op, task.connection = host.PREPARE, connection
-    serve(task) -- a statement that is sent as text: nobody is asked
+-- Prepares a statement on the session that its connection has now. PostgreSQL is told the types of the parameters
+-- that are bound.
+local function prepare(statement, connection, sql)
+  check_text(sql)
+  if ask(task, host.PREPARE, connection, statement, sql, #sql) then
+    return
   end
-  if task.failed ~= 0 then
-    -- A connection that could not be opened again has no error of a server.
-    local why = connection.sql_state ~= nil and ffi.string(connection.sql_errmsg)
-    if why and host.driver == "pgsql" then
-      -- The words of libpq, which end with their line; the server's have no number.
-      local severity = connection.sql_errno == 0 and "ERROR:  " or ""
-      log(FATAL, "PQprepare() failed: " .. severity .. why .. "\n")
-    elseif why then
-      log(FATAL, "mysql_stmt_prepare() failed")
-      log(FATAL, string.format('MySQL error: %d "%s"', connection.sql_errno, why))
-    end
-    error("SQL API error", 3)
+  -- A connection that could not be opened again has no error of a server.
+  local why = connection.sql_state ~= nil and connection.sql_errmsg
+  if why and host.driver == "pgsql" then
+    -- The words of libpq, which end with their line; the server's have no number.
+    local severity = connection.sql_errno == 0 and "ERROR:  " or ""
+    log(FATAL, "PQprepare() failed: " .. severity .. why .. "\n")
+  elseif why then
+    log(FATAL, "mysql_stmt_prepare() failed")
+    log(FATAL, format('MySQL error: %d "%s"', connection.sql_errno, why))
   end
-  statement.on, statement.id, statement.session = connection.number, task.statement_id, connection.session
+  error("SQL API error", 3)
 end
 
 function Statement.bind_create(_, kind, max_len)
   if not (IS_INTEGER[kind] or IS_REAL[kind] or IS_TEXT[kind]) then
     error("Unsupported argument type: " .. tostring(kind), 2)
   end
-  local length = 0
+  local length, text_at = 0, 0
+  local buffer
   if IS_TEXT[kind] then
-    if not max_len or max_len <= 0 then
+    length = floor(tonumber(max_len) or 0)
+    if not (length > 0 and length <= TEXT_MAX) then
       error("Maximum length is required for CHAR and VARCHAR parameters", 2)
     end
-    length = max_len
+    buffer = ffi.new("char[?]", length)
+    text_at = cast("uintptr_t", cast("char *", buffer))
   end
-  local param = ffi.new("sql_param", length + 1)
-  param.type, param.max_len, param.is_null = kind, length, 1
+  local param = ffi.new(param_t, kind, 1, 0, 0, 0, length, text_at)
+  buffers[param] = buffer
   return param
 end
 
 function Statement.bind_param(statement, ...)
+  if not istype(statement_t, statement) then
+    wrong_handle("sql_statement", statement)
+  end
   local count = select("#", ...)
   if count == 0 then
     return nil
   end
   if count > PARAMS_MAX then
-    error(string.format("%d parameters: no server takes more than %d", count, PARAMS_MAX), 2)
+    error(format("%d parameters: no server takes more than %d", count, PARAMS_MAX), 2)
   end
   local own = held[statement.number]
   if not own then
     error("attempt to use an already closed statement", 2)
   end
-  own.params = { ... }
-  own.binds = ffi.new("sql_param *[?]", count)
+  local params, binds = { ... }, ffi.new("sql_param *[?]", count)
   for place = 1, count do
-    if own.params[place] == nil then
-      error(string.format("parameter %d is nil: bind_create() makes one", place), 2)
+    if not istype(param_t, params[place]) then
+      error(format("parameter %d is %s: bind_create() makes one", place, type(params[place])), 2)
     end
-    own.binds[place - 1] = own.params[place]
+    binds[place - 1] = params[place]
   end
-  statement.binds, statement.bound = own.binds, count
+  host.bind(statement, binds, count)
+  own.params, own.binds = params, binds
   if own.sql then
     local _, marks = own.sql:gsub("%?", "")
     if count ~= marks then
       log(ALERT, "wrong number of parameters in prepared statement")
       error("SQL API error", 2)
     end
-    check_open(statement.connection)
-    prepare(statement, own.sql)
+    check_open(own.connection)
+    prepare(statement, own.connection, own.sql)
     own.sql = nil
   end
   return 0
 end
 
--- What `host.execute` gives for a statement that is of no session any more.
+-- Reply of `host.execute` for a statement whose session is over.
 local OUTDATED = -2
 
 -- Rows of prepared statements are not read, as in sysbench: the result tells their number alone. There is no
 -- branch for answers without rows: LuaJIT would follow it from here, for each statement of the script that has none.
 function Statement.execute(statement)
+  if not istype(statement_t, statement) then
+    wrong_handle("sql_statement", statement)
+  end
   local on = execute(task, statement)
   if on >= 0 then
     return results[on]
   end
+  local own = held[statement.number]
   if on == OUTDATED then
-    local own = statement and held[statement.number]
     if own and own.sql then
       log(ALERT, "attempt to use a statement with parameters before bind_param()")
     else
@@ -225,73 +257,84 @@ function Statement.execute(statement)
     end
     error("SQL API error", 2)
   end
-  return statement.connection:check_error(NO_RESULT, "<prepared statement>")
+  return own.connection:check_error(NO_RESULT, "<prepared statement>")
 end
 
 function Statement.next_result(statement)
+  if not istype(statement_t, statement) then
+    wrong_handle("sql_statement", statement)
+  end
   if statement.session == 0 then
     error("attempt to use an already closed statement", 2)
   end
-  return statement.connection:next_result()
+  return held[statement.number].connection:next_result()
 end
 
 function Statement.close(statement)
-  if statement.session ~= 0 and statement.session == statement.connection.session then
-    task.op, task.connection, task.statement = host.CLOSE, statement.connection, statement
-    serve(task) -- the server does not answer, so there is nothing to wait for
+  if not istype(statement_t, statement) then
+    wrong_handle("sql_statement", statement)
   end
-  statement.session, statement.bound, statement.binds = 0, 0, nil
+  host.close(task, statement)
   held[statement.number] = nil
   return 0
 end
 
-ffi.metatype("sql_statement", Statement)
+ffi.metatype(statement_t, Statement)
 
 -- Connections.
 
 local Connection = {}
-Connection.__index = Connection
-Connection.__tostring = function()
-  return "<sql_connection>"
+local ERROR_TEXTS = { sql_state = "state_at", sql_errmsg = "message_at" }
+
+local function field_of(connection, name)
+  local method = Connection[name]
+  if method ~= nil then
+    return method
+  end
+  local place = ERROR_TEXTS[name]
+  if place and connection[place] ~= 0 then
+    return text_of(cast("const char *", connection[place]))
+  end
 end
 
 -- Gives the result, or raises what the last request failed with: a table that lets the event begin
 -- again for an error that is to be ignored, a text for any other.
 function Connection.check_error(connection, result, sql)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   if result ~= nil or connection.error == ERROR.NONE then
     return result
   end
-  if connection.sql_state == nil or connection.sql_errmsg == nil then
+  local state, message = connection.sql_state, connection.sql_errmsg
+  if state == nil or message == nil then
     error("SQL API error", 3)
   end
   local description = {
     connection = connection,
     query = sql,
     sql_errno = connection.sql_errno,
-    sql_state = ffi.string(connection.sql_state),
-    sql_errmsg = ffi.string(connection.sql_errmsg),
+    sql_state = state,
+    sql_errmsg = message,
   }
   local hook = sysbench.hooks.sql_error_ignorable
   if connection.error == ERROR.IGNORABLE or (hook and hook(description)) then
     description.errcode = sysbench.error.RESTART_EVENT
     error(description, 3)
   end
-  error(string.format("SQL error, errno = %d, state = '%s': %s", description.sql_errno,
-    description.sql_state, description.sql_errmsg), 2)
+  error(format("SQL error, errno = %d, state = '%s': %s", description.sql_errno, state, message), 2)
 end
 
--- Sends a text; true when the server did as told.
+-- Sends a text; true when the server did as asked.
 local function send(connection, sql)
-  if connection.is_open == 0 then
-    log(ALERT, "attempt to use an already closed connection")
-    connection.error, connection.sql_state = ERROR.FATAL, nil
-    return false
-  end
-  task.text, task.text_len = sql, #sql
-  return ask(host.QUERY, connection)
+  check_text(sql)
+  return ask(task, host.QUERY, connection, nil, sql, #sql)
 end
 
 function Connection.query(connection, sql)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   if send(connection, sql) then
     return result_of(connection)
   end
@@ -299,11 +342,14 @@ function Connection.query(connection, sql)
 end
 
 function Connection.query_row(connection, sql)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   if not send(connection, sql) then
     return connection:check_error(NO_RESULT, sql)
   end
   local result = result_of(connection)
-  if result == nil or result.nrows == 0 then
+  if result.number == 0 or result.nrows == 0 then
     return nil
   end
   return unpack(result:fetch_row(), 1, result.nfields)
@@ -311,12 +357,17 @@ end
 
 -- All results of a text have arrived with the first one, so there is nothing to wait for.
 function Connection.more_results(connection)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   return connection.is_open ~= 0 and task.more_results > 0
 end
 
 function Connection.next_result(connection)
-  task.op, task.connection = host.NEXT_RESULT, connection
-  serve(task)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
+  ask(task, host.NEXT_RESULT, connection, nil, nil, 0)
   return result_of(connection)
 end
 
@@ -325,50 +376,46 @@ local statements = 0
 -- On PostgreSQL a statement with parameters is prepared when they are bound, as in sysbench: their types are part of
 -- it. One that is `untyped`, which is dbdyno's own, leaves them to the server and is prepared at once.
 function Connection.prepare(connection, sql, untyped)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   check_open(connection)
-  local statement = ffi.new("sql_statement")
-  statement.connection = connection
+  check_text(sql)
+  statements = statements + 1
+  local statement = ffi.new(statement_t, { number = statements })
   local waits = host.driver == "pgsql" and host.prepares and not untyped and sql:find("?", 1, true)
   if not waits then
-    prepare(statement, sql)
+    prepare(statement, connection, sql)
   end
-  statements = statements + 1
-  statement.number = statements
-  held[statements] = { connection = connection, sql = waits and sql or nil }
+  held[statement.number] = { connection = connection, sql = waits and sql or nil }
   return statement
 end
 
 function Connection.disconnect(connection)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   if connection.is_open == 0 then
     log(ALERT, "attempt to close an already closed connection")
-    return true
-  end
-  connection.is_open, connection.session = 0, connection.session + 1
-  host.disconnect(task, connection.number)
-  if task.parted == connection.number then
-    connection.number = 0 -- whoever connects next takes its place
+  else
+    host.disconnect(task, connection)
   end
   return true
 end
 
--- The result of a connection's answers, under its number.
-local function own_result(connection)
-  local box = ffi.new("sql_result[1]")
-  box[0].number = connection.number
-  connection.result = box
-  -- A pointer into the box does not keep it: the table does.
-  results[connection.number], held[-connection.number] = ffi.cast("sql_result *", box), box
+-- Keeps the result of a connection's answers under its number.
+local function keep_result(connection)
+  results[connection.number] = host.result(task, connection.number)[0]
 end
 
 function Connection.reconnect(connection)
-  local number = connection.number
-  if not ask(host.RECONNECT, connection) then
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
+  if not ask(task, host.RECONNECT, connection, nil, nil, 0) then
     error("connection creation failed", 2)
   end
-  if connection.number ~= number then
-    own_result(connection)
-  end
-  connection.is_open = 1
+  keep_result(connection)
   return true
 end
 
@@ -377,6 +424,9 @@ end
 local LONGEST = 512 * 1024
 
 function Connection.bulk_insert_init(connection, sql)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   bulks[connection.number] = { sql = sql, rows = {}, count = 0, length = #sql }
   return true
 end
@@ -391,6 +441,9 @@ local function send_rows(connection, bulk)
 end
 
 function Connection.bulk_insert_next(connection, row)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   local bulk = bulks[connection.number]
   if not bulk then
     log(ALERT, "attempt to call bulk_insert_next() before bulk_insert_init()")
@@ -407,6 +460,9 @@ function Connection.bulk_insert_next(connection, row)
 end
 
 function Connection.bulk_insert_done(connection)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection)
+  end
   local bulk = bulks[connection.number]
   bulks[connection.number] = nil
   if bulk and not send_rows(connection, bulk) then
@@ -415,51 +471,51 @@ function Connection.bulk_insert_done(connection)
   return true
 end
 
-ffi.metatype("sql_connection", Connection)
+ffi.metatype(connection_t, {
+  __index = field_of,
+  __tostring = function()
+    return "<sql_connection>"
+  end,
+})
 
 -- Drivers.
 
-local Driver = {}
+local Driver = { sname = host.driver }
 Driver.__index = Driver
 Driver.__tostring = function()
   return "<sql_driver>"
 end
 
-function Driver.name(driver)
-  return ffi.string(driver.sname)
+function Driver.name()
+  return host.driver
 end
 
--- A connection that nobody refers to any more is closed.
+-- Closes a connection without a handle.
 local function forget(connection)
-  local number = connection.number
-  if number ~= 0 then
-    results[number], bulks[number], held[-number] = nil, nil, nil
-    host.forget(task, number)
-  end
+  bulks[connection.number] = nil
+  host.forget(task, connection)
 end
 
-function Driver.connect(driver)
-  local connection = ffi.new("sql_connection")
-  connection.driver = driver
-  if not ask(host.CONNECT, connection) then
+function Driver.connect()
+  local connection = ffi.new(connection_t)
+  if not ask(task, host.CONNECT, connection, nil, nil, 0) then
     error("connection creation failed", 2)
   end
-  connection.is_open = 1
-  own_result(connection)
+  keep_result(connection)
   return ffi.gc(connection, forget)
 end
 
 ffi.metatype("sql_driver", Driver)
 
-local driver
+local driver = ffi.new("sql_driver")
+Connection.driver = driver
 
 function sysbench.sql.driver(name)
   local wanted = name or host.driver
   if wanted ~= host.driver then
-    log(FATAL, string.format("invalid database driver name: '%s'", wanted))
+    log(FATAL, format("invalid database driver name: '%s'", tostring(wanted)))
     error("failed to initialize the DB driver", 2)
   end
   task.uses_database = 1
-  driver = driver or ffi.new("sql_driver", host.driver_name)
   return driver
 end

@@ -1,4 +1,4 @@
-//! Hostile scripts without `ffi` and without writes into the engine's structures: each ends with an
+//! Hostile scripts without `ffi`: each ends with an
 //! error or a run, never with the death of the process, which would be that of these tests.
 
 use super::scripts::{dry, scripted};
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 /// Statements of a hostile script. `FINALIZE(f)` lets the collector call `f`, `KEEP(f)` lets the
 /// state's end do it, and `RECUR(call)` gives `call` a function that calls it again with itself,
 /// without end.
-const HOSTILE: [&str; 54] = [
+const HOSTILE: [&str; 66] = [
     "FINALIZE(function() error('gc') end)",
     "FINALIZE(function() error({}) end)",
     "FINALIZE(function() error(setmetatable({}, {__tostring = error})) end)",
@@ -72,6 +72,18 @@ const HOSTILE: [&str; 54] = [
     "string.find(string.rep('a', 1e5), string.rep('a?', 1e4) .. 'b')",
     "collectgarbage('setpause', 0) collectgarbage('setstepmul', 1e6) for i = 1, 1e3 do local t = {} end",
     "con:query(nil) con.query(nil, {}) con:prepare('SELECT ?'):execute()",
+    "local s = con:prepare('SELECT 1') s.connection = nil s:execute()",
+    "local s = con:prepare('SELECT ?') s:bind_param(s:bind_create(3)) s.bound = 1e8 s:execute()",
+    "con.result = nil con:query('SELECT 1')",
+    "con.number = 1e6 con:query('SELECT 1')",
+    "local p = con:prepare('SELECT ?'):bind_create(11, 9) p.max_len = 1e9 p:set_rand_str(('x'):rep(1e7))",
+    "local p = con:prepare('SELECT ?'):bind_create(11, 9) math.min = function() return 1e9 end p:set('x')",
+    "error(con:query('SET @a = 1').nrows .. tostring(con:query('SELECT 1')[1e12].nrows))",
+    "local t = newproxy(true) getmetatable(t).__len = function() return 1e12 end con:query(t)",
+    "local t = newproxy(true) getmetatable(t).__len = function() return 5e8 end sysbench.rand.string(t)",
+    "local s = con:prepare('SELECT ?') s:bind_param(s:bind_create(3)) pcall(s.bind_param, s, io.stdout) s:execute()",
+    "con:prepare('SELECT 1').execute(io.stdout)",
+    "con:disconnect() con:next_result() con:more_results() con.sql_errmsg = nil",
 ];
 
 const TOOLS: &str = "
@@ -180,6 +192,36 @@ fn no_event_ends_the_process() {
     let server = server(reference::Script::default());
     for work in HOSTILE {
         raised(&scripted(&in_event(work), &at(&server), &short()));
+    }
+}
+
+/// Each ends with an error, after which the handle is as good as before.
+#[test]
+fn fields_of_handles_cannot_be_written() {
+    let handles = [
+        ("con", &["number", "is_open", "session", "error", "sql_state", "driver", "mine"][..]),
+        ("statement", &["connection", "connection_at", "on", "id", "session", "binds_at"][..]),
+        ("param", &["type", "is_null", "max_len", "data_len", "text_at", "buffer"][..]),
+        ("result", &["counter", "nrows", "nfields", "is_live", "number"][..]),
+        ("con.driver", &["sname", "number"][..]),
+    ];
+    for (handle, fields) in handles {
+        for field in fields {
+            let source = format!(
+                "local statement = con:prepare('SELECT ?')
+                local param = statement:bind_create(sysbench.sql.type.INT)
+                statement:bind_param(param)
+                local result = con:query('SET @a = 1')
+                local wrote = pcall(function() {handle}.{field} = nil end)
+                    or pcall(function() {handle}.{field} = 7 end)
+                param:set(1)
+                statement:execute()
+                con:query('SELECT 1')
+                error(tostring(wrote) .. tostring(result == nil) .. tostring(not result), 0)"
+            );
+            let told = raised(&dry(&in_event(&source), &short()));
+            assert_eq!(told, ["`thread_run' function failed: falsetruefalse"], "{handle}.{field}");
+        }
     }
 }
 

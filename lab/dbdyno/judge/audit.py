@@ -188,7 +188,7 @@ class Sound:
         Adding counts is exact, so every metric reads the same; it is done once here because each
         metric and each merged value would otherwise decode every second's histogram again.
         """
-        cut_s = self.steadiness.found.cut_s if self.steadiness else 0
+        cut_s = self.steadiness.settling.cut_s if self.steadiness else 0
         late = without_head(self._measurement, cut_s)
         names = (EVENT, *(KIND + kind for kind in kinds_of([late])))
         whole = {name: late.histogram(name).encode() for name in names}
@@ -223,12 +223,12 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
     usable: list[Measurement] = []
     complete: set[str] = set()
     for measurement in attempts:
-        found = examine(measurement, plan)
-        of_trials.extend(found)
+        findings = examine(measurement, plan)
+        of_trials.extend(findings)
         first = measurement.failure is None and measurement.trial.key not in complete
         if measurement.failure is None:
             complete.add(measurement.trial.key)
-        void = any(finding.level is Level.VOID for finding in found)
+        void = any(finding.level is Level.VOID for finding in findings)
         if first and not void and not any(one.voids(measurement.trial) for one in of_many):
             usable.append(measurement)
     is_course_known = known.has(*NEEDS[course.not_steady])
@@ -254,5 +254,7 @@ def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
         if finding := gate(measurement, plan):
             return [finding]
     known = known_of_trial(measurement, plan)
-    found = (check(measurement, plan) for check in TRIAL_CHECKS if known.has(*NEEDS.get(check, ())))
-    return [finding for finding in found if finding is not None]
+    findings = (
+        check(measurement, plan) for check in TRIAL_CHECKS if known.has(*NEEDS.get(check, ()))
+    )
+    return [finding for finding in findings if finding is not None]

@@ -211,8 +211,8 @@ def _family(
     ratios = estimates(pairs, comparison.cells(judged), baseline, [arm], plan.design)
     primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
-    found = [standstill_of(pairs, estimate) for estimate in primary]
-    still, level = shared(found, primary)
+    standstills = [standstill_of(pairs, estimate) for estimate in primary]
+    still, level = shared(standstills, primary)
     rated = [one for one, stood in zip(primary, still, strict=True) if stood is None]
     held = dict(zip(map(id, rated), adjusted(rated, plan.design, level), strict=True))
     verdicts = [
@@ -231,10 +231,10 @@ def _family(
     return _Family(pairs, ratios, verdicts if known_of(plan).has(Fact.HERE) else [])
 
 
-def _by_cell(judged: Sequence[Cell], found: Iterable[OfCell]) -> tuple[OfCell, ...]:
+def _by_cell(judged: Sequence[Cell], items: Iterable[OfCell]) -> tuple[OfCell, ...]:
     """By cells, then as they came; the cells of settings compared stand after all others."""
     places = {cell: place for place, cell in enumerate(judged)}
-    return tuple(sorted(found, key=lambda one: places.get(one.cell, len(places))))
+    return tuple(sorted(items, key=lambda one: places.get(one.cell, len(places))))
 
 
 def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
@@ -270,8 +270,8 @@ def _in_order(sound: Iterable[Sound], judged: Sequence[Cell], labels: Sequence[s
     of_cell = {cell: place for place, cell in enumerate(judged)}
     of_system = {label: place for place, label in enumerate(labels)}
 
-    def place(one: Sound) -> tuple[int, int, int]:
-        trial = one.trial
+    def place(sound: Sound) -> tuple[int, int, int]:
+        trial = sound.trial
         return of_cell[trial.cell], of_system.get(trial.system, len(of_system)), trial.block
 
     return sorted(sound, key=place)

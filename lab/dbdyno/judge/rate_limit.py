@@ -107,21 +107,21 @@ def rate_searches(
         findings_of: those that concern any of these arms.
     """
     by_place: dict[tuple[str, str], list[Sound]] = {}
-    for one in sound:
-        if plan.load.slo is not None and one.trial.cell.rate_per_s is not None:
-            by_place.setdefault(one.trial.cell.ladder, []).append(one)
-    found = [
+    for measured in sound:
+        if plan.load.slo is not None and measured.trial.cell.rate_per_s is not None:
+            by_place.setdefault(measured.trial.cell.ladder, []).append(measured)
+    limits = [
         _search(plan, workload.label, setting, by_place[workload.label, setting])
         for setting in setting_names(plan.settings)
         for workload in plan.workloads
         if (workload.label, setting) in by_place
     ]
-    verdicts: dict[Cell, list[Verdict]] = {search.cell: [] for search in found}
+    verdicts: dict[Cell, list[Verdict]] = {search.cell: [] for search in limits}
     for comparison in comparisons(plan):
-        for of_arm, verdict in _verdicts(plan, found, comparison, findings_of):
+        for of_arm, verdict in _verdicts(plan, limits, comparison, findings_of):
             verdicts[of_arm].append(verdict)
     return tuple(
-        search.model_copy(update={"verdicts": tuple(verdicts[search.cell])}) for search in found
+        search.model_copy(update={"verdicts": tuple(verdicts[search.cell])}) for search in limits
     )
 
 
@@ -144,11 +144,11 @@ def _limit(
     plan: Plan, cell: Cell, system: str, sound: Sequence[Sound], metric: Metric, limit_ms: float
 ) -> RateLimit:
     blocks: dict[int, list[Point]] = {}
-    for one in sound:
-        if one.trial.system == system:
-            rate = one.trial.cell.rate_per_s or 0.0
-            point = Point(rate, one.value(metric), is_sustained(one.measurement))
-            blocks.setdefault(one.trial.block, []).append(point)
+    for measured in sound:
+        if measured.trial.system == system:
+            rate = measured.trial.cell.rate_per_s or 0.0
+            point = Point(rate, measured.value(metric), is_sustained(measured.measurement))
+            blocks.setdefault(measured.trial.block, []).append(point)
     by_block = tuple(_of_block(block, blocks[block], limit_ms) for block in sorted(blocks))
     logs = list(_logs(by_block).values())
     typical = estimate_of(logs, cell, RATE_AT_LIMIT, system, system, plan.design)
@@ -190,23 +190,23 @@ def _verdicts(
     limits = {(one.cell, limit.system): limit for one in searches for limit in one.limits}
     compared = comparison.cells(search.cell for search in searches)
     sides = [[limits[at.cell, at.system] for at in comparison.places(one)] for one in compared]
-    made = [
+    verdicts = [
         _estimate(plan, comparison, cell, below, above)
         for cell, (below, above) in zip(compared, sides, strict=True)
     ]
-    held = adjusted(made, plan.design)
-    for estimate, interval, (below, above) in zip(made, held, sides, strict=True):
-        found = findings_of(_rungs(plan, comparison, estimate.cell))
+    held = adjusted(verdicts, plan.design)
+    for estimate, interval, (below, above) in zip(verdicts, held, sides, strict=True):
+        findings = findings_of(_rungs(plan, comparison, estimate.cell))
         outside = [*_outside(below), *_outside(above)]
         # Where some blocks have no number, those that have were chosen by what they showed.
         shown = estimate.model_copy(update={"low": None, "high": None}) if outside else estimate
         together = None if outside else interval
         verdict = verdict_of(
-            shown, plan.design.margin, found, adjusted=together, design=plan.design
+            shown, plan.design.margin, findings, adjusted=together, design=plan.design
         )
         if outside:
-            told = {"word": Word.NO_VERDICT, "reasons": (*outside, *verdict.reasons)}
-            verdict = verdict.model_copy(update={**told, "outside_rates": True})
+            changes = {"word": Word.NO_VERDICT, "reasons": (*outside, *verdict.reasons)}
+            verdict = verdict.model_copy(update={**changes, "outside_rates": True})
         yield comparison.places(estimate.cell)[1].cell, verdict
 
 

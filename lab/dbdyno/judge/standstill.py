@@ -77,7 +77,7 @@ def standstill_of(pairs: Pairs, estimate: Estimate) -> Standstill | None:
 
 
 def shared(
-    found: Sequence[Standstill | None], estimates: Sequence[Estimate]
+    standstills: Sequence[Standstill | None], estimates: Sequence[Estimate]
 ) -> tuple[list[Standstill | None], float]:
     """The standstills of one system's cells with their levels, and the level that is left.
 
@@ -86,9 +86,9 @@ def shared(
     """
     others = sum(
         one is None and estimate.low is not None
-        for one, estimate in zip(found, estimates, strict=True)
+        for one, estimate in zip(standstills, estimates, strict=True)
     )
-    claiming = [one.pairs for one in found if one is not None and one.claims]
+    claiming = [one.pairs for one in standstills if one is not None and one.claims]
     cells, open_ones = len(claiming) + others, claiming
     share = LEVEL / max(cells, 1)
     while left := [pairs for pairs in open_ones if chance(pairs) > share]:
@@ -97,7 +97,7 @@ def shared(
         open_ones = left
         share = LEVEL / (len(left) + others)
     update = {"level": share, "cells": max(cells, 1)}
-    given = [one and one.model_copy(update=update) for one in found]
+    given = [one and one.model_copy(update=update) for one in standstills]
     return given, LEVEL - len(left) * share
 
 

@@ -75,9 +75,9 @@ def _direction(part: float) -> int:
 def accountings(pairs: Pairs, verdicts: Iterable[Verdict]) -> Iterator[Accounting]:
     """One for each verdict on throughput whose servers' CPU is known."""
     for verdict in verdicts:
-        made = _accounting(pairs, verdict)
-        if made is not None:
-            yield made
+        accounting = _accounting(pairs, verdict)
+        if accounting is not None:
+            yield accounting
 
 
 def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:

@@ -132,9 +132,9 @@ def _widened(
     """The interval with room for what warm-ups may have left in each cell."""
     share = weights([verdict.cell for verdict in verdicts])
     for verdict in verdicts:
-        found = pairs.unsettled(verdict.cell, verdict.baseline, verdict.system)
-        if found is not None:
-            low, high = found.shared(share[verdict.cell]).widened(low, high)
+        unsettled = pairs.unsettled(verdict.cell, verdict.baseline, verdict.system)
+        if unsettled is not None:
+            low, high = unsettled.shared(share[verdict.cell]).widened(low, high)
     return low, high
 
 

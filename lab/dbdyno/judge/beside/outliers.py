@@ -53,16 +53,16 @@ class Outlier(Noun):
 def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list[Outlier]:
     """Every outlying trial, in the order of trials; none among fewer than five."""
     groups: dict[tuple[Cell, str, str], list[tuple[Trial, float]]] = {}
-    for one in sound:
-        value = one.value(metric_of(one.trial.cell))
+    for measured in sound:
+        value = measured.value(metric_of(measured.trial.cell))
         if value:
-            place = one.trial.cell, one.trial.system, one.measurement.machine
-            groups.setdefault(place, []).append((one.trial, math.log(value)))
-    made = []
+            place = measured.trial.cell, measured.trial.system, measured.measurement.machine
+            groups.setdefault(place, []).append((measured.trial, math.log(value)))
+    outliers = []
     for (cell, *_), trials in groups.items():
         for place_of, off in outlying([log for _, log in trials], margin).items():
             trial, _ = trials[place_of]
-            made.append(
+            outliers.append(
                 Outlier(
                     trial=trial.key,
                     cell=trial.cell,
@@ -73,7 +73,7 @@ def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list
                     runs=len(trials),
                 )
             )
-    return made
+    return outliers
 
 
 def outlying(logs: Sequence[float], margin: float) -> dict[int, float]:
@@ -99,7 +99,7 @@ def rosner(sample: Sequence[float], most: int, chance: float = STEP_CHANCE) -> s
     values = np.asarray(sample, dtype=np.float64)
     left = list(range(len(values)))
     taken: list[int] = []
-    found = 0
+    last_step = 0
     for step in range(1, most + 1):
         rest = values[left]
         sd = float(rest.std(ddof=1))
@@ -108,9 +108,9 @@ def rosner(sample: Sequence[float], most: int, chance: float = STEP_CHANCE) -> s
         off = np.abs(rest - rest.mean())
         worst = int(off.argmax())
         if float(off[worst]) / sd > _critical(len(values), step, chance):
-            found = step
+            last_step = step
         taken.append(left.pop(worst))
-    return set(taken[:found])
+    return set(taken[:last_step])
 
 
 def _critical(count: int, step: int, chance: float) -> float:

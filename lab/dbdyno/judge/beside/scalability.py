@@ -243,18 +243,18 @@ def scalability(
     """
     rates: dict[tuple[Ladder, str], dict[int, dict[int, float]]] = {}
     still: dict[tuple[Ladder, str], set[int]] = {}
-    for one in sound:
-        cell, value = one.trial.cell, one.value(PRIMARY)
+    for measured in sound:
+        cell, value = measured.trial.cell, measured.value(PRIMARY)
         if cell.rate_per_s is None and value:
-            of_system = rates.setdefault((cell.ladder, one.trial.system), {})
-            of_system.setdefault(one.trial.block, {})[cell.threads] = value
+            of_system = rates.setdefault((cell.ladder, measured.trial.system), {})
+            of_system.setdefault(measured.trial.block, {})[cell.threads] = value
         elif cell.rate_per_s is None and value is not None:
-            still.setdefault((cell.ladder, one.trial.system), set()).add(cell.threads)
+            still.setdefault((cell.ladder, measured.trial.system), set()).add(cell.threads)
     planned: dict[Ladder, set[int]] = {}
     for cell in cells(plan):
         if cell.rate_per_s is None:
             planned.setdefault(cell.ladder, set()).add(cell.threads)
-    made = []
+    ladders = []
     for (ladder, system), by_block in rates.items():
         levels = sorted(planned.get(ladder, set()).union(*by_block.values()))
         if len(levels) >= LEVELS_MIN:
@@ -262,8 +262,8 @@ def scalability(
                 _client_bound(findings, ladder, system),
                 sorted(still.get((ladder, system), ())),
             )
-            made.append(_scalability(ladder, system, by_block, levels, spoilt, plan.design))
-    return made
+            ladders.append(_scalability(ladder, system, by_block, levels, spoilt, plan.design))
+    return ladders
 
 
 def _client_bound(findings: Sequence[Finding], ladder: Ladder, system: str) -> list[int]:
@@ -295,24 +295,24 @@ def _scalability(
     """
     whole = [block for block in sorted(by_block) if len(by_block[block]) == len(levels)]
     points = tuple(_points(levels, by_block.values(), design))
-    made = Scalability(workload=ladder[0], setting=ladder[1], system=system, points=points)
+    scalability = Scalability(workload=ladder[0], setting=ladder[1], system=system, points=points)
     blocks = by_block.values()
     missing = [level for level in levels if any(level not in rates for rates in blocks)]
     refused = of_ladder(len(blocks), len(whole), missing, *spoilt)
     if refused:
-        return made.model_copy(update=refused._asdict())
+        return scalability.model_copy(update=refused._asdict())
     rates = np.array([[by_block[block][level] for level in levels] for block in whole])
     laws = usl.fit(levels, rates)
     if refused := of_law(levels, rates, laws, design):
-        return made.model_copy(update=refused._asdict())
+        return scalability.model_copy(update=refused._asdict())
     off = residuals(levels, rates, laws).mean(axis=0).tolist()
     fitted = {
         "points": tuple(p.model_copy(update={"off": o}) for p, o in zip(points, off, strict=True)),
         "law": _law(levels, whole, laws, design),
     }
     if refused := of_peak(levels, laws, design):
-        return made.model_copy(update={**fitted, **refused._asdict()})
-    return made.model_copy(update={**fitted, "peak": _peak(laws, design)})
+        return scalability.model_copy(update={**fitted, **refused._asdict()})
+    return scalability.model_copy(update={**fitted, "peak": _peak(laws, design)})
 
 
 def _points(
@@ -321,8 +321,8 @@ def _points(
     blocks = list(by_block)
     for level in levels:
         logs = [float(np.log(rates[level])) for rates in blocks if level in rates]
-        if found := typical_of_logs(logs, design):
-            yield LadderPoint(threads=level, per_s=found)
+        if typical_log := typical_of_logs(logs, design):
+            yield LadderPoint(threads=level, per_s=typical_log)
 
 
 def _law(levels: Sequence[int], blocks: Sequence[int], laws: Laws, design: DesignPlan) -> Law:
@@ -343,9 +343,11 @@ def _law(levels: Sequence[int], blocks: Sequence[int], laws: Laws, design: Desig
 def _curve(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Iterable[CurvePoint]:
     at = np.geomspace(levels[0], levels[-1], CURVE_POINTS)
     for threads, logs in zip(at.tolist(), np.log(usl.throughput(laws, at)).T, strict=True):
-        found = typical_of_logs(logs.tolist(), design)
-        if found and found.low is not None and found.high is not None:
-            yield CurvePoint(threads=threads, per_s=found.value, low=found.low, high=found.high)
+        typical_log = typical_of_logs(logs.tolist(), design)
+        if typical_log and typical_log.low is not None and typical_log.high is not None:
+            yield CurvePoint(
+                threads=threads, per_s=typical_log.value, low=typical_log.low, high=typical_log.high
+            )
 
 
 def _peak(laws: Laws, design: DesignPlan) -> Peak:

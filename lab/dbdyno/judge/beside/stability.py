@@ -126,8 +126,8 @@ def stalls_of(measured: Iterable[Interval], rate_per_s: float) -> list[Stall]:
     ]
 
 
-def _of(one: Sound) -> Stability:
-    measurement, trial = one.condensed, one.trial
+def _of(sound: Sound) -> Stability:
+    measurement, trial = sound.condensed, sound.trial
     seconds, rates = whole_seconds(measurement), rates_of(measurement)
     median = float(np.median(rates))
     long_enough = len(rates) >= SECONDS_MIN
@@ -142,13 +142,13 @@ def _of(one: Sound) -> Stability:
         low_share=float((rates < _bound(median, LOW_SHARE)).mean()) if long_enough else None,
         dips=tuple(dips_of(seconds, rates)) if long_enough else (),
         stalls=tuple(stalls_of(measurement.measured, median)) if listened else None,
-        latency_p99_over_p50=_tail(one),
-        latency_ms_p999=one.value(BY_NAME["latency_ms_p999"]),
+        latency_p99_over_p50=_tail(sound),
+        latency_ms_p999=sound.value(BY_NAME["latency_ms_p999"]),
     )
 
 
-def _tail(one: Sound) -> float | None:
-    p99, p50 = (one.value(BY_NAME[name]) for name in ("latency_ms_p99", "latency_ms_p50"))
+def _tail(trial: Sound) -> float | None:
+    p99, p50 = (trial.value(BY_NAME[name]) for name in ("latency_ms_p99", "latency_ms_p50"))
     return p99 / p50 if p99 and p50 else None
 
 
@@ -194,18 +194,19 @@ class CountPair(Noun):
     blocks: int
 
 
-def counts(found: Iterable[Stability], baseline: str, system: str) -> list[CountPair]:
+def counts(stabilities: Iterable[Stability], baseline: str, system: str) -> list[CountPair]:
     """Stalls and dips of a system beside the baseline's, by cells."""
     arms: dict[Cell, dict[str, dict[int, Stability]]] = {}
-    for one in found:
-        arms.setdefault(one.cell, {}).setdefault(one.system, {})[one.block] = one
-    made = []
+    for stability in stabilities:
+        blocks = arms.setdefault(stability.cell, {}).setdefault(stability.system, {})
+        blocks[stability.block] = stability
+    counted = []
     for (cell, of_cell), what in product(arms.items(), COUNTS):
         below, above = of_cell.get(baseline, {}), of_cell.get(system, {})
         read = ((COUNTS[what](below[at]), COUNTS[what](above[at])) for at in below if at in above)
         pairs = [(a, b) for a, b in read if a is not None and b is not None]
         if pairs:
-            made.append(
+            counted.append(
                 CountPair(
                     cell=cell,
                     baseline=baseline,
@@ -216,4 +217,4 @@ def counts(found: Iterable[Stability], baseline: str, system: str) -> list[Count
                     blocks=len(pairs),
                 )
             )
-    return made
+    return counted

@@ -169,17 +169,17 @@ def _paused(measurements: Sequence[Measurement]) -> Iterator[Finding]:
     for block in dict.fromkeys(m.trial.block for m in measurements):
         own = [m for m in measurements if m.trial.block == block and m.failure is None]
         pauses[block] = _pauses(own)
-    known = [pause for found in pauses.values() for pause in found]
+    known = [pause for block_pauses in pauses.values() for pause in block_pauses]
     usual_s = statistics.median(known) if known else 0.0
     limit_s = max(PAUSE_S_MIN, PAUSE_FACTOR * usual_s)
-    for block, found in pauses.items():
-        if found and max(found) > limit_s:
+    for block, block_pauses in pauses.items():
+        if block_pauses and max(block_pauses) > limit_s:
             yield Finding(
                 check="split-block",
                 level=Level.DOUBTFUL,
                 values={
                     "case": "paused",
-                    "hours": max(found) / 3600,
+                    "hours": max(block_pauses) / 3600,
                     "block": block + 1,
                     "usual_s": usual_s,
                 },
@@ -219,11 +219,11 @@ def _off_their_means(measurements: Sequence[Measurement]) -> list[tuple[float, f
 
 def _places(measurements: Sequence[Measurement]) -> dict[str, list[int]]:
     """The places of each system's complete trials in the run."""
-    found: dict[str, list[int]] = {}
+    sequences: dict[str, list[int]] = {}
     for m in measurements:
         if m.failure is None:
-            found.setdefault(m.trial.system, []).append(m.trial.sequence)
-    return found
+            sequences.setdefault(m.trial.system, []).append(m.trial.sequence)
+    return sequences
 
 
 def _pauses(trials: Sequence[Measurement]) -> list[float]:

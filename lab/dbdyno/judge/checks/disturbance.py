@@ -101,11 +101,11 @@ def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 def _why_again(of_block: Sequence[Measurement], plan: Plan) -> dict[str, Any]:
     limit = plan.design.disturbance_max
-    found = [
+    shares = [
         (m.trial.system, seen.share) for m in of_block if (seen := beyond(m, limit)) is not None
     ]
-    if found:
-        arm, share = max(found, key=lambda one: one[1])
+    if shares:
+        arm, share = max(shares, key=lambda one: one[1])
         return {"case": "others", "arm": arm, "share": share}
     return {"case": "lost" if any(m.lost for m in of_block) else "other-limit"}
 

@@ -85,12 +85,12 @@ def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Itera
 
     Said once where that is so of all trials, as on one machine; else of each whose machine it is.
     """
-    known = [(one, one.certificate) for one in measurements if one.certificate]
-    failed = [(one, facts) for one, facts in known if facts.failed]
+    known = [(trial, trial.certificate) for trial in measurements if trial.certificate]
+    failed = [(trial, facts) for trial, facts in known if facts.failed]
     of_all = len(failed) == len(known)
-    for one, facts in failed[:1] if of_all else failed:
-        found = on_trial(
-            one,
+    for trial, facts in failed[:1] if of_all else failed:
+        finding = on_trial(
+            trial,
             "certificate-failed",
             Level.VOID,
             made_at=facts.made_at,
@@ -98,7 +98,7 @@ def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Itera
             late=[seen.model_dump() for seen in facts.late],
         )
         everywhere = {"system": None, "cell": None, "trial": None}
-        yield found.model_copy(update=everywhere) if of_all else found
+        yield finding.model_copy(update=everywhere) if of_all else finding
 
 
 def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:

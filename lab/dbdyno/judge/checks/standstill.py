@@ -86,8 +86,12 @@ def longest_silence(measurement: Measurement) -> list[Interval]:
     return max(stretches, key=lambda one: one[-1].end_s - one[0].start_s, default=[])
 
 
-def _is_silent(one: Interval) -> bool:
-    return one.in_flight > 0 and one.queries == 0 and not set(one.errors) - {LOCK_WAIT_TIMEOUT}
+def _is_silent(interval: Interval) -> bool:
+    return (
+        interval.in_flight > 0
+        and interval.queries == 0
+        and not set(interval.errors) - {LOCK_WAIT_TIMEOUT}
+    )
 
 
 def _waiting(measurement: Measurement, stretch: list[Interval]) -> dict[str, Any]:

@@ -40,11 +40,11 @@ def unequal_plans(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
         if m.failure is None and m.evidence.query_plans
     }
     for baseline, system in system_pairs(plan):
-        wanted, found = ways.get(baseline, {}), ways.get(system, {})
-        other = [kind for kind in wanted if kind in found and found[kind] != wanted[kind]]
+        wanted, seen = ways.get(baseline, {}), ways.get(system, {})
+        other = [kind for kind in wanted if kind in seen and seen[kind] != wanted[kind]]
         if not other:
             continue
-        named = {kind: {baseline: wanted[kind], system: found[kind]} for kind in other[:NAMED_MAX]}
+        named = {kind: {baseline: wanted[kind], system: seen[kind]} for kind in other[:NAMED_MAX]}
         yield Finding(
             check="unequal-plans",
             level=Level.NOTE,
@@ -128,15 +128,15 @@ def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator
             held.setdefault(measurement.trial.system, set()).add(measurement.dataset)
     baseline, others = plan.systems[0].label, known_of(plan)[Fact.OTHERS]
     wanted = held.get(baseline, set())
-    for system, found in held.items():
-        if not wanted or (found == wanted and len(found) == 1):
+    for system, rows in held.items():
+        if not wanted or (rows == wanted and len(rows) == 1):
             continue
         yield Finding(
             check="unequal-dataset",
             level=Level.VOID,
             values={
                 "system": system,
-                "digests": sorted(found),
+                "digests": sorted(rows),
                 "baseline": baseline,
                 "digests_of_baseline": sorted(wanted),
                 **({"case": "others"} if system in others else {}),

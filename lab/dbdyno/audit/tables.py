@@ -196,16 +196,16 @@ class Publication(FiniteNoun):
         some numbers was written by a program that drops zeros at the end.
         """
         cells: dict[tuple[object, ...], PublishedCell] = {}
-        for one in self._cells():
-            place = (one.system, *one.key)
-            known = cells.get(place, one)
-            values = {**known.values, **one.values}
+        for cell in self._cells():
+            place = (cell.system, *cell.key)
+            known = cells.get(place, cell)
+            values = {**known.values, **cell.values}
             replaced = (
                 f"{metric} {before.text}"
                 for metric, before in known.values.items()
                 if before.value != values[metric].value
             )
-            cells[place] = one.model_copy(
+            cells[place] = cell.model_copy(
                 update={"values": values, "replaced": (*known.replaced, *replaced)}
             )
         return list(cells.values())

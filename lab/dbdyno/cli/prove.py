@@ -150,7 +150,7 @@ def prove_generator(
 class CertificateResult(Result):
     """A new certificate."""
 
-    made: Certificate
+    certificate: Certificate
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
         """The answer, then each part as a table."""
@@ -169,7 +169,7 @@ class CertificateResult(Result):
 
     def document(self) -> dict[str, Any]:
         """Every number, and whether it passed."""
-        certificate = self.made
+        certificate = self.certificate
         return {
             "passed": certificate.passed,
             "digest": certificate.digest,
@@ -177,14 +177,14 @@ class CertificateResult(Result):
         }
 
     def _answer(self) -> Text:
-        certificate = self.made
+        certificate = self.certificate
         about = {"digest": certificate.digest[:12], "made": certificate.made_at}
         if certificate.passed:
             return say("passed: certificate {digest} of {made}", **about)
         return say("NOT passed: certificate {digest} of {made}", **about)
 
     def _tables(self) -> Iterator[Table]:
-        certificate = self.made
+        certificate = self.certificate
         yield table(
             say("On a server that answers at once"),
             certificate.reached,
@@ -217,7 +217,7 @@ class CertificateResult(Result):
         )
 
     def _machine(self) -> Iterator[Text]:
-        noise = self.made.noise
+        noise = self.certificate.noise
         yield say(
             "Machine: computing varied by {cpu:.1%}, a synced write takes {sync} ms, {steal:.1%} of"
             " the CPU time was stolen.",
@@ -225,16 +225,16 @@ class CertificateResult(Result):
             sync=NONE if noise.sync_ms is None else number(noise.sync_ms),
             steal=noise.steal,
         )
-        if self.made.repeated:
+        if self.certificate.repeated:
             yield say(
                 "Measurements made again, as they were beyond a limit: {repeated}.",
-                repeated=self.made.repeated,
+                repeated=self.certificate.repeated,
             )
         yield say(
             "Smallest difference that four of five comparisons find, where a load needs CPU only: "
             "{differences}.",
             differences=listed(
                 say("{ratio:.1%} in {minutes} min", ratio=one.ratio, minutes=one.minutes)
-                for one in self.made.differences
+                for one in self.certificate.differences
             ),
         )

@@ -67,7 +67,7 @@ def known_of(plan: Plan, measurements: Iterable[Measurement] = ()) -> Known:
     ours = [one.label for one in plan.systems if one.label not in (*imported, *others)]
     workloads = () if imported else plan.workloads
     resting = [one.label for one in workloads if one.may_rest]
-    told = [one.label for one in workloads if not one.script or statement_counts(one.script)]
+    declared = [one.label for one in workloads if not one.script or statement_counts(one.script)]
     is_busy = plan.load.threads and not resting
     of_plan = {
         Fact.HERE: [*ours, *others],
@@ -76,8 +76,8 @@ def known_of(plan: Plan, measurements: Iterable[Measurement] = ()) -> Known:
         Fact.OTHERS: others,
         Fact.ROWS: [one.label for one in workloads if one.script is None],
         Fact.SCRIPTED: [one.label for one in workloads if one.script is not None],
-        Fact.STATEMENTS: told,
-        Fact.UNTOLD: [one.label for one in workloads if one.label not in told],
+        Fact.STATEMENTS: declared,
+        Fact.UNTOLD: [one.label for one in workloads if one.label not in declared],
         Fact.BUSY: [one.label for one in workloads if is_busy],
         Fact.RESTING: resting,
     }
@@ -98,14 +98,15 @@ def known_of_trial(measurement: Measurement, plan: Plan) -> Known:
 def _seen(measurements: Iterable[Measurement], ours: Iterable[str]) -> dict[Fact, tuple[str, ...]]:
     """Facts of systems that measurements show."""
     seen: dict[Fact, dict[str, None]] = {}
-    for one in measurements:
-        process, system = one.server.pid or one.server.cpu_s, one.trial.system
+    for measurement in measurements:
+        system = measurement.trial.system
+        process = measurement.server.pid or measurement.server.cpu_s
         for fact, holds in (
-            (Fact.SETTINGS, one.server.settings),
-            (Fact.MACHINE, one.watch),
+            (Fact.SETTINGS, measurement.server.settings),
+            (Fact.MACHINE, measurement.watch),
             (Fact.BESIDE, process),
-            (Fact.UNSEEN, not process and not one.failure and system in ours),
-            (Fact.EVENTS, one.events),
+            (Fact.UNSEEN, not process and not measurement.failure and system in ours),
+            (Fact.EVENTS, measurement.events),
         ):
             if holds:
                 seen.setdefault(fact, {})[system] = None

@@ -177,15 +177,15 @@ def _error(details: ErrorDetails) -> str:
 
 
 def _message(details: ErrorDetails, path: Path, whole: type[BaseModel], what: str) -> str:
-    kind, found = details["type"], details["input"]
+    kind, value = details["type"], details["input"]
     if kind == "extra_forbidden":
         return f"is no key of {what}" + nearest(str(path[-1]), _keys_beside(path, whole))
     if details["loc"] and details["loc"][-1] in ("bool", "int", "float", "str"):
-        return f"{_OPTION_VALUE}, found {_shown(found)}"
+        return f"{_OPTION_VALUE}, found {_shown(value)}"
     message = shape_message(details)
     if kind in ("missing", "value_error"):
         return message.removeprefix(f"{place(path)}: ")
-    return f"{message}, found {_shown(found)}{value_meant(details)}"
+    return f"{message}, found {_shown(value)}{value_meant(details)}"
 
 
 def value_meant(details: ErrorDetails) -> str:

@@ -354,8 +354,8 @@ class Plan(FiniteNoun):
         load, design = self.load, self.design
         settings = math.prod(map(len, axes(self.settings).values()))
         rungs = RUNGS_MAX * len(self.systems) if load.seeks_rates else 0
-        found = max((len(one.rates_per_s) for one in load.pilot), default=0)
-        levels = len(load.threads) + max(len(load.rates) + rungs, found)
+        pilot_rates = max((len(one.rates_per_s) for one in load.pilot), default=0)
+        levels = len(load.threads) + max(len(load.rates) + rungs, pilot_rates)
         cells = settings * len(self.workloads) * levels
         trials = cells * len(self.systems) * design.blocks
         if trials > TRIALS_MAX:
@@ -403,8 +403,8 @@ class Plan(FiniteNoun):
         if self.design.chosen is not None:
             design = self.design.model_copy(update={"chosen": None, "blocks": BLOCKS_TIMED})
             plan = self.model_copy(update={"design": design, "trial": TrialPlan()})
-        asked = plan.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
-        canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+        written = plan.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
+        canonical = json.dumps(written, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     @property

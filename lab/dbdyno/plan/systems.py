@@ -173,13 +173,13 @@ class Comparison:
         if self.settings is None:
             return measured
         known = set(measured)
-        found = [
+        cells = [
             cell.model_copy(update={"setting": shared})
             for shared, (below, _) in self.settings.items()
             for cell in measured
             if cell.setting == below
         ]
-        return [cell for cell in found if {place.cell for place in self.places(cell)} <= known]
+        return [cell for cell in cells if {place.cell for place in self.places(cell)} <= known]
 
     def places(self, cell: Cell) -> tuple[MeasuredArm, MeasuredArm]:
         """Where the baseline's and the arm's trials of a verdict's cell are."""
@@ -240,14 +240,14 @@ def _asked(
                 f"{place}: both arms must say the same things, a system or not and the same axes,"
                 f" found {entry!r}"
             )
-        for one in _all(baseline, arm, systems, settings):
-            baseline_label, arm_label = one.labels
+        for pair in _all(baseline, arm, systems, settings):
+            baseline_label, arm_label = pair.labels
             if baseline_label == arm_label:
                 raise ValueError(f"{place}: {entry!r} is compared with itself")
-            if one.labels in seen:
+            if pair.labels in seen:
                 raise ValueError(f"{place}: {entry!r} stands twice")
-            seen |= {one.labels, one.labels[::-1]}
-            yield one
+            seen |= {pair.labels, pair.labels[::-1]}
+            yield pair
 
 
 def _side(place: str, text: str, systems: Sequence[str], settings: SettingsPlan) -> _Side:

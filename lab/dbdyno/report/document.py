@@ -31,19 +31,19 @@ def document(
     """The report as JSON values."""
     measurements = without_pilots(stored)
     systems = systems_of(plan, measurements)
-    found = compare(measurements, systems)
-    made: dict[str, Any] = {
+    settings = compare(measurements, systems)
+    document: dict[str, Any] = {
         "format": FORMAT,
         "run": run.model_dump(mode="json"),
         "plan": plan.model_dump(mode="json"),
         **of_judgement(judgement),
         "trials": [_trial(one) for one in attempts(stored, judgement)],
         "settings": {system: effective(measurements, system) for system in systems},
-        "settings_differing": [row[0] for row in found.differing],
-        "settings_partial": [row[0] for row in found.partial],
-        "settings_ignored": list(found.ignored),
+        "settings_differing": [row[0] for row in settings.differing],
+        "settings_partial": [row[0] for row in settings.partial],
+        "settings_ignored": list(settings.ignored),
     }
-    return {name: finite(value) for name, value in made.items()}
+    return {name: finite(value) for name, value in document.items()}
 
 
 def of_judgement(judgement: Judgement) -> dict[str, Any]:
@@ -53,17 +53,17 @@ def of_judgement(judgement: Judgement) -> dict[str, Any]:
         row |= {"text": tell.evidence(finding), "remedy": tell.advice(finding)}
     rows = (*judged["verdicts"], *(row for one in judged["slo"] for row in one["verdicts"]))
     for row, verdict in zip(rows, judgement.all_verdicts, strict=True):
-        told(row["reasons"], verdict.reasons)
+        add_sentences(row["reasons"], verdict.reasons)
     for row, ladder in zip(judged["scalability"], judgement.scalability, strict=True):
         if ladder.why:
-            told([row["why"]], [ladder.why])
+            add_sentences([row["why"]], [ladder.why])
     return judged
 
 
-def told(rows: Iterable[dict[str, Any]], reasons: Sequence[Reason]) -> None:
+def add_sentences(rows: Iterable[dict[str, Any]], reasons: Sequence[Reason]) -> None:
     """Add its sentence to each reason's row."""
-    for row, found in zip(rows, reasons, strict=True):
-        row["text"] = reason(found)
+    for row, kind in zip(rows, reasons, strict=True):
+        row["text"] = reason(kind)
 
 
 def text(value: Mapping[str, Any]) -> str:

@@ -201,8 +201,8 @@ def translated(part: Translated, language: Language) -> Translated:
     """A story or a part of it in that language; the very same in English."""
     if language is Language.EN:
         return part
-    made: Translated = _translated(part, language)
-    return made
+    translated: Translated = _translated(part, language)
+    return translated
 
 
 def line(text: str, language: Language) -> Text:

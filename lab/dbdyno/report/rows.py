@@ -76,17 +76,17 @@ def attempts(measurements: Iterable[Measurement], judgement: Judgement) -> tuple
     measurements = list(measurements)
     complete: set[str] = set()
     latest = repeats(measurements)
-    made = []
+    rows = []
     for measurement in measurements:
         trial, key = measurement.trial, measurement.trial.key
         if trial.repeat < latest[place_of(trial)]:
             why = say("it was measured again")
-            made.append(Attempt(measurement, State.REPEATED, why))
+            rows.append(Attempt(measurement, State.REPEATED, why))
             continue
-        made.append(_attempt(measurement, judgement, key in complete))
+        rows.append(_attempt(measurement, judgement, key in complete))
         if measurement.failure is None:
             complete.add(key)
-    return tuple(sorted(made, key=lambda attempt: attempt.measurement.trial.sequence))
+    return tuple(sorted(rows, key=lambda attempt: attempt.measurement.trial.sequence))
 
 
 def _attempt(measurement: Measurement, judgement: Judgement, seen: bool) -> Attempt:

@@ -56,7 +56,7 @@ def story_of(
     """The whole report as values; sections with nothing to say say so or are left out."""
     every = attempts(measurements, judgement)
     measurements = without_pilots(measurements)
-    made = attempts(measurements, judgement)
+    tried = attempts(measurements, judgement)
     drawn = figures(plan, measurements, judgement)
     few = len(judgement.verdicts) <= glance.ROWS_OPEN_MAX
     first, second = ("ratios", "verdicts") if few else ("verdicts", "ratios")
@@ -66,23 +66,23 @@ def story_of(
         shape.scalability(judgement),
     )
     course = (over_time(drawn), *shape.from_run_to_run(judgement))
-    told = partial(_told, judgement.known)
+    telling = partial(_told, judgement.known)
     work = (
-        with_charts(told(costs.costs, plan, made), drawn, "costs"),
-        told(costs.flushes, plan, made),
-        with_charts(told(costs.machine, plan, made), drawn, "cpu", "disk"),
+        with_charts(telling(costs.costs, plan, tried), drawn, "costs"),
+        telling(costs.flushes, plan, tried),
+        with_charts(telling(costs.machine, plan, tried), drawn, "cpu", "disk"),
     )
     procedure = (
-        told(method.how_measured, plan, measurements),
-        told(method.how_imported, measurements, run),
-        told(cells.pilot, plan),
-        told(published, plan, measurements, run, judgement.claims),
-        told(settings.settings, plan, measurements),
-        told(settings.environment, plan, measurements, run),
+        telling(method.how_measured, plan, measurements),
+        telling(method.how_imported, measurements, run),
+        telling(cells.pilot, plan),
+        telling(published, plan, measurements, run, judgement.claims),
+        telling(settings.settings, plan, measurements),
+        telling(settings.environment, plan, measurements, run),
         method.trial_order(every, judgement.known),
     )
     sections = (
-        glance.glance(plan, made, judgement, run, named(drawn, first)),
+        glance.glance(plan, tried, judgement, run, named(drawn, first)),
         folded(with_charts(cells.within_limit(judgement), drawn, "limits")),
         folded(results.findings(judgement)),
         group(
@@ -97,9 +97,9 @@ def story_of(
         group(say("Method, settings, trials"), *procedure),
         group(
             say("Trust and limitations"),
-            told(method.limitations, plan, measurements, judgement),
+            telling(method.limitations, plan, measurements, judgement),
         ),
-        folded(told(method.repeat, plan, run)),
+        folded(telling(method.repeat, plan, run)),
     )
     return Story(
         title=title_of(plan),
@@ -110,7 +110,7 @@ def story_of(
             version=run.dbdyno_version,
             plan=run.plan_hash[:12],
         ),
-        conclusion=conclusion(plan, judgement, run, made),
+        conclusion=conclusion(plan, judgement, run, tried),
         sections=tuple(section for section in sections if section.parts),
     )
 

@@ -60,13 +60,13 @@ def _with_rates(plan: Plan, pilots: Sequence[Measurement]) -> Plan:
     )
     if not all(is_ended(plan, tried) for tried in searches):
         return plan
-    found = [
+    rates = [
         one
         for setting in names
         for workload in workloads
         if (one := _found(plan, pilots, workload, setting)) is not None
     ]
-    return with_found(plan, found)
+    return with_found(plan, rates)
 
 
 def tried_of(
@@ -108,11 +108,11 @@ def capacity_per_s_of(tried: Sequence[Measurement]) -> float | None:
 def points_of(plan: Plan, tried: Sequence[Measurement]) -> Iterator[Point]:
     """What was seen at rates. Percentiles are read whatever the count: they only choose levels."""
     slo = plan.load.slo
-    for one in tried:
-        rate = one.trial.cell.rate_per_s
+    for trial in tried:
+        rate = trial.trial.cell.rate_per_s
         if rate is not None and slo is not None:
-            latency_ms = one.histogram().quantile(slo.quantile) / 1e6 if one.events else None
-            yield Point(rate, latency_ms, is_sustained(one))
+            latency_ms = trial.histogram().quantile(slo.quantile) / 1e6 if trial.events else None
+            yield Point(rate, latency_ms, is_sustained(trial))
 
 
 def _found(
@@ -164,9 +164,9 @@ def _ladder(limits: dict[str, float]) -> Iterator[float]:
             yield rounded(base * RUNG**place)
 
 
-def with_found(plan: Plan, found: Sequence[PilotFound]) -> Plan:
+def with_found(plan: Plan, pilots: Sequence[PilotFound]) -> Plan:
     """The plan with these rates."""
-    load = plan.load.model_copy(update={"pilot": tuple(found)})
+    load = plan.load.model_copy(update={"pilot": tuple(pilots)})
     return plan.model_copy(update={"load": load})
 
 

@@ -128,7 +128,7 @@ def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> 
 
 def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Iterator[LedgerEntry]:
     """Cells with more requests in flight than connections, or far fewer."""
-    seen = [(cell, found) for cell in cells if (found := _in_flight(cell, each))]
+    seen = [(cell, in_flight) for cell in cells if (in_flight := _in_flight(cell, each))]
     for workload, statements in each.items():
         if statements.rows and statements.statements > 1:
             yield LedgerEntry(

@@ -50,10 +50,10 @@ def check(publication: Publication, cells: Sequence[PublishedCell]) -> Iterator[
             alike.add(frozenset((first, second)))
             yield entry
     rows = _rows_of(publication)
-    for one, other in combinations(rows, 2):
-        if not _is_one_measurement(one[0], other[0]):
-            beside = frozenset((one[0].system, other[0].system))
-            yield from _copied(one, other, say_tails=beside not in alike)
+    for row, other in combinations(rows, 2):
+        if not _is_one_measurement(row[0], other[0]):
+            beside = frozenset((row[0].system, other[0].system))
+            yield from _copied(row, other, say_tails=beside not in alike)
 
 
 def between(first: Publication, second: Publication) -> Iterator[LedgerEntry]:
@@ -63,16 +63,16 @@ def between(first: Publication, second: Publication) -> Iterator[LedgerEntry]:
     """
     if first.disclosed.get("rate") or second.disclosed.get("rate"):
         return
-    for one in _rows_of(first):
+    for row in _rows_of(first):
         for other in _rows_of(second):
-            system = one[0].system
+            system = row[0].system
             same = other[0].system == system and first.systems.get(system) == (
                 second.systems.get(system)
             )
-            if same and _is_one_measurement(one[0], other[0]):
-                yield from _printed_twice(one, other)
+            if same and _is_one_measurement(row[0], other[0]):
+                yield from _printed_twice(row, other)
             else:
-                yield from _copied(one, other, say_tails=False)
+                yield from _copied(row, other, say_tails=False)
     ours, theirs = "%s (1)", "%s (2)"
     cells = [
         cell.model_copy(update={"system": name % cell.system})
@@ -100,7 +100,7 @@ def _rows_of(publication: Publication) -> list[_Row]:
 
 def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEntry]:
     """Two rows of a metric; the same cells printed twice are a single measurement."""
-    (one, metric, values), (other, other_metric, others) = first, second
+    (cell, metric, values), (other, other_metric, others) = first, second
     if metric != other_metric:
         return
     if same := _same_numbers(first, second):
@@ -111,7 +111,7 @@ def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEnt
                 "{count} numbers of two different measurements are the same to the last digit:"
                 " {first} and {second}",
                 count=len(same),
-                first=_title(one),
+                first=_title(cell),
                 second=_title(other),
             ),
             arithmetic=_told(first[1], same),
@@ -127,7 +127,7 @@ def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEnt
                 "{count} numbers of two different measurements end with the same three digits:"
                 " {first} and {second}",
                 count=sum(tails),
-                first=_title(one),
+                first=_title(cell),
                 second=_title(other),
             ),
             arithmetic=say("by chance in one of {chance:.0e}", chance=1 / CHANCE),
@@ -167,8 +167,8 @@ def _digits_of(cells: Sequence[PublishedCell], first: str, second: str) -> Ledge
     """Entry for two systems with agreeing digits in more cells than by chance."""
     chances: list[float] = []
     alike: list[Said] = []
-    for one, other in pairs(list(cells), first, second):
-        for metric, number, its in _comparable(one, other):
+    for cell, other in pairs(list(cells), first, second):
+        for metric, number, its in _comparable(cell, other):
             if metric == MEAN:
                 chances.append(10.0**-number.decimals)
                 is_alike = _same_fraction(number, its)

@@ -136,8 +136,8 @@ def _falls_with_memory(cells: list[PublishedCell]) -> Iterator[str]:
         ranks = ((cell, _rank(axis, cell.at.get(axis, ""))) for cell in cells)
         sized = [(cell, rank) for cell, rank in ranks if rank is not None]
 
-        def place(one: tuple[PublishedCell, float], axis: str = axis) -> tuple[str, ...]:
-            cell = one[0]
+        def place(pair: tuple[PublishedCell, float], axis: str = axis) -> tuple[str, ...]:
+            cell = pair[0]
             rest = sorted(item for item in cell.at.items() if item[0] != axis)
             return cell.system, cell.workload, f"{cell.threads:06}", *map(str, rest)
 

@@ -64,12 +64,12 @@ def chosen(plan: Plan, first: Sequence[Measurement], machines: int = 1) -> Chose
         first: all that the first blocks measured.
         machines: how many run blocks beside each other.
     """
-    sound = [one for one in first if one.failure is None and one.events > 0]
+    sound = [measured for measured in first if measured.failure is None and measured.events > 0]
     arms: dict[tuple[str, str], list[Rates]] = {}
-    for one in sound:
-        whole = [i for i in one.measured if i.end_s - i.start_s > 0.5]
+    for measured in sound:
+        whole = [i for i in measured.measured if i.end_s - i.start_s > 0.5]
         rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])
-        arms.setdefault((one.trial.system, one.trial.cell.key), []).append(rates)
+        arms.setdefault((measured.trial.system, measured.trial.cell.key), []).append(rates)
     scatter, costs = scatter_of(list(arms.values())), _costs(plan, first)
     return chosen_by(plan, scatter, costs, _spent_s(first, costs), machines)
 
@@ -153,15 +153,15 @@ def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
     lies between trials here counts as if it were as long as that. A pause before a machine's first
     trial is its set-up, which comes on top of the time.
     """
-    spans = sorted(_spans(first), key=lambda one: one.begin_s)
+    spans = sorted(_spans(first), key=lambda span: span.begin_s)
     usual_s = costs.start_s
     spent_s, until_s = 0.0, spans[0].begin_s if spans else 0.0
     set_up: set[str] = set()
-    for one in spans:
-        pause_s = max(0.0, one.begin_s - until_s) if one.machine in set_up else 0.0
+    for span in spans:
+        pause_s = max(0.0, span.begin_s - until_s) if span.machine in set_up else 0.0
         if pause_s > max(INTERRUPTION_S, INTERRUPTION_TIMES * usual_s):
             pause_s = usual_s
-        spent_s += pause_s + max(0.0, one.end_s - max(one.begin_s, until_s))
-        until_s = max(until_s, one.end_s)
-        set_up.add(one.machine)
+        spent_s += pause_s + max(0.0, span.end_s - max(span.begin_s, until_s))
+        until_s = max(until_s, span.end_s)
+        set_up.add(span.machine)
     return spent_s if spans else None

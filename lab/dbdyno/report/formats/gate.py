@@ -83,7 +83,7 @@ class GateResult(Result):
         gate = self.gate.model_dump(mode="json")
         for row, passage in zip(gate["passages"], self.gate.passages, strict=True):
             row["text"] = text(passage, self.gate.slower_max)
-            document.told(row["verdict"]["reasons"], passage.verdict.reasons)
+            document.add_sentences(row["verdict"]["reasons"], passage.verdict.reasons)
         return gate
 
 

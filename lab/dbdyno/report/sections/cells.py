@@ -100,14 +100,14 @@ def _counts(summaries: Sequence[GridSummary]) -> Table:
     return Table(say("Verdicts by word"), columns, rows)
 
 
-def _crossover(found: Crossover) -> Text:
+def _crossover(crossover: Crossover) -> Text:
     values = {
-        "workload": found.workload,
-        "setting": "" if found.setting == "default" else f", {found.setting}",
-        "system": found.system,
-        "baseline": found.baseline,
+        "workload": crossover.workload,
+        "setting": "" if crossover.setting == "default" else f", {crossover.setting}",
+        "system": crossover.system,
+        "baseline": crossover.baseline,
     }
-    if not found.proven:
+    if not crossover.proven:
         return say(
             "{workload}{setting}: no proven crossover of {system} and {baseline}: no two verdicts "
             "of this ladder have opposite signs.",
@@ -118,17 +118,17 @@ def _crossover(found: Crossover) -> Text:
         "better at {better} and worse at {worse}.",
         **values,
         places=listed(
-            (say("{lower} and {upper}", lower=low, upper=high) for low, high in found.between)
+            (say("{lower} and {upper}", lower=low, upper=high) for low, high in crossover.between)
         ),
-        better=listed(map(str, found.better)),
-        worse=listed(map(str, found.worse)),
+        better=listed(map(str, crossover.better)),
+        worse=listed(map(str, crossover.worse)),
     )
 
 
-def _regressions(found: Sequence[Regression]) -> Table:
+def _regressions(regressions: Sequence[Regression]) -> Table:
     return table(
         say("From the middle of each ladder, fixed before the run, to its highest level"),
-        found,
+        regressions,
         (say("System"), lambda one: one.system),
         (say("Workload"), lambda one: workload_name(one.workload, one.setting)),
         (numeric(say("From, threads")), lambda one: one.threads_reference),
@@ -141,14 +141,14 @@ def _regressions(found: Sequence[Regression]) -> Table:
     )
 
 
-def _course(found: Regression) -> Text:
+def _course(regression: Regression) -> Text:
     words = {
         Word.BETTER: say("still rises"),
-        Word.WORSE: say("falls, beyond the margin") if found.material else say("falls"),
+        Word.WORSE: say("falls, beyond the margin") if regression.material else say("falls"),
         Word.EQUIVALENT: say("holds within the margin"),
         Word.UNDECIDED: say("undecided"),
     }
-    return words.get(found.word, say("too few blocks"))
+    return words.get(regression.word, say("too few blocks"))
 
 
 # Open loops: how much load each system takes before it becomes too slow.

@@ -101,8 +101,8 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
         return limits
     if len(verdicts) == 1 and not limits:
         (only,) = verdicts
-        told = say("{cell}: {told}.", cell=cell_title(only.cell), told=sentence(only))
-        return [told, meaning(only), *accounted(judgement, only)]
+        text = say("{cell}: {told}.", cell=cell_title(only.cell), told=sentence(only))
+        return [text, meaning(only), *accounted(judgement, only)]
     tallied = (tally(verdicts, one, judgement.summaries) for one in comparisons(plan))
     return [*limits, *(line for lines in tallied for line in lines)]
 
@@ -233,8 +233,8 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
         *([say("{count} failed", count=failed)] if failed else []),
     ]
     if lost:
-        made = count(len(states), "attempt")
-        yield say("Not counted of {attempts}: {lost}.", attempts=made, lost=listed(lost))
+        attempted = count(len(states), "attempt")
+        yield say("Not counted of {attempts}: {lost}.", attempts=attempted, lost=listed(lost))
 
 
 # All verdicts on one system together: better and worse count for and against it, equivalent counts
@@ -385,9 +385,9 @@ def meaning(verdict: Verdict) -> Text:
     )
 
 
-def _meaning_of_standstill(verdict: Verdict, found: Standstill) -> Text:
-    said = stood_still(found, verdict.baseline, verdict.system)
-    if not found.is_whole:
+def _meaning_of_standstill(verdict: Verdict, standstill: Standstill) -> Text:
+    said = stood_still(standstill, verdict.baseline, verdict.system)
+    if not standstill.is_whole:
         return say(
             "{said}: those blocks have no ratio, and the others alone would hide them. Look for "
             "what the server waited for before you compare.",
@@ -397,16 +397,16 @@ def _meaning_of_standstill(verdict: Verdict, found: Standstill) -> Text:
         "{said}, and the other one worked in all of them. Two systems that stand still equally "
         "often show that in {chance:.2g} % of runs at most; a word may rest on {level:.2g} %.",
         said=said,
-        chance=chance(found.pairs) * 100,
-        level=found.level * 100,
+        chance=chance(standstill.pairs) * 100,
+        level=standstill.level * 100,
     )
 
 
 def accounted(judgement: Judgement, verdict: Verdict) -> list[Text]:
     """Which part of a difference is CPU per transaction, if that is known and worth a sentence."""
     is_different = verdict.word in (Word.BETTER, Word.WORSE)
-    found = judgement.accounting(verdict) if is_different else None
-    text = accounting(found) if found else None
+    parts = judgement.accounting(verdict) if is_different else None
+    text = accounting(parts) if parts else None
     return [capital(text)] if text else []
 
 

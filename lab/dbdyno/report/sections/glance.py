@@ -79,12 +79,12 @@ def _explained(judgement: Judgement) -> tuple[Items, ...]:
     """Which part of each difference is CPU per transaction; the conclusion says it of one cell."""
     if not 1 < len(judgement.verdicts) <= NAMED_MAX:
         return ()
-    told = tuple(
+    rows = tuple(
         say("{system}, {cell}: {change}", system=one.system, cell=cell_title(one.cell), change=text)
         for one in judgement.verdicts
         for text in accounted(judgement, one)
     )
-    return (Items(told),) if told else ()
+    return (Items(rows),) if rows else ()
 
 
 def grid(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> tuple[Table, ...]:
@@ -112,12 +112,12 @@ def grid(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> tuple
 
     def shown(row: _Row) -> tuple[Text, ...]:
         values = (_value(judgement, row, metric) for metric in (PRIMARY, *latencies))
-        told = _told(row.verdict) if compared else ()
+        words = _told(row.verdict) if compared else ()
         return (
             cell_title(row.cell),
             name(row.system),
             *values,
-            *told,
+            *words,
             *(row.costs[at] for at in counted),
         )
 

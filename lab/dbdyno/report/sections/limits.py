@@ -47,9 +47,9 @@ def limits(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
 
 
 def _lost(measurements: Sequence[Measurement], judgement: Judgement) -> Iterator[Text]:
-    made = attempts(measurements, judgement)
-    tried = {a.measurement.trial.key for a in made if a.state is not State.REPEATED}
-    sound = {a.measurement.trial.key for a in made if a.state is State.SOUND}
+    every = attempts(measurements, judgement)
+    tried = {a.measurement.trial.key for a in every if a.state is not State.REPEATED}
+    sound = {a.measurement.trial.key for a in every if a.state is State.SOUND}
     if tried - sound:
         yield say(
             "{trials} of {all} gave no usable measurement. If what spoiled them depends on the "

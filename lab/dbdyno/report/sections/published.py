@@ -56,11 +56,11 @@ def published(
     topics = known_of(plan, measurements).kept(FACTS)
     facts = [fact for topic in topics for fact in topic(plan, plan.published.facts, here)]
     rows = [(fact.topic, fact.theirs, fact.ours) for fact in facts]
-    told = {row[0] for row in rows}
+    told_topics = {row[0] for row in rows}
     rows += [
         (topic, name(setup.get(key, NONE)), here.get(key, NONE))
         for key in dict.fromkeys([*setup, *here])
-        if (topic := TOPICS.get(key, name(key))) not in told
+        if (topic := TOPICS.get(key, name(key))) not in told_topics
     ]
     differences = (
         *(
@@ -184,8 +184,8 @@ def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Itera
         load = sorted(plan.load.threads)
         yield _compared(say("threads"), _list(facts.threads), _list(load))
     if facts.workloads:
-        asked = sorted(workload.name for workload in plan.workloads)
-        yield _compared(say("workloads"), _list(sorted(facts.workloads)), _list(asked))
+        names = sorted(workload.name for workload in plan.workloads)
+        yield _compared(say("workloads"), _list(sorted(facts.workloads)), _list(names))
     if facts.window_s:
         yield _compared(say("window"), seconds(facts.window_s), seconds(plan.trial.window_s))
 

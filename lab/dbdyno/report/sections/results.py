@@ -155,7 +155,7 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
         for ladder in ladders(cells_of(plan, measurements))
         if any(cell in seen for cell in ladder.cells)
     ]
-    made = [
+    tables = [
         table
         for ladder in every
         for table in (
@@ -168,7 +168,7 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
         )
     ]
     heading = say("Numbers")
-    if not made:
+    if not tables:
         nothing = say("No trial is usable, so there are no numbers.")
         return Section(heading, (Paragraph(nothing),))
     head = say(
@@ -181,7 +181,7 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
         baseline=listed(dict.fromkeys(one.baseline.label for one in of_systems), " / "),
     )
     over_settings = _over_settings(plan, every, systems, judgement)
-    return Section(heading, (Paragraph(against if of_systems else head), *made, *over_settings))
+    return Section(heading, (Paragraph(against if of_systems else head), *tables, *over_settings))
 
 
 def _over_settings(
@@ -293,9 +293,9 @@ def _of_kinds(
 def _is_multiple(ladder: Ladder, judgement: Judgement) -> bool:
     """Whether every transaction has the same number of statements: then QPS says what TPS says."""
     values: dict[tuple[Cell, str], dict[str, float | None]] = {}
-    for one in judgement.values:
-        if one.cell in ladder.cells:
-            values.setdefault((one.cell, one.system), {})[one.metric] = one.value
+    for merged in judgement.values:
+        if merged.cell in ladder.cells:
+            values.setdefault((merged.cell, merged.system), {})[merged.metric] = merged.value
     each = [
         queries / events
         for value in values.values()

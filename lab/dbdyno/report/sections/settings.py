@@ -48,19 +48,21 @@ def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     return Section(DIFFERENCES, tuple(parts))
 
 
-def _summary(found: SettingsComparison) -> Text:
+def _summary(comparison: SettingsComparison) -> Text:
     return say(
         "Read back from the running servers: {different} with different values, {partial} that not "
         "every system has, {equal} alike everywhere, {ignored} ignored.",
-        different=count(len(found.differing), "variable"),
-        partial=len(found.partial),
-        equal=found.equal,
-        ignored=len(found.ignored),
+        different=count(len(comparison.differing), "variable"),
+        partial=len(comparison.partial),
+        equal=comparison.equal,
+        ignored=len(comparison.ignored),
     )
 
 
-def _table(caption: Text, found: SettingsComparison, rows: Sequence[tuple[Text, ...]]) -> Table:
-    columns = (Column(say("Variable")), *(Column(name(system)) for system in found.systems))
+def _table(
+    caption: Text, comparison: SettingsComparison, rows: Sequence[tuple[Text, ...]]
+) -> Table:
+    columns = (Column(say("Variable")), *(Column(name(system)) for system in comparison.systems))
     return Table(caption, columns, tuple(rows), folded=len(rows) > ROWS_OPEN_MAX)
 
 
@@ -245,10 +247,10 @@ STEPS: Final = {
 """Steps before trials, by keys and values of the plan."""
 
 
-def _steps(asked: ProcedurePlan) -> list[Sentence]:
+def _steps(procedure: ProcedurePlan) -> list[Sentence]:
     """The steps that are taken anew before trials."""
-    switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(asked, key)]
-    keys = [asked.restart, asked.fresh_data, *switches, "others"]
+    switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(procedure, key)]
+    keys = [procedure.restart, procedure.fresh_data, *switches, "others"]
     return [STEPS[key] for key in keys if key in STEPS]
 
 

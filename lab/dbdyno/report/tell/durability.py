@@ -147,14 +147,14 @@ def proof_reasons(verdict: DurabilityVerdict, killed: KilledServer) -> list[Said
 
 
 def _promised(killed: KilledServer) -> Said:
-    told = clauses(
+    text = clauses(
         _promise(phrase("{what}: {kept}"), promise) for promise in durability(killed.settings)
     )
-    if not told:
+    if not text:
         return say("what its settings promise is not known")
     if commit_is_waited_for(killed.settings):
-        return say("its settings promise durable commits ({told})", told=told)
-    return say("its settings do not promise durable commits ({told})", told=told)
+        return say("its settings promise durable commits ({told})", told=text)
+    return say("its settings do not promise durable commits ({told})", told=text)
 
 
 def _number(value: float | None) -> Said:

@@ -62,10 +62,10 @@ def unequal_plans(values: Values) -> Said:
     """Evidence of `unequal-plans`."""
     parts = []
     for kind, plans in values["plans"].items():
-        (baseline, wanted), (system, found) = plans.items()
+        (baseline, wanted), (system, other) = plans.items()
         of = {"baseline": name(baseline), "wanted": name(wanted), "system": name(system)}
         parts.append(
-            say("{kind}: {baseline} {wanted}; {system} {found}", kind=kind, **of, found=name(found))
+            say("{kind}: {baseline} {wanted}; {system} {found}", kind=kind, **of, found=name(other))
         )
     return say(
         "{count} of {total} kinds of statements take another way: {parts}",

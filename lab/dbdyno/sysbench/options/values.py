@@ -140,8 +140,8 @@ class Values:
         raw = self.raw(name)
         value = integer(raw)
         if value is None:
-            told = name.replace("-", "_")
-            raise argument_error(f"Invalid value for the '{told}' option: '{raw}'")
+            option = name.replace("-", "_")
+            raise argument_error(f"Invalid value for the '{option}' option: '{raw}'")
         return value
 
     def size(self, name: str) -> int:
@@ -167,13 +167,13 @@ def whole(values: Values, name: str) -> int:
     Raises:
         Refusal: not a whole number.
     """
-    raw, found = values.raw(name) or "", values.number(name)
-    if not (is_whole_number_text(raw) and found.is_integer()):
+    raw, number = values.raw(name) or "", values.number(name)
+    if not (is_whole_number_text(raw) and number.is_integer()):
         raise fatal(
             f"Invalid value for --{name}: '{raw}'. It must be a whole number; the numbers of"
             " a test take no suffix K, M or G"
         )
-    return int(found)
+    return int(number)
 
 
 class Refusal(Exception):  # noqa: N818 - it carries lines for the user, not a program's mistake

@@ -4,8 +4,18 @@
 (() => {
   const root = document.documentElement;
   const KEPT = "dbdyno-colours";
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const narrow = matchMedia("(max-width: 40rem)");
+  // Chromium reports no change of a query whose `matches` was read first: it is read here, then followed by events.
+  const followed = (query) => {
+    const list = matchMedia(query);
+    const state = { matches: list.matches };
+    list.addEventListener("change", (event) => {
+      state.matches = event.matches;
+      recolour();
+    });
+    return state;
+  };
+  const system = followed("(prefers-color-scheme: dark)");
+  const narrow = followed("(max-width: 40rem)");
   const byId = (id) => document.getElementById(id);
   const dark = JSON.parse(byId("dark-colours").textContent);
   const views = new Map();
@@ -138,8 +148,6 @@
       kept.set(root.dataset.colours);
       recolour();
     });
-    system.addEventListener("change", recolour);
-    narrow.addEventListener("change", recolour);
     recolour();
     for (const figure of document.querySelectorAll("figure[data-name]")) {
       near.observe(figure);

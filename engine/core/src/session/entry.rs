@@ -12,18 +12,19 @@ use super::stream::Stream;
 use super::{Endpoint, LOGIN_LENGTH_MAX, Login, Transport, frame};
 use crate::session::tls::{Tls, TlsMode, TlsProblem};
 
-/// Answers of a server to one login: another plugin, a cold cache, a key and OK are four.
+/// Most answers of a server to a login. A usual long login has four: another plugin, a cold cache,
+/// a key and OK.
 const LOGIN_TURNS_MAX: usize = 16;
 
-/// What was agreed in the login.
+/// The terms agreed in the login.
 pub(super) struct Entered {
     pub(super) server_version: String,
     pub(super) connection_id: u32,
     pub(super) deprecate_eof: bool,
 }
 
-/// Logs in over `stream`, which is encrypted and compressed afterwards as `transport` asks. What is
-/// `wanted` beside that, as bits of [`capability`], is had where the server offers it.
+/// Logs in over `stream`, encrypted and compressed as `transport` asks. Further `wanted` bits of
+/// [`capability`] are agreed where the server offers them.
 pub(super) fn enter(
     stream: &mut Stream,
     endpoint: &Endpoint,
@@ -64,7 +65,7 @@ pub(super) fn enter(
     })
 }
 
-/// The TLS to use with this server. `preferred` does not encrypt what is private already.
+/// The TLS to use with this server. `preferred` leaves a Unix socket unencrypted.
 fn tls_for<'a>(
     stream: &Stream,
     greeting: &Handshake,

@@ -21,12 +21,12 @@ pub mod scanner;
 
 mod cursor;
 
-/// A payload that does not follow the protocol.
+/// A payload out of step with the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed {message}: its {part} could not be read")]
 pub struct Malformed {
-    /// The message that was expected.
+    /// The expected message.
     pub message: &'static str,
-    /// The part of it that could not be read.
+    /// The unreadable part of it.
     pub part: &'static str,
 }

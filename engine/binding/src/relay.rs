@@ -1,4 +1,4 @@
-//! The network between servers for Python: relays that hold each byte on its way.
+//! The network between servers for Python: relays with a delay for each byte.
 use dbdyno_core::relay::Relay;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -7,8 +7,8 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::thread;
 use std::time::Duration;
 
-/// Passes connections from each listener, which is taken over, on to its target, half of the round trip away.
-/// It does not return; the GIL is released.
+/// Passes connections from each listener, which is taken over, on to its target, half of the round
+/// trip away. It does not return; the GIL is released.
 #[pyfunction]
 pub fn relay(
     py: Python<'_>,

@@ -56,8 +56,8 @@ pub enum Parameter<'a> {
     Text(&'a [u8]),
 }
 
-/// Appends a number in decimal digits. Requests are full of them, and `write!` calls through several layers
-/// for each.
+/// Appends a number in decimal digits. Requests are full of them, and `write!` calls through
+/// several layers for each.
 pub fn decimal(out: &mut Vec<u8>, number: i64) {
     let mut digits = [0; 20];
     let (mut start, mut rest) = (digits.len(), number.unsigned_abs());

@@ -202,7 +202,7 @@ pub enum LinkError {
     /// The reply of PostgreSQL.
     #[error(transparent)]
     Pgsql(#[from] postgres::scanner::ScanError),
-    /// An answer with more rows than a script may read at once.
+    /// An answer too long for a script.
     #[error("an answer of more than {} MiB, which a script cannot take", KEPT_LENGTH_MAX >> 20)]
     TooLong,
     /// All connections together hold too many bytes of answers.

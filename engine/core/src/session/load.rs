@@ -1,4 +1,5 @@
-//! `LOAD DATA LOCAL INFILE` from memory: rows are streamed as they are made, no file is ever opened.
+//! `LOAD DATA LOCAL INFILE` from memory: rows are streamed as they are made, no file is ever
+//! opened.
 
 use std::io;
 

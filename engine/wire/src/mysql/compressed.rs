@@ -21,7 +21,7 @@ pub const CONTENT_LENGTH_MAX: usize = 0xff_ff_ff;
 const WORTH_COMPRESSING: usize = 50;
 /// Growth step of the buffer for decompressed content.
 const GROWTH: usize = 64 * 1024;
-/// Most empty frames in a row; more are refused.
+/// Number of empty frames in a row at which they are refused.
 const EMPTY_MAX: u8 = 100;
 
 /// zlib's two streams and their last content.
@@ -159,7 +159,8 @@ impl Frames {
         codec.content(header, &self.held[FRAME_HEADER_LENGTH..]).map(Some)
     }
 
-    /// Counts a whole frame, because an endless row of empty frames would look like progress.
+    /// Counts a whole frame. Refuses an endless row of empty frames, which would look like
+    /// progress.
     fn count(&mut self, header: FrameHeader) -> Result<(), FrameError> {
         self.sequence = self.sequence.wrapping_add(1);
         self.empty = if header.length == 0 { self.empty.saturating_add(1) } else { 0 };

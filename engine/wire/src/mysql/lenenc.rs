@@ -34,7 +34,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Takes an integer from the front of `bytes`; `None`, with `bytes` unchanged, when it is
-/// incomplete or a NULL.
+/// incomplete or no integer.
 pub fn take_integer(bytes: &mut &[u8]) -> Option<u64> {
     let (&marker, rest) = bytes.split_first()?;
     let width = match marker {

@@ -1,9 +1,9 @@
 //! The MySQL client/server protocol ("classic", version 10), as MySQL and MariaDB speak it.
 //!
 //! Reading order: [`packet`] frames bytes, [`lenenc`] holds the integers and strings inside,
-//! [`handshake`], [`auth`] and [`login`] open a session, [`command`] asks, [`response`] answers, and [`scanner`]
-//! follows an answer at full speed without looking into its rows. [`compressed`] is the layer below the
-//! packets when both ends agreed to compress.
+//! [`handshake`], [`auth`] and [`login`] open a session, [`command`] asks, [`response`] answers,
+//! and [`scanner`] follows an answer at full speed without looking into its rows. [`compressed`] is
+//! the layer below the packets when both ends agreed to compress.
 
 pub mod auth;
 pub mod capability;

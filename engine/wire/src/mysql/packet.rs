@@ -1,8 +1,8 @@
 //! Framing: every packet is a 3-byte length, a sequence number, and the payload.
 //!
 //! A payload of 2^24-1 bytes or more travels in several packets; all but the last are full. Writers
-//! append to the caller's buffer: [`begin_packet`] leaves room for the header, [`end_packet`] fills it in
-//! (and cuts a long payload), so a payload is encoded once and never copied into a packet.
+//! append to the caller's buffer: [`begin_packet`] leaves room for the header, [`end_packet`] fills
+//! it in (and cuts a long payload), so a payload is encoded once and never copied into a packet.
 
 /// Bytes of the header before each payload.
 pub const HEADER_LENGTH: usize = 4;
@@ -71,8 +71,8 @@ fn split_payload(out: &mut Vec<u8>, payload: &[u8], mut sequence: u8) -> u8 {
     }
 }
 
-/// The number of packets in a request of `length` bytes, headers included, modulo 256: its reply begins
-/// with this sequence number.
+/// The number of packets in a request of `length` bytes, headers included, modulo 256: its reply
+/// begins with this sequence number.
 #[must_use]
 pub const fn packets_in(length: usize) -> u8 {
     (length / (HEADER_LENGTH + PAYLOAD_LENGTH_MAX) + 1) as u8

@@ -5,7 +5,7 @@ use dbdyno_wire::mysql::compressed::{
 };
 use proptest::prelude::*;
 
-/// Frames of one request that carries `parts`, each written by itself.
+/// Frames of a request with `parts`, each written separately.
 fn packed(parts: &[&[u8]]) -> Vec<u8> {
     let (mut frames, mut codec, mut out) = (Frames::default(), Codec::default(), Vec::new());
     parts.iter().for_each(|part| frames.write(part, &mut codec, &mut out));

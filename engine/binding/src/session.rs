@@ -1,4 +1,4 @@
-//! An administrator's session for Python, for a query at a time.
+//! An administrator's session for Python, with a single query at a time.
 //!
 //! The work is done in a separate thread, so Ctrl-C takes effect at once, however busy a server
 //! keeps the client: the waiting caller abandons the thread.
@@ -24,7 +24,7 @@ create_exception!(
     "No answer: what was found, what to try (or None), and absent, late, refused or odd."
 );
 
-/// A session of a login, for a query at a time.
+/// A session with a single query at a time.
 #[pyclass(module = "dbdyno._engine", frozen)]
 pub struct Session {
     spec: ControlSpec,
@@ -39,7 +39,7 @@ type Told = (String, Option<&'static str>, &'static str);
 
 #[pymethods]
 impl Session {
-    /// A session not connected yet.
+    /// A session, not connected yet.
     #[new]
     fn new(spec: &Bound<'_, PyAny>) -> PyResult<Self> {
         let spec: ControlSpec = from_python(spec)?;

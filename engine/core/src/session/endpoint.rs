@@ -1,4 +1,4 @@
-//! Address of a server, login, and the TLS and compression of sessions.
+//! Addresses of servers, logins, and the TLS and compression of sessions.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -60,7 +60,7 @@ impl Endpoint {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// No such server gets the password.
+    /// No unverified server gets the password.
     Nobody,
     /// Only a server on this machine gets the password.
     #[default]

@@ -12,8 +12,8 @@ use super::stream::Stream;
 use super::{Endpoint, LOGIN_LENGTH_MAX, Login, Transport, frame};
 use crate::session::tls::{Tls, TlsMode, TlsProblem};
 
-/// Most answers of a server to a login. A usual long login has four: another plugin, a cold cache,
-/// a key and OK.
+/// Most answers of a server to a login. A real login needs at most four: another plugin, a cold
+/// cache, a key and OK.
 const LOGIN_TURNS_MAX: usize = 16;
 
 /// The terms agreed in the login.
@@ -108,7 +108,8 @@ fn send_payload(stream: &mut Stream, payload: &[u8], sequence: u8) -> io::Result
     Ok(next)
 }
 
-/// MariaDB before 11 says `5.5.5-10.6.1-MariaDB`, to pass the checks of old replicas.
+/// The version without MariaDB's prefix: before 11 it sends `5.5.5-10.6.1-MariaDB`, to pass the
+/// checks of old replicas.
 fn version_of(spelled: &str) -> &str {
     match spelled.strip_prefix("5.5.5-") {
         Some(own) if own.starts_with(|first: char| first.is_ascii_digit()) => own,

@@ -118,7 +118,7 @@ impl Link {
     /// A part of a record gives no bytes yet.
     ///
     /// # Errors
-    /// [`LinkError`] when the bytes break TLS or the compressed protocol, or the sink's own.
+    /// [`LinkError`] when the bytes break TLS or the compressed protocol, or from `sink`.
     pub fn decode(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), LinkError> {
         match self {
             Self::Plain => sink(bytes),
@@ -260,7 +260,7 @@ fn open(records: &mut Records, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<
             left -= length;
         }
         if taken == 0 {
-            return Ok(()); // closed by the other end: what follows is ignored
+            return Ok(()); // closed by the other end: the rest is ignored
         }
     }
     Ok(())

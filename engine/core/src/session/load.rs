@@ -105,7 +105,7 @@ impl Session {
     }
 }
 
-/// Writes `bytes` until there is something to read; gives how many were written.
+/// Writes `bytes` until there is something to read; gives the number written.
 pub(super) fn write_while_unheard(socket: &mut WatchedSocket, bytes: &[u8]) -> io::Result<usize> {
     let mut written = 0;
     while written < bytes.len() {

@@ -1,4 +1,4 @@
-//! A blocking stream to a server over TCP or a Unix socket, and the connect.
+//! A blocking stream to a server over TCP or a Unix socket, and its connect.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};

@@ -192,8 +192,8 @@ impl Frames {
 }
 
 impl Codec {
-    /// Appends `content`, compressed if shorter so; gives the length before compression for the
-    /// header, or 0.
+    /// Appends `content`, compressed if it gets shorter; gives the header's length before
+    /// compression, 0 if not compressed.
     fn append(&mut self, content: &[u8], out: &mut Vec<u8>) -> usize {
         let start = out.len();
         out.reserve(content.len());

@@ -1,7 +1,7 @@
 //! Reads the parameters of `COM_STMT_EXECUTE`: the server's half of [`super::command::Parameter`].
 //!
-//! Foreign clients (sysbench, the vendors' libraries) bind more types than our own. All types of
-//! numbers and strings are read, to compare a recorded stream value by value.
+//! Foreign clients (sysbench, the vendors' libraries) bind more types than this client. All types
+//! of numbers and strings are read, to compare a recorded stream value by value.
 
 use super::{Malformed, cursor::Cursor};
 

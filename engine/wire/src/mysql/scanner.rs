@@ -119,7 +119,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// A scanner for a session in which `CLIENT_DEPRECATE_EOF` was agreed, or not.
+    /// A scanner for a session; `deprecate_eof` if `CLIENT_DEPRECATE_EOF` was agreed.
     #[must_use]
     pub fn new(deprecate_eof: bool) -> Self {
         let (reply, cut) = (ReplyState::new(deprecate_eof), Cut::default());

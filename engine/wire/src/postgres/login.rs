@@ -1,5 +1,5 @@
-//! Opens a session: from the first message to ReadyForQuery. No socket: messages go in, messages
-//! come out.
+//! Opens a session, from the first message to ReadyForQuery. It holds no socket: messages go in,
+//! messages come out.
 
 use super::message::{self, ServerError};
 use super::scram::{Binding, SCRAM, SCRAM_PLUS, Scram, ScramError, md5_password};

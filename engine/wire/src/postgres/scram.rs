@@ -99,8 +99,8 @@ const ECDSA_SHA256: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x02";
 const ECDSA_SHA384: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x03";
 const ECDSA_SHA512: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x04";
 
-/// The object identifier of a certificate's signature: `SEQUENCE { body, SEQUENCE { identifier, …
-/// }, … }`.
+/// The object identifier of the signature in a certificate,
+/// `SEQUENCE { body, SEQUENCE { identifier, … }, … }`.
 fn signature_algorithm(der: &[u8]) -> Option<&[u8]> {
     const SEQUENCE: u8 = 0x30;
     const IDENTIFIER: u8 = 0x06;

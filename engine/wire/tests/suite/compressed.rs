@@ -12,7 +12,7 @@ fn packed(parts: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// The contents of the frames in `bytes`, which arrive in pieces of `piece` bytes.
+/// The contents of the frames in `bytes`, fed in pieces of `piece` bytes.
 fn unpacked(bytes: &[u8], piece: usize) -> Result<Vec<Vec<u8>>, FrameError> {
     let (mut frames, mut codec, mut contents) = (Frames::default(), Codec::default(), Vec::new());
     for mut rest in bytes.chunks(piece) {

@@ -359,7 +359,7 @@ fn a_long_error_message_is_kept_only_in_part() {
     check(&Sample { shape: ReplyShape::Text, deprecate_eof: true, bytes, outcome });
 }
 
-/// A server sends compressed results singly with packet numbers such as these.
+/// Packet numbers of a server sending compressed results singly.
 #[test]
 fn packets_in_numbered_frames_may_have_any_number() {
     let reply = b"\x07\0\0\x05\0\0\0\x0a\0\0\0\x07\0\0\x02\0\0\0\x02\0\0\0";

@@ -11,7 +11,7 @@ use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 
-/// Twice the 112 bits of strength of a group of 2048 bits, and some.
+/// Bytes of the private number: more than twice the 112 bits of strength of a group of 2048 bits.
 const PRIVATE_LENGTH: usize = 32;
 /// The first number for private use in the table of groups.
 const GROUP: NamedGroup = NamedGroup::Unknown(0x01fc);

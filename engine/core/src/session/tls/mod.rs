@@ -60,7 +60,7 @@ impl Tls {
     }
 }
 
-/// Reads the server's alert before the end of the connection, unread while the client was writing.
+/// Reads the alert sent by the server before it closed the connection under the client's write.
 fn alert_of(
     records: &mut Records,
     stream: &mut impl Read,

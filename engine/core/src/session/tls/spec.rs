@@ -36,7 +36,7 @@ impl TlsMode {
     }
 }
 
-/// TLS as a spec asks for it. With the mode `disabled` the rest is not looked at.
+/// TLS as a spec asks for it. With the mode `disabled` the rest is ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TlsSpec {

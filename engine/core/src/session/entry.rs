@@ -12,8 +12,7 @@ use super::stream::Stream;
 use super::{Endpoint, LOGIN_LENGTH_MAX, Login, Transport, frame};
 use crate::session::tls::{Tls, TlsMode, TlsProblem};
 
-/// Most answers of a server to a login. A real login needs at most four: another plugin, a cold
-/// cache, a key and OK.
+/// Most answers of a server to a login. Another plugin, a cold cache, a key and OK are four.
 const LOGIN_TURNS_MAX: usize = 16;
 
 /// The terms agreed in the login.

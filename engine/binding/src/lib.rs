@@ -1,4 +1,4 @@
-//! `dbdyno._engine`: what Python sees of the engine. Conversions and error mapping, nothing else.
+//! `dbdyno._engine`: the engine's interface for Python, with conversions and error mapping only.
 mod histogram;
 mod load;
 mod reference;

@@ -1,7 +1,7 @@
-//! `run`, `prepare`, `prewarm`, `cleanup` and the flag that stops them.
+//! `run`, `prepare`, `prewarm`, `cleanup` and the flag to stop them.
 //!
-//! The GIL is released while the engine works and taken only to tell an interval. A callback that
-//! raises stops the run, and its exception is raised when the run has ended.
+//! The GIL is released while the engine works and taken only to report an interval or progress. A
+//! callback's exception stops the run and is raised after its end.
 use crate::value::{from_python, to_python};
 use dbdyno_core::dataset::{self, PrepareSpec, Report};
 use dbdyno_core::error::Failure;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that ends a run or a load from another thread.
+/// A flag to end a run or a load from another thread.
 #[pyclass(module = "dbdyno._engine", frozen)]
 #[derive(Default)]
 pub struct Stop {
@@ -43,7 +43,7 @@ pub fn workloads() -> Vec<&'static str> {
     workload::names()
 }
 
-/// Names of the workloads of before sysbench 1.0, which run on tables of their own layout.
+/// Names of the workloads from before sysbench 1.0, with tables of a different layout.
 #[pyfunction]
 pub fn legacy_workloads() -> Vec<&'static str> {
     workload::legacy_names()
@@ -104,7 +104,7 @@ pub fn cleanup<'py>(
 
 type Work<P> = fn(&PrepareSpec, &mut dyn FnMut(P), &AtomicBool) -> Result<Report, Failure>;
 
-/// Work on the tables of a dataset spec, whose progress Python is told.
+/// Works on the tables of a dataset spec and reports progress to Python.
 fn told<'py, P: Serialize>(
     py: Python<'py>,
     spec: &Bound<'py, PyAny>,
@@ -119,7 +119,7 @@ fn told<'py, P: Serialize>(
     to_python(py, &report.map_err(|failure| refused(py, &failure))?)
 }
 
-/// A RuntimeError whose argument is the failure as a dict.
+/// A RuntimeError with the failure as a dict for its argument.
 pub fn refused(py: Python<'_>, failure: &Failure) -> PyErr {
     to_python(py, failure).map_or_else(|error| error, |told| PyRuntimeError::new_err(told.unbind()))
 }

@@ -1,4 +1,4 @@
-//! The reference server for Python: a queueing system of known truth that speaks MySQL.
+//! The reference server for Python: a queueing system of known truth, speaking MySQL's protocol.
 use crate::histogram::Histogram;
 use dbdyno_core::reference::{self, Script, Service, Stall};
 use pyo3::exceptions::{PyOSError, PyValueError};

@@ -1,4 +1,4 @@
-//! The network between servers for Python: relays that hold each byte on its way.
+//! The network between servers for Python: relays with a delay for each byte.
 use dbdyno_core::relay::Relay;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -7,8 +7,8 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::thread;
 use std::time::Duration;
 
-/// Passes connections from each listener, which is taken over, on to its target, half of the round trip away.
-/// It does not return; the GIL is released.
+/// Passes connections from each listener on to its target with a delay of half the round trip.
+/// Takes the listeners over and does not return; the GIL is released.
 #[pyfunction]
 pub fn relay(
     py: Python<'_>,
@@ -22,7 +22,7 @@ pub fn relay(
         let address: IpAddr = host
             .parse()
             .map_err(|error| PyValueError::new_err(format!("no address: {host}: {error}")))?;
-        // SAFETY: the caller hands it over, and so uses it no more.
+        // SAFETY: the caller hands the descriptor over and no longer uses it.
         let listener = TcpListener::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
         listener.set_nonblocking(false).map_err(PyOSError::new_err)?;
         relays.push(Relay::new(listener, SocketAddr::new(address, port), round_trip));

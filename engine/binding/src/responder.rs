@@ -1,5 +1,5 @@
-//! The null responder for Python: it answers every statement at once, so a run against it shows
-//! what the generator itself can do.
+//! The null responder for Python: it answers every statement at once, so a run against it measures
+//! the generator itself.
 use crate::load::Stop;
 use dbdyno_core::driver::Driver;
 use dbdyno_core::reference::NullResponder;
@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// How often a responder looks whether it should stop, in milliseconds.
+/// Interval between a responder's checks of its stop flag, in milliseconds.
 const LOOK_MS: i32 = 20;
 
 /// Speaks to clients of a driver on a free port of 127.0.0.1, knows no SQL and keeps no data.

@@ -1,4 +1,4 @@
-//! Lua scripts for Python: what a script declares, its commands and its hooks. Its events are run by `run`.
+//! Lua scripts for Python: a script's options, commands and hooks. Its events are run by `run`.
 use crate::load::refused;
 use crate::value::{from_python, to_python};
 use dbdyno_core::script;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
-/// A script that is loaded; its top level has run.
+/// A loaded script; its top level has run.
 #[pyclass(module = "dbdyno._engine", frozen)]
 pub struct Script {
     script: Mutex<script::Script>,
@@ -22,7 +22,7 @@ impl Script {
         Ok(Self { script: Mutex::new(loaded.map_err(|failure| refused(py, &failure))?) })
     }
 
-    /// The options that it declares.
+    /// The options declared by the script.
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.with(py, script::Script::options)?)
     }
@@ -33,12 +33,13 @@ impl Script {
         self.with(py, |script| script.set_options(options))
     }
 
-    /// Whether it has a global function of this name.
+    /// True if the script has a global function of this name.
     fn defines(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         self.with(py, |script| Ok(script.defines(name)))
     }
 
-    /// None if it declares no such command, otherwise whether that runs in all threads.
+    /// True if the script's command runs in all threads, False if in a single thread, None if the
+    /// script does not declare it.
     fn command(&self, py: Python<'_>, name: &str) -> PyResult<Option<bool>> {
         self.with(py, |script| script.command(name))
     }
@@ -48,12 +49,12 @@ impl Script {
         self.with(py, |script| script.call(name))
     }
 
-    /// Runs a command that it declares; false when the command said so.
+    /// Runs a command of the script; False when the command returned false.
     fn run_command(&self, py: Python<'_>, name: &str, threads: u32) -> PyResult<bool> {
         self.with(py, |script| script.run_command(name, threads))
     }
 
-    /// Loads it once more, for reports of intervals.
+    /// Loads the script once more, for reports of intervals.
     fn open_reporter(&self, py: Python<'_>, thread: u32) -> PyResult<()> {
         self.with(py, |script| script.open_reporter(thread))
     }
@@ -66,13 +67,13 @@ impl Script {
         })
     }
 
-    /// Calls a hook for reports with its figures; false if there is none.
+    /// Calls a hook for reports with its figures; False if the script has no such hook.
     fn report(&self, py: Python<'_>, hook: &str, figures: &Bound<'_, PyAny>) -> PyResult<bool> {
         let figures: Value = from_python(figures)?;
         self.with(py, |script| script.report(hook, &figures))
     }
 
-    /// Whether any script of this process has asked for a database.
+    /// True if any script of this process has asked for a database.
     #[staticmethod]
     fn uses_database() -> bool {
         script::uses_database()

@@ -1,7 +1,7 @@
-//! An administrator's session for Python, in which one question is asked after the other.
+//! An administrator's session for Python, with a single query at a time.
 //!
-//! The work is done in a thread of its own, so Ctrl-C is heard at once however much work a server asks for:
-//! whoever waits leaves it behind.
+//! The work is done in a separate thread, so Ctrl-C takes effect at once, however busy a server
+//! keeps the client: the waiting caller abandons the thread.
 use crate::value::from_python;
 use dbdyno_core::control::{ControlSession, ControlSpec};
 use dbdyno_core::session::{self, Trouble};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often a wait looks for signals.
+/// Interval between checks for signals in a wait.
 const LOOK: Duration = Duration::from_millis(50);
 
 create_exception!(
@@ -24,7 +24,7 @@ create_exception!(
     "No answer: what was found, what to try (or None), and absent, late, refused or odd."
 );
 
-/// A session of one login, in which one question is asked at a time.
+/// A session with a single query at a time.
 #[pyclass(module = "dbdyno._engine", frozen)]
 pub struct Session {
     spec: ControlSpec,
@@ -39,7 +39,7 @@ type Told = (String, Option<&'static str>, &'static str);
 
 #[pymethods]
 impl Session {
-    /// Nothing is connected yet.
+    /// A session, not connected yet.
     #[new]
     fn new(spec: &Bound<'_, PyAny>) -> PyResult<Self> {
         let spec: ControlSpec = from_python(spec)?;
@@ -60,7 +60,7 @@ impl Session {
         Ok(())
     }
 
-    /// The rows of the answer, which must come within `limit_s`.
+    /// The rows of the answer, due within `limit_s` seconds.
     fn ask(&self, py: Python<'_>, sql: String, limit_s: f64) -> PyResult<Rows> {
         let limit = Duration::try_from_secs_f64(limit_s)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -76,7 +76,7 @@ impl Session {
         answer.map_err(|error| SessionError::new_err(told(&error)))
     }
 
-    /// Lets whoever waits for this session wait no longer.
+    /// Cancels every wait for this session.
     fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
@@ -93,7 +93,7 @@ impl Session {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
 
-    /// What `work` gives, unless a signal's handler raises before.
+    /// Waits for the result of `work` in a thread, unless a signal's handler raises before.
     fn wait<T: Send + 'static>(
         &self,
         py: Python<'_>,

@@ -1,4 +1,5 @@
-//! Specs and results cross as Python's dicts, lists, strings and numbers: what JSON can hold.
+//! Conversion of specs and results from and to Python's dicts, lists, strings and numbers, as in
+//! JSON.
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -6,15 +7,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-/// As deep as JSON's own readers go.
+/// Most levels of nesting, as in JSON's own readers.
 const DEPTH_MAX: u32 = 128;
 
-/// What a spec says; ValueError for one that cannot be understood.
+/// Reads a spec from Python's objects; ValueError when it is invalid.
 pub fn from_python<T: DeserializeOwned>(object: &Bound<'_, PyAny>) -> PyResult<T> {
     serde_json::from_value(value_of(object, DEPTH_MAX)?).map_err(invalid)
 }
 
-/// A result as Python has it.
+/// A result as Python's objects.
 pub fn to_python<'py>(py: Python<'py>, result: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     object_of(py, &serde_json::to_value(result).map_err(invalid)?)
 }

@@ -1,4 +1,4 @@
-//! The corpus as tests use it: a folder for each fuzz target, in which each file is one input.
+//! The corpus as used by tests: a folder for each fuzz target, with a file for each input.
 
 use std::fs;
 

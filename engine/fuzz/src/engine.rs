@@ -1,5 +1,5 @@
-//! What each fuzz target of the engine does with its bytes: they are refused or understood, and
-//! nothing panics or takes memory without end. The engine's tests run these functions too.
+//! Fuzz targets of the engine: bytes are refused or understood, without a panic and without
+//! unbounded memory. The engine's tests run these functions too.
 
 use dbdyno_core::record::histogram::Histogram;
 use dbdyno_core::spec::RunSpec;

@@ -1,5 +1,5 @@
-//! What each fuzz target of the protocols does with its bytes: whatever they are, they are refused
-//! or understood, alike whole and in pieces, and nothing panics.
+//! Fuzz targets of the protocols: any bytes are refused or understood, alike whole and in pieces,
+//! without a panic.
 //!
 //! The tests of the wire crate run these functions too, on the corpus and on random bytes.
 
@@ -18,8 +18,8 @@ use dbdyno_wire::postgres::scram::{Binding, Scram};
 
 const SHAPES: [ReplyShape; 3] = [ReplyShape::Text, ReplyShape::Binary, ReplyShape::Prepare];
 
-/// A MySQL's reply of any shape and what stands behind it, fed whole, byte by byte, and in pieces as
-/// long as the first byte says.
+/// A MySQL's reply of any shape and the bytes after it, fed whole, byte by byte, and in pieces of a
+/// length given by the first byte.
 pub fn scanner(bytes: &[u8]) {
     let Some((&cut, bytes)) = bytes.split_first() else { return };
     for shape in SHAPES {
@@ -45,7 +45,7 @@ pub fn scanner(bytes: &[u8]) {
     }
 }
 
-/// A MySQL's greeting and what it says next, each after its length in two bytes; the same bytes as
+/// A MySQL's greeting and its next payloads, each after its length in two bytes; the same bytes as
 /// any other message of a login.
 pub fn handshake(bytes: &[u8]) {
     let _ = (Handshake::parse(bytes), HandshakeResponse::parse(bytes), AuthSwitch::parse(bytes));
@@ -77,7 +77,7 @@ pub fn command(bytes: &[u8]) {
     }
 }
 
-/// The payload of an answer, to each of those who read one.
+/// The payload of an answer, given to each reader of answers.
 pub fn response(bytes: &[u8]) {
     let _ = (response::Ok::parse(bytes), response::parse_eof(bytes));
     let _ = (response::ServerError::parse(bytes), response::PrepareOk::parse(bytes));
@@ -88,8 +88,8 @@ pub fn response(bytes: &[u8]) {
     let _ = FileRequest::parse(bytes).map(|request| request.is_for("rows"));
 }
 
-/// Compressed frames, whole and in pieces as long as the first byte says; then the bytes behind it
-/// packed, which must come back.
+/// Compressed frames, whole and in pieces of a length given by the first byte; then the other bytes
+/// packed and unpacked again.
 pub fn compressed(bytes: &[u8]) {
     let Some((&cut, bytes)) = bytes.split_first() else { return };
     let length = 1 + usize::from(cut);
@@ -99,8 +99,8 @@ pub fn compressed(bytes: &[u8]) {
     assert_eq!(unpacked([&packed[..]].into_iter()), Ok(bytes.to_vec()));
 }
 
-/// Messages of a PostgreSQL: as a reply, whole and in pieces as long as the first byte says; each
-/// as one of a login, an error, a row, a certificate, a SCRAM exchange.
+/// Messages of a PostgreSQL: as a reply, whole and in pieces of a length given by the first byte;
+/// each also as a message of a login, an error, a row, a certificate, a SCRAM exchange.
 pub fn postgres(bytes: &[u8]) {
     let Some((&cut, bytes)) = bytes.split_first() else { return };
     let mut scanner = postgres::scanner::Scanner::default();
@@ -146,7 +146,8 @@ fn unpacked<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Result<Vec<u8>, FrameE
     Ok(contents)
 }
 
-/// Each field stands behind its length, two bytes with the low one first; the last may be shorter.
+/// Splits bytes into fields, each after its length in two little-endian bytes; the last may be
+/// shorter.
 fn fields(mut rest: &[u8]) -> Vec<&[u8]> {
     let mut fields = Vec::new();
     while let Some((length, behind)) = rest.split_first_chunk() {

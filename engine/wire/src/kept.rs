@@ -1,20 +1,20 @@
-//! Buffers that a server's bytes fill. Each has a limit of its own; all of a process have one together.
+//! Buffers for a server's bytes, each with its own limit and all of a process with a common limit.
 //!
-//! A server that has lost its way does so on every connection at once. Thousands of buffers, each within
-//! its limit, would still take the machine's memory.
+//! A server gone wrong goes wrong on every connection at once, and thousands of buffers, each
+//! within its limit, would still fill the machine's memory.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of a buffer that are not counted: hardly any needs more.
+/// Uncounted first bytes of a buffer: hardly any buffer needs more.
 const UNCOUNTED: usize = 64 * 1024;
-/// What all buffers of this process may hold beyond that.
+/// Most counted bytes in all buffers of this process together.
 const TOGETHER_MAX: usize = 256 << 20;
 
-/// What they hold beyond that now.
+/// Counted bytes in all buffers now.
 static TOGETHER: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes of a server that wait to be read, or for the rest of what they belong to.
+/// A buffer for a server's bytes until they are read, or until the rest of their message arrives.
 #[derive(Debug, Default)]
 pub struct Kept {
     bytes: Vec<u8>,
@@ -27,7 +27,7 @@ pub struct Kept {
 pub struct Full;
 
 impl Kept {
-    /// The buffer, with room for `more` bytes, and no more than that may be appended.
+    /// The buffer with room for `more` bytes; at most so many may be appended.
     ///
     /// # Errors
     /// [`Full`], and the buffer is as it was.
@@ -50,7 +50,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Empties the buffer; what was counted is given back.
+    /// Empties the buffer and gives its counted bytes back to the common limit.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -1,24 +1,25 @@
 //! Bytes to messages of database protocols and back, both ends; no socket, no clock, no async.
 //!
-//! Whoever holds a socket hands bytes in and takes messages out. So the protocol is tested without
-//! a server, one reactor serves every protocol, and the reference server shares the code. Nothing
-//! here panics on foreign bytes: what cannot be read is an error that says what was found.
+//! The owner of a socket hands bytes in and takes messages out. So the protocol is tested without a
+//! server, the reactor serves every protocol, and the reference server shares the code. Foreign
+//! bytes never cause a panic: unreadable bytes are an error with the bytes found.
 pub mod kept;
 pub mod mysql;
 pub mod postgres;
 
-/// How a server may have the password itself, of which it has no hash.
+/// The form in which a server without the password's hash may have the password itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WholePassword {
-    /// Not at all: nobody has proven that this is the server.
+    /// Not at all: the server is unverified and not trusted.
     Withheld,
-    /// Encrypted with the key that it sends: the server is trusted, the connection can be read.
+    /// Encrypted with the server's key: the server is trusted, but others can read the connection.
     Sealed,
-    /// As it is: the server is trusted, and nobody else reads the connection.
+    /// In clear: the server is trusted or verified, and others cannot read the connection.
     Clear,
 }
 
-/// What a reply held. Rows and affected rows are sums over all its results, the rest is of the last.
+/// Counts of a reply. Rows and affected rows are sums over all its results, the rest is of the
+/// last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Rows changed, as the server counts them.
@@ -27,16 +28,16 @@ pub struct Summary {
     pub rows: u64,
     /// Columns of the last result; 0 when it was no result set.
     pub columns: u64,
-    /// How many results it had: more than one only for a text of several statements.
+    /// Results in the reply: above 1 only for a text of several statements.
     pub results: u32,
     /// Bytes of the whole reply, headers included.
     pub bytes: u64,
 }
 
-/// How a reply ended.
+/// The outcome of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<ServerError> {
-    /// The server did what was asked.
+    /// The server carried the request out.
     Done(Summary),
     /// The server refused; the session goes on, unless the error was fatal.
     Failed(ServerError),
@@ -55,8 +56,8 @@ pub enum Parameter<'a> {
     Text(&'a [u8]),
 }
 
-/// Appends a number in decimal digits. Requests are full of them, and `write!` calls through several layers
-/// for each.
+/// Appends a number in decimal digits. Requests are full of them, and `write!` calls through
+/// several layers for each.
 pub fn decimal(out: &mut Vec<u8>, number: i64) {
     let mut digits = [0; 20];
     let (mut start, mut rest) = (digits.len(), number.unsigned_abs());

@@ -1,4 +1,4 @@
-//! Where a server listens, who logs in, and how sessions travel.
+//! Addresses of servers, logins, and the TLS and compression of sessions.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use crate::error::Failure;
 use crate::session::stream::Stream;
 use crate::session::tls::{Tls, TlsSpec};
 
-/// Where a server listens.
+/// Address of a server: TCP or a Unix socket.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(
     untagged,
@@ -34,7 +34,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// The host that a certificate is to be for.
+    /// Host name a certificate is checked against.
     pub(super) fn host(&self) -> &str {
         match self {
             Self::Tcp { host, .. } => host,
@@ -42,7 +42,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether nobody on another machine can answer in the server's place.
+    /// True if only this machine can answer at the address: a Unix socket, `localhost` or a
+    /// loopback address.
     fn is_local(&self) -> bool {
         match self {
             Self::Tcp { host, .. } => host.parse().map_or_else(
@@ -54,24 +55,25 @@ impl Endpoint {
     }
 }
 
-/// How far a server is trusted whose certificate is not verified: it may have the password itself, where it
-/// has no hash of it.
+/// Trust in a server without a verified certificate. A trusted server may have the password itself
+/// when it holds no hash of it.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// It gets nothing, wherever it is.
+    /// No unverified server gets the password.
     Nobody,
-    /// On this machine it is trusted, elsewhere it gets nothing.
+    /// Only a server on this machine gets the password.
     #[default]
     Local,
-    /// The same, but TLS with any certificate is enough, as for MySQL's own clients.
+    /// A server on this machine, or any server over TLS with any certificate, as for MySQL's own
+    /// clients.
     Encrypted,
-    /// Whoever wrote the spec has started it.
+    /// Every server gets the password: the author of the spec has started it.
     Ours,
 }
 
 impl Trust {
-    /// What a server may have that is reached over TLS without verification, or without TLS.
+    /// The form in which an unverified server may have the password, over TLS or without it.
     pub(super) fn whole_password(self, endpoint: &Endpoint, is_encrypted: bool) -> WholePassword {
         let is_trusted = match self {
             Self::Nobody => false,
@@ -97,14 +99,14 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Who logs in; shown without the password.
+/// A login: user, password and database; `Debug` omits the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     /// The user's name.
     pub user: String,
-    /// The password; empty for none.
+    /// The password; may be empty.
     pub password: String,
-    /// The database to begin in; empty for none.
+    /// The database to begin in; may be empty.
     pub database: String,
 }
 
@@ -117,7 +119,8 @@ impl fmt::Debug for Login {
     }
 }
 
-/// TLS and compression of sessions, and whom they trust; the default is neither, and servers on this machine.
+/// TLS, compression and trust of sessions. The default: no TLS, no compression, trust in servers on
+/// this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
     pub(super) tls: Option<Tls>,
@@ -126,16 +129,16 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Reads the certificates and keys that `tls` names.
+    /// Reads the certificates and keys named in `tls`.
     ///
     /// # Errors
-    /// One that cannot be used, at stage `connect`.
+    /// A certificate, key or name that cannot be used, at stage `connect`.
     pub fn new(tls: &TlsSpec, compression: bool, trust: Trust) -> Result<Self, Failure> {
         let tls = tls.made().map_err(|error| Failure::new("connect", error.to_string()))?;
         Ok(Self { tls, compression, trust })
     }
 
-    /// How the server at `endpoint` may have the password itself, over a connection such as `stream`.
+    /// The form in which the server at `endpoint` may have the password over `stream`.
     pub(super) fn whole_password(&self, endpoint: &Endpoint, stream: &Stream) -> WholePassword {
         let is_encrypted = stream.link.is_encrypted();
         let is_verified = self.tls.as_ref().is_some_and(|tls| tls.mode.is_verified());

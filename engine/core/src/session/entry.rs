@@ -12,18 +12,18 @@ use super::stream::Stream;
 use super::{Endpoint, LOGIN_LENGTH_MAX, Login, Transport, frame};
 use crate::session::tls::{Tls, TlsMode, TlsProblem};
 
-/// Answers of a server to one login: another plugin, a cold cache, a key and OK are four.
+/// Most answers of a server to a login. Another plugin, a cold cache, a key and OK are four.
 const LOGIN_TURNS_MAX: usize = 16;
 
-/// What was agreed in the login.
+/// The terms agreed in the login.
 pub(super) struct Entered {
     pub(super) server_version: String,
     pub(super) connection_id: u32,
     pub(super) deprecate_eof: bool,
 }
 
-/// Logs in over `stream`, which is encrypted and compressed afterwards as `transport` asks. What is
-/// `wanted` beside that, as bits of [`capability`], is had where the server offers it.
+/// Logs in over `stream`, encrypted and compressed as `transport` asks. Further `wanted` bits of
+/// [`capability`] are agreed where the server offers them.
 pub(super) fn enter(
     stream: &mut Stream,
     endpoint: &Endpoint,
@@ -64,7 +64,7 @@ pub(super) fn enter(
     })
 }
 
-/// The TLS to use with this server. `preferred` does not encrypt what is private already.
+/// The TLS to use with this server. `preferred` leaves a Unix socket unencrypted.
 fn tls_for<'a>(
     stream: &Stream,
     greeting: &Handshake,
@@ -107,7 +107,8 @@ fn send_payload(stream: &mut Stream, payload: &[u8], sequence: u8) -> io::Result
     Ok(next)
 }
 
-/// MariaDB before 11 says `5.5.5-10.6.1-MariaDB`, to pass the checks of old replicas.
+/// The version without MariaDB's prefix: before 11 it sends `5.5.5-10.6.1-MariaDB`, to pass the
+/// checks of old replicas.
 fn version_of(spelled: &str) -> &str {
     match spelled.strip_prefix("5.5.5-") {
         Some(own) if own.starts_with(|first: char| first.is_ascii_digit()) => own,

@@ -1,4 +1,4 @@
-//! Why a session could not be opened or used: what was wanted, what was found, and what to try.
+//! Errors of sessions: the wanted state, the problem met, and a remedy.
 
 use std::io;
 
@@ -14,10 +14,10 @@ use crate::error::{ErrorCode, Failure};
 use crate::session::link::LinkError;
 use crate::session::tls::TlsProblem;
 
-/// Characters of a statement that an error repeats.
+/// Most characters of a statement repeated in an error.
 const STATEMENT_LENGTH_MAX: usize = 120;
 
-/// A session that could not be opened or used.
+/// Error of opening or using a session.
 #[derive(Debug, thiserror::Error)]
 #[error("{endpoint}: wanted {wanted}, found {problem}{}", hint(problem))]
 pub struct SessionError {
@@ -26,20 +26,20 @@ pub struct SessionError {
     problem: Box<Problem>,
 }
 
-/// The kinds of trouble after which an administrator acts differently.
+/// Kinds of trouble, by the administrator's next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// There is no server, or no longer this connection: another try may find one.
+    /// No server, or the connection is lost; a retry may help.
     Absent,
     /// No answer in time.
     Late,
     /// The server refuses, in its words, and the session goes on.
     Refused,
-    /// An answer that is none, one without an end, or another server than was wanted.
+    /// An unreadable or endless answer, or the wrong kind of server.
     Odd,
 }
 
-/// What was found instead of what was wanted.
+/// The problem met in a session.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
     /// No connection could be made.
@@ -60,13 +60,13 @@ pub(super) enum Problem {
     /// The server refused a statement.
     #[error(transparent)]
     Server(ServerError),
-    /// PostgreSQL let nobody in.
+    /// PostgreSQL refused the login, or it failed.
     #[error(transparent)]
     PostgresLogin(#[from] postgres::login::LoginError),
     /// PostgreSQL refused a statement.
     #[error("{0}")]
     Postgres(postgres::message::ServerError),
-    /// A message of PostgreSQL that has no place here.
+    /// An unexpected message of PostgreSQL.
     #[error("a reply out of step: a message of type 0x{0:02x}")]
     Message(u8),
     /// A reply could not be followed.
@@ -84,7 +84,7 @@ pub(super) enum Problem {
     /// An answer is far too long.
     #[error("rows without an end")]
     Endless,
-    /// The server did not ask for the rows it was to load.
+    /// The server did not ask for the rows to load.
     #[error("a server that did not ask for the rows")]
     NoFileWanted,
     /// The server took another number of rows than it was sent.
@@ -158,7 +158,8 @@ impl Problem {
     }
 }
 
-/// In TLS 1.3 a server refuses the client's certificate behind the handshake, in a record.
+/// Takes an error in a TLS record as one of the handshake: in TLS 1.3 a server refuses the client's
+/// certificate after the handshake, in a record.
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<LinkError>()) {
@@ -208,25 +209,25 @@ impl SessionError {
         }
     }
 
-    /// What was found, without the place and what was wanted.
+    /// The problem alone, without server and request.
     #[must_use]
     pub fn found(&self) -> String {
         self.problem.to_string()
     }
 
-    /// What to try.
+    /// A remedy to try, if there is advice.
     #[must_use]
     pub fn advice(&self) -> Option<&'static str> {
         self.problem.advice()
     }
 
-    /// The number of the server's error, when the server sent one.
+    /// The server's error number, when it sent an error.
     #[must_use]
     pub fn server_code(&self) -> Option<u16> {
         self.problem.server_error().map(|error| error.code)
     }
 
-    /// The SQLSTATE of the server's error, when the server sent one.
+    /// The SQLSTATE of the server's error, when it sent an error.
     #[must_use]
     pub fn sqlstate(&self) -> Option<String> {
         let of_postgres = || {
@@ -264,8 +265,8 @@ fn trouble_of(error: &io::Error) -> Trouble {
     }
 }
 
-/// A server that shuts down, or ends this connection: 1053 in its last words, 1927 MariaDB that was told to, 4031
-/// MySQL that was asked nothing for long.
+/// True if the server shuts down (1053), or ends the connection: MariaDB after a `KILL` (1927),
+/// MySQL after an idle timeout (4031).
 const fn is_leaving(error: &ServerError) -> bool {
     matches!(error.code, 1053 | 1927 | 4031)
 }
@@ -311,7 +312,7 @@ fn advice_for(error: &io::Error) -> &'static str {
         _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
             "fewer connections, or raise this system's limit of open files (ulimit -n)"
         }
-        // What the kernel says when the server's backlog is full.
+        // The kernel's error for a full backlog of the server.
         io::ErrorKind::WouldBlock => "a longer back_log of the server (and net.core.somaxconn)",
         io::ErrorKind::AddrNotAvailable => {
             "the Unix socket, or several addresses or ports of the server: between two addresses there \

@@ -1,14 +1,15 @@
-//! Reads exactly one payload from a blocking stream, and not a byte beyond it.
+//! Reads a single payload from a blocking stream, without a byte beyond it.
 
 use std::io::{self, Read};
 
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, Header};
 
-/// Replaces `payload` by the next one, of `most` bytes, and advances `sequence` past its packets.
+/// Reads the next payload, at most `most` bytes, into `payload` and advances `sequence` past its
+/// packets.
 ///
 /// # Errors
-/// Those of the stream; `UnexpectedEof` when it ends, `InvalidData` for a wrong sequence number or a
-/// longer payload, before its bytes are read.
+/// Errors of the stream; `UnexpectedEof` at its end, `InvalidData` for a wrong sequence number, or
+/// for a longer payload before its bytes are read.
 pub(crate) fn read_payload(
     stream: &mut impl Read,
     sequence: &mut u8,
@@ -25,10 +26,10 @@ pub(crate) fn read_payload(
     })
 }
 
-/// Replaces `payload` by the next one, of `most` bytes; its packets may have any number.
+/// Reads the next payload, at most `most` bytes, into `payload`; its packets may have any number.
 ///
 /// # Errors
-/// Those of the stream; `UnexpectedEof` when it ends, `InvalidData` for a longer payload.
+/// Errors of the stream; `UnexpectedEof` at its end, `InvalidData` for a longer payload.
 pub(crate) fn read_payload_of_any_number(
     stream: &mut impl Read,
     most: usize,
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(payload, b"a");
     }
 
-    /// Packets of 16 MiB, each of which says that another one follows, for ever.
+    /// An endless payload of 16 MiB packets.
     struct Endless(usize);
 
     impl Read for Endless {

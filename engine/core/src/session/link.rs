@@ -1,10 +1,10 @@
 //! Compression and TLS between the packets of a session and its socket; or neither.
 //!
 //! A link touches no socket. Its owner hands it each request, sends the bytes it returns, and feeds
-//! it whatever arrives; so one link serves the blocking login and then the reactor, and keeps
-//! half-read records in between. A plain link returns the bytes it was given, without a copy.
+//! it the bytes received. So the same link serves the blocking login and then the reactor, and
+//! keeps half-read records in between. A plain link returns the request's bytes without a copy.
 //!
-//! TLS records may hold no byte for us (a session ticket, a key update). What TLS wants to answer
+//! A TLS record may hold no byte of a packet (a session ticket, a key update). TLS's own answer
 //! leaves with the next request.
 
 use crate::session::tls;
@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::io::{BufRead, Write};
 
-/// What the bytes of one session pass through.
+/// Compression and encryption of a session's bytes.
 #[derive(Debug, Default)]
 pub enum Link {
     /// Packets go to the socket as they are.
@@ -35,7 +35,7 @@ pub struct Wrapped {
     out: Vec<u8>,
 }
 
-/// Where decoded bytes go, piece by piece.
+/// Receiver of decoded bytes, piece by piece.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> Result<(), LinkError> + 'a;
 
 /// A thread's compression, shared by its links.
@@ -71,13 +71,14 @@ impl Link {
         }
     }
 
-    /// Whether TLS is used.
+    /// True if TLS is used.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Self::Wrapped(wrapped) if wrapped.records.is_some())
     }
 
-    /// Whether frames are numbered, and packets inside may have any number.
+    /// True if the compressed protocol is used: its frames are numbered, and packets inside may
+    /// have any number.
     #[must_use]
     pub fn is_compressed(&self) -> bool {
         matches!(self, Self::Wrapped(wrapped) if wrapped.frames.is_some())
@@ -92,7 +93,7 @@ impl Link {
         }
     }
 
-    /// The bytes to send for packets that belong to the request before them.
+    /// The bytes to send for further packets of the same request.
     pub fn more<'a>(&'a mut self, packets: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Plain => packets,
@@ -100,7 +101,7 @@ impl Link {
         }
     }
 
-    /// Changes the keys of TLS; gives what tells the other end.
+    /// Changes the keys of TLS; gives the message about it for the other end.
     #[cfg(test)]
     pub(crate) fn change_keys(&mut self) -> Vec<u8> {
         let Self::Wrapped(wrapped) = self else { return Vec::new() };
@@ -113,11 +114,11 @@ impl Link {
         told
     }
 
-    /// Takes bytes that arrived and hands on the packets' bytes in them, in pieces cut anywhere. They
-    /// may hold none, such as a part of a record.
+    /// Takes arrived bytes and hands the packets' bytes in them to `sink`, in pieces cut anywhere.
+    /// A part of a record gives no bytes yet.
     ///
     /// # Errors
-    /// [`LinkError`] when the bytes break TLS or the compressed protocol, or the sink's own.
+    /// [`LinkError`] when the bytes break TLS or the compressed protocol, or from `sink`.
     pub fn decode(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), LinkError> {
         match self {
             Self::Plain => sink(bytes),
@@ -174,7 +175,7 @@ fn unpack(frames: &mut Frames, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<
     })
 }
 
-/// What a report says: `plain`, `compressed`, or the version and the cipher suite of TLS.
+/// Shows the link in a report: `plain`, `compressed`, or TLS's version and cipher suite.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Wrapped(wrapped) = self else { return f.write_str("plain") };
@@ -201,21 +202,21 @@ pub enum LinkError {
     /// The reply of PostgreSQL.
     #[error(transparent)]
     Pgsql(#[from] postgres::scanner::ScanError),
-    /// An answer whose rows a script reads.
+    /// An answer too long for a script.
     #[error("an answer of more than {} MiB, which a script cannot take", KEPT_LENGTH_MAX >> 20)]
     TooLong,
-    /// Too much of that on all connections.
+    /// All connections together hold too many bytes of answers.
     #[error(transparent)]
     Full(#[from] Full),
 }
 
-/// Bytes that are kept of one answer for a script.
+/// Most bytes kept of an answer for a script.
 const KEPT_LENGTH_MAX: usize = 16 << 20;
 
-/// Keeps more bytes of an answer for a script that reads its rows.
+/// Keeps more bytes of an answer for a script to read its rows.
 ///
 /// # Errors
-/// When it is longer than any script should fetch at once, or all scripts have fetched too much.
+/// When the answer is longer than a script may fetch at once, or all scripts have fetched too much.
 pub(crate) fn keep(kept: &mut Kept, more: &[u8]) -> Result<(), LinkError> {
     if kept.len() + more.len() > KEPT_LENGTH_MAX {
         return Err(LinkError::TooLong);
@@ -229,16 +230,18 @@ impl From<rustls::Error> for LinkError {
     }
 }
 
-/// Appends `bytes` as records to `out`, behind whatever TLS itself has to say; that alone once it broke.
+/// Appends TLS's own messages to `out`, then `bytes` as records. After TLS broke, only the
+/// messages.
 fn seal(records: &mut Records, bytes: &[u8], out: &mut Vec<u8>) {
-    // The buffer has no limit, and of a break the next answer tells.
+    // The buffer has no limit, and a break is reported by the next answer.
     drop(records.writer().write_all(bytes));
     while records.wants_write() {
         records.write_tls(out).expect("memory takes every byte");
     }
 }
 
-/// Hands on what the records in `bytes` hold; a record that is cut is kept for the next call.
+/// Hands the content of the records in `bytes` to `sink`; an incomplete record is kept for the next
+/// call.
 fn open(records: &mut Records, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), LinkError> {
     while !bytes.is_empty() {
         let taken = records.read_tls(&mut bytes).map_err(|error| {
@@ -257,7 +260,7 @@ fn open(records: &mut Records, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<
             left -= length;
         }
         if taken == 0 {
-            return Ok(()); // closed by the other end: what follows is ignored
+            return Ok(()); // closed by the other end: the rest is ignored
         }
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! `LOAD DATA LOCAL INFILE` from memory: rows are streamed as they are made, no file is ever opened.
+//! `LOAD DATA LOCAL INFILE` from memory: rows are streamed as they are made, no file is ever
+//! opened.
 
 use std::io;
 
@@ -11,19 +12,18 @@ use super::error::Problem;
 use super::stream::WatchedSocket;
 use super::{ROWS_LENGTH_MAX, Session, SessionError, frame};
 
-/// What statements call the file; a server that asks for any other gets nothing.
+/// The file's name in statements; a request for any other file is refused.
 pub const FILE_NAME: &str = "rows made by dbdyno";
 
 impl Session {
-    /// Runs `sql`, a `LOAD DATA LOCAL INFILE` of [`FILE_NAME`], with what `next` appends: a part of
-    /// the rows each time it is called, and nothing at the end.
+    /// Runs `sql`, a `LOAD DATA LOCAL INFILE` of [`FILE_NAME`], with the rows from `next`.
     ///
-    /// `next` also gives the number of rows in the part.
+    /// Each call of `next` appends a part of the rows and gives their number; 0 ends the load.
     ///
     /// # Errors
-    /// [`SessionError`] when the server refuses, at once or in the middle, when it takes another number
-    /// of rows, or asks for another file; and when the session broke. A session that failed in the
-    /// middle is of no further use.
+    /// [`SessionError`] when the server refuses, at once or in the middle, takes another number of
+    /// rows, or asks for another file; and when the session broke. After a failure in the middle
+    /// the session cannot be used.
     pub fn load(
         &mut self,
         sql: &str,
@@ -76,7 +76,7 @@ impl Session {
         }
     }
 
-    /// Sends on, unless the server sends an error in the middle.
+    /// Sends the request's next bytes, unless the server sends an error in the middle.
     fn send_while_heard(&mut self) -> Result<(), Problem> {
         let bytes = self.stream.link.more(&self.request);
         match write_while_unheard(&mut self.stream.socket, bytes) {
@@ -91,7 +91,7 @@ impl Session {
         }
     }
 
-    /// What a server said instead of reading on.
+    /// Reads the server's error after an interrupted send.
     fn interruption(&mut self) -> Problem {
         if let Err(error) =
             frame::read_payload_of_any_number(&mut self.stream, ROWS_LENGTH_MAX, &mut self.payload)
@@ -105,7 +105,7 @@ impl Session {
     }
 }
 
-/// Writes `bytes` until there is something to read; gives how many were written.
+/// Writes `bytes` until there is something to read; gives the number written.
 pub(super) fn write_while_unheard(socket: &mut WatchedSocket, bytes: &[u8]) -> io::Result<usize> {
     let mut written = 0;
     while written < bytes.len() {

@@ -1,9 +1,9 @@
-//! Plain blocking clients: open the sessions that a run loads, prepare statements, fill tables.
+//! Blocking clients: open the sessions of a run, prepare statements, fill tables.
 //!
-//! [`Session`] is MySQL's, [`PostgresSession`] that of PostgreSQL; [`replies`] follows both in the loop.
-//! None of this needs the reactor, and blocking calls are easier to read. Sessions that are to be
-//! loaded are handed over by [`Session::into_stream`]: bytes that were read ahead are in the link
-//! that goes along.
+//! [`Session`] is the client of MySQL, [`PostgresSession`] of PostgreSQL; [`replies`] follows both
+//! in the event loop. Set-up needs no reactor, and blocking calls are easier to read. A session for
+//! the reactor is handed over by [`Session::into_stream`], together with its link, which holds the
+//! bytes read ahead.
 
 mod endpoint;
 mod entry;
@@ -40,16 +40,16 @@ use self::timeouts::Clock;
 pub use self::timeouts::Timeouts;
 use crate::session::link::{Link, keep};
 
-/// How long a server may take to accept a session, when nothing else is asked for.
+/// Default time limit of connect and login together.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_LENGTH: usize = 16 * 1024;
-/// How long a server may say nothing while it works on a statement, when nothing else is asked for.
+/// Default limit of a server's silence during a statement.
 pub const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// Bytes that are kept of an answer at most: all settings and counters of a server are some 100 KB.
+/// Most bytes kept of an answer; all settings and counters of a server are some 100 KB.
 const ROWS_LENGTH_MAX: usize = 8 << 20;
-/// The same of a login, which thousands of connections do: the server's version is kept with each.
+/// Most bytes kept of a login, done by thousands of connections; each keeps the server's version.
 const LOGIN_LENGTH_MAX: usize = 16 << 10;
-/// Columns of a result; MySQL's own limit is 4096.
+/// Most columns of a result; MySQL's own limit is 4096.
 const COLUMNS_MAX: u64 = 0xffff;
 
 /// An open session.
@@ -64,16 +64,16 @@ pub struct Session {
     payload: Vec<u8>,
 }
 
-/// Why a statement has no result.
+/// Error of a statement from a script.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The server refused it.
     Server(ServerError),
-    /// The session is broken, and how.
+    /// The session is broken, with the reason.
     Lost(String),
 }
 
-/// Without the buffers: a login leaves its last answer in one, and that may be the password.
+/// Omits the buffers: a login's last answer stays in a buffer and may be the password.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
@@ -87,7 +87,7 @@ impl Session {
     /// Connects and logs in, without TLS or compression; `timeout` limits both together.
     ///
     /// # Errors
-    /// [`SessionError`] when the server cannot be reached, refuses, or wants what is not known here.
+    /// [`SessionError`] when the server cannot be reached, refuses, or wants an unknown login.
     pub fn connect(
         endpoint: &Endpoint,
         login: &Login,
@@ -109,10 +109,10 @@ impl Session {
         Self::open(endpoint, login, transport, timeouts, 0)
     }
 
-    /// [`Self::connect_over`] for a session that may also [`Self::load`].
+    /// As [`Self::connect_over`], and the session may [`Self::load`].
     ///
     /// # Errors
-    /// The same.
+    /// As [`Self::connect_over`].
     pub fn connect_loader(
         endpoint: &Endpoint,
         login: &Login,
@@ -122,10 +122,10 @@ impl Session {
         Self::open(endpoint, login, transport, timeouts, capability::LOCAL_FILES)
     }
 
-    /// [`Self::connect_over`] for a session in which one text may hold several statements.
+    /// As [`Self::connect_over`], and a query text may hold several statements.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Self::connect_over`].
     pub(crate) fn connect_script(
         endpoint: &Endpoint,
         login: &Login,
@@ -169,29 +169,29 @@ impl Session {
         &self.server_version
     }
 
-    /// The server's number for this session, by which another one can `KILL` it.
+    /// The server's number for this session, for a `KILL` from another session.
     #[must_use]
     pub const fn connection_id(&self) -> u32 {
         self.connection_id
     }
 
-    /// Whether `CLIENT_DEPRECATE_EOF` was agreed: the scanner of this session must know.
+    /// True if `CLIENT_DEPRECATE_EOF` was agreed; the session's scanner must know.
     #[must_use]
     pub const fn deprecate_eof(&self) -> bool {
         self.deprecate_eof
     }
 
-    /// Waits for nothing beyond `moment`, however the server spends its time; `None` for no limit.
+    /// Ends every wait at `moment`, if given, even when the server keeps sending.
     pub(crate) const fn wait_until(&mut self, moment: Option<Instant>) {
         self.stream.socket.clock.timeouts.until = moment;
     }
 
-    /// Lets the server say nothing for so long while it works on a statement; `None` for no limit.
+    /// Limits the server's silence during a statement; `None` lifts the limit.
     pub(crate) const fn limit_silence(&mut self, limit: Option<Duration>) {
         self.stream.socket.clock.timeouts.silence = limit;
     }
 
-    /// Runs a statement and gives all its rows as text; `None` is NULL.
+    /// Runs a statement and gives all its rows as text, NULL as `None`.
     ///
     /// # Errors
     /// [`SessionError`] when the server refuses, or the session broke.
@@ -223,8 +223,8 @@ impl Session {
         Ok(self.scanner.statement_id())
     }
 
-    /// Sends packets of one request; gives what the reply held, and the number of a statement that was
-    /// prepared. The packets of a reply of rows are appended to `kept`.
+    /// Sends the packets of a request; gives the reply's summary and the number of the statement
+    /// prepared, if any. The packets of a reply with rows are appended to `kept`.
     ///
     /// # Errors
     /// [`Refusal`] when the server refuses, or the session broke.
@@ -257,7 +257,7 @@ impl Session {
         }
     }
 
-    /// Sends a packet that has no answer; a session that is broken says so when it is asked next.
+    /// Sends a packet without a reply. A broken session reports the error at the next request.
     pub(crate) fn send_unanswered(&mut self, packet: &[u8]) {
         drop(self.stream.request(packet));
     }
@@ -313,7 +313,7 @@ impl Session {
         }
     }
 
-    /// Reads a result set whose first payload is there; gives the status at its end.
+    /// Reads the rest of a result set after its first payload; gives the status at its end.
     fn read_result(
         &mut self,
         sequence: &mut u8,
@@ -343,7 +343,7 @@ impl Session {
         }
     }
 
-    /// The next payload of an answer of which only so many bytes are `left` to be read.
+    /// Reads the next payload of an answer, at most `left` bytes, and counts it off.
     fn next_part(&mut self, sequence: &mut u8, left: &mut usize) -> Result<(), Problem> {
         self.next_payload(sequence)?;
         let length = HEADER_LENGTH + self.payload.len();

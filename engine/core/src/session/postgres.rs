@@ -40,8 +40,8 @@ impl PostgresSession {
     /// Connects and logs in as `transport` asks, within the limits of `timeouts`.
     ///
     /// # Errors
-    /// [`SessionError`] when the server cannot be reached, refuses, or wants what is not known here; when TLS
-    /// cannot be had as asked.
+    /// [`SessionError`] when the server cannot be reached, refuses, or wants an unknown login; when
+    /// TLS cannot be had as asked.
     pub fn connect(
         endpoint: &Endpoint,
         login: &Login,
@@ -71,23 +71,23 @@ impl PostgresSession {
         &self.server_version
     }
 
-    /// The server's process for this session, by which another one can cancel a query of it.
+    /// The server's process for this session, named by another session to cancel a query.
     #[must_use]
     pub const fn process_id(&self) -> u32 {
         self.process_id
     }
 
-    /// Waits for nothing beyond `moment`, however the server spends its time; `None` for no limit.
+    /// Ends every wait at `moment`, if given, even when the server keeps sending.
     pub(crate) const fn wait_until(&mut self, moment: Option<Instant>) {
         self.stream.socket.clock.timeouts.until = moment;
     }
 
-    /// Lets the server say nothing for so long while it works on a statement; `None` for no limit.
+    /// Limits the server's silence during a statement; `None` lifts the limit.
     pub(crate) const fn limit_silence(&mut self, limit: Option<Duration>) {
         self.stream.socket.clock.timeouts.silence = limit;
     }
 
-    /// Runs a statement and gives all its rows as text; `None` is NULL.
+    /// Runs a statement and gives all its rows as text, NULL as `None`.
     ///
     /// # Errors
     /// [`SessionError`] when the server refuses, or the session broke.
@@ -97,8 +97,8 @@ impl PostgresSession {
         self.ask().map_err(|problem| self.failed(sql, problem))
     }
 
-    /// Prepares a statement under the number by which it will be executed, with the types of its parameters;
-    /// the server finds out those that are not told.
+    /// Prepares a statement under number `id`, with the types of its first parameters; the server
+    /// infers the others.
     ///
     /// # Errors
     /// [`SessionError`] when the server refuses, or the session broke.
@@ -108,12 +108,13 @@ impl PostgresSession {
         self.ask().map(drop).map_err(|problem| self.failed(sql, problem))
     }
 
-    /// Runs `sql`, a `COPY … FROM STDIN`, with what `next` appends: a part of the rows each time it is called,
-    /// and nothing at the end. `next` also gives the number of rows in the part.
+    /// Runs `sql`, a `COPY … FROM STDIN`, with the rows from `next`. Each call of `next` appends a
+    /// part of the rows and gives their number; 0 ends the load.
     ///
     /// # Errors
-    /// [`SessionError`] when the server refuses, at once or in the middle, or takes another number of rows; and
-    /// when the session broke. A session that failed in the middle is of no further use.
+    /// [`SessionError`] when the server refuses, at once or in the middle, or takes another number
+    /// of rows; and when the session broke. After a failure in the middle the session cannot be
+    /// used.
     pub fn copy(
         &mut self,
         sql: &str,
@@ -124,8 +125,8 @@ impl PostgresSession {
         self.send_rows(next).map_err(|problem| self.failed(sql, problem))
     }
 
-    /// Sends messages of one request, and gives what the reply held. Its bytes are appended to `kept`, if
-    /// somebody will read its rows.
+    /// Sends the messages of a request and gives the reply's summary. The reply's bytes are
+    /// appended to `kept`, if given.
     ///
     /// # Errors
     /// [`Refusal`] when the server refuses, or the session broke.
@@ -192,7 +193,7 @@ impl PostgresSession {
         }
     }
 
-    /// Begins TLS if it is wanted; gives what a proof of the password is bound to.
+    /// Begins TLS if wanted; gives the channel binding for the proof of the password.
     fn encrypt(&mut self, transport: &Transport) -> Result<Binding, Problem> {
         let Some(tls) = &transport.tls else { return Ok(Binding::None) };
         let is_preferred = tls.mode == TlsMode::Preferred;
@@ -236,7 +237,7 @@ impl PostgresSession {
         }
     }
 
-    /// The error whose payload was read; what follows it up to the end of the reply is skipped.
+    /// Parses the error in the payload and skips the rest of the reply.
     fn refusal(&mut self) -> Problem {
         let (error, mut left) = (ServerError::parse(&self.payload), ROWS_LENGTH_MAX);
         while !error.is_fatal() {
@@ -288,7 +289,8 @@ impl PostgresSession {
         }
     }
 
-    /// Sends on, unless the server refuses in the middle; its notices are for nobody.
+    /// Sends the request's next bytes, unless the server refuses in the middle; its notices are
+    /// dropped.
     fn send_while_heard(&mut self, left: &mut usize) -> Result<(), Problem> {
         let bytes = self.stream.link.more(&self.request);
         let written = write_while_unheard(&mut self.stream.socket, bytes)?;
@@ -305,7 +307,7 @@ impl PostgresSession {
         Ok(())
     }
 
-    /// The next message, whose bytes are taken from what a reply may have `left`.
+    /// Reads the next message and counts its bytes off `left`, the rest of the reply's limit.
     fn read_within(&mut self, left: &mut usize) -> Result<u8, Problem> {
         let kind = self.read_message()?;
         let length = HEADER_LENGTH + self.payload.len();
@@ -313,7 +315,7 @@ impl PostgresSession {
         Ok(kind)
     }
 
-    /// Replaces the payload by that of the next message, and gives its type.
+    /// Reads the next message's payload and gives the message's type.
     fn read_message(&mut self) -> io::Result<u8> {
         let mut header = [0; HEADER_LENGTH];
         self.stream.read_exact(&mut header)?;
@@ -334,7 +336,7 @@ impl PostgresSession {
     }
 }
 
-/// The rows that the tag of a COPY counts: `COPY 1000`.
+/// The number of rows in the tag of a COPY, such as `COPY 1000`.
 fn copied(tag: &[u8]) -> u64 {
     let tag = tag.strip_suffix(&[0]).unwrap_or(tag);
     let count = tag.strip_prefix(b"COPY ").and_then(|count| str::from_utf8(count).ok());

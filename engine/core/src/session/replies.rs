@@ -1,7 +1,7 @@
-//! Follows the replies of a session at full speed, whichever protocol it speaks.
+//! Follows the replies of a session of either protocol at full speed.
 //!
-//! An answer of PostgreSQL is told in the words of MySQL's: rows, columns and affected rows mean the same.
-//! An error of a server without numbers has the number 0, and its SQLSTATE says which one it is.
+//! A summary has the same fields for both protocols: rows, columns and affected rows mean the same.
+//! An error of PostgreSQL has the number 0 and is known by its SQLSTATE.
 
 use dbdyno_wire::mysql::command::QUIT_PACKET;
 use dbdyno_wire::mysql::packet::packets_in;
@@ -12,17 +12,17 @@ use dbdyno_wire::postgres::message::TERMINATE;
 use super::link::LinkError;
 use crate::driver::Driver;
 
-/// Follows one reply after another of a single connection.
+/// Follows the replies of a single connection.
 #[derive(Debug)]
 pub enum Replies {
-    /// Those of MySQL.
+    /// Replies of MySQL.
     Mysql(Scanner),
-    /// Those of PostgreSQL.
+    /// Replies of PostgreSQL.
     Pgsql(postgres::scanner::Scanner),
 }
 
 impl Replies {
-    /// Those of a session; `deprecate_eof` and `is_compressed` are what MySQL has agreed to.
+    /// Replies of a session; `deprecate_eof` and `is_compressed` are as agreed with MySQL.
     #[must_use]
     pub fn new(driver: Driver, deprecate_eof: bool, is_compressed: bool) -> Self {
         match driver {
@@ -31,7 +31,7 @@ impl Replies {
         }
     }
 
-    /// Awaits the reply of a request of `length` bytes that is about to be sent.
+    /// Prepares for the reply to a request of `length` bytes about to be sent.
     #[inline]
     pub fn begin(&mut self, shape: ReplyShape, length: usize) {
         match self {
@@ -40,10 +40,10 @@ impl Replies {
         }
     }
 
-    /// Takes bytes that arrived; the outcome with the last byte of the reply.
+    /// Takes arrived bytes; gives the outcome with the last byte of the reply.
     ///
     /// # Errors
-    /// When they do not follow the protocol.
+    /// Bytes out of step with the protocol.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
         match self {
@@ -52,7 +52,7 @@ impl Replies {
         }
     }
 
-    /// The number of the statement that was prepared last; PostgreSQL's have those that they are given.
+    /// MySQL's number for the statement prepared last; in PostgreSQL the client chooses the number.
     #[must_use]
     pub const fn statement_id(&self) -> u32 {
         match self {
@@ -70,7 +70,8 @@ impl Replies {
         }
     }
 
-    /// Whether nothing is answered after an error until the transaction is rolled back.
+    /// True for PostgreSQL: after an error in a transaction it refuses every statement until the
+    /// rollback.
     #[must_use]
     pub const fn needs_rollback(&self) -> bool {
         matches!(self, Self::Pgsql(_))

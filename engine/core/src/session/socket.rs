@@ -1,4 +1,4 @@
-//! A blocking stream to a server, over TCP or a Unix socket, and how it is connected.
+//! A blocking stream to a server over TCP or a Unix socket, and its connect.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::Endpoint;
 use super::timeouts::Clock;
 
-/// How long to wait before a server with a full backlog is tried again.
+/// Pause before the retry of a connect to a server with a full backlog.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
 
 /// The stream of a session.
@@ -38,7 +38,7 @@ impl Socket {
         }
     }
 
-    /// Whether something can be read, even if only the end of the stream.
+    /// True if bytes or the end of the stream can be read.
     pub(crate) fn is_readable(&self) -> io::Result<bool> {
         let mut watched = [PollFd::new(self, PollFlags::IN)];
         Ok(poll(&mut watched, Some(&Timespec::default()))? > 0)
@@ -52,7 +52,8 @@ impl Socket {
         }
     }
 
-    /// Ends the stream in both directions, for all its handles; one that has ended stays so.
+    /// Shuts the stream down in both directions, for all its handles. A stream already ended stays
+    /// ended.
     pub(crate) fn shut_down(&self) {
         drop(match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
@@ -60,7 +61,7 @@ impl Socket {
         });
     }
 
-    /// Whether nobody can eavesdrop: a Unix socket.
+    /// True for a Unix socket, safe from eavesdroppers.
     pub(crate) const fn is_private(&self) -> bool {
         matches!(self, Self::Unix(_))
     }
@@ -70,8 +71,8 @@ fn connect_tcp(host: &str, port: u16, clock: &Clock) -> io::Result<TcpStream> {
     connect_to_any(&addresses(host, port, clock)?, clock)
 }
 
-/// Tries one address after another, each for its share of the time that is left: the first may swallow
-/// whatever is sent to it. The error is that of the last.
+/// Tries the addresses in turn, each for an equal share of the time left, because the first may
+/// swallow all packets. Gives the error of the last.
 fn connect_to_any(addresses: &[SocketAddr], clock: &Clock) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
@@ -84,7 +85,7 @@ fn connect_to_any(addresses: &[SocketAddr], clock: &Clock) -> io::Result<TcpStre
     Err(failure)
 }
 
-/// Looks a name up in a thread of its own: that cannot be interrupted, only be left behind.
+/// Looks a name up in a separate thread: the call cannot be interrupted, only abandoned.
 fn addresses(host: &str, port: u16, clock: &Clock) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![(address, port).into()]);
@@ -92,7 +93,7 @@ fn addresses(host: &str, port: u16, clock: &Clock) -> io::Result<Vec<SocketAddr>
     let (found, arriving) = channel();
     let (host, begun) = (host.to_owned(), Instant::now());
     thread::Builder::new().name("name look-up".into()).spawn(move || {
-        // Nobody may be listening any more.
+        // The receiver may be gone.
         drop(found.send((&*host, port).to_socket_addrs().map(Iterator::collect)));
     })?;
     loop {
@@ -117,12 +118,13 @@ fn connect_to(address: &SocketAddr, clock: &Clock) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// A blocking `connect` would wait for ever when the server's backlog is full; this one says so.
+/// Connects without blocking: a blocking `connect` would wait for ever at a full backlog; here it
+/// is retried until the time limit.
 fn connect_unix(path: &str, clock: &Clock) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let stream =
         UnixStream::from(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?);
-    // Too long, or with a NUL in it.
+    // The path is too long, or has a NUL in it.
     let address = SocketAddrUnix::new(path).map_err(|_| io::ErrorKind::InvalidInput)?;
     let begun = Instant::now();
     loop {

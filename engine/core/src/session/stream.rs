@@ -1,7 +1,7 @@
 //! A blocking stream of packets: a socket and its link.
 //!
 //! Over a plain link no byte is read ahead, so the socket alone can be handed over. Any other link
-//! keeps what it has read ahead, and is handed over with the socket.
+//! keeps the bytes read ahead, and is handed over with the socket.
 
 use std::io::{self, Read, Write};
 
@@ -20,7 +20,7 @@ const READ_LENGTH: usize = 16 * 1024;
 pub(crate) struct Stream {
     pub(crate) socket: WatchedSocket,
     pub(crate) link: Link,
-    /// Bytes of packets that were read ahead, from `taken` on.
+    /// Bytes of packets read ahead, from `taken` on.
     ready: Kept,
     taken: usize,
 }
@@ -43,7 +43,7 @@ impl Stream {
         let ready = &mut self.ready;
         let decoded = self.link.decode(&buffer[..length], &mut |bytes| Ok(ready.append(bytes)?));
         decoded.map_err(|error| {
-            // It is out of step: whoever asks again finds it ended, and does not wait.
+            // The stream is out of step: a later request must find it ended and not wait.
             self.socket.socket.shut_down();
             io::Error::new(io::ErrorKind::InvalidData, error)
         })?;
@@ -67,7 +67,7 @@ impl Read for Stream {
     }
 }
 
-/// Continues the request that was begun by [`Stream::request`].
+/// Continues the request begun by [`Stream::request`].
 impl Write for Stream {
     fn write(&mut self, packets: &[u8]) -> io::Result<usize> {
         self.socket.write_all(self.link.more(packets))?;
@@ -79,7 +79,7 @@ impl Write for Stream {
     }
 }
 
-/// A socket that is read and written within the limits of a session.
+/// A socket with reads and writes within the time limits of a session.
 #[derive(Debug)]
 pub(crate) struct WatchedSocket {
     pub(super) socket: Socket,
@@ -87,12 +87,12 @@ pub(crate) struct WatchedSocket {
 }
 
 impl WatchedSocket {
-    /// Writes what the socket takes at once, which may be nothing.
+    /// Writes as much as the socket takes at once, possibly 0 bytes; gives the number.
     pub(super) fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
         send_now(&self.socket, bytes).map_err(io::Error::from_raw_os_error)
     }
 
-    /// Waits until something can be read, or be written.
+    /// Waits until the socket can be read or written.
     pub(super) fn wait_for_either(&self) -> io::Result<()> {
         self.clock.wait(&self.socket, PollFlags::IN | PollFlags::OUT)
     }

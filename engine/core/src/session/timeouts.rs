@@ -1,7 +1,7 @@
-//! How long a session waits for its server, and what ends a wait early.
+//! Timeouts of a session, and the flags to cancel its waits early.
 //!
-//! A server may trickle, fall silent or never let anybody in. So every wait is cut into short ones,
-//! and between them the session looks whether somebody gave it up and whether a limit has passed.
+//! A server may trickle, fall silent or never finish a login. So every wait is cut into slices of
+//! at most 100 ms, and between them the session checks for cancellation and for a limit passed.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,26 +12,26 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// How often a session that waits looks whether it was given up.
+/// Longest slice of a wait before the next check for cancellation.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long a session waits, for what.
+/// Time limits of a session, and the flags to cancel its waits.
 #[derive(Clone, Debug)]
 pub struct Timeouts {
     /// For connecting and the login together.
     pub login: Duration,
-    /// For the next byte of an answer; None for no limit.
+    /// For the next byte of an answer, if limited; not in force during the login.
     pub silence: Option<Duration>,
-    /// For everything: nothing is waited for beyond this moment.
+    /// End of every wait of the session.
     pub until: Option<Instant>,
-    /// Set by somebody else: a login is not waited for any more.
+    /// Set from another thread to cancel the wait for a login.
     pub no_login: Arc<AtomicBool>,
-    /// Set by somebody else: nothing is waited for any more.
+    /// Set from another thread to cancel every wait.
     pub given_up: Arc<AtomicBool>,
 }
 
 impl Timeouts {
-    /// Only the login is limited.
+    /// Limits the login alone.
     #[must_use]
     pub fn of_login(login: Duration) -> Self {
         let (no_login, given_up) = Default::default();
@@ -39,23 +39,23 @@ impl Timeouts {
     }
 }
 
-/// Why something is not waited for any more.
+/// Reason for the early end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WaitEnd {
-    /// A limit of the time for several answers together has passed.
+    /// The time limit of the login, or of all answers together, has passed.
     #[error("no answer within the time limit")]
     Late,
     /// No byte has come for too long.
     #[error("the server has said nothing for {} s", .0.as_secs_f64())]
     Silent(Duration),
-    /// Whoever wanted the answer has given it up.
+    /// The wait was cancelled from another thread.
     #[error("the wait was given up")]
     GivenUp,
 }
 
 impl From<WaitEnd> for io::Error {
     fn from(end: WaitEnd) -> Self {
-        // Not `Interrupted`: that is taken for a signal, after which one tries again.
+        // Not `Interrupted`: it is taken for a signal, and the call would be retried.
         let kind = match end {
             WaitEnd::Late | WaitEnd::Silent(_) => io::ErrorKind::TimedOut,
             WaitEnd::GivenUp => io::ErrorKind::ConnectionAborted,
@@ -64,7 +64,7 @@ impl From<WaitEnd> for io::Error {
     }
 }
 
-/// The timeouts of one session, which begin with those of its login.
+/// Running timeouts of a session; the login's limit holds until [`Clock::logged_in`].
 #[derive(Debug)]
 pub(crate) struct Clock {
     pub(super) timeouts: Timeouts,
@@ -76,7 +76,7 @@ impl Clock {
         Self { timeouts: timeouts.clone(), login_ends: Some(Instant::now() + timeouts.login) }
     }
 
-    /// The same clock for the next of so many attempts: it has its share of the time that is left.
+    /// A clock for the next of `attempts` attempts, with an equal share of the time left.
     pub(super) fn share(&self, attempts: u32) -> Self {
         let now = Instant::now();
         let ends = [self.timeouts.until, self.login_ends].into_iter().flatten().min();
@@ -89,7 +89,7 @@ impl Clock {
         self.login_ends = None;
     }
 
-    /// Waits until `socket` is ready for what is `wanted`, or has ended.
+    /// Waits until `socket` is ready for the `wanted` events, or has ended.
     pub(crate) fn wait(&self, socket: impl AsFd, wanted: PollFlags) -> io::Result<()> {
         let begun = Instant::now();
         loop {
@@ -103,7 +103,7 @@ impl Clock {
         }
     }
 
-    /// How long to wait before the next look, below a second, in a wait that has `begun` then.
+    /// Length of the next slice, below a second, of a wait since `begun`.
     pub(crate) fn next_wait(&self, begun: Instant) -> Result<Duration, WaitEnd> {
         let Timeouts { silence, until, no_login, given_up, .. } = &self.timeouts;
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);

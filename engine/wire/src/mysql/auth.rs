@@ -1,9 +1,10 @@
-//! How a password is proved: `mysql_native_password` and `caching_sha2_password`.
+//! Proof of a password: `mysql_native_password` and `caching_sha2_password`.
 //!
 //! Both mix a hash of the password with the server's nonce, so the password itself does not travel.
-//! When the server has no hash in its cache, `caching_sha2_password` wants the password once: in clear
-//! over a Unix socket or inside TLS, otherwise encrypted with the RSA key that it sends. Whoever answers in
-//! the server's place has a key, too, and may speak TLS: [`crate::WholePassword`] says to whom it goes.
+//! When the server has no hash in its cache, `caching_sha2_password` wants the password once: in
+//! clear over a Unix socket or inside TLS, otherwise encrypted with the server's RSA key. An
+//! impostor has a key, too, and may speak TLS: [`crate::WholePassword`] limits who gets the
+//! password.
 
 use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey, rand_core::OsRng};

@@ -1,6 +1,6 @@
-//! What client and server can do: bits of one 32-bit number, agreed in the handshake.
+//! Capabilities of client and server: bits of a 32-bit number, agreed in the handshake.
 
-/// 4.1 and newer password handling; to MariaDB it also says "a MySQL client".
+/// 4.1 and newer password handling; to MariaDB it also means "a MySQL client".
 pub const LONG_PASSWORD: u32 = 1;
 /// Flags of columns take two bytes.
 pub const LONG_FLAG: u32 = 1 << 2;
@@ -18,11 +18,11 @@ pub const SSL: u32 = 1 << 11;
 pub const TRANSACTIONS: u32 = 1 << 13;
 /// The authentication answer is preceded by its length.
 pub const SECURE_CONNECTION: u32 = 1 << 15;
-/// Several statements in one query.
+/// Several statements in a query.
 pub const MULTI_STATEMENTS: u32 = 1 << 16;
-/// Several result sets in one reply of a query.
+/// Several result sets in the reply to a query.
 pub const MULTI_RESULTS: u32 = 1 << 17;
-/// Several result sets in one reply of a prepared statement.
+/// Several result sets in the reply to a prepared statement.
 pub const PS_MULTI_RESULTS: u32 = 1 << 18;
 /// The authentication plugin is named.
 pub const PLUGIN_AUTH: u32 = 1 << 19;
@@ -33,12 +33,12 @@ pub const PLUGIN_AUTH_LENENC_DATA: u32 = 1 << 21;
 /// No EOF after column definitions, and an OK in place of the EOF after rows.
 pub const DEPRECATE_EOF: u32 = 1 << 24;
 
-/// Without these a server is too old to be spoken to.
+/// A server without these is too old for this client.
 pub const REQUIRED: u32 = PROTOCOL_41 | SECURE_CONNECTION;
 
-/// What the load generator asks for, where the server offers it. `MULTI_STATEMENTS` and `LOCAL_FILES`
-/// are left out on purpose: no workload needs them, and without them no reply can ask for a file. Only
-/// sessions that fill tables ask for the latter.
+/// Wishes of the load generator, agreed where the server offers them. `MULTI_STATEMENTS` and
+/// `LOCAL_FILES` are left out on purpose: no workload needs them, and without them no reply can ask
+/// for a file. Only sessions for filling tables ask for `LOCAL_FILES`.
 pub const CLIENT: u32 = LONG_PASSWORD
     | LONG_FLAG
     | PROTOCOL_41
@@ -49,6 +49,6 @@ pub const CLIENT: u32 = LONG_PASSWORD
     | PLUGIN_AUTH
     | DEPRECATE_EOF;
 
-/// What the reference server offers.
+/// Capabilities of the reference server.
 pub const SERVER: u32 =
     CLIENT | LOCAL_FILES | CONNECT_WITH_DB | CONNECT_ATTRS | PLUGIN_AUTH_LENENC_DATA;

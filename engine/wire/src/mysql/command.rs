@@ -1,7 +1,7 @@
-//! Commands a client sends: functions that append a whole packet, and [`Command::parse`] for the server.
+//! Commands of a client: functions to append a whole packet, and [`Command::parse`] for the server.
 //!
-//! The functions write straight into the caller's buffer, header included, so that an event of a
-//! workload is one buffer of ready packets.
+//! The functions write straight into the caller's buffer, header included, so an event of a
+//! workload is a single buffer of ready packets.
 
 use super::packet::{begin_packet, end_packet};
 use super::{Malformed, cursor::Cursor, lenenc};
@@ -43,7 +43,7 @@ pub fn statement_prepare(out: &mut Vec<u8>, sql: impl AsRef<[u8]>) {
 }
 
 /// Appends `COM_STMT_EXECUTE` without a cursor. The types of the parameters are written when
-/// `new_params_bound`, which the first execution of a statement must be.
+/// `new_params_bound`, as the first execution of a statement requires.
 pub fn statement_execute(
     out: &mut Vec<u8>,
     statement_id: u32,
@@ -66,7 +66,7 @@ pub fn statement_execute(
     end_packet(out, start);
 }
 
-/// One bit for each parameter.
+/// Appends the bitmap of NULLs, a bit for each parameter.
 fn write_nulls(out: &mut Vec<u8>, parameters: &[Parameter<'_>]) {
     let start = out.len();
     out.resize(start + parameters.len().div_ceil(8), 0);
@@ -109,11 +109,11 @@ pub const QUIT_PACKET: &[u8] = &[1, 0, 0, 0, QUIT];
 pub enum Command<'a> {
     /// Close the connection.
     Quit,
-    /// Make this database the current one.
+    /// Make this database current.
     InitDb(&'a [u8]),
     /// Run this statement.
     Query(&'a [u8]),
-    /// Say that you are there.
+    /// Answer OK, to show the session is alive.
     Ping,
     /// Prepare this statement.
     Prepare(&'a [u8]),
@@ -123,7 +123,7 @@ pub enum Command<'a> {
     Close(u32),
     /// Forget the state of a prepared statement.
     Reset(u32),
-    /// A command that is not understood here, by its code.
+    /// A command not supported here, by its code.
     Other(u8),
 }
 

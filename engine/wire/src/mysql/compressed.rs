@@ -1,13 +1,13 @@
-//! The compressed protocol: packets travel inside frames, which zlib may have made smaller.
+//! The compressed protocol: packets inside frames, compressed by zlib where it pays.
 //!
 //! A frame is a 3-byte length, a number, the 3-byte length of its content before compression (0
 //! when it is not compressed), and the content: any piece of the stream of packets. Frames are
 //! numbered like packets, from 0 with each request, and the numbers go on in the reply.
 //!
-//! zlib's state is large and each frame is a stream of its own, so one [`Codec`] serves any number
-//! of sessions in turn; what a session keeps between two reads is a [`Frames`]. Both lengths of a
-//! frame come from the other end and may be wrong: memory grows with what has arrived and what zlib
-//! has really produced, never with what a header claims.
+//! zlib's state is large and each frame is a separate stream, so a single [`Codec`] serves any
+//! number of sessions in turn; [`Frames`] is a session's state between two reads. Both lengths of a
+//! frame come from the other end and may be wrong: memory grows with the bytes arrived and the
+//! bytes produced by zlib, never with a length claimed in a header.
 
 use crate::kept::{Full, Kept};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
@@ -15,16 +15,16 @@ use std::fmt;
 
 /// Bytes before the content of each frame.
 pub const FRAME_HEADER_LENGTH: usize = 7;
-/// The longest content of one frame, compressed or not.
+/// Longest content of a frame, compressed or not.
 pub const CONTENT_LENGTH_MAX: usize = 0xff_ff_ff;
-/// Content shorter than this is not worth compressing, as all clients hold it.
+/// Shortest content worth compressing, as in all clients.
 const WORTH_COMPRESSING: usize = 50;
-/// Decompressed content grows by this much at a time.
+/// Growth step of the buffer for decompressed content.
 const GROWTH: usize = 64 * 1024;
-/// So many empty frames in a row are no answer.
+/// Number of empty frames in a row at which they are refused.
 const EMPTY_MAX: u8 = 100;
 
-/// zlib's two streams and the content they last gave.
+/// zlib's two streams and their last content.
 pub struct Codec {
     deflate: Compress,
     inflate: Decompress,
@@ -41,24 +41,24 @@ impl Default for Codec {
     }
 }
 
-/// What one session keeps: the number of the next frame, and a frame that has not all arrived.
+/// State of a session: the number of the next frame, and the arrived part of an incomplete frame.
 #[derive(Debug, Default)]
 pub struct Frames {
     sequence: u8,
-    /// Empty frames since the last one with content.
+    /// Empty frames since the last frame with content.
     empty: u8,
     held: Kept,
-    /// Whether `held` is a whole frame whose content was handed out.
+    /// True if `held` is a whole frame already handed out.
     is_spent: bool,
 }
 
-/// A frame that cannot be read; the session is out of step and must be closed.
+/// An unreadable frame; the session is out of step and must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// A frame has another number than the one that comes next.
+    /// A frame has the wrong number.
     #[error("wanted compressed frame number {expected}, found number {found}")]
     Sequence {
-        /// The number that comes next.
+        /// The number due.
         expected: u8,
         /// The number in the frame.
         found: u8,
@@ -66,7 +66,7 @@ pub enum FrameError {
     /// The content is no zlib stream, or does not end with the frame.
     #[error("wanted a frame compressed by zlib, found something else")]
     Content,
-    /// One empty frame after another.
+    /// Too many empty frames in a row.
     #[error("wanted a compressed frame with content, found {EMPTY_MAX} empty ones")]
     Empty,
     /// The content has another length than the frame announced.
@@ -77,7 +77,7 @@ pub enum FrameError {
         /// Bytes found; more may have followed.
         found: usize,
     },
-    /// The frame has to wait for its rest, or to be read, and there is no room.
+    /// The frame must be kept until its rest arrives or until it is read, and there is no room.
     #[error(transparent)]
     Full(#[from] Full),
 }
@@ -125,11 +125,11 @@ impl Frames {
         }
     }
 
-    /// Takes bytes from the front of `rest`; gives the content of the next frame once all of it is
-    /// there, and `None` when all bytes are taken.
+    /// Takes bytes from the front of `rest`; gives the content of the next frame once it is
+    /// complete, and `None` when all bytes are taken.
     ///
     /// # Errors
-    /// [`FrameError`] when the bytes are no frame, or not the next one.
+    /// [`FrameError`] when the bytes are no frame, or a frame out of order.
     pub fn next<'a, 'b: 'a>(
         &'a mut self,
         rest: &mut &'b [u8],
@@ -159,7 +159,8 @@ impl Frames {
         codec.content(header, &self.held[FRAME_HEADER_LENGTH..]).map(Some)
     }
 
-    /// Counts a whole frame. An endless row of empty ones would look like progress.
+    /// Counts a whole frame. Refuses an endless row of empty frames, which would look like
+    /// progress.
     fn count(&mut self, header: FrameHeader) -> Result<(), FrameError> {
         self.sequence = self.sequence.wrapping_add(1);
         self.empty = if header.length == 0 { self.empty.saturating_add(1) } else { 0 };
@@ -172,7 +173,7 @@ impl Frames {
         }
     }
 
-    /// Holds bytes from the front of `rest` until `length` of them are there.
+    /// Moves bytes from the front of `rest` to `held` until it has `length` bytes.
     fn hold(&mut self, length: usize, rest: &mut &[u8]) -> Result<(), Full> {
         let missing = length.saturating_sub(self.held.len());
         let (now, later) = rest.split_at(missing.min(rest.len()));
@@ -191,7 +192,8 @@ impl Frames {
 }
 
 impl Codec {
-    /// Appends `content`, compressed where that makes it shorter; gives what the header says of it.
+    /// Appends `content`, compressed if it gets shorter; gives the header's length before
+    /// compression, 0 if not compressed.
     fn append(&mut self, content: &[u8], out: &mut Vec<u8>) -> usize {
         let start = out.len();
         out.reserve(content.len());
@@ -207,7 +209,7 @@ impl Codec {
         0
     }
 
-    /// The content of a frame that is there completely.
+    /// The content of a complete frame.
     fn content<'a>(
         &'a mut self,
         header: FrameHeader,

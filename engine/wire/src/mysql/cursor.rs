@@ -1,4 +1,4 @@
-//! Reads a payload from front to back; an error says which part was missing.
+//! Reads a payload from front to back; an error names the missing part.
 
 use super::{Malformed, lenenc};
 

@@ -1,4 +1,4 @@
-//! The messages that open a session, read and written: the server's greeting, the client's answer,
+//! The opening messages of a session, read and written: the server's greeting, the client's answer,
 //! and the server's request for another plugin or more data.
 
 use super::packet::{begin_packet, end_packet};
@@ -7,11 +7,11 @@ use super::{Malformed, capability, cursor::Cursor, lenenc};
 const PROTOCOL_VERSION: u8 = 10;
 const SWITCH_FIRST: u8 = 0xfe;
 const MORE_DATA_FIRST: u8 = 0x01;
-/// The longest payload that the client says it takes; the server may have its own limit.
+/// Longest payload taken, as announced by the client; the server may have its own limit.
 const PAYLOAD_LENGTH_MAX: u32 = 1 << 30;
 /// Bytes of the nonce in the first part of the greeting; the rest is in the second.
 const NONCE_FIRST_LENGTH: usize = 8;
-/// Bytes of the nonce that every plugin here works with.
+/// Bytes of the nonce, the same for every plugin here.
 pub const NONCE_LENGTH: usize = 20;
 
 /// The server's greeting, version 10.
@@ -21,15 +21,15 @@ pub struct Handshake {
     pub server_version: String,
     /// The server's number for this session.
     pub connection_id: u32,
-    /// Random bytes that passwords are mixed with.
+    /// Random bytes to mix passwords with.
     pub nonce: Vec<u8>,
-    /// What the server offers, as bits of [`capability`].
+    /// The server's offer, as bits of [`capability`].
     pub capabilities: u32,
     /// The server's default collation.
     pub collation: u8,
     /// Status flags.
     pub status: u16,
-    /// The plugin the nonce is meant for; empty when the server names none.
+    /// The plugin for the nonce; empty when the server does not name it.
     pub plugin: String,
 }
 
@@ -66,7 +66,7 @@ impl Handshake {
     /// Appends the greeting.
     ///
     /// # Panics
-    /// When the nonce has not [`NONCE_LENGTH`] bytes: the caller makes it.
+    /// When the nonce has not [`NONCE_LENGTH`] bytes.
     pub fn write(&self, out: &mut Vec<u8>, sequence: &mut u8) {
         assert_eq!(self.nonce.len(), NONCE_LENGTH);
         let start = begin_packet(out, *sequence);
@@ -89,22 +89,22 @@ impl Handshake {
 /// The client's answer to the greeting, in the form of 4.1 and newer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HandshakeResponse<'a> {
-    /// What is agreed, as bits of [`capability`]. They decide which fields below travel, and how.
+    /// The agreed bits of [`capability`]. They decide which fields below travel, and how.
     pub capabilities: u32,
     /// The collation of the session.
     pub collation: u8,
-    /// Who logs in.
+    /// The user's name.
     pub user: &'a [u8],
     /// The plugin's answer to the nonce.
     pub answer: &'a [u8],
-    /// The current database; empty for none.
+    /// The current database; may be empty.
     pub database: &'a [u8],
-    /// The plugin that made the answer; empty for none.
+    /// The plugin used for the answer; may be empty.
     pub plugin: &'a [u8],
 }
 
 impl<'a> HandshakeResponse<'a> {
-    /// Reads the answer; the client's description of itself is not looked at.
+    /// Reads the answer; the client's attributes are ignored.
     ///
     /// # Errors
     /// [`Malformed`] when it is something else, or of a client older than 4.1.
@@ -135,7 +135,8 @@ impl<'a> HandshakeResponse<'a> {
         Ok(Self { capabilities, collation, user, answer, database, plugin })
     }
 
-    /// Appends the answer. Its length travels in one byte, so none may be longer than 250.
+    /// Appends the answer. The plugin's answer is at most 250 bytes long, because its length
+    /// travels in a single byte.
     pub fn write(&self, out: &mut Vec<u8>, sequence: &mut u8) {
         let start = begin_packet(out, *sequence);
         put_first_fields(out, self.capabilities, self.collation);
@@ -166,7 +167,7 @@ fn put_first_fields(out: &mut Vec<u8>, capabilities: u32, collation: u8) {
     out.extend_from_slice(&[0; 23]);
 }
 
-/// The server's wish that the client answers another nonce by another plugin.
+/// The server's wish for an answer to another nonce by another plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthSwitch<'a> {
     /// The plugin to use; empty in the form of servers before 4.1.
@@ -201,7 +202,7 @@ impl<'a> AuthSwitch<'a> {
     }
 }
 
-/// Reads what a plugin's server half says to its client half.
+/// Reads the data from a plugin's server half to its client half.
 ///
 /// # Errors
 /// [`Malformed`] when it is something else.

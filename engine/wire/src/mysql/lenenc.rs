@@ -1,4 +1,5 @@
-//! Length-encoded integers and strings: one byte up to 250, otherwise a marker and 2, 3 or 8 bytes.
+//! Length-encoded integers and strings: a single byte up to 250, otherwise a marker and 2, 3 or 8
+//! bytes.
 
 /// Marks a NULL column in a text row; it is no integer.
 pub const NULL: u8 = 0xfb;
@@ -32,7 +33,8 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// Takes an integer from the front of `bytes`; `None` (and `bytes` as it was) when there is none.
+/// Takes an integer from the front of `bytes`; `None`, with `bytes` unchanged, when it is
+/// incomplete or no integer.
 pub fn take_integer(bytes: &mut &[u8]) -> Option<u64> {
     let (&marker, rest) = bytes.split_first()?;
     let width = match marker {
@@ -51,7 +53,7 @@ pub fn take_integer(bytes: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(value))
 }
 
-/// Takes a string from the front of `bytes`; `None` when it is not all there.
+/// Takes a string from the front of `bytes`; `None` when it is incomplete.
 pub fn take_string<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut rest = *bytes;
     let length = usize::try_from(take_integer(&mut rest)?).ok()?;

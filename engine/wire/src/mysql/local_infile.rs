@@ -1,9 +1,9 @@
-//! `LOAD DATA LOCAL INFILE`: the server asks for a file by its name, the client streams it as packets,
-//! and an empty packet says that it ends. The server then answers the statement with OK or ERR.
+//! `LOAD DATA LOCAL INFILE`: the server asks for a file by its name, the client streams it as
+//! packets, and an empty packet ends it. The server then answers the statement with OK or ERR.
 //!
-//! A server may ask at any time for any file of the client. So the capability is only offered by
-//! sessions that load, and only a request for the name that the session's own statement has just
-//! named is answered ([`FileRequest::is_for`]).
+//! A server may ask at any time for any file of the client. So only sessions for loading offer the
+//! capability, and they answer only a request for the file named in their own statement
+//! ([`FileRequest::is_for`]).
 
 use super::packet::{begin_packet, end_packet};
 use super::{Malformed, cursor::Cursor, lenenc};
@@ -34,7 +34,7 @@ impl<'a> FileRequest<'a> {
         Ok(Self { name: cursor.rest() })
     }
 
-    /// Whether it is the file `name` that is asked for, to the byte.
+    /// True if the request is for the file `name`, byte for byte.
     #[must_use]
     pub fn is_for(&self, name: &str) -> bool {
         self.name == name.as_bytes()
@@ -49,7 +49,7 @@ impl<'a> FileRequest<'a> {
     }
 }
 
-/// Appends the empty packet that ends a file.
+/// Appends the empty packet at the end of a file.
 pub fn write_end(out: &mut Vec<u8>, sequence: &mut u8) {
     let start = begin_packet(out, *sequence);
     *sequence = end_packet(out, start);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a server sends, only a request is one, and only for the name in it.
+        /// Only a well-formed request is read as a request, and only for the name in it.
         #[test]
         fn only_a_request_for_our_own_name_is_one(payload: Vec<u8>, ours in "[a-z ]{1,12}") {
             match FileRequest::parse(&payload) {

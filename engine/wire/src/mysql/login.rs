@@ -1,7 +1,7 @@
-//! The client's login, as a state machine that takes payloads and says what to send.
+//! The client's login as a state machine: payloads of the server in, payloads to send out.
 //!
-//! It knows every turn a server may take (another plugin, a cold password cache, a key), so whoever
-//! holds the socket only reads and writes packets.
+//! It handles every turn of a server (another plugin, a cold password cache, a key), so the owner
+//! of the socket only reads and writes packets.
 
 use super::auth::{self, Plugin};
 use super::handshake::{
@@ -14,23 +14,23 @@ use std::fmt;
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
 
-/// Who logs in, and over what.
+/// User, password and database of a login, and the form in which the password may travel.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     /// The user's name.
     pub user: &'a str,
-    /// The password; empty for none.
+    /// The password; may be empty.
     pub password: &'a str,
-    /// The database to begin in; empty for none.
+    /// The database to begin in; may be empty.
     pub database: &'a str,
-    /// How the server may have the password itself.
+    /// The form in which the server may have the password itself.
     pub whole: WholePassword,
 }
 
-/// What to do after a payload was taken.
+/// The next step of a login.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Send this payload, then take the server's next one.
+    /// Send this payload, then take the server's next payload.
     Send(Vec<u8>),
     /// Take the server's next payload.
     Wait,
@@ -38,7 +38,7 @@ pub enum Step {
     Done,
 }
 
-/// A payload may be the password itself, so only its length is shown.
+/// Shows only the length of a payload, because it may be the password.
 impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -49,7 +49,7 @@ impl fmt::Debug for Step {
     }
 }
 
-/// Why no session was opened.
+/// Error of a login.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The server refuses.
@@ -58,16 +58,16 @@ pub enum LoginError {
     /// The server speaks something else.
     #[error("the server does not speak MySQL: {0}")]
     Malformed(#[from] Malformed),
-    /// The server lacks what every server since 4.1 has.
+    /// The server lacks the capabilities of every server since 4.1.
     #[error("the server is older than MySQL 4.1")]
     TooOld,
-    /// The account needs a plugin that is not known here.
+    /// The account needs an unknown plugin.
     #[error("the account needs the authentication plugin {0:?}")]
     UnknownPlugin(String),
     /// The server's public key cannot encrypt the password.
     #[error("the server's public key cannot encrypt the password")]
     Key,
-    /// The server asks for the password itself, and nothing shows that it is the server.
+    /// The server asks for the password itself, but is unverified and not trusted.
     #[error("a server that is not verified and asks for the whole password")]
     Withheld,
     /// The server keeps asking, and neither accepts nor refuses.
@@ -75,7 +75,7 @@ pub enum LoginError {
     Endless,
 }
 
-/// The client's half of the opening of one session.
+/// The client's half of opening a session.
 pub struct Login<'a> {
     credentials: Credentials<'a>,
     nonce: Vec<u8>,
@@ -97,8 +97,8 @@ pub fn greeting(payload: &[u8]) -> Result<Handshake, LoginError> {
     Ok(greeting)
 }
 
-/// A packet that asks the server to go on in TLS; `sequence` counts on. [`Login::begin`] comes next,
-/// inside, with the same wishes: some servers go by the first, others by the second.
+/// The packet to switch to TLS; advances `sequence`. [`Login::begin`] comes next, inside TLS, with
+/// the same wishes, because some servers go by the first packet and others by the second.
 #[must_use]
 pub fn tls_request(
     credentials: Credentials<'_>,
@@ -118,10 +118,10 @@ fn agreed(credentials: Credentials<'_>, greeting: &Handshake, wanted: u32) -> u3
 }
 
 impl<'a> Login<'a> {
-    /// Answers the greeting. Gives the machine, what is agreed upon as bits of [`capability`], and a
-    /// whole packet to send; `sequence` is its number and counts on.
+    /// Answers the greeting. Gives the state machine, the agreed bits of [`capability`], and a
+    /// whole packet to send, numbered `sequence`, which is advanced.
     ///
-    /// `wanted` is asked for beside [`capability::CLIENT`], where the server offers it.
+    /// `wanted` bits are agreed beside [`capability::CLIENT`], where the server offers them.
     #[must_use]
     pub fn begin(
         credentials: Credentials<'a>,
@@ -158,7 +158,7 @@ impl<'a> Login<'a> {
     /// Takes the server's next payload.
     ///
     /// # Errors
-    /// [`LoginError`] when the server refuses, or asks for what cannot be given.
+    /// [`LoginError`] when the server refuses, or asks for an answer the client cannot give.
     pub fn take(&mut self, payload: &[u8]) -> Result<Step, LoginError> {
         match payload.first() {
             Some(&OK) => Ok(Step::Done),

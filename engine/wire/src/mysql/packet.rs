@@ -1,46 +1,46 @@
-//! Framing: every packet is a 3-byte length, a sequence number, and that many bytes of payload.
+//! Framing: every packet is a 3-byte length, a sequence number, and the payload.
 //!
 //! A payload of 2^24-1 bytes or more travels in several packets; all but the last are full. Writers
-//! append to the caller's buffer: [`begin_packet`] leaves room for the header, [`end_packet`] fills it in
-//! (and cuts a long payload), so a payload is encoded once and never copied into a packet.
+//! append to the caller's buffer: [`begin_packet`] leaves room for the header, [`end_packet`] fills
+//! it in (and cuts a long payload), so a payload is encoded once and never copied into a packet.
 
 /// Bytes of the header before each payload.
 pub const HEADER_LENGTH: usize = 4;
-/// The longest payload of one packet; a packet this long is followed by another of the same payload.
+/// Longest payload of a packet; after a packet of this length the payload continues in the next.
 pub const PAYLOAD_LENGTH_MAX: usize = 0xff_ff_ff;
 
-/// What the 4 bytes before a payload say.
+/// The 4-byte header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Payload bytes that follow.
+    /// Bytes of payload in the packet.
     pub length: usize,
-    /// Counts the packets of one exchange, modulo 256; the request begins at 0.
+    /// Number of the packet in its exchange, modulo 256; the request begins at 0.
     pub sequence: u8,
 }
 
 impl Header {
-    /// Reads a header; every four bytes are one.
+    /// Reads a header; any four bytes are valid.
     #[must_use]
     pub const fn parse(bytes: [u8; HEADER_LENGTH]) -> Self {
         let [low, middle, high, sequence] = bytes;
         Self { length: u32::from_le_bytes([low, middle, high, 0]) as usize, sequence }
     }
 
-    /// Whether the payload goes on in the next packet.
+    /// True if the payload continues in the next packet.
     #[must_use]
     pub const fn continues(self) -> bool {
         self.length == PAYLOAD_LENGTH_MAX
     }
 }
 
-/// Appends room for a header; the payload is appended next. Returns what [`end_packet`] needs.
+/// Appends room for a header; the payload is appended next. Returns the `start` for [`end_packet`].
 pub fn begin_packet(out: &mut Vec<u8>, sequence: u8) -> usize {
     let start = out.len();
     out.extend_from_slice(&[0, 0, 0, sequence]);
     start
 }
 
-/// Completes the packet begun at `start` and returns the sequence number that comes next.
+/// Completes the packet begun at `start` and returns the next sequence number.
 ///
 /// # Panics
 /// When `start` does not come from [`begin_packet`] on the same buffer.
@@ -71,8 +71,8 @@ fn split_payload(out: &mut Vec<u8>, payload: &[u8], mut sequence: u8) -> u8 {
     }
 }
 
-/// The number of packets in a request of `length` bytes, headers included, modulo 256: its reply begins
-/// with this sequence number.
+/// The number of packets in a request of `length` bytes, headers included, modulo 256: its reply
+/// begins with this sequence number.
 #[must_use]
 pub const fn packets_in(length: usize) -> u8 {
     (length / (HEADER_LENGTH + PAYLOAD_LENGTH_MAX) + 1) as u8

@@ -1,7 +1,7 @@
 //! Reads the parameters of `COM_STMT_EXECUTE`: the server's half of [`super::command::Parameter`].
 //!
-//! Foreign clients (sysbench, the vendors' libraries) bind more types than our own; those which carry a
-//! number or a string are understood, so that a recorded stream can be compared value by value.
+//! Foreign clients (sysbench, the vendors' libraries) bind more types than this client. All types
+//! of numbers and strings are read, to compare a recorded stream value by value.
 
 use super::{Malformed, cursor::Cursor};
 
@@ -19,12 +19,12 @@ pub enum Value {
     Unsigned(u64),
     /// FLOAT or DOUBLE.
     Real(f64),
-    /// Strings, decimals and all else that travels as a string.
+    /// Strings, decimals and other values sent as strings.
     Text(Vec<u8>),
 }
 
-/// Reads `count` values from the bytes of [`super::command::Command::Execute`]. `types` holds what the
-/// statement's last execution bound, and is replaced when this one binds anew.
+/// Reads `count` values from the bytes of [`super::command::Command::Execute`]. `types` holds the
+/// types bound by the statement's last execution, and is replaced when this execution binds anew.
 ///
 /// # Errors
 /// [`Malformed`] when bytes are missing, or no types were ever bound.

@@ -7,7 +7,7 @@ use super::{Malformed, cursor::Cursor, lenenc};
 
 /// First byte of OK.
 pub const OK: u8 = 0x00;
-/// First byte of EOF, and of the OK that stands in its place.
+/// First byte of EOF, and of the OK in its place.
 pub const EOF: u8 = 0xfe;
 /// First byte of ERR.
 pub const ERR: u8 = 0xff;
@@ -18,7 +18,7 @@ pub const STATUS_AUTOCOMMIT: u16 = 0x0002;
 const EOF_LENGTH_LIMIT: usize = 9;
 const SQLSTATE_UNKNOWN: [u8; 5] = *b"HY000";
 
-/// What a server says when it did what was asked.
+/// The OK of a server after a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ok {
     /// Rows changed.
@@ -32,7 +32,7 @@ pub struct Ok {
 }
 
 impl Ok {
-    /// Reads OK, also in the place of EOF; text behind the numbers is not looked at.
+    /// Reads OK, also in the place of EOF; text behind the numbers is ignored.
     ///
     /// # Errors
     /// [`Malformed`] when a number is missing.
@@ -74,7 +74,7 @@ impl Ok {
     }
 }
 
-/// Whether a payload of `length` bytes ends the rows. A row whose first value is longer than 16 MiB
+/// True if a payload of `length` bytes ends the rows. A row with a first value longer than 16 MiB
 /// begins with the same byte, so the length decides.
 #[must_use]
 pub const fn ends_rows(first: u8, length: usize, deprecate_eof: bool) -> bool {
@@ -102,13 +102,13 @@ pub fn write_eof(out: &mut Vec<u8>, sequence: &mut u8, status: u16) {
     *sequence = end_packet(out, start);
 }
 
-/// What a server says when it refuses.
+/// The error of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error {code} ({}): {message}", self.sqlstate())]
 pub struct ServerError {
-    /// The number of the error, such as 1213 for a deadlock.
+    /// The error number: 1213 for a deadlock.
     pub code: u16,
-    /// The SQL standard's class of the error; `HY000` when the server gave none.
+    /// The SQLSTATE; `HY000` when the server did not send it.
     pub sqlstate: [u8; 5],
     /// The server's own words.
     pub message: String,
@@ -150,7 +150,7 @@ impl ServerError {
     }
 }
 
-/// What a server says of a statement it prepared; the definitions follow.
+/// The OK of a prepare; definitions of placeholders and columns come after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrepareOk {
     /// The number to execute it by.

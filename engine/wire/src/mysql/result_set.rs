@@ -9,14 +9,14 @@ use super::{Malformed, command::TYPE_STRING, cursor::Cursor, lenenc};
 const UTF8MB4: u16 = 45;
 const COLUMN_LENGTH_BYTES: u32 = 480;
 
-/// Appends the packet that opens a result set.
+/// Appends the first packet of a result set, the number of columns.
 pub fn write_column_count(out: &mut Vec<u8>, sequence: &mut u8, columns: u64) {
     let start = begin_packet(out, *sequence);
     lenenc::write_integer(out, columns);
     *sequence = end_packet(out, start);
 }
 
-/// Reads the packet that opens a result set.
+/// Reads the first packet of a result set, the number of columns.
 ///
 /// # Errors
 /// [`Malformed`] when it is no number, or more follows it.

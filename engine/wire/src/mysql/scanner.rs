@@ -1,17 +1,18 @@
 //! Follows the reply of a command to its end, counting rows and skipping their content: the hot
 //! path.
 //!
-//! The scanner is fed whatever arrived, cut at any place. A row that is completely in the buffer
-//! costs a look at its header and first byte; only the first bytes of a cut packet are copied.
-//! Nothing is allocated except the message of a server's error. Lengths, sequence numbers and the
-//! order of packets are checked, since a generator that is out of step would measure nonsense.
+//! The scanner is fed the bytes received, cut at any place. A row completely in the buffer costs a
+//! look at its header and first byte; only the first bytes of a cut packet are copied. Only the
+//! message of a server's error is allocated. Lengths, sequence numbers and the order of packets are
+//! checked, since a generator out of step would measure nonsense.
 //!
-//! [`Scanner`] cuts bytes into packets; [`ReplyState`] knows which packet comes next and what it
-//! means, from the first bytes of a payload and its length.
+//! [`Scanner`] cuts bytes into packets; [`ReplyState`] knows the packet due next and reads its
+//! meaning from the payload's first bytes and length.
 //!
-//! A server that ends a session may say so unasked, by an error behind a reply. It may arrive in parts,
-//! and when the next request has been sent: its number, 0 or the one behind the reply before, tells it
-//! from the reply. Such last words are no part of any reply: the end of the session follows them.
+//! A server may announce the end of a session by an unrequested error after a reply, its last
+//! words. They may arrive in parts, and after the next request has been sent. Their packet number,
+//! 0 or the next number after the previous reply, tells them from a reply. They belong to no reply,
+//! and the session ends after them.
 
 use super::packet::{HEADER_LENGTH, Header, PAYLOAD_LENGTH_MAX};
 pub use super::response::ServerError;
@@ -19,10 +20,10 @@ use super::response::{EOF, ERR, Ok as OkPacket, PrepareOk, STATUS_MORE_RESULTS};
 use super::{lenenc, response, result_set};
 pub use crate::Summary;
 
-/// Bytes kept of a cut packet: more than any number or OK needs before its text.
+/// Bytes kept of a cut packet: enough for any number, and for an OK up to its text.
 const HEAD_LENGTH: usize = 32;
 
-/// Which command the reply belongs to.
+/// The shape of a reply, by its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyShape {
     /// `COM_QUERY`, and all commands answered by OK alone.
@@ -33,20 +34,20 @@ pub enum ReplyShape {
     Prepare,
 }
 
-/// How a reply ended.
+/// The outcome of a reply.
 pub type Outcome = crate::Outcome<ServerError>;
 
-/// A payload whose bytes have not all arrived, or that spans several packets.
+/// An incomplete payload, or a payload of several packets.
 #[derive(Debug, Default)]
 struct Cut {
     header: [u8; HEADER_LENGTH],
-    /// Header bytes that have arrived; 0 between packets.
+    /// Header bytes arrived; 0 between packets.
     header_filled: usize,
-    /// Bytes of this packet that are still to come.
+    /// Bytes of this packet still to come.
     missing: usize,
-    /// Whether the payload goes on in another packet.
+    /// True if the payload continues in another packet.
     continues: bool,
-    /// Length of the payload, as far as headers told.
+    /// Length of the payload, as far as headers have arrived.
     total: usize,
     head: [u8; HEAD_LENGTH],
     head_filled: usize,
@@ -85,7 +86,7 @@ impl Cut {
         self.continues = header.continues();
     }
 
-    /// Takes payload bytes from the front of `rest`; whether the payload is then complete.
+    /// Takes payload bytes from the front of `rest`; true once the payload is complete.
     fn take_payload(&mut self, rest: &mut &[u8]) -> bool {
         let (now, later) = rest.split_at(self.missing.min(rest.len()));
         *rest = later;
@@ -105,40 +106,41 @@ impl Cut {
     }
 }
 
-/// Follows one reply after another of a single connection.
+/// Follows the replies of a single connection.
 #[derive(Debug)]
 pub struct Scanner {
     reply: ReplyState,
     sequence: u8,
     any_number: bool,
-    /// The number of the packet at hand if it is no part of a reply: it must be a server's last words.
+    /// The number of the current packet if it is no part of a reply: it must hold a server's last
+    /// words.
     unasked: Option<u8>,
     cut: Cut,
 }
 
 impl Scanner {
-    /// A scanner for a session in which `CLIENT_DEPRECATE_EOF` was agreed, or not.
+    /// A scanner for a session; `deprecate_eof` if `CLIENT_DEPRECATE_EOF` was agreed.
     #[must_use]
     pub fn new(deprecate_eof: bool) -> Self {
         let (reply, cut) = (ReplyState::new(deprecate_eof), Cut::default());
         Self { reply, sequence: 0, any_number: false, unasked: None, cut }
     }
 
-    /// Whether packets may have any number. In the compressed protocol the frames' numbers keep the
-    /// order, and a server sets its packets' numbers by them whenever it sends what it has.
+    /// Accepts any packet numbers, if `any_number`. In the compressed protocol the frames' numbers
+    /// keep the order, and a server sets its packets' numbers by them whenever it flushes.
     #[must_use]
     pub const fn of_any_number(mut self, any_number: bool) -> Self {
         self.any_number = any_number;
         self
     }
 
-    /// Awaits the reply of a command just sent in one packet. A reply that was cut is forgotten; last words
-    /// that were cut behind one go on before this one.
+    /// Prepares for the reply to a command sent in a single packet. An incomplete reply is
+    /// forgotten; incomplete last words after a whole reply are still completed first.
     pub fn begin(&mut self, shape: ReplyShape) {
         self.begin_at(shape, 1);
     }
 
-    /// Awaits the reply of a command that was sent in `sequence` packets.
+    /// Prepares for the reply to a command sent in `sequence` packets.
     pub fn begin_at(&mut self, shape: ReplyShape, sequence: u8) {
         if self.reply.stage != Stage::Idle {
             self.unasked = None;
@@ -154,11 +156,11 @@ impl Scanner {
         self.reply.statement_id
     }
 
-    /// Takes the bytes that arrived; gives the outcome with the last byte of the reply.
+    /// Takes arrived bytes; gives the outcome with the last byte of the reply.
     ///
     /// # Errors
-    /// [`ScanError`] when they do not follow the protocol, or go beyond the end of the reply. The
-    /// session can then not go on.
+    /// [`ScanError`] when the bytes break the protocol or go beyond the end of the reply. The
+    /// session cannot go on then.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
         self.reply.summary.bytes += bytes.len() as u64;
         let mut result = self.follow(bytes);
@@ -189,7 +191,7 @@ impl Scanner {
         Ok(None)
     }
 
-    /// Ends the reply. Behind it nothing may stand but a server's last words, or a part of them.
+    /// Ends the reply. Only a server's last words, or a part of them, may come after it.
     fn end(&mut self, mut rest: &[u8]) -> Result<(), ScanError> {
         let count = rest.len();
         self.reply.stage = Stage::Idle;
@@ -199,7 +201,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Counts the plain rows at the front of `bytes` that are there completely; returns their length.
+    /// Counts the complete plain rows at the front of `bytes`; returns their length.
     fn skip_rows(&mut self, bytes: &[u8]) -> usize {
         let first_limit = if self.reply.binary { 1 } else { response::EOF };
         let mut rest = bytes;
@@ -262,7 +264,7 @@ impl Scanner {
     }
 }
 
-/// A packet that holds a whole payload and has arrived completely, and what comes behind it.
+/// Splits off a complete packet with a whole payload: header, payload, and the bytes after it.
 fn whole_packet(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     let (header, rest) = bytes.split_first_chunk::<HEADER_LENGTH>()?;
     let header = Header::parse(*header);
@@ -273,18 +275,18 @@ fn whole_packet(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     Some((header, payload, later))
 }
 
-/// Bytes of an error that are kept: MySQL's own messages are below 512.
+/// Most bytes kept of an error: MySQL's own messages are below 512.
 const ERROR_LENGTH_MAX: usize = 4096;
-/// The longest packet that is no row; far above what servers send there.
+/// Longest packet other than a row, far above any real packet.
 const NOT_ROW_LENGTH_MAX: usize = 1 << 20;
-/// The longest reply, 1 GiB: more comes only from a server that has lost its way.
+/// Longest reply, 1 GiB: only a server gone wrong sends more.
 const REPLY_LENGTH_MAX: u64 = 1 << 30;
-/// Columns of a result; MySQL's own limit is 4096.
+/// Most columns of a result; MySQL's own limit is 4096.
 const COLUMNS_MAX: u64 = 0xffff;
 /// Every column definition begins with the catalogue "def", preceded by its length.
 const DEFINITION_FIRST: u8 = 3;
 
-/// What the next packet of the reply is.
+/// The packet due next in the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// No reply is awaited.
@@ -293,7 +295,7 @@ enum Stage {
     First,
     /// The OK of a prepare.
     PrepareFirst,
-    /// One of so many definitions of columns or placeholders.
+    /// A definition of a column or placeholder, with the number still due.
     Definitions(u64, After),
     /// The EOF behind definitions, where it is not deprecated.
     DefinitionsEnd(After),
@@ -301,7 +303,7 @@ enum Stage {
     Rows,
 }
 
-/// What follows a list of definitions.
+/// The part after a list of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     Rows,
@@ -309,7 +311,7 @@ enum After {
     Columns(u64),
 }
 
-/// The course of one reply.
+/// The course of a reply.
 #[derive(Debug)]
 struct ReplyState {
     stage: Stage,
@@ -339,12 +341,12 @@ impl ReplyState {
         };
     }
 
-    /// Whether a result has ended, or none has begun.
+    /// True before the first packet of a reply or result, and after a reply.
     fn is_between_replies(&self) -> bool {
         matches!(self.stage, Stage::Idle | Stage::First | Stage::PrepareFirst)
     }
 
-    /// Refuses a packet that is too long for its place, before its bytes are waited for.
+    /// Refuses a packet too long for its place, before its bytes arrive.
     fn check_length(&self, found: usize) -> Result<(), ScanError> {
         if self.stage == Stage::Rows || found <= NOT_ROW_LENGTH_MAX {
             return Ok(());
@@ -352,7 +354,7 @@ impl ReplyState {
         Err(ScanError::Length { place: self.place(), found })
     }
 
-    /// Takes a payload of `total` bytes, of which the first (of an error: all that is kept) are given.
+    /// Takes a payload of `total` bytes by its first bytes, or by all bytes kept of an error.
     fn take(&mut self, head: &[u8], total: usize) -> Result<Option<Outcome>, ScanError> {
         let Some(&first) = head.first() else {
             return Err(ScanError::Content { place: self.place(), found: None });
@@ -392,7 +394,7 @@ impl ReplyState {
         }
     }
 
-    /// OK: the end of a result, and of the reply unless it says that another follows.
+    /// Takes OK, the end of a result; it ends the reply too, unless it announces another result.
     fn take_ok(&mut self, first: u8, head: &[u8]) -> Result<Option<Outcome>, ScanError> {
         let ok = OkPacket::parse(head).map_err(|_| self.unfit(first))?;
         self.summary.affected_rows = self.summary.affected_rows.saturating_add(ok.affected_rows);
@@ -487,16 +489,16 @@ impl ReplyState {
     }
 }
 
-/// A reply that does not follow the protocol, or asks for what is never given.
+/// A reply out of step with the protocol, or with a request for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScanError {
-    /// More bytes than any reply has.
+    /// The reply is longer than the limit.
     #[error("a reply longer than {} MiB", REPLY_LENGTH_MAX >> 20)]
     Endless,
-    /// A packet has another sequence number than the one that comes next.
+    /// A packet has the wrong sequence number.
     #[error("wanted packet number {expected} of the reply, found number {found}")]
     Sequence {
-        /// The number that comes next.
+        /// The number due.
         expected: u8,
         /// The number in the packet.
         found: u8,
@@ -504,7 +506,7 @@ pub enum ScanError {
     /// A packet is too long for its place in the reply.
     #[error("wanted {place}, found a packet of {found} bytes")]
     Length {
-        /// What should be there.
+        /// The packet due.
         place: &'static str,
         /// The length in its header.
         found: usize,
@@ -512,7 +514,7 @@ pub enum ScanError {
     /// A packet's content does not fit its place in the reply.
     #[error("wanted {place}, found {}", first_byte(*found))]
     Content {
-        /// What should be there.
+        /// The packet due.
         place: &'static str,
         /// Its first byte; `None` for an empty payload.
         found: Option<u8>,
@@ -520,7 +522,7 @@ pub enum ScanError {
     /// Bytes came after the end of the reply, or before a request.
     #[error("wanted nothing after the end of the reply, found {count} bytes")]
     Trailing {
-        /// How many in this buffer.
+        /// Number of bytes in this buffer.
         count: usize,
     },
     /// The server asks for a file of this computer.

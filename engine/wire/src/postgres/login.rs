@@ -1,35 +1,37 @@
-//! Opens a session: from the first message to ReadyForQuery. No socket: messages go in, messages come out.
+//! Opens a session, from the first message to ReadyForQuery. It holds no socket: messages go in,
+//! messages come out.
 
 use super::message::{self, ServerError};
 use super::scram::{Binding, SCRAM, SCRAM_PLUS, Scram, ScramError, md5_password};
 use crate::WholePassword;
 
-/// Why a session was not opened.
+/// Error of a login.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The server refused.
     #[error("{0}")]
     Refused(ServerError),
-    /// The server asks for a way of proving the password that is not known here.
+    /// The server asks for an unknown authentication.
     #[error("an authentication that is not known here: {0}")]
     Unknown(String),
-    /// The server asks for the password itself: others can read it, or nothing shows that it is the server.
+    /// The server asks for the password itself, but others could read it, or the server is
+    /// unverified and not trusted.
     #[error("a server that asks for the password in the clear")]
     InTheClear,
     /// The exchange of proofs failed.
     #[error(transparent)]
     Scram(#[from] ScramError),
-    /// A message that has no place here.
+    /// A message out of place in a login.
     #[error("a message of type 0x{0:02x}, which is none of a login")]
     Message(u8),
 }
 
-/// What follows a message of the server.
+/// The step after a message of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing is to be sent; another message follows.
+    /// Wait for the next message.
     Wait,
-    /// These bytes are to be sent.
+    /// Send these bytes.
     Send(Vec<u8>),
     /// The session is open.
     Open,
@@ -42,17 +44,18 @@ pub struct Login {
     binding: Binding,
     whole: WholePassword,
     scram: Option<Scram>,
-    /// Whether the server has shown that it lets us in.
+    /// True once the server has accepted the login.
     is_accepted: bool,
-    /// What the server says it is.
+    /// The server's version, as the server spells it.
     pub server_version: String,
-    /// Its number for this session, and the secret by which another one can cancel a query of it.
+    /// The server's number for this session, and the secret for canceling its query from another
+    /// connection.
     pub backend: (u32, u32),
 }
 
 impl Login {
-    /// A login that is bound as `binding` says; PostgreSQL takes the password itself in clear only, where
-    /// `whole` allows that.
+    /// A login with channel binding `binding`. PostgreSQL takes the password itself only in clear,
+    /// and gets it only if `whole` is `Clear`.
     #[must_use]
     pub fn new(user: &str, password: &str, binding: Binding, whole: WholePassword) -> Self {
         Self {
@@ -81,10 +84,10 @@ impl Login {
         out
     }
 
-    /// Takes a message of the server.
+    /// Takes a message of the server and gives the next step.
     ///
     /// # Errors
-    /// [`LoginError`] when the server refuses, or wants what it shall not get.
+    /// [`LoginError`] when the server refuses, or asks for an answer it shall not get.
     pub fn take(&mut self, kind: u8, payload: &[u8]) -> Result<Step, LoginError> {
         match kind {
             b'R' => self.authenticate(payload),
@@ -119,7 +122,7 @@ impl Login {
         let mut out = Vec::new();
         match number {
             0 => {
-                // A server that began a SCRAM exchange must have ended it with its own proof.
+                // A server must end a SCRAM exchange, once begun, with its own proof.
                 self.is_accepted = self.scram.is_none();
                 if !self.is_accepted {
                     return Err(ScramError::Signature.into());
@@ -147,7 +150,7 @@ impl Login {
         Ok(Step::Send(out))
     }
 
-    /// Chooses among the mechanisms that the server offers, each ended by a zero.
+    /// Chooses among the server's mechanisms, each ended by a zero.
     fn begin_scram(&mut self, offered: &[u8], out: &mut Vec<u8>) -> Result<(), LoginError> {
         let offers =
             |name: &str| offered.split(|&byte| byte == 0).any(|one| one == name.as_bytes());

@@ -1,7 +1,8 @@
-//! Messages: a type, a length that counts itself, a payload. What a client sends, and errors of the server.
+//! Messages of a client, and errors of the server. A message is a type, a length (itself included)
+//! and a payload.
 //!
-//! Writers append to the caller's buffer. What belongs together is one request: [`execution`] binds, runs and
-//! ends with a Sync, so a prepared statement costs one packet each way.
+//! Writers append to the caller's buffer. Messages sent together are a single request:
+//! [`execution`] binds, runs and ends with a Sync, so a prepared statement costs a packet each way.
 
 use crate::{Parameter, decimal};
 use std::fmt;
@@ -13,11 +14,11 @@ pub const HEADER_LENGTH: usize = 5;
 const VERSION_3: u32 = 196_608;
 const SSL_REQUEST: u32 = 80_877_103;
 
-/// PostgreSQL's number of the type `int8`, as which sysbench binds integers.
+/// PostgreSQL's number of the type `int8`, used by sysbench for integers.
 pub const INT8: u32 = 20;
-/// That of `float8`, of its other numbers.
+/// PostgreSQL's number of the type `float8`, used by sysbench for other numbers.
 pub const FLOAT8: u32 = 701;
-/// That of `varchar`, of its texts.
+/// PostgreSQL's number of the type `varchar`, used by sysbench for texts.
 pub const VARCHAR: u32 = 1043;
 
 /// Appends a message; `write` appends its payload.
@@ -52,12 +53,12 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     });
 }
 
-/// Appends the question whether the server speaks TLS; it answers with one byte, `S` or `N`.
+/// Appends the request for TLS; the server answers with a byte, `S` or `N`.
 pub fn ssl_request(out: &mut Vec<u8>) {
     message(out, None, |out| out.extend_from_slice(&SSL_REQUEST.to_be_bytes()));
 }
 
-/// Appends a password, or what was made of it.
+/// Appends a password, or its MD5 proof.
 pub fn password(out: &mut Vec<u8>, secret: &[u8]) {
     message(out, Some(b'p'), |out| text(out, secret));
 }
@@ -84,17 +85,17 @@ pub fn query(out: &mut Vec<u8>, sql: impl AsRef<[u8]>) {
     end_query(out, start);
 }
 
-/// Begins a text that the caller appends; gives where it begins.
+/// Begins a query, whose text the caller appends; gives the `start` for [`end_query`].
 pub fn begin_query(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     out.extend_from_slice(b"Q\0\0\0\0");
     start
 }
 
-/// Ends the text that begins at `start`.
+/// Ends the query begun at `start`.
 ///
 /// # Panics
-/// When it is longer than a message may be, 4 GiB.
+/// When the text is longer than a message may be, 4 GiB.
 pub fn end_query(out: &mut Vec<u8>, start: usize) {
     out.push(0);
     let length = u32::try_from(out.len() - start - 1).expect("a text is far below 4 GiB");
@@ -108,8 +109,8 @@ fn name(out: &mut Vec<u8>, id: u32) {
     out.push(0);
 }
 
-/// Appends a whole request that prepares `sql` as statement `id`, with the `types` of its parameters; the
-/// server finds out those that are not told.
+/// Appends a whole request to prepare `sql` as statement `id`, with the `types` of its first
+/// parameters; the server infers the others.
 pub fn preparation(out: &mut Vec<u8>, id: u32, sql: impl AsRef<[u8]>, types: &[u32]) {
     message(out, Some(b'P'), |out| {
         name(out, id);
@@ -120,7 +121,7 @@ pub fn preparation(out: &mut Vec<u8>, id: u32, sql: impl AsRef<[u8]>, types: &[u
     sync(out);
 }
 
-/// Appends a whole request that runs statement `id`. Parameters travel as text, as sysbench sends them; rows
+/// Appends a whole request to run statement `id`. Parameters travel as text, as in sysbench; rows
 /// come in binary form.
 pub fn execution(out: &mut Vec<u8>, id: u32, parameters: &[Parameter<'_>]) {
     message(out, Some(b'B'), |out| {
@@ -169,10 +170,10 @@ pub fn copy_done(out: &mut Vec<u8>) {
 /// The end of a session, a whole message.
 pub const TERMINATE: &[u8] = &[b'X', 0, 0, 0, 4];
 
-/// What the server refuses, in its words.
+/// The error of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerError {
-    /// The SQL standard's class of the error, such as `40001`.
+    /// The SQLSTATE: `40001` for a serialization failure.
     pub sqlstate: [u8; 5],
     /// `ERROR`, `FATAL` or `PANIC`; after the latter two the session is over.
     pub severity: String,
@@ -188,14 +189,14 @@ impl fmt::Display for ServerError {
 }
 
 impl ServerError {
-    /// Whether it ends the session.
+    /// True if the error ends the session.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         self.severity != "ERROR"
     }
 
-    /// Reads the payload of an ErrorResponse: fields of a letter and a text. Of one that is cut off, what is
-    /// there.
+    /// Reads the payload of an ErrorResponse: fields of a letter and a text. A truncated payload
+    /// gives the fields left.
     #[must_use]
     pub fn parse(payload: &[u8]) -> Self {
         let mut error = Self { sqlstate: *b"XX000", ..Self::default() };
@@ -217,7 +218,7 @@ impl ServerError {
         error
     }
 
-    /// Appends it as the server does.
+    /// Appends the error as a server does.
     pub fn write(&self, out: &mut Vec<u8>) {
         message(out, Some(b'E'), |out| {
             let fields: [(u8, &[u8]); 3] = [
@@ -234,7 +235,7 @@ impl ServerError {
     }
 }
 
-/// The values of a row, None for NULL; None as a whole when the payload of the DataRow is cut off.
+/// The values of a row, NULL as `None`; for a truncated payload of DataRow, `None` as a whole.
 #[must_use]
 pub fn row(payload: &[u8]) -> Option<Vec<Option<&[u8]>>> {
     let (count, mut rest) = payload.split_first_chunk()?;

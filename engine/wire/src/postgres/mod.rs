@@ -1,7 +1,8 @@
-//! PostgreSQL's protocol, version 3.0: the client's half, and of the server's what tests need.
+//! PostgreSQL's protocol, version 3.0: the client's half, and the server's as far as tests need it.
 //!
-//! Reading order: [`message`] frames bytes and writes what a client sends, [`login`] opens a session with
-//! [`scram`], and [`scanner`] follows an answer at full speed without looking into its rows.
+//! Reading order: [`message`] frames bytes and writes a client's messages, [`login`] opens a
+//! session with [`scram`], and [`scanner`] follows an answer at full speed without looking into its
+//! rows.
 //!
 //! Source: "Frontend/Backend Protocol" in PostgreSQL's documentation.
 

@@ -1,18 +1,20 @@
 //! Follows the reply of a request to its ReadyForQuery, counting rows and skipping their content.
 //!
-//! It is fed whatever arrived, cut at any place. A row that is completely in the buffer costs a look at its
-//! five bytes of header. Nothing is copied or allocated but the tag of a command and the fields of an error.
+//! It is fed the bytes received, cut at any place. A row completely in the buffer costs a look at
+//! its five bytes of header. Of whole messages only the fields of an error are copied; of a cut
+//! message, all but rows.
 
 use super::message::{HEADER_LENGTH, ServerError};
 use crate::Summary;
 
-/// How a reply ended. A prepared statement does not tell its columns: 1 if it gave rows or could have.
+/// The outcome of a reply. A prepared statement does not report its columns: they count as 1 if it
+/// gave rows or could have.
 pub type Outcome = crate::Outcome<ServerError>;
 
-/// A reply that does not follow the protocol.
+/// A reply out of step with the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScanError {
-    /// A message that has no place in a reply, or a length that is none.
+    /// A message out of place in a reply, or an invalid length.
     #[error("wanted a message of a reply, found one of type 0x{kind:02x} and length {length}")]
     Content {
         /// Its type.
@@ -20,24 +22,24 @@ pub enum ScanError {
         /// The length in its header.
         length: u32,
     },
-    /// More bytes than any reply has.
+    /// The reply is longer than the limit.
     #[error("a reply longer than {} MiB", REPLY_LENGTH_MAX >> 20)]
     Endless,
     /// Bytes came after the end of the reply, or before a request.
     #[error("wanted nothing after the end of the reply, found {count} bytes")]
     Trailing {
-        /// How many in this buffer.
+        /// Number of bytes in this buffer.
         count: usize,
     },
 }
 
 const REPLY_LENGTH_MAX: u64 = 1 << 30;
-/// The longest message that is no row.
+/// Longest message other than a row.
 const NOT_ROW_LENGTH_MAX: u32 = 1 << 20;
-/// Bytes that are kept of a message.
+/// Most bytes kept of a message.
 const KEPT_LENGTH_MAX: usize = 4096;
 
-/// Follows one reply after another of a single connection.
+/// Follows the replies of a single connection.
 #[derive(Debug, Default)]
 pub struct Scanner {
     is_awaited: bool,
@@ -45,14 +47,14 @@ pub struct Scanner {
     error: Option<ServerError>,
     header: [u8; HEADER_LENGTH],
     header_filled: usize,
-    /// Payload bytes of the current message that are still to come.
+    /// Payload bytes of the current message still to come.
     missing: usize,
-    /// What is kept of a message that was cut.
+    /// The payload kept of a cut message.
     kept: Vec<u8>,
 }
 
 impl Scanner {
-    /// Awaits the reply of a request just sent. Whatever was before is forgotten.
+    /// Prepares for the reply to a request just sent and forgets the reply before.
     pub fn begin(&mut self) {
         self.is_awaited = true;
         self.summary = Summary::default();
@@ -60,10 +62,10 @@ impl Scanner {
         self.header_filled = 0;
     }
 
-    /// Takes the bytes that arrived; gives the outcome with the last byte of the reply.
+    /// Takes arrived bytes; gives the outcome with the last byte of the reply.
     ///
     /// # Errors
-    /// [`ScanError`] when they do not follow the protocol. The session can then not go on.
+    /// [`ScanError`] when the bytes break the protocol. The session cannot go on then.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
         self.summary.bytes += bytes.len() as u64;
         let mut result = self.follow(bytes);
@@ -105,7 +107,7 @@ impl Scanner {
         Ok(None)
     }
 
-    /// Counts the rows at the front of `bytes` that are there completely; returns their length.
+    /// Counts the complete rows at the front of `bytes`; returns their length.
     fn skip_rows(&mut self, bytes: &[u8]) -> usize {
         let mut rest = bytes;
         let mut rows = 0;
@@ -119,7 +121,7 @@ impl Scanner {
         bytes.len() - rest.len()
     }
 
-    /// Takes bytes of a message that is cut; its type once it is complete.
+    /// Takes bytes of a cut message; gives its type once it is complete.
     fn take_part(&mut self, rest: &mut &[u8]) -> Result<Option<u8>, ScanError> {
         if self.header_filled < HEADER_LENGTH {
             let wanted = HEADER_LENGTH - self.header_filled;
@@ -151,7 +153,7 @@ impl Scanner {
         Ok(Some(self.header[0]))
     }
 
-    /// Takes a message; whether it ends the reply.
+    /// Takes a message; true if it ends the reply.
     fn take(&mut self, kind: u8, payload: &[u8]) -> bool {
         match kind {
             b'D' => self.summary.rows += 1,
@@ -173,7 +175,7 @@ impl Scanner {
         false
     }
 
-    /// A command's tag: its name, and in the end how many rows it concerned.
+    /// Takes a command's tag: its name and, at the end, its number of rows.
     fn take_tag(&mut self, payload: &[u8]) {
         self.summary.results = self.summary.results.saturating_add(1);
         let tag = payload.strip_suffix(&[0]).unwrap_or(payload);
@@ -201,7 +203,8 @@ impl Scanner {
     }
 }
 
-/// Behind a reply stands only what a server says unasked at any time, such as its last words.
+/// Checks the bytes after a reply: only messages allowed at any time, among them an error before
+/// the end of the session.
 fn end(mut rest: &[u8]) -> Result<(), ScanError> {
     while let Some((b'A' | b'E' | b'N' | b'S', _, later)) = whole_message(rest) {
         rest = later;
@@ -209,7 +212,7 @@ fn end(mut rest: &[u8]) -> Result<(), ScanError> {
     if rest.is_empty() { Ok(()) } else { Err(ScanError::Trailing { count: rest.len() }) }
 }
 
-/// Refuses a message that has no place in a reply, or is too long for what it is.
+/// Refuses a message out of place in a reply, or too long for its type.
 fn check(kind: u8, payload: usize) -> Result<(), ScanError> {
     let is_known = b"123ACDEINSTZnst".contains(&kind);
     let length = u32::try_from(payload + 4).unwrap_or(u32::MAX);
@@ -219,7 +222,7 @@ fn check(kind: u8, payload: usize) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// A message that has arrived completely, and what comes behind it.
+/// Splits off a complete message: type, payload, and the bytes after it.
 fn whole_message(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[kind, a, b, c, d], rest) = bytes.split_first_chunk::<HEADER_LENGTH>()?;
     let payload = (u32::from_be_bytes([a, b, c, d]) as usize).checked_sub(4)?;
@@ -282,7 +285,7 @@ mod tests {
         }
     }
 
-    /// `INSERT … RETURNING` and `EXPLAIN`, whose execution does not tell its columns.
+    /// `INSERT … RETURNING` and `EXPLAIN` do not report their columns when executed.
     #[test]
     fn a_prepared_statement_that_gave_rows_has_columns_whatever_its_tag() {
         for (tag, affected) in [("INSERT 0 1\0", 1), ("EXPLAIN\0", 0)] {
@@ -326,7 +329,7 @@ mod tests {
         let last_words = b"E\0\0\0\x0cSFATAL\0\0";
         let behind = [rows(1), last_words.to_vec()].concat();
         assert!(matches!(scanned(&behind, &[]), Ok(Some(Outcome::Done(_)))));
-        // In a record of TLS of its own.
+        // In a separate record of TLS.
         assert_eq!(Scanner::default().feed(last_words), Ok(None));
         assert_eq!(Scanner::default().feed(b"Z"), Err(ScanError::Trailing { count: 1 }));
     }

@@ -1,7 +1,7 @@
-//! How a password is proved: SCRAM-SHA-256, bound to the TLS channel where there is one, and MD5.
+//! Proof of a password: SCRAM-SHA-256, bound to the TLS channel if any, and MD5.
 //!
-//! RFC 5802 and RFC 7677. The password does not travel, and the server proves that it knows it too: a server
-//! that only pretends is told by its signature.
+//! RFC 5802 and RFC 7677. The password does not travel, and the server proves by its signature to
+//! know it too, so an impostor is detected.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,17 +13,18 @@ use std::sync::{Mutex, PoisonError};
 
 /// The mechanism without a channel binding.
 pub const SCRAM: &str = "SCRAM-SHA-256";
-/// The mechanism that is bound to the server's certificate.
+/// The mechanism with a binding to the server's certificate.
 pub const SCRAM_PLUS: &str = "SCRAM-SHA-256-PLUS";
 
-/// More rounds than any server asks for; a hostile one would keep a client busy for ever.
+/// Most rounds accepted, above any real server's; a hostile server could keep a client busy for
+/// ever.
 const ROUNDS_MAX: u32 = 1_000_000;
 const NONCE_LENGTH: usize = 18;
 
-/// A proof that the server did not accept, or that could not be given.
+/// Error of the exchange of proofs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScramError {
-    /// A message of the server that is none of the exchange.
+    /// A message of the server unfit for the exchange.
     #[error("the server's SCRAM message has no usable {0}")]
     Message(&'static str),
     /// The server does not know the password it asks for.
@@ -34,7 +35,7 @@ pub enum ScramError {
     Refused(String),
 }
 
-/// What the exchange is bound to.
+/// The channel binding of the exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Binding {
     /// No TLS.
@@ -46,8 +47,9 @@ pub enum Binding {
 }
 
 impl Binding {
-    /// What a session over TLS is bound to, by the server's certificate (DER). The hash is that of the
-    /// certificate's own signature, at least SHA-256; without a hash that is known here it is not bound.
+    /// The binding of a session over TLS to the server's certificate (DER). The hash is the same as
+    /// in the certificate's own signature, at least SHA-256; with an unknown hash the session is
+    /// not bound.
     #[must_use]
     pub fn of_certificate(der: &[u8]) -> Self {
         match signature_algorithm(der) {
@@ -60,7 +62,7 @@ impl Binding {
         }
     }
 
-    /// The mechanism that it needs.
+    /// The mechanism for this binding.
     #[must_use]
     pub const fn mechanism(&self) -> &'static str {
         match self {
@@ -97,7 +99,8 @@ const ECDSA_SHA256: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x02";
 const ECDSA_SHA384: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x03";
 const ECDSA_SHA512: &[u8] = b"\x2a\x86\x48\xce\x3d\x04\x03\x04";
 
-/// The object identifier of a certificate's signature: `SEQUENCE { body, SEQUENCE { identifier, … }, … }`.
+/// The object identifier of the signature in a certificate,
+/// `SEQUENCE { body, SEQUENCE { identifier, … }, … }`.
 fn signature_algorithm(der: &[u8]) -> Option<&[u8]> {
     const SEQUENCE: u8 = 0x30;
     const IDENTIFIER: u8 = 0x06;
@@ -107,7 +110,7 @@ fn signature_algorithm(der: &[u8]) -> Option<&[u8]> {
     element(IDENTIFIER, algorithm).map(|(identifier, _)| identifier)
 }
 
-/// The content of the DER element at the front, if it has this tag, and what follows it.
+/// The content of the DER element at the front, if it has this tag, and the bytes after it.
 fn element(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&[found, first], rest) = bytes.split_first_chunk()?;
     let (length, rest) = if first < 0x80 {
@@ -120,12 +123,12 @@ fn element(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length).filter(|_| found == tag)
 }
 
-/// One exchange: [`Self::first`], then [`Self::answer`], then [`Self::check`].
+/// An exchange: [`Self::first`], then [`Self::answer`], then [`Self::check`].
 pub struct Scram {
     password: Vec<u8>,
     binding: Binding,
     nonce: String,
-    /// What the server's last message must hold.
+    /// The signature due in the server's last message.
     signature: Option<[u8; 32]>,
 }
 
@@ -139,13 +142,13 @@ impl Scram {
     }
 
     fn with_nonce(password: &str, binding: Binding, nonce: String) -> Self {
-        // Passwords that SASLprep forbids are used as they are, as by libpq.
+        // Passwords forbidden by SASLprep are used as they are, as by libpq.
         let password = stringprep::saslprep(password)
             .map_or_else(|_| password.as_bytes().to_vec(), |text| text.as_bytes().to_vec());
         Self { password, binding, nonce, signature: None }
     }
 
-    /// The client's first message. The user's name is that of the session's start.
+    /// The client's first message. The user's name is left empty: the session's start has it.
     #[must_use]
     pub fn first(&self) -> String {
         format!("{}n=,r={}", self.binding.header(), self.nonce)
@@ -154,7 +157,7 @@ impl Scram {
     /// The answer to the server's first message.
     ///
     /// # Errors
-    /// [`ScramError::Message`] when it is none.
+    /// [`ScramError::Message`] when it has no usable text, nonce, salt or number of rounds.
     pub fn answer(&mut self, server_first: &[u8]) -> Result<String, ScramError> {
         let server_first = str::from_utf8(server_first).map_err(|_| ScramError::Message("text"))?;
         let field = |name| attribute(server_first, name);
@@ -207,7 +210,7 @@ fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// A salted password, and what it was made of.
+/// A salted password, with its password, salt and number of rounds.
 struct Salted {
     password: Vec<u8>,
     salt: Vec<u8>,
@@ -215,12 +218,12 @@ struct Salted {
     salted: [u8; 32],
 }
 
-/// The last one: all sessions of a run prove the same password with the same salt, and RFC 5802 lets a client
-/// keep what takes so many rounds.
+/// The salted password computed last. All sessions of a run prove the same password with the same
+/// salt, and RFC 5802 lets a client keep the result of so many rounds.
 static LAST: Mutex<Option<Salted>> = Mutex::new(None);
 
 fn salted_password(password: &[u8], salt: &[u8], rounds: u32) -> [u8; 32] {
-    // Locked until it is known: sessions that are opened together would all compute it.
+    // Locked during the computation: otherwise sessions opened together would all compute it.
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(one) = &*last
         && (&one.password[..], &one.salt[..], one.rounds) == (password, salt, rounds)
@@ -232,7 +235,7 @@ fn salted_password(password: &[u8], salt: &[u8], rounds: u32) -> [u8; 32] {
     salted
 }
 
-/// `Hi` of RFC 5802: PBKDF2 with one block.
+/// `Hi` of RFC 5802: PBKDF2 with a single block.
 fn iterated(password: &[u8], salt: &[u8], rounds: u32) -> [u8; 32] {
     let keyed = Hmac::<Sha256>::new_from_slice(password).expect("HMAC takes keys of any length");
     let mac = |text: &[u8]| -> [u8; 32] {
@@ -262,7 +265,7 @@ fn hexadecimal(text: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// The example of RFC 7677, section 3, but for the user's name, which PostgreSQL leaves empty.
+    /// The example of RFC 7677, section 3, with an empty user's name as in PostgreSQL.
     fn example() -> (Scram, &'static [u8]) {
         let scram = Scram::with_nonce("pencil", Binding::None, "rOprNGfwEbeRWgbNEkqO".to_owned());
         let first = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";

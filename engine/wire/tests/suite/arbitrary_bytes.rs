@@ -1,5 +1,5 @@
-//! Foreign bytes never panic: what each fuzz target does, on its corpus and on a few random inputs in
-//! every test run. `engine/fuzz` calls the same functions for as long as one likes.
+//! Foreign bytes never panic: every test run feeds each fuzz target its corpus and a few random
+//! inputs. `engine/fuzz` calls the same functions for any length of time.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn the_corpus_of_each_target_is_survived_whole_and_damaged() {
     corpus::run("postgres", targets::postgres);
 }
 
-/// Packets with the right numbers, so that more than the first header is reached.
+/// Packets with the right numbers, to get beyond the first header.
 fn packets() -> impl Strategy<Value = Vec<u8>> {
     let first =
         prop_oneof![Just(0_u8), Just(1), Just(3), Just(0xfb), Just(0xfe), Just(0xff), any::<u8>()];

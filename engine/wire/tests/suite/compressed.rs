@@ -5,14 +5,14 @@ use dbdyno_wire::mysql::compressed::{
 };
 use proptest::prelude::*;
 
-/// Frames of one request that carries `parts`, each written by itself.
+/// Frames of a request with `parts`, each written separately.
 fn packed(parts: &[&[u8]]) -> Vec<u8> {
     let (mut frames, mut codec, mut out) = (Frames::default(), Codec::default(), Vec::new());
     parts.iter().for_each(|part| frames.write(part, &mut codec, &mut out));
     out
 }
 
-/// The contents of the frames in `bytes`, which arrive in pieces of `piece` bytes.
+/// The contents of the frames in `bytes`, fed in pieces of `piece` bytes.
 fn unpacked(bytes: &[u8], piece: usize) -> Result<Vec<Vec<u8>>, FrameError> {
     let (mut frames, mut codec, mut contents) = (Frames::default(), Codec::default(), Vec::new());
     for mut rest in bytes.chunks(piece) {

@@ -1,4 +1,4 @@
-//! All integration tests of the protocol, in one program.
+//! All integration tests of the protocols, in a single program.
 
 mod arbitrary_bytes;
 mod compressed;

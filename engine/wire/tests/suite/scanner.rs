@@ -1,4 +1,5 @@
-//! The scanner against replies written by the other end of the protocol, whole and cut at any place.
+//! The scanner against replies written by the other end of the protocol, whole and cut at any
+//! place.
 
 use dbdyno_wire::mysql::packet::{self, PAYLOAD_LENGTH_MAX, begin_packet, end_packet};
 use dbdyno_wire::mysql::response::{Ok as OkPacket, PrepareOk, STATUS_MORE_RESULTS, write_eof};
@@ -6,7 +7,7 @@ use dbdyno_wire::mysql::result_set;
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, ScanError, Scanner, ServerError, Summary};
 use proptest::prelude::*;
 
-/// A reply, and what following it should give.
+/// A reply and its expected outcome.
 #[derive(Clone, Debug)]
 struct Sample {
     shape: ReplyShape,
@@ -117,7 +118,7 @@ fn samples() -> impl Strategy<Value = Sample> {
     prop_oneof![3 => results, 1 => prepares]
 }
 
-/// Feeds `bytes` in pieces whose lengths repeat `cuts`.
+/// Feeds the sample's bytes in pieces, with the lengths in `cuts` repeated.
 fn feed(sample: &Sample, cuts: &[usize]) -> Result<Option<Outcome>, ScanError> {
     let mut scanner = Scanner::new(sample.deprecate_eof);
     scanner.begin(sample.shape);
@@ -153,7 +154,7 @@ proptest! {
         prop_assert_eq!(feed(&sample, &cuts), Ok(Some(sample.outcome.clone())));
     }
 
-    /// Of a header that is cut nobody knows yet what follows it.
+    /// From 4 bytes on: a cut header is not refused yet.
     #[test]
     fn a_packet_after_the_end_is_refused(sample in samples(), more in 4_usize..9) {
         let mut longer = sample.clone();
@@ -224,7 +225,7 @@ fn a_scanner_follows_one_reply_after_another() {
     assert_eq!(scanner.feed(&[1, 0, 0, 0, 0]), Err(ScanError::Trailing { count: 5 }));
 }
 
-/// ERR 4031 as packet number 0: what MySQL 8 says before it closes a session that rested too long.
+/// ERR 4031 as packet number 0: the last words of MySQL 8 to a session idle for too long.
 const DISCONNECTED: &[u8] = b"\x0b\0\0\0\xff\xbf\x0f#HY000go";
 
 #[test]
@@ -241,7 +242,7 @@ fn the_last_words_of_a_server_are_no_part_of_a_reply() {
             scanner.begin(sample.shape);
             let bytes = [&sample.bytes[..], last_words].concat();
             assert_eq!(scanner.feed(&bytes), Ok(Some(sample.outcome.clone())));
-            // In a frame or a record of their own.
+            // In a separate frame or record.
             assert_eq!(scanner.feed(last_words), Ok(None));
         }
         let bytes = [DISCONNECTED, &sample.bytes[..]].concat();
@@ -249,7 +250,8 @@ fn the_last_words_of_a_server_are_no_part_of_a_reply() {
     }
 }
 
-/// The next request has been sent when the rest of them arrives; a server that ends numbers them on.
+/// The rest of the last words may arrive after the next request. A server shutting down numbers
+/// them after the reply before.
 #[test]
 fn last_words_may_be_cut_by_the_next_request() {
     let mut shut_down = DISCONNECTED.to_vec();
@@ -270,7 +272,7 @@ fn last_words_may_be_cut_by_the_next_request() {
     }
 }
 
-/// The outcome of a reply behind [`DISCONNECTED`], whose bytes arrived with it.
+/// The outcome of a reply after [`DISCONNECTED`], with the bytes of both.
 fn before(mut outcome: Outcome) -> Outcome {
     if let Outcome::Done(summary) = &mut outcome {
         summary.bytes += DISCONNECTED.len() as u64;
@@ -357,7 +359,7 @@ fn a_long_error_message_is_kept_only_in_part() {
     check(&Sample { shape: ReplyShape::Text, deprecate_eof: true, bytes, outcome });
 }
 
-/// What a server does to the numbers of packets when it sends compressed results one by one.
+/// Packet numbers of a server sending compressed results singly.
 #[test]
 fn packets_in_numbered_frames_may_have_any_number() {
     let reply = b"\x07\0\0\x05\0\0\0\x0a\0\0\0\x07\0\0\x02\0\0\0\x02\0\0\0";

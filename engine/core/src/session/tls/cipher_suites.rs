@@ -1,12 +1,13 @@
-//! The cipher suites, under the names that people give them.
+//! The cipher suites under their names at IANA and in OpenSSL.
 //!
-//! rustls has those of TLS 1.3 and the ones of 1.2 that agree on keys by elliptic curves. MySQL servers
+//! rustls has the suites of TLS 1.3, and of 1.2 with key exchange by elliptic curves. MySQL servers
 //! built with OpenSSL 1.0 (5.7, and 8.0 up to 8.0.15 at least) offer no curves; for them two suites
-//! are added that use the older exchange of Diffie and Hellman with the same ciphers.
+//! are added with the older key exchange of Diffie and Hellman and the same ciphers.
 //!
-//! rustls ends a session of 1.2 with AES-GCM after 2^24 records, where 1.3 only changes its keys: a connection
-//! that sends 15,000 statements a second lasts 19 minutes. No other client does that, and the number holds
-//! for records of 16 KiB. Ours are hardly ever as long, so suites of 1.2 have no such limit here.
+//! rustls ends a session of 1.2 with AES-GCM after 2^24 records, where 1.3 only changes its keys: a
+//! connection with 15,000 statements a second would last 19 minutes. No other client does so, and
+//! the number holds for records of 16 KiB. The records here are hardly ever as long, so suites of
+//! 1.2 have no limit.
 
 use rustls::crypto::KeyExchangeAlgorithm;
 use rustls::crypto::ring::cipher_suite as ring;
@@ -14,7 +15,7 @@ use rustls::{CipherSuite, CipherSuiteCommon, SupportedCipherSuite, Tls12CipherSu
 
 use super::TlsError;
 
-/// Name at IANA, name in OpenSSL, and the suite; the ones liked most come first.
+/// Name at IANA, name in OpenSSL, and the suite, in order of preference.
 pub(super) const TABLE: [(&str, &str, SupportedCipherSuite); 11] = [
     ("TLS_AES_256_GCM_SHA384", "", ring::TLS13_AES_256_GCM_SHA384),
     ("TLS_AES_128_GCM_SHA256", "", ring::TLS13_AES_128_GCM_SHA256),
@@ -90,10 +91,10 @@ const fn without_curves(like: SupportedCipherSuite, suite: CipherSuite) -> Tls12
     Tls12CipherSuite { common, kx: KeyExchangeAlgorithm::DHE, ..like }
 }
 
-/// The suites of a list of names, parted by colons or commas; all for an empty list.
+/// The suites of a list of names, separated by colons or commas; all for an empty list.
 ///
 /// # Errors
-/// The first name that is not known, with those that are.
+/// The first unknown name, with a list of the known names.
 pub(super) fn chosen(names: &str) -> Result<Vec<SupportedCipherSuite>, TlsError> {
     let mut names =
         names.split([':', ',']).map(str::trim).filter(|name| !name.is_empty()).peekable();
@@ -115,7 +116,7 @@ fn found(name: &str) -> Result<SupportedCipherSuite, TlsError> {
     })
 }
 
-/// How a suite comes to fresh keys.
+/// The key exchange of a suite.
 pub(super) fn exchange(suite: SupportedCipherSuite) -> KeyExchangeAlgorithm {
     match suite {
         SupportedCipherSuite::Tls12(suite) => suite.kx,
@@ -123,7 +124,7 @@ pub(super) fn exchange(suite: SupportedCipherSuite) -> KeyExchangeAlgorithm {
     }
 }
 
-/// The name that MySQL shows as `Ssl_cipher`.
+/// The name shown by MySQL as `Ssl_cipher`.
 pub(super) fn name(suite: SupportedCipherSuite) -> &'static str {
     let row = TABLE.iter().find(|(.., known)| known.suite() == suite.suite());
     row.map_or("", |&(iana, openssl, _)| shown(iana, openssl))

@@ -1,8 +1,9 @@
 //! The key exchange of Diffie and Hellman in MySQL's own group of 2048 bits.
 //!
-//! MySQL servers built with OpenSSL 1.0 know no other way to fresh keys, and all send the same numbers,
-//! which are part of their source. The private number is drawn anew for each session and used once.
-//! It is not computed in constant time: who could measure that sits on the machine of the load.
+//! MySQL servers built with OpenSSL 1.0 know no other way to fresh keys, and all send the same
+//! numbers, which are part of their source. The private number is drawn anew for each session and
+//! used once. It is not computed in constant time: only somebody on the load generator's machine
+//! could measure the time.
 
 use rsa::BigUint;
 use rsa::rand_core::{OsRng, RngCore};
@@ -10,9 +11,9 @@ use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 
-/// Twice the 112 bits of strength of a group of 2048 bits, and some.
+/// Bytes of the private number: more than twice the 112 bits of strength of a group of 2048 bits.
 const PRIVATE_LENGTH: usize = 32;
-/// The first number that the table of groups leaves to private use.
+/// The first number for private use in the table of groups.
 const GROUP: NamedGroup = NamedGroup::Unknown(0x01fc);
 
 #[rustfmt::skip]

@@ -6,7 +6,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::TlsError;
 
-/// The certificates in the file that option `tls.<option>` names; at least one.
+/// The certificates, at least 1, in the file named in `tls.<option>`.
 pub(super) fn certificates(
     option: &str,
     path: &str,
@@ -20,7 +20,7 @@ pub(super) fn certificates(
     }
 }
 
-/// The private key in the file that `tls.key` names.
+/// The private key in the file named in `tls.key`.
 pub(super) fn key(path: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| match error {
         pem::Error::NoItemsFound => {

@@ -1,7 +1,7 @@
-//! TLS for sessions: what is verified, with which certificates, by which ciphers.
+//! TLS for sessions: verification, certificates and ciphers.
 //!
-//! The library is rustls with ring: no OpenSSL has to be installed, and none differs from machine
-//! to machine. It speaks TLS 1.2 and 1.3 only.
+//! The library is rustls with ring: no OpenSSL has to be installed, and every machine has the same.
+//! It speaks TLS 1.2 and 1.3 only.
 
 mod cipher_suites;
 mod diffie_hellman;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Connection as Records};
 
-/// The TLS configuration that all sessions share.
+/// The TLS configuration shared by all sessions.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// When to use TLS, and what to verify.
+    /// Use of TLS and verification of the server.
     pub mode: TlsMode,
     config: Arc<ClientConfig>,
 }
@@ -31,7 +31,7 @@ impl Tls {
     /// Does the TLS handshake over `stream`.
     ///
     /// # Errors
-    /// [`TlsProblem`] when the two ends do not agree, or the certificate is not what was asked for.
+    /// [`TlsProblem`] when the two ends do not agree, or the certificate fails its verification.
     pub fn handshake(
         &self,
         host: &str,
@@ -47,7 +47,8 @@ impl Tls {
         Ok(records)
     }
 
-    /// A host that no certificate can name is an error only where names are verified.
+    /// The host as a name for certificates. A host unfit for a certificate is an error only where
+    /// names are verified.
     fn name_of(&self, host: &str) -> Result<ServerName<'static>, TlsProblem> {
         match ServerName::try_from(host.to_owned()) {
             Ok(name) => Ok(name),
@@ -59,7 +60,7 @@ impl Tls {
     }
 }
 
-/// The alert that a server sent before it closed the connection, unread while we were writing.
+/// Reads the alert sent by the server before it closed the connection under the client's write.
 fn alert_of(
     records: &mut Records,
     stream: &mut impl Read,

@@ -1,27 +1,27 @@
-//! What goes wrong with TLS, before any connection and while one is opened.
+//! Errors of TLS, before any connection and in its handshake.
 
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-/// A file or a name in the `tls` part of a spec that cannot be used.
+/// An unusable file or name in the `tls` part of a spec.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TlsError(pub(super) String);
 
-/// A session that could not be encrypted as it was asked for.
+/// Error of encrypting a session as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsProblem {
     /// The server does not offer TLS.
     #[error("a server that offers no TLS")]
     NotOffered,
-    /// No certificate can be for such a host.
+    /// The host cannot be named in a certificate.
     #[error("a host {0:?} that no certificate can name")]
     Name(String),
     /// The connection ended within the handshake.
     #[error("{}", cut(.0))]
     Cut(io::Error),
-    /// The two ends did not agree, or the certificate is not what was asked for.
+    /// The two ends did not agree, or the certificate failed its verification.
     #[error("{}", disagreement(.0))]
     Handshake(Box<Error>),
 }
@@ -32,7 +32,7 @@ impl From<Error> for TlsProblem {
     }
 }
 
-/// What kind of disagreement ended a handshake, as far as there is advice for it.
+/// Kinds of failed handshakes, by the advice for them.
 enum Kind {
     OldServer,
     NoCommonCipher,
@@ -89,7 +89,7 @@ impl Kind {
 }
 
 impl TlsProblem {
-    /// What to try.
+    /// A remedy to try.
     pub(crate) fn advice(&self) -> &'static str {
         let Self::Handshake(error) = self else {
             return match self {

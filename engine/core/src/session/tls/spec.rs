@@ -12,7 +12,7 @@ use super::diffie_hellman::MysqlGroup;
 use super::verification::Verification;
 use super::{Tls, TlsError, cipher_suites, files};
 
-/// When TLS is spoken, and what must be true of the server's certificate.
+/// Use of TLS, and the requirements on the server's certificate.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum TlsMode {
@@ -30,32 +30,33 @@ pub enum TlsMode {
 }
 
 impl TlsMode {
-    /// Whether the server's certificate shows that it is the server.
+    /// True if the server's certificate is verified.
     pub(in crate::session) const fn is_verified(self) -> bool {
         matches!(self, Self::VerifyCa | Self::VerifyIdentity)
     }
 }
 
-/// TLS as a spec asks for it. With the mode `disabled` the rest is not looked at.
+/// TLS as a spec asks for it. With the mode `disabled` the rest is ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TlsSpec {
-    /// When, and how sure of the server.
+    /// Use of TLS and verification of the server.
     pub mode: TlsMode,
     /// File of the authorities' certificates (PEM).
     pub ca: Option<String>,
-    /// File of the client's certificate, and those that lead to an authority (PEM).
+    /// File of the client's certificate and its chain to an authority (PEM).
     pub cert: Option<String>,
     /// File of the client's private key (PEM, not encrypted).
     pub key: Option<String>,
-    /// Cipher suites, parted by colons or commas, under their names of IANA or OpenSSL; empty for all.
+    /// Cipher suites, separated by colons or commas, under their names at IANA or in OpenSSL; empty
+    /// for all.
     pub ciphers: String,
     #[serde(skip)]
     made: OnceLock<Result<Option<Tls>, TlsError>>,
 }
 
 impl TlsSpec {
-    /// All that is wrong, one sentence each.
+    /// The mistakes in the `tls` part, a sentence for each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
@@ -73,7 +74,8 @@ impl TlsSpec {
         mistakes
     }
 
-    /// What sessions use; `None` when TLS is disabled. Files are read with the first call only.
+    /// The TLS configuration for sessions; `None` when TLS is disabled. Files are read by the first
+    /// call only.
     ///
     /// # Errors
     /// A file that cannot be read or used.
@@ -101,7 +103,7 @@ impl TlsSpec {
             }
             _ => builder.with_no_client_auth(),
         };
-        // Each connection costs what the first one did.
+        // Each connection does a full handshake, at the same cost as the first.
         config.resumption = Resumption::disabled();
         Ok(Some(Tls { mode: self.mode, config: Arc::new(config) }))
     }

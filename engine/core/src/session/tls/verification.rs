@@ -1,9 +1,7 @@
-//! What is verified of a server's certificate: nothing, the authority that signed it, or its name
-//! as well.
+//! Verification of a server's certificate: not at all, its authority, or its authority and name.
 //!
 //! Without verification TLS only protects from eavesdroppers, not from a man in the middle. A
-//! certificate that is itself listed in `tls.ca` is trusted as it is, which is how self-signed
-//! certificates are used.
+//! certificate listed in `tls.ca` itself is trusted as it is, to allow self-signed certificates.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -12,7 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Takes certificates that lead to an anchor, and if wanted only those for the server's name.
+/// A verifier for chains to an anchor and, if wanted, for the server's name.
 #[derive(Debug)]
 pub(super) struct Verification {
     /// `None` takes any certificate.

@@ -42,7 +42,7 @@ macro_rules! server_spec {
         #[derive(Clone, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// Which kind of server it is.
+            /// Kind of server.
             #[serde(default)]
             pub driver: $crate::driver::Driver,
             /// The server, or a list: sessions are dealt out to it in turn.
@@ -384,9 +384,9 @@ impl RunSpec {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
-    /// Counted from 0.
+    /// Its number, from 0.
     pub number: u32,
-    /// How many there are.
+    /// Number of generators.
     pub of: u32,
 }
 
@@ -400,9 +400,9 @@ impl Default for Generator {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(untagged, expecting = "endpoint must be a host and a port, or a socket, or a list of such")]
 pub enum Endpoints {
-    /// All connections go here.
+    /// The server of all connections.
     One(Endpoint),
-    /// They are dealt out to these in turn.
+    /// Servers to which connections are dealt out in turn.
     Several(Vec<Endpoint>),
 }
 

@@ -107,7 +107,7 @@ impl Connections {
         Self { database, open: vec![], free: vec![], shown: vec![], request: vec![] }
     }
 
-    /// The connection open alone, if exactly one is open: the loop can drive it.
+    /// The only open connection, if exactly one is open: the loop can drive it.
     pub(super) fn only(&self) -> Option<u32> {
         let mut live = (1..).zip(&self.open).filter(|(_, one)| one.session.is_some());
         match (live.next(), live.next()) {
@@ -134,7 +134,7 @@ impl Connections {
         &mut open.reply
     }
 
-    /// Prepares connection `number` for a new session: its end of result sets, and no prepared
+    /// Resets connection `number` for a new session: `deprecate_eof` as negotiated, no prepared
     /// statements.
     pub(super) fn renewed(&mut self, number: u32, deprecate_eof: bool) {
         let open = &mut self.open[place(number)];

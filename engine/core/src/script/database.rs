@@ -52,7 +52,7 @@ pub(super) struct Caller {
     pub(super) clock: Option<Clock>,
     /// Delay of a reply; zero before the run.
     pub(super) round_trip: Duration,
-    /// True for a thread of a run, which collects what happened; in a command it would pile up.
+    /// True for a thread of a run, which collects its actions; in a command they would pile up.
     pub(super) is_run: bool,
     /// Actions outside the loop, to be recorded.
     pub(super) happened: VecDeque<Happened>,
@@ -190,7 +190,7 @@ fn connect(host: &mut Caller) -> bool {
 
 fn tell_unreachable(host: &Caller, endpoint: &Endpoint, failure: &Failure) {
     if host.connections.database.is_over.load(Ordering::Relaxed) {
-        return; // it was not waited for
+        return; // given up with the run, not unreachable
     }
     let place = match endpoint {
         Endpoint::Tcp { host, port } => format!("host '{host}', port {port}"),

@@ -73,7 +73,7 @@ pub(super) struct Host {
     counters: [i64; COUNTERS],
     /// Names of events given by the script, by their numbers less 1.
     pub(super) event_kinds: Vec<Arc<str>>,
-    /// The resumer of the script's thread; null outside of it.
+    /// The yielder from the script's thread back to the loop; null outside of it.
     pub(super) way_back: *const Yielder<(), ()>,
     /// The lowest address of Lua's current stack with room for calls within calls.
     pub(super) room_from: usize,

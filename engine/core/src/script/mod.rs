@@ -145,9 +145,9 @@ impl Script {
             .map_err(|raised| failure(&format!("`{name}' function failed: {raised}")))
     }
 
-    /// Runs a command declared by the script, in `threads` threads; false if the command returned
-    /// false. Its preparation runs once. The first thread to fail ends the others at their next
-    /// request to a server, as they may wait for its work.
+    /// Runs a command declared by the script, in `threads` threads; false if a single thread's
+    /// command returned false. Its preparation runs once. The first thread to fail ends the others
+    /// at their next request to a server, as they may wait for its work.
     ///
     /// # Errors
     /// At stage `script`: the first error raised.

@@ -75,7 +75,7 @@ impl Drop for Thread {
     }
 }
 
-/// Reason of a thread's return to the loop.
+/// Reason for a thread's return to the loop.
 pub(super) enum CameBack {
     /// It has a request.
     Asks,

@@ -284,7 +284,8 @@ impl State {
         })
     }
 
-    /// Calls `sysbench.<table>.<name>`, if it is a function; returns its result as a boolean.
+    /// Calls `sysbench.<table>.<name>`; returns its result as a boolean, `None` if it is no
+    /// function.
     ///
     /// # Errors
     /// The function raised an error.

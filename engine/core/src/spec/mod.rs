@@ -379,7 +379,7 @@ impl RunSpec {
     }
 }
 
-/// A process of several that together make a single process's load: connections and due times are
+/// A generator process. Several share the load of a single process: connections and due times are
 /// dealt out to them in turn.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]

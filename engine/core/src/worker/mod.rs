@@ -271,8 +271,8 @@ impl<'a, R: Reactor> Worker<'a, R> {
         if self.pacing.is_closed() { self.begin_next(slot) } else { self.release(slot) }
     }
 
-    /// Begins the next event in a closed loop, due as the last has ended, and skips events with no
-    /// request; unless the run is over.
+    /// Begins the connection's next event in a closed loop, due at the end of the last; an event
+    /// without a request completes at once. After the end of the run the connection leaves.
     #[inline]
     fn begin_next(&mut self, slot: usize) -> Result<(), Failure> {
         let mut has_sent_nothing = false;

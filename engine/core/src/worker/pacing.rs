@@ -1,7 +1,7 @@
 //! Start times of events: closed loop, rate (open loop), or think time.
 //!
-//! In a closed loop a connection's next event is due when its last has ended; this module is not
-//! consulted. With a rate, events fall due independently of replies and wait in a queue for a free
+//! In a closed loop a connection's next event is due when its last event has ended; this module is
+//! not consulted. With a rate, events fall due independently of replies and wait in a queue for a free
 //! connection. With think time, each connection has its own next start.
 //!
 //! **All engine threads share one queue** ([`SharedQueue`]): a thread with a free connection takes
@@ -102,7 +102,7 @@ enum Rule<'a> {
         falls_due: DueTimes,
         /// Due time of the event this thread would begin next.
         begins: DueTimes,
-        /// Idle connections, each with the time since when it is free.
+        /// Idle connections, each with the start of its idle time, ns.
         free: VecDeque<(usize, u64)>,
     },
     Thinking {

@@ -1,8 +1,8 @@
 //! Start times of events: closed loop, rate (open loop), or think time.
 //!
 //! In a closed loop a connection's next event is due when its last event has ended; this module is
-//! not consulted. With a rate, events fall due independently of replies and wait in a queue for a free
-//! connection. With think time, each connection has its own next start.
+//! not consulted. With a rate, events fall due independently of replies and wait in a queue for a
+//! free connection. With think time, each connection has its own next start.
 //!
 //! **All engine threads share one queue** ([`SharedQueue`]): a thread with a free connection takes
 //! the event with the longest wait. With a queue for each thread, events would wait at one thread

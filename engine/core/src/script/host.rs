@@ -208,7 +208,8 @@ extern "C" fn real(at: *mut Host) -> f64 {
 
 extern "C" fn fill(at: *mut Host, format: *const u8, bytes: u64, out: *mut u8) {
     let bytes = length(bytes);
-    // SAFETY: both are buffers of the script of at least this length, and `out` is not a Lua string.
+    // SAFETY: both are buffers of the script of at least this length, and `out` is not a Lua
+    // string.
     let (format, out) =
         unsafe { (slice::from_raw_parts(format, bytes), slice::from_raw_parts_mut(out, bytes)) };
     host(at).draws.random.fill_string(format, out);

@@ -157,7 +157,8 @@ impl State {
         self.call_of_host(
             "offer_modules",
             |raw| {
-                // SAFETY: there is room for two values; the code outlives the call, which copies it.
+                // SAFETY: there is room for two values; the code outlives the call, which copies
+                // it.
                 unsafe {
                     lua::lua_createtable(raw, 0, 8);
                     for (name, Chunk { name: chunk, code }) in modules {

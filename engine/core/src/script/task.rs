@@ -217,7 +217,8 @@ impl SqlParam {
         if self.text.is_null() {
             return &mut [];
         }
-        // SAFETY: `bind_create` allocates `max_len` bytes there, which live as long as the parameter.
+        // SAFETY: `bind_create` allocates `max_len` bytes there, which live as long as the
+        // parameter.
         unsafe { slice::from_raw_parts_mut(self.text, self.data_len as usize) }
     }
 }

@@ -1,8 +1,9 @@
-//! What every state of a script loads, compiled once: sysbench's API, our modules, and the script.
+//! The chunks loaded by every state of a script, compiled once: sysbench's API, our modules, the
+//! script.
 //!
-//! Each of hundreds of threads has a state of its own, for which some 50 KB of Lua would be parsed again.
-//! Bytecode is read instead; names, lines and locals for messages are in it. Ours is compiled once in a
-//! process: that takes longer than all else of a short run.
+//! Each of hundreds of threads has its own state, and would parse some 50 KB of Lua again. It loads
+//! bytecode instead, which contains names, lines and locals for messages. Our chunks are compiled
+//! once in a process, as compiling takes most of the time of a short run.
 
 use crate::spec::ScriptSpec;
 use mlua_sys as lua;
@@ -10,8 +11,8 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::slice;
 use std::sync::LazyLock;
 
-/// sysbench's API, chunk by chunk; the last is what sysbench 1.1 has no more. Some errors repeat a chunk's
-/// name.
+/// sysbench's API, chunk by chunk; the last holds the functions removed in sysbench 1.1. Some
+/// errors repeat a chunk's name.
 const API: [(&str, &str); 5] = [
     ("=prelude", include_str!("lua/prelude.lua")),
     ("=sysbench", include_str!("lua/sysbench.lua")),
@@ -20,7 +21,7 @@ const API: [(&str, &str); 5] = [
     ("=legacy", include_str!("lua/legacy.lua")),
 ];
 
-/// What scripts may `require` without a file.
+/// Modules for `require` without a file.
 const MODULES: [(&str, &str); 6] = [
     ("sysbench.cpu", include_str!("lua/scripts/cpu.lua")),
     ("oltp_common", include_str!("lua/oltp_common.lua")),
@@ -32,17 +33,17 @@ const MODULES: [(&str, &str); 6] = [
 
 /// A chunk of Lua.
 pub(super) struct Chunk {
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) name: CString,
-    /// Its bytecode or its source, which LuaJIT tells apart.
+    /// Its bytecode or its source; LuaJIT recognizes either.
     pub(super) code: Vec<u8>,
 }
 
 /// All chunks of a script's states.
 pub(super) struct Chunks {
-    /// sysbench's API, in the order in which its parts are run.
+    /// sysbench's API, in the order of its execution.
     pub(super) api: &'static [Chunk],
-    /// What scripts may `require` without a file, by the name that they give.
+    /// Modules for `require` without a file, by name.
     pub(super) modules: &'static [(CString, Chunk)],
     pub(super) script: Chunk,
 }
@@ -58,7 +59,7 @@ impl Chunks {
     }
 }
 
-/// The chunks that do not depend on the script.
+/// The chunks independent of the script.
 struct Ours {
     api: [Chunk; API.len()],
     modules: [(CString, Chunk); MODULES.len()],
@@ -75,12 +76,12 @@ static OURS: LazyLock<Ours> = LazyLock::new(|| {
     }
 });
 
-/// A state of its own, in which nothing runs; null if there was no memory for it.
+/// A state used only for compiling; null if there was no memory for it.
 struct Compiler(*mut lua::lua_State);
 
 impl Compiler {
     fn new() -> Self {
-        // SAFETY: a new state, which is closed when this is dropped.
+        // SAFETY: a new state, closed when this is dropped.
         Self(unsafe { lua::luaL_newstate() })
     }
 
@@ -95,7 +96,7 @@ impl Compiler {
 impl Drop for Compiler {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // SAFETY: the state is open, and nothing refers to it.
+            // SAFETY: the state is open, without references to it.
             unsafe { lua::lua_close(self.0) };
         }
     }
@@ -105,7 +106,7 @@ fn c_string(name: &str) -> CString {
     CString::new(name.replace('\0', "?")).expect("zero bytes were replaced")
 }
 
-/// The first line of a script that is run by its name tells by which program.
+/// Blanks a script's first line if it names the program to run it (`#!`).
 fn without_program(source: &str) -> Vec<u8> {
     let mut text = source.as_bytes().to_vec();
     if text.starts_with(b"#") {
@@ -115,7 +116,7 @@ fn without_program(source: &str) -> Vec<u8> {
     text
 }
 
-/// The bytecode of a chunk; its source if it has a mistake, which is told when it is loaded.
+/// Compiles a chunk to bytecode; a chunk with a mistake stays source, and fails when it is loaded.
 ///
 /// # Safety
 /// The state is open, or null.
@@ -124,7 +125,8 @@ unsafe fn compiled(raw: *mut lua::lua_State, name: &CStr, source: &[u8]) -> Vec<
         return source.to_vec();
     }
     let mut code: Vec<u8> = Vec::new();
-    // SAFETY: the caller says so; the texts and the vector outlive the calls, and the stack is left empty.
+    // SAFETY: the caller guarantees it; the texts and the vector outlive the calls, and the stack
+    // is left empty.
     unsafe {
         let text = source.as_ptr().cast();
         let loaded = lua::luaL_loadbuffer(raw, text, source.len(), name.as_ptr());
@@ -142,7 +144,7 @@ unsafe extern "C-unwind" fn append(
     length: usize,
     code: *mut c_void,
 ) -> c_int {
-    // SAFETY: called by `lua_dump` only, with the vector that it was given.
+    // SAFETY: called by `lua_dump` only, with the vector given to it.
     unsafe {
         let code: *mut Vec<u8> = code.cast();
         (*code).extend_from_slice(slice::from_raw_parts(piece.cast(), length));
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_chunk_becomes_bytecode_unless_it_has_a_mistake() {
-        // SAFETY: a state of the test's own, which it closes.
+        // SAFETY: the test's own state, which it closes.
         unsafe {
             let raw = lua::luaL_newstate();
             for (name, source) in API.into_iter().chain(MODULES) {

@@ -1,4 +1,4 @@
-//! The connections of one thread of a script, by number: sessions, prepared statements and last answers.
+//! The connections of a script's thread, by number: sessions, prepared statements and last answers.
 
 use super::protocol::ScriptSession;
 use super::results::{ResultSpan, next_row, packet, result_at, result_of_postgres_at};
@@ -23,13 +23,14 @@ pub(super) struct Database {
     transport: Transport,
     timeouts: Timeouts,
     pub(super) next: AtomicU32,
-    /// The run is over, or a thread of the command has failed: nobody waits for a server any more.
+    /// Set at the end of the run, or when a thread of the command has failed: waits for servers
+    /// end.
     pub(super) is_over: Arc<AtomicBool>,
 }
 
 impl Database {
     /// # Errors
-    /// A certificate or key that cannot be used.
+    /// A certificate or key is unusable.
     pub(super) fn new(spec: DatabaseSpec) -> Result<Self, Failure> {
         let transport = spec.transport()?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -53,18 +54,18 @@ impl Database {
 /// A connection of the script.
 pub(super) struct Open {
     pub(super) endpoint: Endpoint,
-    /// None in a dry run, when it is closed, and when the loop has it.
+    /// Absent in a dry run, after closing, and while the loop has it.
     pub(super) session: Option<ScriptSession>,
     pub(super) statements: Vec<Prepared>,
-    /// Numbers of statements that were closed: others get them.
+    /// Numbers of closed statements, to be used again.
     pub(super) closed: Vec<u32>,
-    /// Packets without an answer, which leave with its next request in the loop.
+    /// Packets without an answer, sent with its next request in the loop.
     pub(super) unanswered: Vec<u8>,
     /// The packets of the last answer; rows are read from here.
     pub(super) reply: Kept,
-    /// Where the next row begins in it, and its number.
+    /// Start of the next row in it, and its number.
     pub(super) row: (usize, u32),
-    /// The result that the script reads, and how many stand behind it.
+    /// The result being read, and the number of results after it.
     pub(super) result: ResultSpan,
     pub(super) more: u32,
     pub(super) deprecate_eof: bool,
@@ -72,14 +73,14 @@ pub(super) struct Open {
     pub(super) message: CString,
 }
 
-/// A statement that was prepared, or is sent as text.
+/// A statement, prepared or sent as text.
 pub(super) struct Prepared {
     pub(super) sql: Vec<u8>,
-    /// The server's number; None for text.
+    /// The server's number; absent for text.
     pub(super) id: Option<u32>,
 }
 
-/// A session that leaves for the engine's loop.
+/// A session passed to the engine's loop.
 pub(crate) struct HandedOver {
     pub(crate) socket: OwnedFd,
     pub(crate) link: Link,
@@ -88,13 +89,14 @@ pub(crate) struct HandedOver {
     pub(crate) server_version: String,
 }
 
-/// All connections of one thread of a script, by number.
+/// All connections of a script's thread, by number.
 pub(super) struct Connections {
     pub(super) database: Arc<Database>,
     pub(super) open: Vec<Open>,
     /// Numbers of closed connections without a handle.
     pub(super) free: Vec<u32>,
-    /// The result of each connection, to which scripts may hold references until their state is closed.
+    /// The result of each connection; scripts may hold references to it until their state is
+    /// closed.
     #[expect(clippy::vec_box, reason = "the addresses stay")]
     pub(super) shown: Vec<Box<SqlResult>>,
     pub(super) request: Vec<u8>,
@@ -105,7 +107,7 @@ impl Connections {
         Self { database, open: vec![], free: vec![], shown: vec![], request: vec![] }
     }
 
-    /// The only connection, if there is one and no other is open: it can be driven by the loop.
+    /// The only open connection, if exactly one is open: the loop can drive it.
     pub(super) fn only(&self) -> Option<u32> {
         let mut live = (1..).zip(&self.open).filter(|(_, one)| one.session.is_some());
         match (live.next(), live.next()) {
@@ -114,7 +116,7 @@ impl Connections {
         }
     }
 
-    /// Takes the session of connection `number` out.
+    /// Takes out the session of connection `number`.
     pub(super) fn hand_over(&mut self, number: u32) -> Option<HandedOver> {
         let open = self.open.get_mut(place(number))?;
         let session = open.session.take()?;
@@ -126,13 +128,14 @@ impl Connections {
         Some(HandedOver { socket, link, driver, deprecate_eof, server_version: version })
     }
 
-    /// Where the answers of connection `number` are kept.
+    /// Buffer for the answers of connection `number`.
     pub(super) fn reply(&mut self, number: u32) -> &mut Kept {
         let open = &mut self.open[place(number)];
         &mut open.reply
     }
 
-    /// The session in the place of connection `number` ends its result sets so, and has prepared nothing.
+    /// Resets connection `number` for a new session: `deprecate_eof` as negotiated, no prepared
+    /// statements.
     pub(super) fn renewed(&mut self, number: u32, deprecate_eof: bool) {
         let open = &mut self.open[place(number)];
         open.deprecate_eof = deprecate_eof;
@@ -148,7 +151,7 @@ impl Connections {
         }
     }
 
-    /// The number of a connection that is closed may be that of another one from now on.
+    /// Frees the number of a closed connection for another.
     pub(super) fn forget(&mut self, number: u32) {
         self.free.push(number);
     }
@@ -179,13 +182,13 @@ impl Connections {
 }
 
 impl Open {
-    /// The number of the statement that is prepared next.
+    /// Number of the next prepared statement.
     pub(super) fn next_statement(&self) -> u32 {
         let new = u32::try_from(self.statements.len()).expect("statements are counted in 32 bits");
         self.closed.last().copied().unwrap_or(new)
     }
 
-    /// Keeps a statement under that number.
+    /// Stores a statement under the next number.
     pub(super) fn keep_statement(&mut self, prepared: Prepared) {
         match self.closed.pop() {
             Some(number) => self.statements[number as usize] = prepared,
@@ -193,7 +196,7 @@ impl Open {
         }
     }
 
-    /// Goes on to the result that begins at `start`; to an empty one if none can be read there.
+    /// Goes on to the result that begins at `start`; to an empty result if it is unreadable.
     pub(super) fn go_to_result(&mut self, driver: Driver, start: usize) {
         let found = match driver {
             Driver::Mysql => result_at(&self.reply, start, self.deprecate_eof),
@@ -202,7 +205,7 @@ impl Open {
         self.result = found.unwrap_or_default();
     }
 
-    /// Where the rows of the answer begin: behind the number of columns and their definitions.
+    /// Start of the answer's rows: behind the number of columns and their definitions.
     fn first_row(&self) -> Option<usize> {
         let mut at = self.result.start;
         for _ in 0..=self.result.columns + usize::from(!self.deprecate_eof) {
@@ -212,7 +215,7 @@ impl Open {
     }
 }
 
-/// Index in a list of connection `number`, counted from 1; beyond any list for 0.
+/// Index of connection `number`, counted from 1, in a list; beyond any list for 0.
 pub(super) const fn place(number: u32) -> usize {
     (number as usize).wrapping_sub(1)
 }

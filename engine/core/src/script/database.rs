@@ -1,7 +1,7 @@
-//! A script's connections: what it asks as packets, what the server answers as the fields of its task.
+//! A script's connections: its requests as packets, the server's answers as the fields of its task.
 //!
-//! A connection is served here, by a blocking session, unless it was handed to the engine's loop, which
-//! sends the same packets and fills in the same answers.
+//! A connection is served here, by a blocking session, unless it was handed to the engine's loop,
+//! which sends the same packets and fills in the same answers.
 
 use super::connections::{Connections, Database, Open, Prepared, place};
 use super::log::Log;
@@ -24,46 +24,47 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The refusal of a statement that the server cannot prepare: it then travels as text.
+/// Error of a statement the server cannot prepare: it is then sent as text.
 const NOT_PREPARABLE: u16 = 1295;
-/// What MySQL's own client library calls a host whose name leads nowhere, and how the system's look-up says
-/// so. PostgreSQL's has words of its own, which end with their line.
+/// Error of MySQL's client library for an unknown host name, and the words of the system's look-up
+/// for it. PostgreSQL's library has its own words, with an end of line.
 const UNKNOWN_HOST: u16 = 2005;
 const NO_SUCH_NAME: &str = "failed to lookup address information";
-/// How soon a reply that is held notices the end of the run.
+/// Delay until a held reply notices the end of the run.
 const LOOK: Duration = Duration::from_millis(50);
 /// Delay between two attempts to reconnect.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// What `phase` of a task says while events run.
+/// Value of a task's `phase` while events run.
 const EVENTS: u32 = 1;
 
 const IGNORABLE: u32 = 1;
 const FATAL: u32 = 2;
 
-/// A script's thread as one that asks. The task stands first: its address is also this one's.
+/// A script's thread as the sender of requests. The task is the first field: its address is also
+/// the caller's.
 #[repr(C)]
 pub(super) struct Caller {
     pub(super) task: Task,
     pub(super) connections: Connections,
     pub(super) log: Arc<Log>,
-    /// The run's clock; None before the run.
+    /// The run's clock; absent before the run.
     pub(super) clock: Option<Clock>,
-    /// For how long a reply is held; zero before the run.
+    /// Delay of a reply; zero before the run.
     pub(super) round_trip: Duration,
-    /// Whether it is a thread of a run, which is asked what happened; in a command it would pile up.
+    /// True for a thread of a run, which collects its actions; in a command they would pile up.
     pub(super) is_run: bool,
-    /// What happened at servers without the loop.
+    /// Actions outside the loop, to be recorded.
     pub(super) happened: VecDeque<Happened>,
 }
 
 impl Caller {
-    /// Nanoseconds of the run's clock; 0 before the run.
+    /// Time on the run's clock, ns; 0 before the run.
     fn now_ns(&self) -> u64 {
         self.clock.map_or(0, |clock| clock.now_ns())
     }
 
-    /// Holds a reply that has just arrived, unless the run is over.
+    /// Delays a reply just received, unless the run is over.
     fn hold_reply(&self) {
         let due = Instant::now() + self.round_trip;
         while !self.connections.database.is_over.load(Ordering::Relaxed) {
@@ -75,14 +76,14 @@ impl Caller {
         }
     }
 
-    /// Notes what happened without the loop.
+    /// Notes an action outside the loop.
     fn note(&mut self, asked_ns: u64, done_ns: u64, what: Happening) {
         if self.is_run {
             self.happened.push_back(Happened { asked_ns, done_ns, what });
         }
     }
 
-    /// Notes what the script counted, once for each counter: it may count without end.
+    /// Notes a count of the script; counts of a counter are added up, as their number has no limit.
     pub(super) fn note_count(&mut self, counter: u32, by: u64) {
         let noted = self.happened.iter_mut().rev().find_map(|one| match &mut one.what {
             Happening::Counted(same, sum) if *same == counter => Some(sum),
@@ -97,7 +98,7 @@ impl Caller {
     }
 }
 
-/// Does what the script asks, and waits for the answer.
+/// Carries out the script's request, and waits for the answer.
 pub(super) fn serve(host: &mut Caller) {
     let done = match host.task.op() {
         Some(Op::Connect) => connect(host),
@@ -120,9 +121,10 @@ pub(super) fn serve(host: &mut Caller) {
     host.task.failed = u32::from(!done);
 }
 
-/// The connection that the script asks about.
+/// The connection of the script's request.
 pub(super) fn connection(host: &Caller) -> &'static mut SqlConnection {
-    // SAFETY: Lua holds the structures while it waits for the answer, and reads them only afterwards.
+    // SAFETY: Lua holds the structures while it waits for the answer, and reads them only
+    // afterwards.
     unsafe {
         match host.task.op() {
             Some(Op::Execute | Op::Close) => &mut *(*host.task.statement).connection,
@@ -188,7 +190,7 @@ fn connect(host: &mut Caller) -> bool {
 
 fn tell_unreachable(host: &Caller, endpoint: &Endpoint, failure: &Failure) {
     if host.connections.database.is_over.load(Ordering::Relaxed) {
-        return; // it was not waited for
+        return; // given up with the run, not unreachable
     }
     let place = match endpoint {
         Endpoint::Tcp { host, port } => format!("host '{host}', port {port}"),
@@ -251,7 +253,7 @@ fn reopened(host: &mut Caller, number: u32, session: ScriptSession, asked_ns: u6
     host.note(asked_ns, now_ns, Happening::Reconnected);
 }
 
-/// Tells that the connection is closed.
+/// Sets the error for a closed connection.
 pub(super) fn is_closed(host: &Caller) {
     host.log.line(1, "attempt to use an already closed connection");
     let asked = connection(host);
@@ -300,7 +302,7 @@ fn exchange(host: &mut Caller) -> bool {
             refused_blocking(host, asked_ns, &error)
         }
         Err(Refusal::Lost(why)) => {
-            // The rest of its answer would be taken for the next one.
+            // The rest of its answer would be read as the next answer.
             host.connections.open[number].session = None;
             let message = format!("Lost connection to the server during query: {why}");
             refused_blocking(host, asked_ns, &lost(message))
@@ -308,19 +310,20 @@ fn exchange(host: &mut Caller) -> bool {
     }
 }
 
-/// The error that a lost connection is to a script.
+/// The error of a lost connection, as a script sees it.
 pub(super) fn lost(message: String) -> ServerError {
     ServerError { code: CONNECTION_LOST, sqlstate: *b"HY000", message }
 }
 
-/// After an error that is to be ignored PostgreSQL takes nothing but a ROLLBACK; sysbench sends it too.
+/// Sends a ROLLBACK on PostgreSQL, as sysbench does: after an ignored error it accepts no other
+/// request.
 fn roll_back(host: &mut Caller, number: usize, error: &ServerError) {
     let is_ignored = host.connections.database.spec.ignore_errors.contains(ErrorCode::of(error));
     if let Some(ScriptSession::Pgsql(session)) = &mut host.connections.open[number].session
         && is_ignored
         && !ErrorCode::of(error).is_loss()
     {
-        // A session that broke over it says so when it is asked next.
+        // A session broken here reports it at the next request.
         drop(session.query("ROLLBACK"));
         host.hold_reply();
     }
@@ -343,7 +346,7 @@ fn dry(host: &mut Caller, number: usize) -> bool {
     true
 }
 
-/// Appends the packets of what the script asks; the shape of the reply.
+/// Appends the packets of the script's request; returns the shape of the reply.
 pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
     let number = place(connection(host).number);
     out.append(&mut host.connections.open[number].unanswered);
@@ -380,8 +383,8 @@ pub(super) fn write_request(host: &mut Caller, out: &mut Vec<u8>) -> Reply {
     }
 }
 
-/// Forgets a statement; the server answers nothing to that. Of PostgreSQL's, which sysbench leaves to the end
-/// of the session, the number stays taken.
+/// Closes a statement, without an answer from the server. PostgreSQL's statements, which sysbench
+/// leaves to the end of the session, keep their numbers.
 fn close_statement(host: &mut Caller) {
     // SAFETY: Lua holds the statement during the call.
     let id = unsafe { &*host.task.statement }.id as usize;
@@ -402,7 +405,7 @@ fn close_statement(host: &mut Caller) {
     }
 }
 
-/// Fills in the answer to a request that the server did.
+/// Fills in the answer to a successful request.
 pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u32) {
     let asked = connection(host);
     asked.error = 0;
@@ -436,7 +439,7 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
     }
 }
 
-/// Tells the statement its number, connection and session.
+/// Sets the statement's number, connection and session.
 fn is_prepared(host: &Caller, id: u32) {
     let asked = connection(host);
     // SAFETY: Lua holds the statement while it waits for the answer.
@@ -445,7 +448,7 @@ fn is_prepared(host: &Caller, id: u32) {
     statement.connection = asked;
 }
 
-/// Tells the script of the result that it reads now.
+/// Shows the script the current result.
 fn show_result(task: &mut Task, open: &Open, result: &mut SqlResult) {
     result.counter = 0;
     result.nrows = u32::try_from(open.result.rows).unwrap_or(u32::MAX);
@@ -457,7 +460,7 @@ fn show_result(task: &mut Task, open: &Open, result: &mut SqlResult) {
     task.more_results = open.more;
 }
 
-/// Goes on to the next result of the last text; one without columns when there is none.
+/// Goes on to the next result of the last text; to a result without columns after the last.
 fn next_result(host: &mut Caller) {
     let asked = connection(host);
     let driver = host.connections.database.spec.driver;
@@ -471,8 +474,8 @@ fn next_result(host: &mut Caller) {
     show_result(&mut host.task, open, &mut host.connections.shown[place(asked.number)]);
 }
 
-/// Fills in an error of the server. Gives whether the script may go on as if nothing had happened: the
-/// statement cannot be prepared, and is sent as text from now on.
+/// Fills in an error of the server. True if the script may go on undisturbed: the statement cannot
+/// be prepared, and is sent as text from now on.
 pub(super) fn refused(host: &mut Caller, error: &ServerError) -> bool {
     let ServerError { code, sqlstate, message } = error;
     let asked = connection(host);
@@ -514,7 +517,8 @@ pub(super) fn refused(host: &mut Caller, error: &ServerError) -> bool {
     false
 }
 
-/// The same for a blocking session, which is opened again when it was lost and that is to be ignored.
+/// Fills in an error as [`refused`] does, for a blocking session; a lost session is opened again if
+/// its error is ignored.
 fn refused_blocking(host: &mut Caller, asked_ns: u64, error: &ServerError) -> bool {
     if refused(host, error) {
         return true;

@@ -1,4 +1,4 @@
-//! The functions that scripts reach through `ffi`: random numbers, counters, the log, and a way to be served.
+//! The functions of scripts called through `ffi`: random numbers, counters, the log, and requests.
 
 use super::connections::{Connections, place};
 use super::database::Caller;
@@ -14,25 +14,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Counters of a script's own, by sysbench's numbers.
+/// Number of a script's own counters, numbered as in sysbench.
 const COUNTERS: usize = 9;
 
-/// Kinds of events that a script may tell apart.
+/// Maximum of event kinds named by a script.
 const EVENT_KINDS_MAX: usize = 256;
 const EVENT_KIND_LENGTH_MAX: usize = 63;
 
-/// Draws that a script can make.
+/// The random draws of a script.
 pub(super) struct Draws {
     random: Random,
     unique: Arc<UniqueSequence>,
     distributions: [Distribution; 6],
-    /// The last sampler of each distribution: scripts draw from one range again and again.
+    /// The last sampler of each distribution: scripts draw from the same range again and again.
     samplers: [Option<(u32, u32, Sampler)>; 6],
 }
 
 impl Draws {
-    /// `default` is what `sysbench.rand.default` draws from; the parameters of the others are the
-    /// options'.
+    /// `default` is the distribution of `sysbench.rand.default`; the parameters of the others come
+    /// from the options.
     pub(super) fn new(
         random: Random,
         unique: Arc<UniqueSequence>,
@@ -55,27 +55,27 @@ impl Draws {
     }
 }
 
-/// Whether any script of this process has used a database: reports differ.
+/// True once any script of this process has used a database: reports differ.
 static USES_DATABASE: AtomicBool = AtomicBool::new(false);
 
-/// Whether any script of this process has asked for a database driver so far.
+/// True if any script of this process has asked for a database driver so far.
 #[must_use]
 pub fn uses_database() -> bool {
     USES_DATABASE.load(Ordering::Relaxed)
 }
 
-/// A script's thread as its functions see it. Its task stands first: that address is also this one's.
+/// A script's thread as its functions see it. Its task comes first, so both have the same address.
 #[repr(C)]
 pub(super) struct Host {
     pub(super) caller: Caller,
     api: Api,
     draws: Draws,
     counters: [i64; COUNTERS],
-    /// Names that the script gave to events, by their numbers less 1.
+    /// Names of events given by the script, by their numbers less 1.
     pub(super) event_kinds: Vec<Arc<str>>,
-    /// To whoever let the script's thread go on; null outside of it.
+    /// The yielder from the script's thread back to the loop; null outside of it.
     pub(super) way_back: *const Yielder<(), ()>,
-    /// The lowest address that the stack on which Lua runs may reach while it has room for calls within calls.
+    /// The lowest address of Lua's current stack with room for calls within calls.
     pub(super) room_from: usize,
 }
 
@@ -90,23 +90,24 @@ impl Host {
         Box::new(Self { caller, api, draws, counters, event_kinds, way_back, room_from })
     }
 
-    /// The addresses that prelude.lua takes.
+    /// The addresses passed to prelude.lua.
     pub(super) fn addresses(&mut self) -> [*mut c_void; 2] {
         [(&raw mut self.caller.task).cast(), (&raw mut self.api).cast()]
     }
 
-    /// Tells that an event was completed, see [`Random::end_event`].
+    /// Ends an event's draws, see [`Random::end_event`].
     pub(super) fn end_event(&mut self) {
         self.draws.random.end_event();
     }
 
-    /// Whatever runs from now on, runs on no stack that could rest: the connection of the loop is closed to it.
+    /// Leaves the loop: later Lua code runs on a stack it cannot suspend, without the loop's
+    /// connection.
     pub(super) fn leave_loop(&mut self) {
         self.way_back = ptr::null();
         self.caller.task.looped = 0;
     }
 
-    /// Whether the script has asked for a driver; told to all.
+    /// Sets the process's flag if the script has asked for a driver.
     pub(super) fn note_database(&self) {
         if self.caller.task.uses_database != 0 {
             USES_DATABASE.store(true, Ordering::Relaxed);
@@ -114,8 +115,8 @@ impl Host {
     }
 }
 
-/// The functions that prelude.lua declares as `dbdyno_api`, in its order. Handles are of their types, as
-/// sysbench.sql.lua checks, or null where it passes nil.
+/// The functions declared by prelude.lua as `dbdyno_api`, in its order. Handles have their types,
+/// as sysbench.sql.lua checks, or are null for its nil.
 #[repr(C)]
 struct Api {
     ask: extern "C" fn(
@@ -180,10 +181,10 @@ impl Api {
     }
 }
 
-/// The host that a function of [`Api`] was called with.
+/// The host passed to a function of [`Api`].
 fn host<'a>(host: *mut Host) -> &'a mut Host {
-    // SAFETY: prelude.lua hands in the address it was given, that of a `Host` which outlives its Lua
-    // state. One thread at a time runs the state, and no function of `Api` calls back into it.
+    // SAFETY: prelude.lua passes the address given to it, of a `Host` which outlives its Lua state.
+    // One thread at a time runs the state, and no function of `Api` calls back into it.
     unsafe { &mut *host }
 }
 
@@ -207,7 +208,8 @@ extern "C" fn real(at: *mut Host) -> f64 {
 
 extern "C" fn fill(at: *mut Host, format: *const u8, bytes: u64, out: *mut u8) {
     let bytes = length(bytes);
-    // SAFETY: both are buffers of the script of at least this length, and `out` is not a Lua string.
+    // SAFETY: both are buffers of the script of at least this length, and `out` is not a Lua
+    // string.
     let (format, out) =
         unsafe { (slice::from_raw_parts(format, bytes), slice::from_raw_parts_mut(out, bytes)) };
     host(at).draws.random.fill_string(format, out);
@@ -231,7 +233,7 @@ extern "C" fn log(at: *mut Host, level: u32, text: *const u8, bytes: u64) {
     host(at).caller.log.line(level, &String::from_utf8_lossy(text));
 }
 
-/// Closes a connection; with the loop its number goes to the next connection.
+/// Closes a connection; the number of the loop's connection goes to the next.
 extern "C" fn disconnect(at: *mut Host, connection: *mut SqlConnection) {
     let caller = &mut host(at).caller;
     // SAFETY: a connection of the script.
@@ -240,7 +242,7 @@ extern "C" fn disconnect(at: *mut Host, connection: *mut SqlConnection) {
     asked.session += 1;
     let number = asked.number;
     if caller.task.looped == number && number != 0 {
-        // The loop closes its session as soon as it is told.
+        // The loop closes its session as soon as it reads this.
         (caller.task.looped, caller.task.parted) = (0, number);
     }
     caller.connections.close(number);
@@ -250,7 +252,8 @@ extern "C" fn disconnect(at: *mut Host, connection: *mut SqlConnection) {
     }
 }
 
-/// Closes a connection without a handle and frees its number. A finalizer of the script may use it even so.
+/// Closes a connection without a handle and frees its number. A finalizer of the script may still
+/// use it.
 extern "C" fn forget(at: *mut Host, connection: *mut SqlConnection) {
     // SAFETY: a connection of the script.
     let asked = unsafe { &mut *connection };
@@ -262,28 +265,28 @@ extern "C" fn forget(at: *mut Host, connection: *mut SqlConnection) {
     (asked.sql_state, asked.sql_errmsg) = (ptr::null(), ptr::null());
 }
 
-/// Result of a connection, which lasts as long as the state.
+/// Result of a connection, valid as long as the state.
 extern "C" fn result(at: *mut Host, number: u32) -> *mut SqlResult {
     let shown = host(at).caller.connections.shown.get_mut(place(number));
     shown.map_or(ptr::null_mut(), |result| &raw mut **result)
 }
 
 extern "C" fn free(result: *mut SqlResult) {
-    // SAFETY: a result that is live, so of a connection.
+    // SAFETY: a live result, so of a connection.
     let result = unsafe { &mut *result };
     (result.is_live, result.nrows, result.nfields) = (0, 0, 0);
 }
 
-/// Asks the loop for something, and rests until the script's thread is let go on.
+/// Sends a request to the loop, and suspends the script's thread until it is resumed.
 extern "C" fn wait(at: *mut Host, op: u32, microseconds: f64) {
     host(at).caller.task.wait(op, microseconds);
     rest(at);
 }
 
-/// Rests until the script's thread is let go on.
+/// Suspends the script's thread until it is resumed.
 fn rest(at: *mut Host) {
-    // SAFETY: as for `host`, but for that no reference may be held while the script rests. The way back
-    // is that of the stack which calls this: nothing else runs the thread's script.
+    // SAFETY: as for `host`, but no reference may be held while the script is suspended. The way
+    // back belongs to the calling stack: no other stack runs the thread's script.
     unsafe {
         if let Some(yielder) = (*at).way_back.as_ref() {
             yielder.suspend(());
@@ -291,8 +294,9 @@ fn rest(at: *mut Host) {
     }
 }
 
-/// Asks for something on a connection; true when it was done. It is one call, so that nothing of the script runs
-/// between a request's fields. A connection that is opened after the loop's was closed takes its place there.
+/// Sends a request on a connection; true if it succeeded. It is a single call, so no code of the
+/// script runs between a request's fields. A connection opened after the loop's was closed takes
+/// its place there.
 extern "C" fn ask(
     at: *mut Host,
     op: u32,
@@ -328,7 +332,7 @@ extern "C" fn ask(
     }
 }
 
-/// Closes a statement; the server does not answer, so there is nothing to wait for.
+/// Closes a statement; the server does not answer, so there is no wait.
 extern "C" fn close(at: *mut Host, statement: *mut SqlStatement) {
     // SAFETY: as for `ask`; the connection is there until the statement is closed.
     unsafe {
@@ -343,7 +347,8 @@ extern "C" fn close(at: *mut Host, statement: *mut SqlStatement) {
 }
 
 extern "C" fn bind(statement: *mut SqlStatement, binds: *const *const SqlParam, count: u32) {
-    // SAFETY: a statement of the script, which holds the array until others are bound or it is closed.
+    // SAFETY: a statement of the script, which holds the array until another is bound or it is
+    // closed.
     unsafe { (*statement).bind(binds, count) }
 }
 
@@ -370,7 +375,7 @@ extern "C" fn set_text(param: *mut SqlParam, text: *const u8, bytes: u64) {
     }
 }
 
-/// Fills a text with random characters in the places of `#` and `@`.
+/// Fills a text with random characters in place of `#` and `@`.
 extern "C" fn set_random(at: *mut Host, param: *mut SqlParam, format: *const u8, bytes: u64) {
     // SAFETY: as above.
     unsafe {
@@ -380,25 +385,25 @@ extern "C" fn set_random(at: *mut Host, param: *mut SqlParam, format: *const u8,
     }
 }
 
-/// Whether the stack has room for calls within calls.
+/// True if the stack has room for calls within calls.
 extern "C" fn has_room(at: *mut Host) -> bool {
     let here = 0_u8;
     ptr::from_ref(&here).addr() >= host(at).room_from
 }
 
-/// What [`execute`] gives where there is no answer.
+/// Result of [`execute`] for an error.
 const REFUSED: i32 = -1;
-/// What it gives for a statement that is of no session any more.
+/// Result of [`execute`] for a statement without a current session.
 const OUTDATED: i32 = -2;
 
-/// Executes a prepared statement, the way that most requests go. Gives the number of the connection if the
-/// answer has columns, and 0 if it has none.
+/// Executes a prepared statement, the most frequent request. Returns the number of the connection
+/// if the answer has columns, and 0 if not.
 ///
-/// It is one call: each field that Lua reads or writes itself costs a metamethod until LuaJIT has compiled it, and
-/// machine code in every state from then on.
+/// It is a single call: each field read or written by Lua costs a metamethod until LuaJIT has
+/// compiled it, and machine code in every state from then on.
 extern "C" fn execute(at: *mut Host, statement: *mut SqlStatement) -> i32 {
-    // SAFETY: as for `rest`. The script holds the statement during the call, and the connection of one that is
-    // not closed; nil becomes null.
+    // SAFETY: as for `rest`. The script holds the statement during the call, and the connection of
+    // an open statement; nil becomes null.
     unsafe {
         let Some(asked) = statement.as_ref() else { return OUTDATED };
         let (on, session) = (asked.on, asked.session);
@@ -420,7 +425,8 @@ extern "C" fn execute(at: *mut Host, statement: *mut SqlStatement) -> i32 {
     }
 }
 
-/// The number of a kind of event by its name; 0 for a name that cannot be, or is one too many.
+/// Registers a name for a kind of event and returns its number; 0 for an invalid name or beyond
+/// [`EVENT_KINDS_MAX`].
 extern "C" fn kind(at: *mut Host, name: *const u8, bytes: u64) -> u32 {
     // SAFETY: a Lua string and its length.
     let name = unsafe { slice::from_raw_parts(name, length(bytes)) };

@@ -1,26 +1,26 @@
-//! sysbench's log, which goes to stdout: a line that comes once more is counted, not repeated.
+//! sysbench's log, which goes to stdout: a repeated line is counted, not written again.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// What all threads of a script write their lines to: sysbench's log, which goes to stdout.
+/// The log of all threads of a script: sysbench's log, which goes to stdout.
 #[derive(Debug)]
 pub struct Log {
     verbosity: u32,
-    /// The last line, and how often it was swallowed since.
+    /// The last line, and the number of its suppressed repetitions.
     last: Mutex<(String, u32)>,
 }
 
 const LEVELS: [&str; 6] = ["FATAL: ", "ALERT: ", "WARNING: ", "", "", "DEBUG: "];
 
 impl Log {
-    /// Lines above `verbosity` are not written.
+    /// Makes a log without the lines above `verbosity`.
     #[must_use]
     pub fn new(verbosity: u32) -> Self {
         Self { verbosity, last: Mutex::default() }
     }
 
-    /// Writes a line, unless it is the one before it once more.
+    /// Writes a line, unless it repeats the last.
     pub fn line(&self, level: u32, text: &str) {
         if level > self.verbosity {
             return;
@@ -38,7 +38,7 @@ impl Log {
         }
         out.push_str(&line);
         last.0 = line;
-        // A reader that went away ends the program elsewhere.
+        // A closed stdout ends the program elsewhere.
         let _ = std::io::stdout().lock().write_all(out.as_bytes());
         let _ = std::io::stdout().lock().flush();
     }

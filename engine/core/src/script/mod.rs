@@ -1,9 +1,10 @@
-//! Lua scripts in sysbench's language: each thread of a script has a LuaJIT state and a stack of its own.
+//! Lua scripts in sysbench's language: each thread of a script has its own LuaJIT state and stack.
 //!
-//! A thread that has one connection gives it to the engine's loop: a query rests, the loop sends it with
-//! those of hundreds of other threads, and goes on with the answer. Whatever else a script
-//! does (several connections, a connection for each event, commands such as `prepare`) is served by
-//! blocking sessions, one thread of the system for each of the script's, as sysbench does it.
+//! A thread with a single connection gives it to the engine's loop: a query suspends the thread,
+//! the loop sends it with the queries of hundreds of other threads, and resumes the thread with the
+//! answer. Everything else in a script (several connections, a connection for each event, commands
+//! such as `prepare`) is served by blocking sessions, with a system thread for each of the
+//! script's, as in sysbench.
 //!
 //! A script is a program with the user's rights: it can open files and run other programs.
 
@@ -35,7 +36,7 @@ use state::{Common, State};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-/// What all states of a script share. The unique sequence begins where that of sysbench does.
+/// Builds the state shared by a script's threads. The unique sequence begins where sysbench's does.
 fn common(spec: &ScriptSpec) -> Result<Common, Failure> {
     let mut libc_random = GlibcRandom::new(1);
     let _main = Random::from_glibc(&mut libc_random);
@@ -52,20 +53,20 @@ fn common(spec: &ScriptSpec) -> Result<Common, Failure> {
 pub struct Script {
     common: Common,
     main: State,
-    /// Where hooks for reports of intervals run.
+    /// State for the hooks of interval reports.
     reporter: Option<State>,
 }
 
-/// An option as a script declares it.
+/// An option declared by a script.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DeclaredOption {
     /// Its name.
     pub name: String,
     /// sysbench's type: `BOOL`, `INT`, `SIZE`, `DOUBLE`, `STRING`, `LIST` or `FILE`.
     pub kind: String,
-    /// Its default as text; None for none.
+    /// Its default as text, if it has any.
     pub default: Option<String>,
-    /// What it is for.
+    /// Its description.
     pub text: String,
 }
 
@@ -73,7 +74,7 @@ impl Script {
     /// Loads the script: its top level runs.
     ///
     /// # Errors
-    /// At stage `script`: what the script raised, or where its syntax is wrong.
+    /// At stage `script`: the script raised an error, or its syntax is wrong.
     pub fn load(spec: &ScriptSpec) -> Result<Self, Failure> {
         unbuffered_output();
         let common = common(spec)?;
@@ -83,7 +84,7 @@ impl Script {
         Ok(Self { common, main, reporter: None })
     }
 
-    /// The options that it declares, by name.
+    /// The options it declares, by name.
     ///
     /// # Errors
     /// At stage `script`: the table is wrong.
@@ -100,10 +101,10 @@ impl Script {
         Ok(declared.into_iter().map(option).collect())
     }
 
-    /// Sets `sysbench.opt` here and for all threads to come.
+    /// Sets `sysbench.opt` here and for all later threads.
     ///
     /// # Errors
-    /// At stage `script`: what a validator of the script raised.
+    /// At stage `script`: a validator of the script raised an error.
     pub fn set_options(&mut self, options: Map<String, Value>) -> Result<(), Failure> {
         self.common.spec.options = options;
         let options = Value::Object(self.common.spec.options.clone());
@@ -111,12 +112,12 @@ impl Script {
         self.main.set_options(&options, globals).map_err(|raised| failure(&raised))
     }
 
-    /// Whether it has a global function of this name.
+    /// True if it has a global function of this name.
     pub fn defines(&mut self, name: &str) -> bool {
         self.main.defines(name)
     }
 
-    /// Whether it declares a command of this name; and whether that runs in all threads.
+    /// Looks up a declared command of this name; the value is true if it runs in all threads.
     ///
     /// # Errors
     /// At stage `script`.
@@ -137,19 +138,19 @@ impl Script {
     /// Calls a global function of the script.
     ///
     /// # Errors
-    /// At stage `script`: what it raised.
+    /// At stage `script`: the function raised an error.
     pub fn call(&mut self, name: &str) -> Result<(), Failure> {
         self.main
             .call(name)
             .map_err(|raised| failure(&format!("`{name}' function failed: {raised}")))
     }
 
-    /// Runs a command that the script declares, in so many threads; false when the command said so. What it
-    /// has to do before is done once. The first thread that fails ends the others, which may wait for its
-    /// work, as they ask a server next.
+    /// Runs a command declared by the script, in `threads` threads; false if a single thread's
+    /// command returned false. Its preparation runs once. The first thread to fail ends the others
+    /// at their next request to a server, as they may wait for its work.
     ///
     /// # Errors
-    /// At stage `script`: what it raised first.
+    /// At stage `script`: the first error raised.
     pub fn run_command(&mut self, name: &str, threads: u32) -> Result<bool, Failure> {
         call_command(&mut self.main, "begin_command", name)?;
         if threads <= 1 {
@@ -165,7 +166,8 @@ impl Script {
                     let done = ready(common, thread, random)
                         .and_then(|mut state| call_command(&mut state, "call_command", name));
                     if let Err(failure) = done {
-                        // Set once: what the others then fail with is none of the script's.
+                        // Set once: later failures of the others are a consequence, not the
+                        // script's own.
                         let _ = first.set(failure);
                         is_over.store(true, Ordering::Relaxed);
                     }
@@ -176,26 +178,26 @@ impl Script {
         first.into_inner().map_or(Ok(true), Err)
     }
 
-    /// Loads the script once more, for reports of intervals; `thread` is what it sees as its number.
+    /// Loads the script once more, for reports of intervals, with thread number `thread`.
     ///
     /// # Errors
-    /// At stage `script`: what the script raised.
+    /// At stage `script`: the script raised an error.
     pub fn open_reporter(&mut self, thread: u32) -> Result<(), Failure> {
         let random = Random::for_stream(1, u64::from(thread));
         self.reporter = Some(ready(&self.common, thread, random)?);
         Ok(())
     }
 
-    /// Ends what [`Self::open_reporter`] began: its state is closed.
+    /// Closes the state of [`Self::open_reporter`].
     pub fn close_reporter(&mut self) {
         self.reporter = None;
     }
 
-    /// Calls a hook for reports with the figures of one; false if the script has none. Reports of intervals
-    /// have a state of their own, if it was opened.
+    /// Calls a hook for reports with a report's figures; false if the script has no such hook.
+    /// Reports of intervals have their own state, if it was opened.
     ///
     /// # Errors
-    /// At stage `script`: what it raised.
+    /// At stage `script`: the hook raised an error.
     pub fn report(&mut self, hook: &str, figures: &Value) -> Result<bool, Failure> {
         let state = match &mut self.reporter {
             Some(reporter) if hook == "report_intermediate" => reporter,
@@ -208,7 +210,8 @@ impl Script {
     }
 }
 
-/// Calls this function of `sysbench.cmdline` for a command. sysbench knows and names `call_command` alone.
+/// Calls this function of `sysbench.cmdline` for a command. Messages name `call_command`, the only
+/// one known in sysbench.
 fn call_command(state: &mut State, function: &str, name: &str) -> Result<bool, Failure> {
     let named = Value::from(name);
     state
@@ -219,17 +222,17 @@ fn call_command(state: &mut State, function: &str, name: &str) -> Result<bool, F
         })
 }
 
-/// A state that has loaded the script.
+/// A new state, with the script loaded.
 fn loaded(common: &Common, thread: u32, random: Random) -> Result<State, Failure> {
     let mut state = State::new(common, thread, random).map_err(|raised| failure(&raised))?;
     state.load(&common.chunks).map_err(|raised| failure(&raised))?;
     Ok(state)
 }
 
-/// A state that has loaded the script and knows its options.
+/// A new state, with the script loaded and its options set.
 fn ready(common: &Common, thread: u32, random: Random) -> Result<State, Failure> {
     let mut state = loaded(common, thread, random)?;
-    // Reads the script's own declarations, whose validators then see the options.
+    // Reads the script's own declarations, so its validators see the options.
     state.declared_options().map_err(|raised| failure(&raised))?;
     let options = Value::Object(common.spec.options.clone());
     state.set_options(&options, &common.spec.globals).map_err(|raised| failure(&raised))?;
@@ -240,7 +243,7 @@ fn failure(message: &str) -> Failure {
     Failure::new("script", message)
 }
 
-/// Scripts print through C's stdout, which keeps lines back; ours and theirs must stay in their order.
+/// Turns off the buffer of C's stdout, used by scripts: their output and ours must stay in order.
 fn unbuffered_output() {
     unsafe extern "C" {
         static stdout: *mut libc::FILE;

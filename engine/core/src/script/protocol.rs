@@ -11,7 +11,7 @@ use dbdyno_wire::postgres::message;
 use dbdyno_wire::{Parameter, decimal};
 use std::io::Write as _;
 
-/// A session of a script, whichever protocol it speaks.
+/// A session of a script, in either protocol.
 pub(super) enum ScriptSession {
     Mysql(Session),
     Pgsql(PostgresSession),
@@ -25,7 +25,8 @@ impl ScriptSession {
         }
     }
 
-    /// Sends a request; gives what the reply held, and MySQL's number of a statement that was prepared.
+    /// Sends a request; returns the reply's summary, and MySQL's number of a newly prepared
+    /// statement.
     pub(super) fn exchange(
         &mut self,
         request: &[u8],
@@ -49,8 +50,8 @@ impl ScriptSession {
     }
 }
 
-/// Appends the request that prepares a statement, under this number and with the types of its parameters where
-/// the server takes them.
+/// Appends the request to prepare a statement, with this number and its parameters' types if the
+/// server takes them.
 pub(super) fn write_preparation(
     driver: Driver,
     out: &mut Vec<u8>,
@@ -86,7 +87,7 @@ pub(super) fn write_text(driver: Driver, out: &mut Vec<u8>, sql: &[u8]) {
     }
 }
 
-/// A statement with `$1` and so on in the places of `?`, as sysbench prepares it on PostgreSQL.
+/// Replaces `?` by `$1` and so on, as sysbench prepares a statement on PostgreSQL.
 fn with_numbers(sql: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(sql.len() + 16);
     let mut number = 0;
@@ -110,8 +111,8 @@ fn parameter(bound: Bound<'_>) -> Parameter<'_> {
     }
 }
 
-/// A statement with its parameters in the places of `?`, as sysbench writes them: texts in quotes and
-/// without escapes.
+/// Replaces `?` by the parameters as literals, as sysbench writes them: texts in quotes and without
+/// escapes.
 pub(super) fn with_literals<'a>(
     sql: &[u8],
     mut values: impl Iterator<Item = Bound<'a>>,

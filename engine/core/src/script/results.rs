@@ -1,16 +1,16 @@
-//! The results within an answer whose packets were kept: a text of several statements has several.
+//! The results within a stored answer: a text of several statements has several.
 
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
 use dbdyno_wire::mysql::response;
 use dbdyno_wire::mysql::result_set;
 use dbdyno_wire::postgres::message;
 
-/// One result within an answer.
+/// A result within an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ResultSpan {
-    /// Where its first packet begins.
+    /// Start of its first packet.
     pub(super) start: usize,
-    /// Where the first packet behind it begins; 0 for a result that has the answer for itself.
+    /// Start of the first packet after it; 0 for the only result of an answer.
     pub(super) end: usize,
     pub(super) columns: usize,
     pub(super) rows: u64,
@@ -40,7 +40,7 @@ pub(super) fn result_at(reply: &[u8], start: usize, deprecate_eof: bool) -> Opti
     }
 }
 
-/// The result of PostgreSQL that begins at `start`: each command ends with its tag, rows stand before it.
+/// PostgreSQL's result that begins at `start`: each command ends with its tag, after its rows.
 pub(super) fn result_of_postgres_at(reply: &[u8], start: usize) -> Option<ResultSpan> {
     let mut result = ResultSpan { start, end: start, ..ResultSpan::default() };
     loop {
@@ -66,8 +66,8 @@ pub(super) fn result_of_postgres_at(reply: &[u8], start: usize) -> Option<Result
     }
 }
 
-/// The next row of an answer of PostgreSQL, of the result that begins or goes on at `at`; and where the message
-/// behind it begins.
+/// The next row of PostgreSQL's result that begins or goes on at `at`, and the start of the next
+/// message.
 pub(super) fn next_row(reply: &[u8], mut at: usize) -> Option<(&[u8], usize)> {
     loop {
         match message_at(reply, at)? {
@@ -78,14 +78,14 @@ pub(super) fn next_row(reply: &[u8], mut at: usize) -> Option<(&[u8], usize)> {
     }
 }
 
-/// Type and payload of the message of PostgreSQL at `at`, and where the one behind it begins.
+/// Type and payload of PostgreSQL's message at `at`, and the start of the next.
 fn message_at(bytes: &[u8], at: usize) -> Option<(u8, &[u8], usize)> {
     let &[kind, a, b, c, d] = bytes.get(at..)?.first_chunk()?;
     let next = (at + 1).checked_add(u32::from_be_bytes([a, b, c, d]) as usize)?;
     Some((kind, bytes.get(at + message::HEADER_LENGTH..next)?, next))
 }
 
-/// The payload of the packet at `at`, and where the one behind it begins.
+/// The payload of the packet at `at`, and the start of the next.
 pub(super) fn packet(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let header = bytes.get(at..at + HEADER_LENGTH)?;
     let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;

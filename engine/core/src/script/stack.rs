@@ -1,8 +1,8 @@
-//! A script's thread on a stack of its own, where it rests in the middle of a call while it waits for a
+//! A script's thread on its own stack, suspended in the middle of a call while it waits for a
 //! server.
 //!
-//! Lua's own coroutines would do, but LuaJIT compiles no code that yields, so every script would be
-//! interpreted.
+//! Lua's own coroutines would do, but LuaJIT does not compile code that yields, so every script
+//! would be interpreted.
 
 use super::host::Host;
 use corosensei::stack::{DefaultStack, Stack as _};
@@ -11,42 +11,43 @@ use std::cell::Cell;
 use std::io;
 use std::ptr;
 
-/// Of the address space, as much as a thread of sysbench has: memory is taken as it is used, some 20 KiB.
+/// Address space of a stack, as much as for a thread of sysbench: memory is taken as it is used,
+/// some 20 KiB.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Space that a function of prelude.lua's `guarded` wants on the stack before it calls the script back. The other
-/// functions that do so need less, as LuaJIT ends a thread of Lua that has 65,500 values.
+/// Stack space needed by a function of prelude.lua's `guarded` before it calls the script back.
+/// Other functions with such a call need less, as LuaJIT ends a Lua thread with 65,500 values.
 const ROOM_BYTES: usize = STACK_BYTES / 2;
 
 thread_local! {
-    /// The stack of the last [`call`] on this thread of the system.
+    /// The stack of the last [`call`] on this system thread.
     static SPARE: Cell<Option<DefaultStack>> = const { Cell::new(None) };
 }
 
 fn new_stack() -> io::Result<DefaultStack> {
     let stack = DefaultStack::new(STACK_BYTES)?;
     let floor = stack.limit().get();
-    // SAFETY: the pages are the stack's. In huge ones a thread would take 2 MiB; a kernel without them refuses,
-    // which is as well.
+    // SAFETY: the pages are the stack's. With huge pages a thread would take 2 MiB; a kernel
+    // without them refuses, with the same result.
     unsafe { libc::madvise(floor as *mut _, stack.base().get() - floor, libc::MADV_NOHUGEPAGE) };
     Ok(stack)
 }
 
-/// The lowest address that a stack may reach while it has room.
+/// The lowest address of a stack with room left.
 fn room_from(stack: &DefaultStack) -> usize {
     stack.limit().get() + ROOM_BYTES
 }
 
-/// Calls `work`, which may run Lua, on a stack of [`STACK_BYTES`]: that of the caller may be small.
+/// Calls `work`, which may run Lua, on a stack of [`STACK_BYTES`], as the caller's may be small.
 ///
 /// # Errors
-/// When there is no memory for the stack.
+/// There is no memory for the stack.
 ///
 /// # Safety
-/// `host` must be there, and `work` leave it so.
+/// `host` is valid, and stays valid during `work`.
 pub(super) unsafe fn call<R>(host: *mut Host, work: impl FnOnce() -> R) -> io::Result<R> {
     let mut stack = SPARE.take().map_or_else(new_stack, Ok)?;
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     let before = unsafe { std::mem::replace(&mut (*host).room_from, room_from(&stack)) };
     let result = corosensei::on_stack(&mut stack, work);
     // SAFETY: as above.
@@ -62,36 +63,36 @@ pub(super) struct Thread {
     room_from: usize,
 }
 
-// SAFETY: what runs on the stack belongs to a state, which is handed from one thread to another with it.
+// SAFETY: the code on the stack belongs to a state, which is handed from thread to thread with it.
 unsafe impl Send for Thread {}
 
 impl Drop for Thread {
     fn drop(&mut self) {
         if !self.stack.done() {
-            // SAFETY: what rests there are frames of Lua, which own nothing that the state does not.
+            // SAFETY: the suspended frames are Lua's, and own only what the state owns too.
             unsafe { self.stack.force_reset() };
         }
     }
 }
 
-/// Why a thread came back.
+/// Reason for a thread's return to the loop.
 pub(super) enum CameBack {
-    /// It asks for something.
+    /// It has a request.
     Asks,
     /// Its function has returned.
     Ended,
-    /// It raised something.
+    /// It raised an error.
     Raised(String),
 }
 
 impl Thread {
-    /// A thread that will run `main`, which finds its way back in `host`.
+    /// Makes a thread to run `main`, which finds its way back in `host`.
     ///
     /// # Errors
-    /// When there is no memory for its stack.
+    /// There is no memory for its stack.
     ///
     /// # Safety
-    /// Whatever `main` uses, and `host`, must be there as long as it goes on.
+    /// `host` and everything used by `main` stay valid as long as the thread goes on.
     pub(super) unsafe fn new(
         host: *mut Host,
         main: impl FnOnce() -> CameBack + 'static,
@@ -99,17 +100,17 @@ impl Thread {
         let stack = new_stack()?;
         let room_from = room_from(&stack);
         let body = move |yielder: &Yielder<(), ()>, ()| {
-            // SAFETY: the caller says so.
+            // SAFETY: the caller guarantees it.
             unsafe { (*host).way_back = ptr::from_ref(yielder) };
             main()
         };
         Ok(Self { stack: Coroutine::with_stack(stack, body), host, room_from })
     }
 
-    /// Goes on until the script asks for something, ends or raises; it must not have ended.
+    /// Resumes the thread until its next request, its end or an error; it must not have ended.
     #[inline]
     pub(super) fn resume(&mut self) -> CameBack {
-        // SAFETY: the caller of `new` said so.
+        // SAFETY: guaranteed by the caller of `new`.
         unsafe { (*self.host).room_from = self.room_from };
         match self.stack.resume(()) {
             CoroutineResult::Yield(()) => CameBack::Asks,

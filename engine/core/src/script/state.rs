@@ -1,7 +1,7 @@
-//! A LuaJIT state with sysbench's API in it: what a script is loaded into, once for each thread.
+//! A LuaJIT state with sysbench's API, loaded with the script; each thread has its own.
 //!
-//! LuaJIT is used through its C interface and not through a wrapper's values, because a thread goes on for
-//! every statement: that is a change of stacks here (`stack`), and carries nothing.
+//! LuaJIT is used through its C interface and not through a wrapper's values: a thread is resumed
+//! for every statement, which is a switch of stacks here (`stack`) without any conversion.
 
 use super::chunks::{Chunk, Chunks};
 use super::connections::{Connections, Database};
@@ -18,7 +18,7 @@ use std::ptr;
 use std::slice;
 use std::sync::Arc;
 
-/// What all states of a script share.
+/// State shared by all Lua states of a script.
 pub(super) struct Common {
     pub(super) spec: ScriptSpec,
     pub(super) chunks: Chunks,
@@ -27,28 +27,28 @@ pub(super) struct Common {
     pub(super) log: Arc<Log>,
 }
 
-/// A state. `Lua` has no threads of its own: one thread at a time may use it.
+/// A Lua state. Lua has no threads of its own: only one thread at a time may use it.
 pub(super) struct State {
     raw: *mut lua::lua_State,
     pub(super) host: Box<Host>,
-    /// Bytes that the state has allocated.
+    /// Bytes allocated by the state.
     _memory: Box<usize>,
 }
 
-// SAFETY: nothing in a state belongs to the thread that made it; `&mut self` keeps it to one at a time.
+// SAFETY: a state has no data of its creating thread; `&mut self` keeps it to one thread at a time.
 unsafe impl Send for State {}
 
 impl Drop for State {
     fn drop(&mut self) {
-        // While a thread of a run rests, LuaJIT may be recording it, and would take what runs here for what it does.
-        // `lua_close` ends that first.
+        // LuaJIT may be recording a suspended thread of a run, and would record this call as part
+        // of it. `lua_close` ends the recording first.
         if !self.host.caller.is_run {
             let _ = self.call_of_host("finish", |_| 0, 0);
         }
         self.host.leave_loop();
         let raw = self.raw;
-        // SAFETY: the state is open, and nothing refers to it any more. Its finalizers call functions of
-        // the host, which is dropped after.
+        // SAFETY: the state is open, without references to it. Its finalizers call functions of the
+        // host, which is dropped after.
         let close = || unsafe { lua::lua_close(raw) };
         let closed = self.on_stack(|_| {
             close();
@@ -61,10 +61,10 @@ impl Drop for State {
 }
 
 impl State {
-    /// A state in which the script has not run yet; `thread` is what it sees as `sysbench.tid`.
+    /// Makes a state before the script's start; `thread` is its `sysbench.tid`.
     ///
     /// # Errors
-    /// What LuaJIT says of a chunk, which would be a mistake of ours.
+    /// LuaJIT's message for a chunk, which would be a mistake of ours.
     pub(super) fn new(common: &Common, thread: u32, random: Random) -> Result<Self, String> {
         let spec = &common.spec;
         let distributions = [
@@ -80,7 +80,7 @@ impl State {
         let host = Host::new(draws, connections, Arc::clone(&common.log));
         let mut memory = Box::new(0);
         let counted: *mut usize = &raw mut *memory;
-        // SAFETY: a new state, which is closed when this is dropped; the count outlives it.
+        // SAFETY: a new state, closed when this is dropped; the count outlives it.
         let raw = unsafe { lua::lua_newstate(allocate, counted.cast()) };
         if raw.is_null() {
             return Err("there is no memory for a Lua state".to_owned());
@@ -106,7 +106,7 @@ impl State {
             let is_first = place == 0;
             let [task, api] = self.host.addresses();
             self.run(chunk, |raw| {
-                // SAFETY: there is room for four values on a stack that is nearly empty.
+                // SAFETY: there is room for four values on a stack nearly empty.
                 unsafe {
                     if is_first {
                         lua::lua_pushlightuserdata(raw, task);
@@ -121,10 +121,10 @@ impl State {
         self.offer_modules(common.chunks.modules)
     }
 
-    /// The table that the chunks share, with what they need to know.
+    /// Makes the table shared by the chunks, with their settings.
     fn make_host(&mut self, spec: &ScriptSpec, thread: u32) {
         let raw = self.raw;
-        // SAFETY: the state is open, and each value that is pushed is taken off at once.
+        // SAFETY: the state is open, and each pushed value is taken off at once.
         unsafe {
             lua::lua_createtable(raw, 0, 32);
             lua::lua_pushvalue(raw, -1);
@@ -152,12 +152,13 @@ impl State {
         }
     }
 
-    /// What scripts may `require` without a file.
+    /// Offers modules for `require` without a file.
     fn offer_modules(&mut self, modules: &[(CString, Chunk)]) -> Result<(), String> {
         self.call_of_host(
             "offer_modules",
             |raw| {
-                // SAFETY: there is room for two values; the code outlives the call, which copies it.
+                // SAFETY: there is room for two values; the code outlives the call, which copies
+                // it.
                 unsafe {
                     lua::lua_createtable(raw, 0, 8);
                     for (name, Chunk { name: chunk, code }) in modules {
@@ -184,8 +185,8 @@ impl State {
         }
     }
 
-    /// `--luajit-cmd`, as LuaJIT's `-j`: `on`, `off`, or a module such as `opt`, with arguments between commas
-    /// behind `=`.
+    /// Runs `--luajit-cmd`, as LuaJIT's `-j`: `on`, `off`, or a module such as `opt`, with
+    /// arguments separated by commas after `=`.
     fn luajit_command(&mut self, command: &str) -> Result<(), String> {
         let (name, arguments) = command.split_once('=').unwrap_or((command, ""));
         let chunk = Chunk { name: c"=luajit-cmd".to_owned(), code: LUAJIT_COMMAND.into() };
@@ -205,7 +206,7 @@ impl State {
     /// Runs the top level of the script.
     ///
     /// # Errors
-    /// What the script raised, or where its syntax is wrong.
+    /// The script raised an error, or its syntax is wrong.
     pub(super) fn load(&mut self, chunks: &Chunks) -> Result<(), String> {
         self.run(&chunks.script, |_| 0)
     }
@@ -227,26 +228,26 @@ impl State {
         })
     }
 
-    /// Does `work`, in which Lua may run, on a stack with room for it.
+    /// Calls `work`, in which Lua may run, on a stack with room for it.
     fn on_stack<R>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<R, String>,
     ) -> Result<R, String> {
         let host = &raw mut *self.host;
-        // SAFETY: the host is there as long as the state.
+        // SAFETY: the host lives as long as the state.
         let done = unsafe { stack::call(host, || work(self)) };
         done.map_err(|error| format!("no stack: {error}"))?
     }
 
-    /// Calls the function that stands below so many arguments.
+    /// Calls the function below the `arguments` on the stack.
     ///
     /// # Errors
-    /// What it raised.
+    /// The function raised an error.
     ///
     /// # Safety
-    /// They stand on the stack of the state.
+    /// Function and arguments are on the stack of the state.
     unsafe fn protected_call(&mut self, arguments: c_int, results: c_int) -> Result<(), String> {
-        // SAFETY: the caller says so, and the state is open.
+        // SAFETY: the caller guarantees it, and the state is open.
         unsafe {
             match lua::lua_pcall(self.raw, arguments, results, 0) {
                 lua::LUA_OK => Ok(()),
@@ -255,10 +256,10 @@ impl State {
         }
     }
 
-    /// Whether the script has a global function of this name.
+    /// True if the script has a global function of this name.
     pub(super) fn defines(&mut self, name: &str) -> bool {
         let name = CString::new(name).unwrap_or_default();
-        // SAFETY: the state is open; what is pushed is taken off.
+        // SAFETY: the state is open; pushed values are taken off.
         unsafe {
             lua::lua_getfield(self.raw, lua::LUA_GLOBALSINDEX, name.as_ptr());
             let is_function = lua::lua_type(self.raw, -1) == lua::LUA_TFUNCTION;
@@ -270,7 +271,7 @@ impl State {
     /// Calls a global function without arguments.
     ///
     /// # Errors
-    /// What it raised.
+    /// The function raised an error.
     pub(super) fn call(&mut self, name: &str) -> Result<(), String> {
         let name = CString::new(name).unwrap_or_default();
         let raw = self.raw;
@@ -284,11 +285,11 @@ impl State {
         })
     }
 
-    /// Calls `sysbench.<table>.<name>`, if it is a function; gives whether there was one, and what it
-    /// returned as a boolean.
+    /// Calls `sysbench.<table>.<name>`; returns its result as a boolean, `None` if it is no
+    /// function.
     ///
     /// # Errors
-    /// What it raised.
+    /// The function raised an error.
     pub(super) fn call_of_sysbench(
         &mut self,
         table: &str,
@@ -298,8 +299,7 @@ impl State {
         let raw = self.raw;
         let (table, name) =
             (CString::new(table).unwrap_or_default(), CString::new(name).unwrap_or_default());
-        // SAFETY: the state is open; a script that replaced the tables by something else is noticed by
-        // their types.
+        // SAFETY: the state is open; tables replaced by a script are noticed by their types.
         self.on_stack(|state| unsafe {
             lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, c"sysbench".as_ptr());
             for field in [&table, &name] {
@@ -325,14 +325,14 @@ impl State {
         })
     }
 
-    /// The options that the script declares: name, type, default (None for none) and description of each.
+    /// The options declared by the script: name, type, default (if any) and description of each.
     ///
     /// # Errors
-    /// What is wrong with the script's table.
+    /// The mistake in the script's table.
     pub(super) fn declared_options(&mut self) -> Result<Vec<[Option<String>; 4]>, String> {
         self.call_of_host("declared_options", |_| 0, 1)?;
         let raw = self.raw;
-        // SAFETY: the state is open, and `declared_options` gives an array of tables of strings.
+        // SAFETY: the state is open, and `declared_options` returns an array of tables of strings.
         self.on_stack(|_| unsafe {
             let mut options = Vec::new();
             for place in 1.. {
@@ -353,10 +353,11 @@ impl State {
         })
     }
 
-    /// Sets `sysbench.opt`, and those named in `globals` as globals too if the script declares no options.
+    /// Sets `sysbench.opt`, and the options in `globals` as globals too if the script declares no
+    /// options.
     ///
     /// # Errors
-    /// What a validator of the script raised.
+    /// A validator of the script raised an error.
     pub(super) fn set_options(
         &mut self,
         options: &Value,
@@ -377,7 +378,7 @@ impl State {
         )
     }
 
-    /// Calls a function of the table that our chunks share; what it returns stays on the stack, from 1.
+    /// Calls a function of the table shared by our chunks; its results stay on the stack, from 1.
     fn call_of_host(
         &mut self,
         name: &str,
@@ -404,7 +405,7 @@ impl State {
     /// The script's thread, before its first instruction.
     ///
     /// # Errors
-    /// When there is no memory for its stack.
+    /// There is no memory for its stack.
     pub(super) fn thread(&mut self, number: u32) -> std::io::Result<Thread> {
         self.host.caller.is_run = true;
         let raw = self.raw;
@@ -420,7 +421,7 @@ impl State {
             lua::lua_pushnumber(own, f64::from(number));
             own
         };
-        // SAFETY: as above; on this stack alone the Lua thread runs.
+        // SAFETY: as above; the Lua thread runs on this stack alone.
         let main = move || unsafe {
             match lua::lua_pcall(own, 1, 0, 0) {
                 lua::LUA_OK => CameBack::Ended,
@@ -432,7 +433,8 @@ impl State {
     }
 }
 
-/// Calls a function of `jit`, or starts a module of it, by the first argument and with the others.
+/// Calls the function of `jit`, or starts the module of `jit`, named by the first argument, with
+/// the other arguments.
 const LUAJIT_COMMAND: &str = r#"
 local name = ...
 local start = jit[name]
@@ -452,16 +454,16 @@ const THREAD: &std::ffi::CStr = c"dbdyno.thread";
 /// # Safety
 /// The state is open and its stack has room.
 unsafe fn get_host(raw: *mut lua::lua_State) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     unsafe { lua::lua_getfield(raw, lua::LUA_REGISTRYINDEX, HOST.as_ptr()) };
 }
 
-/// Takes what was raised off the stack, as text.
+/// Takes a raised error off the stack, as text.
 ///
 /// # Safety
-/// The state is open and something was raised.
+/// The state is open and an error was raised.
 unsafe fn take_error(raw: *mut lua::lua_State) -> String {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     unsafe {
         let text = text_at(raw, -1).unwrap_or_else(|| "(not a string)".to_owned());
         lua::lua_settop(raw, 0);
@@ -470,10 +472,10 @@ unsafe fn take_error(raw: *mut lua::lua_State) -> String {
 }
 
 /// # Safety
-/// The state is open; the value is not a number that a traversal holds.
+/// The state is open; the value is not a number held by a traversal.
 unsafe fn text_at(raw: *mut lua::lua_State, place: c_int) -> Option<String> {
     let mut length = 0;
-    // SAFETY: the caller says so; the text is copied while it stands on the stack.
+    // SAFETY: the caller guarantees it; the text is copied while it is on the stack.
     unsafe {
         let text = lua::lua_tolstring(raw, place, &raw mut length);
         if text.is_null() {
@@ -483,27 +485,28 @@ unsafe fn text_at(raw: *mut lua::lua_State, place: c_int) -> Option<String> {
     }
 }
 
-/// What one state may allocate: a script that leaks ends with an error, not with the machine's memory.
+/// Memory limit of a state: a leaking script ends with an error, before the machine's memory is
+/// used up.
 const MEMORY_MAX: usize = 1 << 30;
 
-/// Says why, in sysbench's words, before LuaJIT ends the program with status 1: of errors that no `pcall`
-/// can catch, such as a callback into Lua out of compiled code.
+/// Reports an error in sysbench's words before LuaJIT ends the program with status 1: an error
+/// beyond the reach of any `pcall`, such as a callback into Lua out of compiled code.
 unsafe extern "C-unwind" fn given_up(raw: *mut lua::lua_State) -> c_int {
     // SAFETY: called by Lua only, with the error on top of the stack.
     let error = unsafe { take_error(raw) };
-    // Whether or not somebody reads it: a panic would go through frames of C.
+    // A failed write is ignored: a panic would go through frames of C.
     let _ = writeln!(std::io::stderr(), "PANIC: unprotected error in call to Lua API ({error})");
     0
 }
 
-/// Lua's allocator, which counts.
+/// Lua's allocator, which counts the bytes.
 unsafe extern "C" fn allocate(
     counted: *mut c_void,
     block: *mut c_void,
     old: usize,
     new: usize,
 ) -> *mut c_void {
-    // SAFETY: called by Lua only, with the count that the state was made with, and blocks of its own.
+    // SAFETY: called by Lua only, with the state's count and its own blocks.
     unsafe {
         let used: *mut usize = counted.cast();
         let old = if block.is_null() { 0 } else { old };
@@ -529,7 +532,7 @@ unsafe extern "C" fn allocate(
 /// # Safety
 /// The state is open.
 unsafe fn push(raw: *mut lua::lua_State, value: &Value) {
-    // SAFETY: the caller says so; the stack is made larger before it is used.
+    // SAFETY: the caller guarantees it; the stack is made larger before it is used.
     unsafe {
         lua::lua_checkstack(raw, 4);
         match value {
@@ -558,13 +561,13 @@ unsafe fn push(raw: *mut lua::lua_State, value: &Value) {
     }
 }
 
-/// Pushes the function that gives prelude.lua the next row of a connection: a table of texts, with nil for NULL;
-/// or nil.
+/// Pushes the function that returns the next row of a connection to prelude.lua: a table of texts,
+/// with nil for NULL; or nil.
 ///
 /// # Safety
 /// The state is open, and `host` outlives it.
 unsafe fn push_row_function(raw: *mut lua::lua_State, host: *mut c_void) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     unsafe {
         lua::lua_pushlightuserdata(raw, host);
         lua::lua_pushcclosure(raw, row, 1);
@@ -572,8 +575,8 @@ unsafe fn push_row_function(raw: *mut lua::lua_State, host: *mut c_void) {
 }
 
 unsafe extern "C-unwind" fn row(raw: *mut lua::lua_State) -> c_int {
-    // SAFETY: called by Lua only; the upvalue is the host that `push_row_function` was given. Values are
-    // pushed while the row they lie in is borrowed, and nothing is called that would run a script.
+    // SAFETY: called by Lua only; the upvalue is the host given to `push_row_function`. Values are
+    // pushed while their row is borrowed, and no function called here runs a script.
     unsafe {
         let host: *mut Host = lua::lua_touserdata(raw, lua::lua_upvalueindex(1)).cast();
         let number = lua::lua_tonumber(raw, 1);

@@ -1,6 +1,6 @@
-//! What a script's thread shares with the engine: the structures of lua/prelude.lua.
+//! Memory shared by a script's thread and the engine: the structures of lua/prelude.lua.
 //!
-//! [`Task`] is written by Lua and read here, field by field and without conversion, so that a statement
+//! [`Task`] is written by Lua and read here, field by field and without conversion, so a statement
 //! costs no Lua value at all. Its layout is C's; the declaration in prelude.lua must be the same.
 
 use crate::error::ErrorCode;
@@ -9,7 +9,7 @@ use dbdyno_wire::postgres::message;
 use std::ffi::c_char;
 use std::slice;
 
-/// What a script asks for.
+/// A script's request to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Connect,
@@ -50,11 +50,11 @@ impl Op {
 #[derive(Debug)]
 pub(super) struct Task {
     op: u32,
-    /// Whether another event is to begin.
+    /// Nonzero if another event is to begin.
     pub(super) goes_on: u32,
-    /// Whether the event that has just ended counts.
+    /// Nonzero if the event just ended counts.
     pub(super) completed: u32,
-    /// The number of the connection that the loop has; 0 for none.
+    /// Number of the connection in the loop; 0 without.
     pub(super) looped: u32,
     pub(super) uses_database: u32,
     /// 0 while `thread_init` runs, 1 for events, 2 for `thread_done`.
@@ -69,11 +69,11 @@ pub(super) struct Task {
     pub(super) affected_rows: u64,
     pub(super) rows: u64,
     pub(super) columns: u32,
-    /// Results of the last text that are not taken yet.
+    /// Results of the last text not taken yet.
     pub(super) more_results: u32,
-    /// The number of a connection that the loop had and the script has closed; 0 for none.
+    /// Number of a connection in the loop closed by the script; 0 without.
     pub(super) parted: u32,
-    /// What the script calls the event that runs, from 1; 0 for nothing.
+    /// The script's name for the running event, by its number from 1; 0 without a name.
     pub(super) kind: u32,
 }
 
@@ -101,18 +101,18 @@ impl Task {
         }
     }
 
-    /// Asks for the execution of a prepared statement.
+    /// Requests the execution of a prepared statement.
     pub(super) fn execute(&mut self, statement: *mut SqlStatement) {
         (self.op, self.statement) = (Op::Execute as u32 + 1, statement);
     }
 
-    /// Asks that a prepared statement be closed.
+    /// Requests the closing of a prepared statement.
     pub(super) fn close(&mut self, statement: *mut SqlStatement) {
         self.execute(statement);
         self.op = Op::Close as u32 + 1;
     }
 
-    /// Asks for something on a connection.
+    /// Sets a request on a connection.
     pub(super) fn ask(
         &mut self,
         op: u32,
@@ -124,12 +124,12 @@ impl Task {
         (self.text, self.text_len) = (text, length);
     }
 
-    /// Asks for something of the loop.
+    /// Sets a request to the loop.
     pub(super) fn wait(&mut self, op: u32, microseconds: f64) {
         (self.op, self.number) = (op, microseconds);
     }
 
-    /// What is asked; None for a number that prelude.lua does not know.
+    /// The requested operation; `None` for an unknown number.
     pub(super) fn op(&self) -> Option<Op> {
         Op::ALL.get(self.op.checked_sub(1)? as usize).copied()
     }
@@ -139,8 +139,8 @@ impl Task {
         if self.text.is_null() {
             return &[];
         }
-        // SAFETY: Lua has just set both from one of its strings, which the asking function holds until
-        // it is answered; nothing that is done with the text runs longer.
+        // SAFETY: Lua has just set both from one of its strings, which the calling function holds
+        // until the answer; the text is not used longer.
         unsafe { slice::from_raw_parts(self.text, length(self.text_len)) }
     }
 }
@@ -155,7 +155,7 @@ pub(super) struct SqlConnection {
     /// From 1; 0 without a session.
     pub(super) number: u32,
     pub(super) is_open: u32,
-    /// Counts its sessions; statements that an earlier one has prepared cannot be executed.
+    /// Counts its sessions; statements prepared by an earlier session cannot be executed.
     pub(super) session: u32,
 }
 
@@ -179,7 +179,7 @@ pub(super) struct SqlStatement {
     pub(super) id: u32,
     number: u32,
     bound: u32,
-    /// Which of the connection's sessions has prepared it; 0 once it is closed.
+    /// The connection's session that prepared it; 0 once it is closed.
     pub(super) session: u32,
     binds: *const *const SqlParam,
 }
@@ -210,14 +210,15 @@ impl SqlParam {
         (self.is_null, self.real) = (0, value);
     }
 
-    /// Gives room for a text of this length, which is cut to the parameter's.
+    /// Makes room for a text of this length, cut to the parameter's; returns the buffer.
     pub(super) fn text_of(&mut self, length: usize) -> &mut [u8] {
         self.is_null = 0;
         self.data_len = self.max_len.min(u32::try_from(length).unwrap_or(u32::MAX));
         if self.text.is_null() {
             return &mut [];
         }
-        // SAFETY: `bind_create` allocates `max_len` bytes there, which live as long as the parameter.
+        // SAFETY: `bind_create` allocates `max_len` bytes there, which live as long as the
+        // parameter.
         unsafe { slice::from_raw_parts_mut(self.text, self.data_len as usize) }
     }
 }
@@ -235,12 +236,13 @@ pub(super) enum Bound<'a> {
 }
 
 impl SqlStatement {
-    /// Binds `count` parameters; the array must live until others are bound or the statement is closed.
+    /// Binds `count` parameters; the array must live until others are bound or the statement is
+    /// closed.
     pub(super) fn bind(&mut self, binds: *const *const SqlParam, count: u32) {
         (self.binds, self.bound) = (binds, count);
     }
 
-    /// What is bound, in its order.
+    /// The bound parameters, in their order.
     fn params(&self) -> &[*const SqlParam] {
         if self.binds.is_null() {
             return &[];
@@ -250,15 +252,15 @@ impl SqlStatement {
         unsafe { slice::from_raw_parts(self.binds, self.bound as usize) }
     }
 
-    /// The values that are bound.
+    /// The bound values.
     pub(super) fn values(&self) -> impl Iterator<Item = Bound<'_>> {
         self.params().iter().map(|&param| {
-            // SAFETY: see above; a parameter that scripts handed in is one of `bind_create`.
+            // SAFETY: see above; a parameter from a script was made by `bind_create`.
             unsafe { value_of(param) }
         })
     }
 
-    /// What sysbench tells PostgreSQL of their types.
+    /// The parameters' types, as sysbench gives them to PostgreSQL.
     pub(super) fn types(&self) -> Vec<u32> {
         let type_of = |&param: &*const SqlParam| {
             // SAFETY: as for the values.
@@ -276,9 +278,9 @@ impl SqlStatement {
 }
 
 /// # Safety
-/// `param` is one that `bind_create` made, and is not written to while the value lives.
+/// `param` was made by `bind_create`, and is not written to while the value lives.
 unsafe fn value_of<'a>(param: *const SqlParam) -> Bound<'a> {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     let one = unsafe { &*param };
     if one.is_null != 0 {
         Bound::Null
@@ -297,7 +299,7 @@ pub(super) fn length(bytes: u64) -> usize {
     usize::try_from(bytes).expect("addresses have 64 bits")
 }
 
-/// What happened at a server while a script had the thread for itself, or what the script counted.
+/// An action of a script outside the loop, or a count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Happened {
     pub(crate) asked_ns: u64,
@@ -305,15 +307,15 @@ pub(crate) struct Happened {
     pub(crate) what: Happening,
 }
 
-/// See [`Happened`].
+/// Kind of a [`Happened`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Happening {
-    /// A statement was answered; whether it was a prepared one.
+    /// A statement was answered; true for a prepared statement.
     Answered(Answer, bool),
-    /// The server refused something, with this code.
+    /// The server refused a request, with this code.
     Refused(ErrorCode),
-    /// A session was opened in the place of another.
+    /// A session was replaced by another.
     Reconnected,
-    /// The script counted something: a number of `sb_counter_type`, and how many.
+    /// The script added to a counter: its number in `sb_counter_type`, and the amount.
     Counted(u32, u64),
 }

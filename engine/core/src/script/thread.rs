@@ -1,5 +1,5 @@
-//! One thread of a script, as the engine's loop drives it: it asks for something, is told the answer, and
-//! asks for the next thing, until its event is over.
+//! A script's thread, driven by the engine's loop: it makes a request, receives the answer, and
+//! makes the next request, until its event is over.
 
 use super::connections::HandedOver;
 use super::database;
@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What a client does next.
+/// A client's next step.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// It has a request, the last step of its event.
     Request,
-    /// Its event is over; whether it counts.
+    /// Its event is over; true if it counts.
     Ended(bool),
     /// It begins no event any more.
     Leaves,
@@ -32,46 +32,45 @@ pub(crate) enum Next {
     Restarts,
     /// Its event begins only now.
     Starts,
-    /// Its event is complete; what it does until the next one belongs to none.
+    /// Its event is complete; later requests before the next event belong to no event.
     Completes,
-    /// It wants to be left alone for so long.
+    /// It sleeps for this time, ns.
     Sleeps(u64),
-    /// It wants another session in the place of its own.
+    /// It requests another session in place of its own.
     Reconnects,
-    /// It gave up.
+    /// It failed.
     Fails(Failure),
     /// It was given up with its event, which stays unfinished.
     GivenUp,
 }
 
-/// What a client is told.
+/// Input to a client, the answer to its last step.
 pub(crate) enum Reaction<'a> {
-    /// The server did what was asked; the number is that of a statement it prepared.
+    /// The request succeeded; the number is a newly prepared statement's.
     Answered(&'a Summary, u32),
     /// The server refused.
     Refused(&'a ServerError),
-    /// The connection was lost and is there again, or was renewed as asked; and whether its result sets
-    /// end with OK.
+    /// The session was replaced, after a loss or on request.
     Renewed {
-        /// Whether it was lost in the middle of a statement.
+        /// True if it was lost in the middle of a statement.
         was_lost: bool,
-        /// As agreed in the new session.
+        /// True if the new session ends its result sets with OK.
         deprecate_eof: bool,
     },
-    /// It may go on: it has slept, or its event begins again.
+    /// It may go on: its sleep is over, or its event begins or goes on.
     GoesOn,
-    /// No event is begun any more.
+    /// No event begins any more.
     Leave,
 }
 
-/// A thread of a script and its connection, if the loop has it.
+/// A thread of a script, with its connection if the loop has it.
 pub(crate) struct ScriptThread {
-    // Closed before the stack is freed on which its Lua thread rests.
+    // Closed before the stack of its suspended Lua thread is freed.
     state: State,
     thread: Thread,
-    /// The connection that the loop has.
+    /// The connection in the loop.
     looped: Option<u32>,
-    /// Whether it waits for an event, and not to be told that it is ready.
+    /// True if the thread waits for its next event, and not for the start of the run.
     awaits_event: bool,
     has_ended: bool,
     reply: Reply,
@@ -103,13 +102,13 @@ impl ScriptThread {
         }
     }
 
-    /// The run's clock reads 0 now, and from now on replies to the script's own sessions are held.
+    /// Starts the run's clock: from now on replies to the script's own sessions are delayed.
     pub(crate) fn begin_run(&mut self, clock: Clock, round_trip: Duration) {
         let caller = &mut self.state.host.caller;
         (caller.clock, caller.round_trip) = (Some(clock), round_trip);
     }
 
-    /// Hands its connection to the loop; None unless it has exactly one.
+    /// Hands its connection to the loop; `None` unless it has exactly one.
     fn hand_over(&mut self) -> Option<HandedOver> {
         let host = &mut self.state.host.caller;
         let number = host.connections.only()?;
@@ -123,22 +122,22 @@ impl ScriptThread {
         self.state.host.caller.connections.only().is_some()
     }
 
-    /// Whether the loop has its connection.
+    /// True if the loop has its connection.
     pub(crate) const fn is_looped(&self) -> bool {
         self.looped.is_some()
     }
 
-    /// Once this is set, none of the sessions that are its own waits for a server any more.
+    /// The flag that ends every wait of its own sessions for a server.
     pub(crate) fn given_up(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.state.host.caller.connections.database.is_over)
     }
 
-    /// Whether the script has closed the connection that the loop has.
+    /// True if the script has closed its connection in the loop.
     pub(crate) fn has_parted(&self) -> bool {
         self.state.host.caller.task.parted != 0
     }
 
-    /// Where the bytes of the answer are to be kept, if the script may read them.
+    /// Buffer for the bytes of the answer, if the script may read them.
     pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
         if self.reply != Reply::Text {
             return None;
@@ -146,12 +145,12 @@ impl ScriptThread {
         self.looped.map(|number| self.state.host.caller.connections.reply(number))
     }
 
-    /// What happened next at servers, without the loop; None when all was told.
+    /// Takes the next action outside the loop; `None` after the last.
     pub(crate) fn happened(&mut self) -> Option<Happened> {
         self.state.host.caller.happened.pop_front()
     }
 
-    /// What the script has called the event that it was asked for last.
+    /// The script's name for its current event.
     #[inline]
     pub(crate) fn event_kind(&self) -> Option<&Arc<str>> {
         let host = &self.state.host;
@@ -176,7 +175,7 @@ impl ScriptThread {
         self.encoded(next, event)
     }
 
-    /// Tells the script what has become of its request.
+    /// Passes the outcome of the script's last step to it.
     #[inline]
     pub(crate) fn follow(&mut self, reaction: &Reaction<'_>, event: &mut Event) -> Next {
         let host = &mut self.state.host.caller;
@@ -206,8 +205,8 @@ impl ScriptThread {
         self.encoded(next, event)
     }
 
-    /// Lets the script end its thread. One that has not begun an event, or is in the middle of one, asks
-    /// for another event first.
+    /// Lets the script end its thread. A thread between events, or in the middle of one, requests
+    /// another event first.
     fn leave(&mut self, event: &mut Event) -> Next {
         let mut next = Next::Leaves;
         for _ in 0..3 {
@@ -224,7 +223,7 @@ impl ScriptThread {
         self.encoded(next, event)
     }
 
-    /// Goes on until the script asks for something.
+    /// Resumes the script until its next request.
     fn resume(&mut self) -> Next {
         match self.thread.resume() {
             CameBack::Asks => {}
@@ -275,7 +274,7 @@ impl ScriptThread {
         }
     }
 
-    /// The same, with the request as the event's only packet.
+    /// Encodes the script's request, if it has any, as the event's only packet.
     #[inline]
     fn encoded(&mut self, next: Next, event: &mut Event) -> Next {
         event.clear();
@@ -296,11 +295,11 @@ impl ScriptThread {
     }
 }
 
-/// Runs `thread_init` of all threads of a script, some at a time, and hands their connections over if each
-/// has exactly one.
+/// Runs `thread_init` of all threads of a script, some at a time, and hands their connections over
+/// if each has exactly one.
 ///
 /// # Errors
-/// What the thread with the lowest number failed with, at stage `script`.
+/// The failure of the thread with the lowest number, at stage `script`.
 pub(crate) fn open_threads(
     spec: &ScriptSpec,
     threads: u32,
@@ -346,5 +345,5 @@ pub(crate) fn open_threads(
     Ok(opened.into_iter().map(hand_over).collect())
 }
 
-/// `thread_init` waits for the server most of the time.
+/// Threads for `thread_init` at a time, which mostly waits for the server.
 const OPENING_THREADS: usize = 64;

@@ -1,4 +1,4 @@
-//! What a run is asked to do, as JSON; all mistakes of a spec are reported at once.
+//! The specification of a run, as JSON; all mistakes of a spec are reported at once.
 
 use crate::driver::Driver;
 use crate::error::ErrorCode;
@@ -18,56 +18,56 @@ mod script;
 
 pub use script::{DatabaseSpec, ScriptSpec};
 
-/// Events a second of a schedule that one engine thread begins with ease.
+/// Rate of a schedule that an engine thread sustains with ease, events a second.
 const RATE_OF_A_THREAD: f64 = 50_000.0;
-/// More engine threads than any load needs; each is a thread of the system.
+/// Upper limit of engine threads, beyond any load's need; each is a thread of the system.
 const THREADS_MAX: u32 = 1024;
 
 /// A workload and its options, under sysbench's names with underscores.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedWorkload {
-    /// Which one.
+    /// Name of the workload.
     pub name: String,
-    /// Its options; those not given have sysbench's defaults.
+    /// Its options; sysbench's defaults hold for the rest.
     #[serde(default)]
     pub options: Map<String, Value>,
 }
 
-/// Declares a specification of work at a server: where, who logs in and how sessions travel come first,
-/// the fields of its own follow.
+/// Declares a specification of work at a server: the server, the login and the transport come
+/// first, followed by the struct's own fields.
 macro_rules! server_spec {
     ($(#[$about:meta])* pub struct $name:ident { $($own:tt)* }) => {
         $(#[$about])*
         #[derive(Clone, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// Which kind of server it is.
+            /// Kind of server.
             #[serde(default)]
             pub driver: $crate::driver::Driver,
-            /// The server, or several: sessions are dealt out to them in turn.
+            /// The server, or a list: sessions are dealt out to it in turn.
             pub endpoint: $crate::spec::Endpoints,
-            /// Who logs in.
+            /// User of the login.
             pub user: String,
-            /// With which password; never shown.
+            /// Password of the login; never shown.
             #[serde(default)]
             pub password: String,
             /// The database, which must exist.
             pub database: String,
-            /// Whether and how sessions are encrypted.
+            /// Encryption of sessions.
             #[serde(default)]
             pub tls: $crate::session::tls::TlsSpec,
-            /// Whether sessions use the compressed protocol.
+            /// True to use the compressed protocol.
             #[serde(default)]
             pub compression: bool,
-            /// How far the server is trusted without verification.
+            /// Trust in the server without verification.
             #[serde(default)]
             pub trust: $crate::session::Trust,
             $($own)*
         }
 
         impl $name {
-            /// Who logs in, and into which database.
+            /// User, password and database of the login.
             #[must_use]
             pub fn login(&self) -> $crate::session::Login {
                 $crate::session::Login {
@@ -77,10 +77,10 @@ macro_rules! server_spec {
                 }
             }
 
-            /// How sessions travel.
+            /// Encryption and compression of sessions.
             ///
             /// # Errors
-            /// A certificate or key that cannot be used, at stage `connect`.
+            /// A certificate or key is unusable, at stage `connect`.
             pub fn transport(
                 &self,
             ) -> Result<$crate::session::Transport, $crate::error::Failure> {
@@ -92,11 +92,11 @@ macro_rules! server_spec {
 pub(crate) use server_spec;
 
 server_spec! {
-    /// Everything one run needs to know.
+    /// The specification of a run.
     pub struct RunSpec {
         /// Connections, each with one event in flight; of all generators together.
         pub connections: u32,
-        /// Which of several generator processes this is.
+        /// This process's place among several generators.
         #[serde(default)]
         pub generator: Generator,
         /// Engine threads; 0 lets the engine choose.
@@ -113,23 +113,23 @@ server_spec! {
         /// Length of a recorded interval, s.
         #[serde(default = "one_second")]
         pub interval_s: f64,
-        /// How long events in flight may take to complete after the end, s; 0 for no limit.
+        /// Time for events in flight to complete after the end, s; 0 for no limit.
         #[serde(default = "drain_limit")]
         pub drain_s: f64,
         /// Seed of all draws.
         pub seed: u64,
-        /// How connections are seeded from it.
+        /// Derivation of the connections' seeds from it.
         #[serde(default)]
         pub seeding: Seeding,
-        /// Which system interface moves the bytes.
+        /// System interface used for the sockets.
         #[serde(default)]
         pub reactor: Choice,
-        /// What is run.
+        /// Workload to run.
         pub workload: NamedWorkload,
-        /// The script that is run instead.
+        /// Script to run in place of the workload.
         #[serde(default)]
         pub script: Option<ScriptSpec>,
-        /// Which rows are touched.
+        /// Distribution of the rows used.
         #[serde(default)]
         pub distribution: Distribution,
         /// Prepared statements, or text.
@@ -141,35 +141,36 @@ server_spec! {
         /// Percentiles of each interval for `on_interval`.
         #[serde(default = "interval_percentiles")]
         pub percentiles: Vec<f64>,
-        /// Whether `on_interval` gets an empty interval at 0 s when all connections are open.
+        /// True to call `on_interval` with an empty interval at 0 s when all connections are open.
         #[serde(default)]
         pub tell_begin: bool,
-        /// Events a second that fall due whatever the server does; 0 for a closed loop.
+        /// Arrival rate, events a second, independent of the server; 0 for a closed loop.
         #[serde(default)]
         pub rate_per_s: f64,
-        /// How the gaps between them are spread.
+        /// Distribution of the gaps between arrivals.
         #[serde(default)]
         pub arrival: Spacing,
-        /// Least and most time between an event's end and the same connection's next intended start, ms.
+        /// Least and most time between an event's end and the same connection's next intended
+        /// start, ms.
         #[serde(default)]
         pub think_time_ms: [f64; 2],
-        /// Round trip of a network that is put between the load and the server: each reply is held for so
-        /// long, ms; 0 for none.
+        /// Round trip of a simulated network between the load and the server: each reply is held
+        /// back by it, ms; 0 for no delay.
         #[serde(default)]
         pub round_trip_ms: f64,
         /// Events of a connection after which it logs out and connects again; 0 for never.
         #[serde(default)]
         pub reconnect_every: u32,
-        /// Whether to answer every statement with OK without any connection.
+        /// True to answer every statement with OK, without any connection.
         #[serde(default)]
         pub dry_run: bool,
-        /// Whether `on_interval` also gets each interval as the record will have it.
+        /// True to give `on_interval` also each interval in the form of the record.
         #[serde(default)]
         pub tell_records: bool,
         /// Timeout of connecting, and of each answer of the login, s.
         #[serde(default = "connect_limit")]
         pub connect_timeout_s: f64,
-        /// Whether to check before the run that the server's limits allow all connections.
+        /// True to check before the run that the server's limits allow all connections.
         #[serde(default = "yes")]
         pub check_limits: bool,
     }
@@ -206,7 +207,7 @@ impl fmt::Debug for RunSpec {
 }
 
 impl RunSpec {
-    /// All that is wrong with this spec, one sentence each; empty when it can be run.
+    /// All mistakes of this spec, one sentence each; empty for a valid spec.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
@@ -269,8 +270,8 @@ impl RunSpec {
         mistakes
     }
 
-    /// Whether each generator has a connection, and none counts on what another one does: a number
-    /// of events, threads of a script.
+    /// True if each generator has a connection and depends on no other: with several generators,
+    /// neither a number of events nor a script's threads nor a dry run.
     fn can_be_shared(&self) -> bool {
         let Generator { number, of } = self.generator;
         let is_split = self.events == 0 && self.script.is_none() && !self.dry_run;
@@ -280,7 +281,7 @@ impl RunSpec {
     /// The workload, ready to be run.
     ///
     /// # Errors
-    /// All that is wrong with the spec or the workload's options, one sentence each.
+    /// All mistakes of the spec or of the workload's options, one sentence each.
     pub fn workload(&self) -> Result<Box<dyn Workload>, Vec<String>> {
         let mut mistakes = self.mistakes();
         if self.script.is_some() && mistakes.is_empty() {
@@ -305,19 +306,19 @@ impl RunSpec {
         }
     }
 
-    /// How long the server may take to let a connection in.
+    /// Timeout of connecting.
     #[must_use]
     pub fn connect_timeout(&self) -> Duration {
         Duration::from_nanos(ns(self.connect_timeout_s))
     }
 
-    /// Which of the run's connections belong to this process.
+    /// The run's connections that belong to this process.
     #[must_use]
     pub const fn own(&self) -> ConnectionRange {
         ConnectionRange { first: self.generator.number, step: self.generator.of }
     }
 
-    /// How many those are.
+    /// Number of this process's connections.
     #[must_use]
     pub const fn own_connections(&self) -> u32 {
         self.own().count(self.connections)
@@ -329,34 +330,34 @@ impl RunSpec {
         Timetable::new(ns(self.warmup_s), ns(self.window_s), ns(self.interval_s))
     }
 
-    /// Whether events are due by a schedule instead of one after the other.
+    /// True if events are due by a schedule instead of each after the last.
     #[must_use]
     pub const fn is_scheduled(&self) -> bool {
         self.rate_per_s > 0.0 || self.think_time_ms[1] > 0.0
     }
 
-    /// For how long each reply is held.
+    /// Delay added to each reply.
     #[must_use]
     pub fn round_trip(&self) -> Duration {
         Duration::from_nanos(ns(self.round_trip_ms / 1e3))
     }
 
-    /// Whether engine threads wait for moments of their own, and not for replies alone.
+    /// True if engine threads also wait for points in time, and not only for replies.
     #[must_use]
     pub const fn is_timed(&self) -> bool {
         self.is_scheduled() || self.round_trip_ms > 0.0
     }
 
-    /// Whether sessions may be replaced by others in the middle of the run.
+    /// True if sessions may be replaced by others in the middle of the run.
     #[must_use]
     pub fn reopens(&self) -> bool {
         self.reconnect_every > 0 || self.ignore_errors.survives_loss()
     }
 
-    /// How many engine threads drive the connections.
+    /// Number of engine threads that drive the connections.
     ///
-    /// One, unless the machine is large: a thread drives some hundred thousand statements a second,
-    /// and a generator that spreads over the cores takes them from a server on the same machine.
+    /// It is 1, unless the machine is large: a thread drives some hundred thousand statements a
+    /// second, and a generator spread over the cores takes them from a server on the same machine.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -378,14 +379,14 @@ impl RunSpec {
     }
 }
 
-/// One of several processes that together make the load that one would make: connections and due
-/// times are dealt out to them in turn.
+/// A generator process. Several share the load of a single process: connections and due times are
+/// dealt out to them in turn.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
-    /// Counted from 0.
+    /// Its number, from 0.
     pub number: u32,
-    /// How many there are.
+    /// Number of generators.
     pub of: u32,
 }
 
@@ -395,43 +396,43 @@ impl Default for Generator {
     }
 }
 
-/// One place or several.
+/// The run's servers.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(untagged, expecting = "endpoint must be a host and a port, or a socket, or a list of such")]
 pub enum Endpoints {
-    /// All connections go here.
+    /// The server of all connections.
     One(Endpoint),
-    /// They are dealt out to these in turn.
+    /// Servers to which connections are dealt out in turn.
     Several(Vec<Endpoint>),
 }
 
 impl Endpoints {
-    /// Where connection `number` goes, counted from 0.
+    /// The server of connection `number`, counted from 0.
     ///
     /// # Panics
-    /// When there is no place at all, which a spec's check refuses.
+    /// The list is empty, which a spec's check refuses.
     #[must_use]
     pub fn of(&self, number: u32) -> Endpoint {
         let places = self.places();
         places[number as usize % places.len()].clone()
     }
 
-    /// Whether no place is named.
+    /// True if the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places().is_empty()
     }
 
-    /// How many places there are.
+    /// Number of servers.
     ///
     /// # Panics
-    /// When there are more than fit into 32 bits.
+    /// There are more than fit into 32 bits.
     #[must_use]
     pub fn count(&self) -> u32 {
         u32::try_from(self.places().len()).expect("places are counted in 32 bits")
     }
 
-    /// Whether a failure says too little without the place it happened at.
+    /// True if there are several, so a failure is to name its server.
     #[must_use]
     pub fn are_several(&self) -> bool {
         self.places().len() > 1
@@ -445,18 +446,18 @@ impl Endpoints {
     }
 }
 
-/// Which failed statements begin the event again instead of ending the run.
+/// Errors of statements after which the event is retried instead of ending the run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(untagged, expecting = "ignore_errors must be a list of codes or the word \"all\"")]
 pub enum IgnoredErrors {
-    /// These: MySQL's numbers, or SQLSTATEs of PostgreSQL as texts.
+    /// Error codes: MySQL's numbers, or PostgreSQL's SQLSTATEs as texts.
     Codes(Vec<ErrorCode>),
     /// The word `all`.
     Word(String),
 }
 
 impl IgnoredErrors {
-    /// Whether an event is begun again after this error.
+    /// True if an event is retried after this error.
     #[must_use]
     pub fn contains(&self, code: impl Into<ErrorCode>) -> bool {
         match self {
@@ -465,7 +466,7 @@ impl IgnoredErrors {
         }
     }
 
-    /// Whether a lost connection is opened again: one of the codes that say so is ignored.
+    /// True if a lost connection is opened again: a code for a loss is ignored.
     #[must_use]
     pub fn survives_loss(&self) -> bool {
         match self {
@@ -476,8 +477,8 @@ impl IgnoredErrors {
 }
 
 impl Default for IgnoredErrors {
-    /// As sysbench: deadlock, a changed row, a lock that was waited for too long; on PostgreSQL deadlock,
-    /// failed serialization, and a key that is there already.
+    /// As sysbench: deadlock, a changed row, a lock wait timeout; on PostgreSQL deadlock, failed
+    /// serialization, and a duplicate key.
     fn default() -> Self {
         let numbers = [1213, 1020, 1205].map(ErrorCode::Number);
         let states = [b"40P01", b"40001", b"23505"].map(|state| ErrorCode::State(*state));

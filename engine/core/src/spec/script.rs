@@ -1,4 +1,4 @@
-//! What a Lua script is told: its text, sysbench's version, options, and where its connections go.
+//! The specification of a Lua script: its text, sysbench's version, options, and its database.
 
 use super::{IgnoredErrors, connect_limit, server_spec, yes};
 use crate::random::Distribution;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 server_spec! {
-    /// Where a script's connections go, and what happens to its statements.
+    /// The database of a script's connections, and the treatment of its statements.
     pub struct DatabaseSpec {
         /// Prepared statements, or text with literals.
         #[serde(default = "yes")]
@@ -14,7 +14,7 @@ server_spec! {
         /// Errors after which an event is retried.
         #[serde(default)]
         pub ignore_errors: IgnoredErrors,
-        /// Whether to answer every statement with OK without any connection.
+        /// True to answer every statement with OK, without any connection.
         #[serde(default)]
         pub dry_run: bool,
         /// Timeout of connecting, and of each answer of the login, s.
@@ -23,36 +23,36 @@ server_spec! {
     }
 }
 
-/// A script and all that its states are told.
+/// A script and the values given to its states.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptSpec {
     /// Its text.
     pub source: String,
-    /// What LuaJIT calls it in messages: `@` and the path.
+    /// Its chunk name in LuaJIT's messages: `@` and the path.
     pub chunk: String,
-    /// What messages call it: the name as it was typed.
+    /// Its name in messages, as typed by the user.
     pub name: String,
     /// sysbench's version, `1.0.20` or `1.1.0`.
     pub version: String,
     /// The program and its arguments, from 0.
     pub argv: Vec<String>,
-    /// The command; None if there was none.
+    /// The command, if any.
     pub command: Option<String>,
-    /// Where the script is; None when it came from the standard input.
+    /// Path of the script; `None` for the standard input.
     pub script_path: Option<String>,
-    /// Where modules are looked for.
+    /// Lua's search path for modules.
     pub package_path: String,
-    /// Where modules in C are looked for.
+    /// Lua's search path for modules in C.
     pub package_cpath: String,
     /// LuaJIT's `-j`.
     #[serde(default)]
     pub luajit_cmd: Option<String>,
     /// `mysql` or `pgsql`.
     pub driver: String,
-    /// How much is logged.
+    /// Level of the log.
     pub verbosity: u32,
-    /// What `sysbench.rand.default` draws from.
+    /// Distribution behind `sysbench.rand.default`.
     #[serde(default)]
     pub distribution: Distribution,
     /// Parameters of `sysbench.rand.gaussian`.
@@ -63,12 +63,12 @@ pub struct ScriptSpec {
     pub pareto: Distribution,
     /// Parameters of `sysbench.rand.zipfian`.
     pub zipfian: Distribution,
-    /// Where its connections go.
+    /// Database of its connections.
     pub database: DatabaseSpec,
     /// `sysbench.opt`, for the threads of a run.
     #[serde(default)]
     pub options: Map<String, Value>,
-    /// Options that are globals too, where the script declares none.
+    /// Options that become globals too, for a script without declared options.
     #[serde(default)]
     pub globals: Vec<String>,
 }

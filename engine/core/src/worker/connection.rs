@@ -1,7 +1,7 @@
-//! The state of one connection: which event it runs, and which statement of it waits for its reply.
+//! The state of a connection: its event, and the statement in flight.
 //!
 //! It touches no socket: the worker moves the bytes. A connection costs some hundred bytes and the
-//! packets of one event, so ten thousand fit into one thread.
+//! packets of its event, so ten thousand fit into a thread.
 
 use crate::driver::Driver;
 use crate::error::Failure;
@@ -22,47 +22,47 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A connection that is logged in.
+/// A connection after its login.
 pub struct Connection {
     link: Link,
     replies: Replies,
     client: Client,
-    /// What makes up its events, if no workload does.
+    /// The script's thread that drives the connection, in place of a workload.
     script: Option<Box<ScriptThread>>,
     event: Event,
     step: usize,
     in_flight: bool,
-    /// Whether a statement was sent whose reply has not come. Scripts sleep in the middle of an event.
+    /// True while a sent statement has no reply yet; scripts also sleep in the middle of an event.
     asked: bool,
     leaving: bool,
     gone: bool,
-    /// What was refused before the ROLLBACK that the engine sends by itself and waits for.
+    /// The refused statement's error, while the engine's own ROLLBACK is in flight.
     refused: Option<ServerError>,
     events: u32,
     place: Option<Box<str>>,
-    /// When the event was meant to begin, ns of the run's clock.
+    /// Due time of the event, ns of the run's clock.
     pub due_ns: u64,
-    /// When its first statement was sent.
+    /// Time of the event's first send.
     pub sent_ns: u64,
-    /// When the statement that waits for its reply was sent.
+    /// Send time of the statement in flight.
     pub asked_ns: u64,
-    /// What the connection did after the warm-up.
+    /// The connection's work after the warm-up.
     pub share: Share,
-    /// Whether the event that has just ended is to be counted; scripts may end one that is not.
+    /// True if the event just ended is to be counted; a script may end an event uncounted.
     pub counts: bool,
-    /// Whether its session was lost in the middle of a statement and is opened again.
+    /// True if its session was lost in the middle of a statement and is being opened again.
     pub was_lost: bool,
 }
 
 impl Connection {
-    /// A connection that was opened for this client.
+    /// Makes a connection of an opened session, for this client.
     #[must_use]
     pub fn of(opened: Opened, client: Client) -> (OwnedFd, Self) {
         let mut connection = Self::new(opened.deprecate_eof, client);
         (connection.reopened(opened), connection)
     }
 
-    /// A connection with a MySQL that has prepared the workload's statements.
+    /// A connection to a MySQL that has prepared the workload's statements.
     #[must_use]
     pub fn new(deprecate_eof: bool, client: Client) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// The same connection with the compression and TLS of `link`.
+    /// Sets the compression and TLS of `link`.
     #[must_use]
     pub fn over(mut self, link: Link) -> Self {
         if let Replies::Mysql(scanner) = self.replies {
@@ -98,21 +98,21 @@ impl Connection {
         self
     }
 
-    /// The same connection, whose events are made up by a thread of a script.
+    /// Lets a thread of a script drive the connection.
     #[must_use]
     pub(crate) fn scripted(mut self, thread: ScriptThread) -> Self {
         self.script = Some(Box::new(thread));
         self
     }
 
-    /// The same connection, whose failures name the server; for a run with several.
+    /// Makes failures name the server; for a run with several.
     #[must_use]
     pub fn at(mut self, endpoint: &Endpoint) -> Self {
         self.place = Some(endpoint.to_string().into());
         self
     }
 
-    /// The failure, with the server it happened at if there are several.
+    /// Names the server in the failure, in a run with several.
     #[must_use]
     pub fn placed(&self, failure: Failure) -> Failure {
         match &self.place {
@@ -121,8 +121,8 @@ impl Connection {
         }
     }
 
-    /// Draws another event, which was due at `due_ns`. Its first packet is the next request; false when
-    /// it has no packet and so is complete.
+    /// Draws another event, due at `due_ns`. Its first packet is the next request; false if it has
+    /// no packet and so is complete.
     pub fn draw(&mut self, workload: &dyn Workload, due_ns: u64) -> bool {
         workload.fill(&mut self.client, &mut self.event);
         self.step = 0;
@@ -131,7 +131,7 @@ impl Connection {
         !self.event.steps.is_empty()
     }
 
-    /// No event is begun any more. True when something is left to send, which is the next request.
+    /// Leaves the run: no event begins any more. True if a last request is left to send.
     pub fn leave(&mut self, workload: &dyn Workload) -> bool {
         workload.finish(&mut self.event);
         self.step = 0;
@@ -140,32 +140,33 @@ impl Connection {
         !self.event.steps.is_empty()
     }
 
-    /// Whether a script says what it does.
+    /// True if a script drives the connection.
     #[inline]
     #[must_use]
     pub const fn is_scripted(&self) -> bool {
         self.script.is_some()
     }
 
-    /// Whether the loop has its socket; some scripts keep theirs to themselves.
+    /// True if the loop has its socket; some scripts keep theirs to themselves.
     #[must_use]
     pub fn has_socket(&self) -> bool {
         self.script.as_ref().is_none_or(|script| script.is_looped())
     }
 
-    /// What makes its script give up sessions that the script waits for itself; None if the loop waits.
+    /// The flag that makes its script give up sessions it waits for itself; `None` if the loop
+    /// waits.
     pub(crate) fn given_up(&self) -> Option<Arc<AtomicBool>> {
         let script = self.script.as_ref().filter(|script| !script.is_looped())?;
         Some(script.given_up())
     }
 
-    /// Whether its script has closed it, and asked for no other yet.
+    /// True if its script has closed the session and not requested another yet.
     #[must_use]
     pub(super) fn has_parted(&self) -> bool {
         self.script.as_ref().is_some_and(|script| script.has_parted())
     }
 
-    /// Begins an event of its script, which was due at `due_ns`.
+    /// Begins an event of its script, due at `due_ns`.
     pub(super) fn draw_script(&mut self, due_ns: u64, now_ns: u64) -> Next {
         (self.due_ns, self.sent_ns, self.asked_ns) = (due_ns, now_ns, now_ns);
         (self.step, self.in_flight, self.asked, self.counts) = (0, true, false, true);
@@ -173,7 +174,8 @@ impl Connection {
         script.draw(&mut self.event)
     }
 
-    /// Tells its script something; the request it may want to send is the event's only packet.
+    /// Passes a reaction to its script; the script's next request, if any, is the event's only
+    /// packet.
     #[inline]
     pub(super) fn follow(&mut self, reaction: &Reaction<'_>) -> Next {
         (self.step, self.in_flight, self.asked) = (0, true, false);
@@ -181,42 +183,42 @@ impl Connection {
         script.follow(reaction, &mut self.event)
     }
 
-    /// What its script calls the event that has just ended.
+    /// The script's name for the kind of the event just ended.
     #[inline]
     pub(super) fn event_kind(&self) -> Option<&Arc<str>> {
         self.script.as_ref()?.event_kind()
     }
 
-    /// Its script begins no event any more.
+    /// Marks the connection as leaving: its script begins no event any more.
     pub(super) fn begin_leaving(&mut self) {
         self.leaving = true;
     }
 
-    /// What its script did next without the loop; None when all was told.
+    /// The script's next action outside the loop; `None` after the last.
     pub(super) fn happened(&mut self) -> Option<Happened> {
         self.script.as_mut()?.happened()
     }
 
-    /// The run's clock reads 0 now; a script that waits for servers itself holds their replies as the loop
-    /// does.
+    /// Starts the run's clock for the script; a script with its own servers delays their replies as
+    /// the loop does.
     pub(crate) fn begin_run(&mut self, clock: Clock, round_trip: Duration) {
         if let Some(script) = &mut self.script {
             script.begin_run(clock, round_trip);
         }
     }
 
-    /// The number of the statement that was prepared last.
+    /// Number of the statement prepared last.
     pub(super) const fn prepared_id(&self) -> u32 {
         self.replies.statement_id()
     }
 
-    /// Whether what was left after the last event is being sent.
+    /// True while the requests after the last event are being sent.
     #[must_use]
     pub const fn is_leaving(&self) -> bool {
         self.leaving
     }
 
-    /// The bytes to send for the current statement; its reply is expected from now on.
+    /// Returns the bytes to send for the current statement; its reply is expected from now on.
     pub fn request(&mut self) -> &[u8] {
         self.asked = true;
         let packet = self.event.packet(self.step);
@@ -224,15 +226,15 @@ impl Connection {
         self.link.request(packet)
     }
 
-    /// The bytes of a logout, which has no reply.
+    /// Returns the bytes of a logout, which has no reply.
     pub fn logout(&mut self) -> &[u8] {
         self.link.request(self.replies.logout())
     }
 
-    /// Feeds bytes that arrived; the outcome once the reply is complete.
+    /// Feeds received bytes; returns the outcome once the reply is complete.
     ///
     /// # Errors
-    /// When the bytes are no reply of the protocol, or nothing was asked.
+    /// The bytes are no reply of the protocol, or no request was sent.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
         let kept = self.script.as_mut().and_then(|script| script.kept());
@@ -242,17 +244,17 @@ impl Connection {
         }
     }
 
-    /// Takes bytes that arrived while nothing was asked: TLS may change its keys at rest, and a server's
-    /// last words are for nobody.
+    /// Feeds bytes received at rest: TLS may change its keys, and a server's parting message is
+    /// dropped.
     ///
     /// # Errors
-    /// When they break TLS or the compressed protocol: the session is out of step.
+    /// They break TLS or the compressed protocol: the session is out of step.
     #[cold]
     pub fn feed_at_rest(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
         self.link.decode(bytes, &mut |_| Ok(()))
     }
 
-    /// The statement that waits for its reply, or was answered last.
+    /// The statement in flight, or answered last.
     #[must_use]
     pub fn statement(&self) -> Step {
         self.event.steps[self.step]
@@ -264,8 +266,8 @@ impl Connection {
         self.step < self.event.steps.len()
     }
 
-    /// After a refused statement: a ROLLBACK is the next request, where the server wants one; false where not,
-    /// or where it was refused itself.
+    /// Makes a ROLLBACK the next request after a refused statement, if the server needs it; false
+    /// if not, or if the ROLLBACK itself was refused.
     pub(super) fn roll_back(&mut self, after: &ServerError) -> bool {
         if self.refused.take().is_some() || !self.replies.needs_rollback() {
             return false;
@@ -278,30 +280,30 @@ impl Connection {
         true
     }
 
-    /// What was refused before, if what was answered is that ROLLBACK.
+    /// Takes the error of the refused statement, if the answer was to the engine's own ROLLBACK.
     #[inline]
     pub(super) const fn rolled_back(&mut self) -> Option<ServerError> {
         self.refused.take()
     }
 
-    /// Whether every statement of its event has been answered.
+    /// True if every statement of its event has been answered.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.step >= self.event.steps.len()
     }
 
-    /// No statement waits for a reply any more.
+    /// Marks the connection as idle: no statement is in flight any more.
     pub fn set_idle(&mut self) {
         self.in_flight = false;
     }
 
-    /// Whether an event is running.
+    /// True while an event is running.
     #[must_use]
     pub const fn is_in_flight(&self) -> bool {
         self.in_flight
     }
 
-    /// Whether what arrives is the reply to a statement.
+    /// True if received bytes are the reply to a statement.
     #[inline]
     #[must_use]
     pub const fn awaits_reply(&self) -> bool {
@@ -314,19 +316,19 @@ impl Connection {
         self.client.number
     }
 
-    /// The socket is closed or broken.
+    /// Marks the socket as closed or broken.
     pub fn lose(&mut self) {
         self.in_flight = false;
         self.gone = true;
     }
 
-    /// Whether the socket is closed or broken, and not replaced yet.
+    /// True if the socket is closed or broken, and not replaced yet.
     #[must_use]
     pub const fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Goes on with a new session, and with its random stream where it was; gives the new socket.
+    /// Takes over a new session, and continues its random stream; returns the new socket.
     pub fn reopened(&mut self, opened: Opened) -> OwnedFd {
         let is_compressed = opened.link.is_compressed();
         self.replies = Replies::new(opened.driver, opened.deprecate_eof, is_compressed);
@@ -338,21 +340,21 @@ impl Connection {
         opened.socket
     }
 
-    /// How many events its session has run, the one that has just ended included.
+    /// Counts an ended event; returns the number its session has run.
     pub fn count_event(&mut self) -> u32 {
         self.events = self.events.wrapping_add(1);
         self.events
     }
 
-    /// Counts a completed event.
+    /// Adds a completed event to its share.
     pub fn completed(&mut self, latency_ns: u64) {
         self.share.events += 1;
         self.share.busy_ns += latency_ns;
     }
 }
 
-/// Feeds what `bytes` hold for the scanner, in pieces; the last of them completes the reply. They are
-/// also `kept`, if someone will read the rows.
+/// Feeds the decoded `bytes` to the scanner in pieces; the last completes the reply. The pieces are
+/// also `kept`, if a script will read the rows.
 fn feed_through(
     link: &mut Link,
     replies: &mut Replies,

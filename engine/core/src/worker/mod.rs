@@ -1,9 +1,9 @@
-//! The loop: one engine thread, many connections, each with one event in flight.
+//! The loop: an engine thread with many connections, each with one event in flight.
 //!
-//! Wait until a reply arrives, scan it, record it, send the next statement, or end the event and begin
-//! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is read
-//! once a reply. `pacing` decides when events begin (closed loop, rate, think time), `reconnect` handles
-//! refused statements and lost connections.
+//! The loop waits until a reply arrives, scans it, records it, and sends the next statement, or
+//! ends the event and begins the next. It does not allocate, log or lock once the buffers have
+//! grown, and reads the clock once a reply. `pacing` decides when events begin (closed loop, rate,
+//! think time), `reconnect` handles refused statements and lost connections.
 
 pub mod connection;
 mod pacing;
@@ -34,31 +34,31 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How soon a worker notices a stop or the end of a slice when no reply comes.
+/// Delay until a worker notices a stop or the end of a slice when no reply comes.
 pub const MAX_WAIT: Duration = Duration::from_millis(50);
-/// How long events in flight may take to complete after a stop.
+/// Time for events in flight to complete after a stop.
 pub const STOP_GRACE_NS: u64 = 500_000_000;
 
-/// All that a worker is made of.
+/// The parts of a worker.
 pub struct Parts<'a, R: Reactor> {
-    /// Holds the sockets of `connections` in their order; behind them, if the worker reconnects, the
-    /// socket that wakes it.
+    /// The sockets of `connections` in their order, followed by the socket that wakes the worker,
+    /// if it reconnects.
     pub reactor: R,
     /// The connections, logged in.
     pub connections: Vec<Connection>,
-    /// Where measurements go.
+    /// The recorder of its measurements.
     pub recorder: Recorder,
-    /// What to run, and until when.
+    /// The workload and its time limits.
     pub orders: Orders<'a>,
-    /// When events begin.
+    /// The rule for the start of events.
     pub pacing: Pacing<'a>,
-    /// How sessions are opened again.
+    /// The rule for opening sessions again.
     pub reconnect: Reconnect,
-    /// On which core the thread runs.
+    /// The thread's core.
     pub placed: Placed,
 }
 
-/// One thread of the engine.
+/// An engine thread.
 pub struct Worker<'a, R: Reactor> {
     reactor: R,
     connections: Vec<Connection>,
@@ -67,12 +67,12 @@ pub struct Worker<'a, R: Reactor> {
     pacing: Pacing<'a>,
     reconnect: Reconnect,
     placed: Placed,
-    /// Until when scripts sleep, and on which connection.
+    /// Sleeping scripts: the end of the sleep and the connection.
     sleeping: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Connections that may still begin an event or are in one.
+    /// Connections that run an event or may still begin another.
     active: usize,
     now_ns: u64,
-    /// When the schedule wants something next; `u64::MAX` in a closed loop.
+    /// Time of the schedule's next action; `u64::MAX` in a closed loop.
     next_ns: u64,
     give_up_ns: u64,
 }
@@ -115,18 +115,18 @@ impl<'a, R: Reactor> Worker<'a, R> {
         Ok(())
     }
 
-    /// Whether a connection has something to do, and time for it.
+    /// True while a connection has work left, and time for it.
     pub(crate) fn goes_on(&self) -> bool {
         self.active > 0 && self.now_ns < self.give_up_ns
     }
 
-    /// Sends what is queued and waits until something arrives or is due.
+    /// Sends the queued requests and waits until a reply arrives or an event is due.
     pub(crate) fn wait(&mut self) -> Result<(), Failure> {
         let at_most = self.time_to_wait();
         self.reactor.wait(at_most).map_err(|error| broken(&error))
     }
 
-    /// Deals with all that has arrived, and with all that has fallen due.
+    /// Handles all arrived replies and all due events.
     pub(crate) fn turn(&mut self) -> Result<(), Failure> {
         let before_ns = self.now_ns;
         while let Some(arrival) = self.reactor.next_arrival() {
@@ -159,7 +159,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         Ok(())
     }
 
-    /// Logs out, and gives what was measured.
+    /// Logs out, and returns the measurements.
     pub(crate) fn end(mut self, failure: Option<Failure>) -> WorkerEnd {
         if failure.is_some() {
             self.orders.control.failed.store(true, Ordering::Relaxed);
@@ -171,8 +171,8 @@ impl<'a, R: Reactor> Worker<'a, R> {
         WorkerEnd { failure, remainder, shares, placed: self.placed }
     }
 
-    /// The outcome of the connection's statement, once its reply is complete. What arrives
-    /// while nothing is asked, such as a server's last words to an idle session, concerns no event; nor
+    /// Scans arrived bytes; returns the statement's outcome once its reply is complete. Bytes that
+    /// arrive at rest, such as a server's parting message to an idle session, concern no event; nor
     /// does a byte of the waker.
     fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
         let Some(connection) = self.connections.get_mut(slot) else { return Ok(None) };
@@ -189,7 +189,8 @@ impl<'a, R: Reactor> Worker<'a, R> {
         match arrival.kind {
             ArrivalKind::Bytes => {
                 connection.feed(self.reactor.bytes(arrival)).map_err(|error| match error {
-                    // Numbered on behind the reply before: last words that find the next request sent.
+                    // Numbered on behind the last reply: the server's parting message, read after
+                    // the next request was sent.
                     LinkError::Frames(FrameError::Sequence { .. }) => {
                         let name = connection.statement().kind.name();
                         Failure::connection_lost(name, &error.to_string())
@@ -205,7 +206,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
     }
 
-    /// Reads the clock, and notes what has fallen due before anything else is recorded.
+    /// Reads the clock, and notes all due events before anything else is recorded.
     #[inline]
     fn read_the_clock(&mut self) {
         self.now_ns = self.reactor.now_ns(&self.orders.clock);
@@ -214,7 +215,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
     }
 
-    /// A statement was answered: the next one, or the end of the event.
+    /// Handles an answered statement: sends the next, or ends the event.
     #[inline]
     fn answered(&mut self, slot: usize, summary: &Summary) -> Result<(), Failure> {
         self.read_the_clock();
@@ -264,14 +265,14 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
     }
 
-    /// The connection has ended an event.
+    /// Goes on after an event of the connection has ended.
     #[inline]
     fn go_on(&mut self, slot: usize) -> Result<(), Failure> {
         if self.pacing.is_closed() { self.begin_next(slot) } else { self.release(slot) }
     }
 
-    /// In a closed loop an event is due when the one before it has ended: begins the next event of the
-    /// connection that has something to send, unless the run is over.
+    /// Begins the connection's next event in a closed loop, due at the end of the last; an event
+    /// without a request completes at once. After the end of the run the connection leaves.
     #[inline]
     fn begin_next(&mut self, slot: usize) -> Result<(), Failure> {
         let mut has_sent_nothing = false;
@@ -293,13 +294,13 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
     }
 
-    /// Whether no event is begun any more.
+    /// True if no event begins any more.
     #[inline]
     fn is_over(&self) -> bool {
         self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over()
     }
 
-    /// Draws an event that begins now; it is over at once when it has nothing to send.
+    /// Draws an event that begins now; an event with no request is over at once.
     #[inline]
     fn draw_event(&mut self, slot: usize, due_ns: u64) -> Result<Drawn, Failure> {
         if self.connections[slot].is_scripted() {
@@ -356,31 +357,31 @@ fn broken(error: &io::Error) -> Failure {
     Failure::new("run", format!("the system's network interface failed: {error}"))
 }
 
-/// What all workers of a run share.
+/// State shared by all workers of a run.
 pub struct Control<'a> {
-    /// The user stopped the run.
+    /// Set when the user stops the run.
     pub stop: &'a AtomicBool,
-    /// A worker failed: all end.
+    /// Set when a worker fails: all end.
     pub failed: AtomicBool,
-    /// Events still to be begun after the warm-up; None for no limit. Those that the end of the
-    /// warm-up finds in flight are not among them.
+    /// Events still to be begun after the warm-up; `None` for no limit. Events in flight at the end
+    /// of the warm-up are not counted.
     pub budget: Option<AtomicU64>,
 }
 
 impl Control<'_> {
-    /// Whether no event is to be begun any more, whatever the clock says.
+    /// True if no event is to begin any more, whatever the time.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
     }
 
-    /// Whether all events that may be begun have been.
+    /// True if the budget of events is used up.
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.budget.as_ref().is_some_and(|budget| budget.load(Ordering::Relaxed) == 0)
     }
 
-    /// Takes one event out of the budget; false when it is spent.
+    /// Takes an event out of the budget; false when it is spent.
     #[must_use]
     pub fn claim(&self, phase: Phase) -> bool {
         let Some(budget) = self.budget.as_ref().filter(|_| phase != Phase::Warmup) else {
@@ -392,38 +393,38 @@ impl Control<'_> {
     }
 }
 
-/// What a worker is told about the run.
+/// The run's orders to a worker.
 #[derive(Clone, Copy)]
 pub struct Orders<'a> {
-    /// What is run.
+    /// The workload to run.
     pub workload: &'a dyn Workload,
     /// Errors after which an event is retried.
     pub ignored: &'a IgnoredErrors,
     /// The run's clock.
     pub clock: Clock,
-    /// No event is begun from here on, ns.
+    /// Time after which no event begins, ns.
     pub deadline_ns: u64,
-    /// What is still in flight is given up from here on, ns.
+    /// Time at which events in flight are given up, ns.
     pub give_up_ns: u64,
-    /// What all workers share.
+    /// State shared by all workers.
     pub control: &'a Control<'a>,
 }
 
-/// What a worker measured beside its intervals.
+/// A worker's results beside its intervals.
 pub struct WorkerEnd {
-    /// Why it ended early; None if it did not.
+    /// Reason for an early end; `None` after a full run.
     pub failure: Option<Failure>,
     /// Counts at the end, and CPU time.
     pub remainder: Remainder,
-    /// What each connection did.
+    /// Each connection's work.
     pub shares: Vec<Share>,
-    /// How its thread was placed at the end.
+    /// Placement of its thread at the end.
     pub placed: Placed,
 }
 
 impl<R: Reactor> Worker<'_, R> {
-    /// No event is begun any more on the connection: sends what its workload still has to send, unless the
-    /// run was stopped.
+    /// Ends the connection's events: sends its workload's last requests, unless the run was
+    /// stopped.
     pub(super) fn leave(&mut self, slot: usize) -> Result<(), Failure> {
         let connection = &mut self.connections[slot];
         let is_lost = connection.is_gone() && !connection.has_parted();
@@ -439,13 +440,13 @@ impl<R: Reactor> Worker<'_, R> {
         self.send(slot)
     }
 
-    /// The connection has nothing to do until the run ends.
+    /// Retires the connection, idle until the run ends.
     pub(super) fn retire(&mut self, slot: usize) {
         self.connections[slot].set_idle();
         self.active -= 1;
     }
 
-    /// Logs out on idle connections, so that the server does not count an aborted client. A connection with a
+    /// Logs out on idle connections, so the server counts no aborted client. A connection with a
     /// request in flight is only closed.
     pub(super) fn log_out(&mut self) {
         for (slot, connection) in self.connections.iter_mut().enumerate() {
@@ -459,11 +460,11 @@ impl<R: Reactor> Worker<'_, R> {
 
 #[cfg(test)]
 impl<R: Reactor> Worker<'_, R> {
-    /// Every connection is in exactly one state, and as many events are in flight as connections run one;
-    /// those that were given up when the run was over count as in flight for ever.
+    /// Asserts that every connection is in exactly one state, and that as many events are in flight
+    /// as connections run one; events given up at the end of the run stay in flight for ever.
     ///
     /// # Panics
-    /// When that does not hold.
+    /// The states do not agree.
     pub(crate) fn check(&self) {
         let running = |connection: &&Connection| connection.is_in_flight();
         let in_flight = self.connections.iter().filter(running).count();

@@ -1,20 +1,21 @@
-//! When events begin: closed loop, rate (open loop), or think time.
+//! Start times of events: closed loop, rate (open loop), or think time.
 //!
-//! In a closed loop a connection's next event is due when the one before it has ended, and nothing
-//! here is asked. With a rate, events fall due by themselves and wait in a queue for a free
-//! connection; with think time, each connection has its own next start.
+//! In a closed loop a connection's next event is due when its last event has ended; this module is
+//! not consulted. With a rate, events fall due independently of replies and wait in a queue for a
+//! free connection. With think time, each connection has its own next start.
 //!
-//! **There is one queue for all engine threads** ([`SharedQueue`]): whichever has a free connection
-//! takes the event that has waited for longest. With a queue for each thread, events would wait at
-//! one while connections of another are free, and the latency would depend on the client's cores. The
-//! queue is one number, how many events were begun; each thread knows when they fall due, as each has
-//! the same arrival process. Whichever notes one first counts it: any of them may wait, or end early.
+//! **All engine threads share one queue** ([`SharedQueue`]): a thread with a free connection takes
+//! the event with the longest wait. With a queue for each thread, events would wait at one thread
+//! while connections of another are free, and the latency would depend on the client's cores. The
+//! queue is a single number, the count of events begun. Each thread computes the due times itself,
+//! from the same arrival process. The first thread to note an arrival counts it, as any thread may
+//! wait or end early.
 //!
-//! **The backlog that the warm-up leaves is dropped**, and events in flight at that moment no
-//! longer count the time they waited in it. Both are what a cold server left behind; carried into
-//! the window they would be reported as latency of the warm one until it catches up. The last
-//! interval of the warm-up says how much was dropped, and a server that cannot keep up builds up a
-//! new backlog at once.
+//! **The backlog at the end of the warm-up is dropped**, and for events in flight at that moment
+//! the time they waited in it no longer counts. Both come from the cold server; carried into the
+//! window they would be reported as latency of the warm server until it catches up. The last
+//! interval of the warm-up records the number dropped. A server that cannot keep up builds up a new
+//! backlog at once.
 
 use super::Worker;
 use super::scripted::Drawn;
@@ -28,31 +29,31 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Events that are noted as due at one look: at a rate that this thread cannot follow, more fall due while
-/// it notes them, and it would never look at anything else.
+/// Maximum of due events noted in a call: at a rate beyond this thread's capacity, more fall due
+/// while it notes them, and it would never do anything else.
 const NOTED_MAX: u32 = 1 << 16;
-/// Streams of a run's seed from here on belong to think times.
+/// First of the run's random streams used for think times.
 const THINKING: u64 = 1 << 41;
 
-/// An event that is due, and the connection that takes it.
+/// A due event with the connection chosen for it.
 pub(super) struct Start {
     slot: usize,
     due_ns: u64,
-    /// Whether the connection was free at that time.
+    /// True if the connection was free at that time.
     was_free: bool,
 }
 
-/// The events of a run's schedule that wait for a connection of any thread.
+/// The queue of events that fell due and wait for a connection of any thread.
 #[derive(Debug, Default)]
 pub struct SharedQueue {
-    /// How many were begun or dropped: the next one has this number.
+    /// Events begun or dropped, also the number of the next event.
     begun: AtomicU64,
-    /// How many arrivals were counted; `u64::MAX` once no event is begun any more.
+    /// Arrivals counted; `u64::MAX` after the queue is closed.
     counted: AtomicU64,
 }
 
 impl SharedQueue {
-    /// Takes the event that has waited for longest, of the first `fallen_due` of the run; gives its
+    /// Takes the event with the longest wait among the first `fallen_due` of the run; returns its
     /// number.
     #[inline]
     fn take(&self, fallen_due: u64) -> Option<u64> {
@@ -60,7 +61,8 @@ impl SharedQueue {
         self.begun.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
     }
 
-    /// Forgets what waits of the first `fallen_due`; each thread says so, with the same number.
+    /// Drops the waiting events among the first `fallen_due`. Every thread calls it with the same
+    /// number.
     fn drop_first(&self, fallen_due: u64) {
         self.begun.fetch_max(fallen_due, Ordering::Relaxed);
     }
@@ -69,20 +71,22 @@ impl SharedQueue {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Whether the thread that notes arrival `number`, from 0, is the first, and so counts it.
+    /// True for the first thread to note arrival `number` (from 0), which then records it. All
+    /// threads note the same arrivals; every later call with this number returns false, and so does
+    /// every call after `close`.
     #[inline]
     fn counts(&self, number: u64) -> bool {
         self.counted.load(Ordering::Relaxed) <= number
             && self.counted.fetch_max(number + 1, Ordering::Relaxed) <= number
     }
 
-    /// No event is begun any more: what falls due from now on is no arrival.
+    /// Stops counting: no event begins any more, so later due times are no arrivals.
     fn close(&self) {
         self.counted.store(u64::MAX, Ordering::Relaxed);
     }
 }
 
-/// What decides when events begin.
+/// The rule for the start of events, with its state.
 pub struct Pacing<'a> {
     rule: Rule<'a>,
     warmup_ns: u64,
@@ -96,9 +100,9 @@ enum Rule<'a> {
     Rate {
         queue: &'a SharedQueue,
         falls_due: DueTimes,
-        /// At what this thread would begin next.
+        /// Due time of the event this thread would begin next.
         begins: DueTimes,
-        /// Connections, and since when each is free.
+        /// Idle connections, each with the start of its idle time, ns.
         free: VecDeque<(usize, u64)>,
     },
     Thinking {
@@ -114,14 +118,14 @@ type Until = BinaryHeap<Reverse<(u64, usize)>>;
 type Due = VecDeque<(usize, u64)>;
 
 impl<'a> Pacing<'a> {
-    /// Each event follows the one before it.
+    /// A closed loop: each event follows the last.
     #[must_use]
     pub const fn closed() -> Self {
         Self { rule: Rule::Closed, warmup_ns: 0, deadline_ns: 0, is_warm: true, is_over: false }
     }
 
-    /// Events fall due at `times`, and wait in the `queue` of all threads where no connection is free.
-    /// There is room for so many `connections` of this thread.
+    /// A rate: events fall due at `times` and wait in the `queue` of all threads if no connection
+    /// is free. `connections` is the number this thread has.
     #[must_use]
     pub fn rate(
         times: DueTimes,
@@ -134,8 +138,9 @@ impl<'a> Pacing<'a> {
         Self::open(Rule::Rate { queue, falls_due: times, begins, free }, timetable)
     }
 
-    /// Each connection pauses after each event for a time drawn evenly from a range, ms. `numbers` are
-    /// the connections' places among all, slot by slot: each has draws of its own.
+    /// Think time: each connection pauses after each event for a time drawn evenly from a range,
+    /// ms. `numbers` are the connections' places among all, slot by slot; each selects a random
+    /// stream.
     pub fn thinking(
         [least_ms, most_ms]: [f64; 2],
         numbers: impl ExactSizeIterator<Item = u32>,
@@ -160,13 +165,13 @@ impl<'a> Pacing<'a> {
         }
     }
 
-    /// Whether each event follows the one before it.
+    /// True for a closed loop.
     #[inline]
     pub(super) const fn is_closed(&self) -> bool {
         matches!(self.rule, Rule::Closed)
     }
 
-    /// When the next event falls due; `u64::MAX` for never.
+    /// Due time of the next event; `u64::MAX` for never.
     fn falls_due_ns(&self) -> u64 {
         let due_ns = match &self.rule {
             Rule::Closed => u64::MAX,
@@ -176,18 +181,18 @@ impl<'a> Pacing<'a> {
         if self.is_over || due_ns >= self.deadline_ns { u64::MAX } else { due_ns }
     }
 
-    /// When there is something to do next, if no reply comes.
+    /// Time of the next action if no reply comes: an event falls due, or the warm-up ends.
     pub(super) fn next_ns(&self) -> u64 {
         let due_ns = self.falls_due_ns();
         if self.is_warm { due_ns } else { due_ns.min(self.warmup_ns) }
     }
 
-    /// Whether an event that falls due can begin at once: nobody need wake up for one that waits.
+    /// True if a due event can begin at once; otherwise the thread need not wake up for it.
     fn has_free_connection(&self) -> bool {
         !matches!(&self.rule, Rule::Rate { free, .. } if free.is_empty())
     }
 
-    /// Whether it is for this thread to count the event that falls due now.
+    /// True if this thread is to count the event due now.
     #[inline]
     fn counts_arrival(&self) -> bool {
         match &self.rule {
@@ -213,7 +218,7 @@ impl<'a> Pacing<'a> {
         }
     }
 
-    /// The event to begin now, on the connection that has been free for longest.
+    /// Takes the event to begin now, for the connection free for longest.
     #[inline]
     fn take(&mut self) -> Option<Start> {
         match &mut self.rule {
@@ -221,7 +226,8 @@ impl<'a> Pacing<'a> {
             Rule::Rate { queue, falls_due, begins, free } => {
                 let first = free.front().copied();
                 let taken = first.and_then(|_| queue.take(falls_due.passed()));
-                // Without one, what others began is passed by, so that it never is a long way.
+                // With no event taken, skip the events begun by others, so the distance stays
+                // short.
                 let next = taken.unwrap_or_else(|| queue.begun().min(falls_due.passed()));
                 while begins.passed() < next {
                     begins.advance();
@@ -239,7 +245,7 @@ impl<'a> Pacing<'a> {
         }
     }
 
-    /// The connection has nothing to do from `now_ns` on.
+    /// Marks the connection as free from `now_ns` on.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -257,7 +263,7 @@ impl<'a> Pacing<'a> {
         }
     }
 
-    /// All connections are open and free.
+    /// Marks all connections as open and free.
     fn begin(&mut self, connections: usize) {
         match &mut self.rule {
             Rule::Closed => {}
@@ -268,7 +274,7 @@ impl<'a> Pacing<'a> {
         }
     }
 
-    /// The slots that wait for an event to fall due.
+    /// Slots with no event, waiting for the next due time.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> Vec<usize> {
         match &self.rule {
@@ -281,7 +287,8 @@ impl<'a> Pacing<'a> {
         }
     }
 
-    /// No event is begun any more: takes out a connection that waits for one, as long as there are any.
+    /// Ends the pacing, so no event begins any more; removes and returns a waiting connection, if
+    /// any is left.
     fn dismiss(&mut self) -> Option<usize> {
         self.is_over = true;
         match &mut self.rule {
@@ -314,7 +321,7 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(())
     }
 
-    /// How long to wait at most if no reply comes; None leaves that to the reactor.
+    /// Longest wait if no reply comes; `None` leaves it to the reactor.
     #[inline]
     pub(super) fn time_to_wait(&self) -> Option<Duration> {
         if self.pacing.is_closed() && self.sleeping.is_empty() {
@@ -328,8 +335,8 @@ impl<R: Reactor> Worker<'_, R> {
             .then(|| Duration::from_nanos(next_ns.saturating_sub(now_ns)))
     }
 
-    /// Notes all that has fallen due since the clock was read last, in its order, before anything that
-    /// came later is recorded; of very many events the first ones.
+    /// Notes all events due since the last reading of the clock, in their order, before anything
+    /// later is recorded; at most [`NOTED_MAX`] a call.
     #[inline(never)]
     pub(super) fn fall_due(&mut self) {
         for _ in 0..NOTED_MAX {
@@ -362,7 +369,7 @@ impl<R: Reactor> Worker<'_, R> {
         }
     }
 
-    /// The connection has ended an event by schedule: it takes one that waits, or waits for one.
+    /// Ends a scheduled event: the connection takes a waiting event, or becomes free.
     pub(super) fn release(&mut self, slot: usize) -> Result<(), Failure> {
         self.connections[slot].set_idle();
         self.pacing.free(slot, self.now_ns);
@@ -370,7 +377,8 @@ impl<R: Reactor> Worker<'_, R> {
         self.begin_due()
     }
 
-    /// Begins what is due on the connections that are free; those leave when nothing is begun any more.
+    /// Begins due events on the free connections; when no event begins any more, these connections
+    /// leave.
     pub(super) fn begin_due(&mut self) -> Result<(), Failure> {
         while !(self.pacing.is_over || self.is_over() || self.orders.control.is_spent()) {
             let Some(start) = self.pacing.take() else { return Ok(()) };

@@ -1,9 +1,9 @@
-//! Refused statements, lost connections, and sessions that are renewed by plan: retry and reconnect.
+//! Refused statements, lost connections, and planned new sessions: retry and reconnect.
 //!
-//! A lost connection ends the run, unless its error code is among the ignored ones. Then a thread beside
-//! the loop, which must not wait for a login, opens another session; the new socket takes the slot of
-//! the old one, and the event is retried with new draws, while its latency goes on. At the end of the run
-//! nobody waits for a server that has not come back: such an event counts as unfinished.
+//! A lost connection ends the run, unless its error code is among the ignored. If it is, a thread
+//! beside the loop, which must not wait for a login, opens another session. The new socket takes
+//! the slot of the old, and the event is retried with new draws, while its latency goes on. The end
+//! of the run does not wait for a server still down: such an event counts as unfinished.
 
 use super::{Worker, broken, slot_number};
 use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure, is_loss};
@@ -25,26 +25,26 @@ use std::time::Duration;
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 const THREADS_MAX: usize = 16;
 
-/// Whether and when a worker reconnects; by default never.
+/// A worker's rule for reconnecting; by default never.
 #[derive(Default)]
 pub struct Reconnect {
     sessions: Option<Box<dyn Sessions>>,
     survives_loss: bool,
     /// Events after which a session is replaced; 0 for never.
     every: u32,
-    /// Slots that wait for a new session.
+    /// Slots without a session, a new session requested.
     pending: Vec<usize>,
 }
 
 impl Reconnect {
-    /// Reconnects after every so many events of a session (0 for never), and if `survives_loss` when a
-    /// session is lost.
+    /// Reconnects after `every` events of a session (0 for never), and if `survives_loss` also when
+    /// a session is lost.
     #[must_use]
     pub fn new(sessions: impl Sessions + 'static, survives_loss: bool, every: u32) -> Self {
         Self { sessions: Some(Box::new(sessions)), survives_loss, every, pending: Vec::new() }
     }
 
-    /// Whether sessions are renewed by plan.
+    /// True if sessions are renewed by plan.
     #[inline]
     pub(super) const fn is_planned(&self) -> bool {
         self.every > 0
@@ -55,27 +55,27 @@ impl Reconnect {
         !self.pending.is_empty()
     }
 
-    /// The slots that wait for a new session.
+    /// Slots without a session, a new session requested.
     #[cfg(test)]
     pub(super) fn pending(&self) -> &[usize] {
         &self.pending
     }
 }
 
-/// Who opens other sessions while the worker goes on.
+/// A source of new sessions, which opens them while the worker goes on.
 pub trait Sessions {
-    /// Asks for another session for the run's connection `number`, which has this slot.
+    /// Requests another session for `slot`, the run's connection `number`.
     fn request(&self, slot: usize, number: u32);
 
-    /// An attempt that has ended since the last call.
+    /// Returns the next attempt that has ended, if any.
     fn next(&self) -> Option<Attempt>;
 }
 
 impl<R: Reactor> Worker<'_, R> {
-    /// The server refused a statement. After an ignored error the event is retried, as sysbench does,
-    /// with new draws, and its latency goes on: on MySQL without a ROLLBACK, on PostgreSQL behind one that
-    /// counts as no statement. Any other error ends the run. Unlike in sysbench, the time limit holds even if
-    /// the error never goes away.
+    /// Handles a statement refused by the server. After an ignored error the event is retried, as
+    /// in sysbench, with new draws, and its latency goes on: on MySQL without a ROLLBACK, on
+    /// PostgreSQL after a ROLLBACK not counted as a statement. Any other error ends the run. Unlike
+    /// in sysbench, the time limit holds even if the error never goes away.
     #[cold]
     pub(super) fn refused(&mut self, slot: usize, error: &ServerError) -> Result<(), Failure> {
         self.read_the_clock();
@@ -111,7 +111,7 @@ impl<R: Reactor> Worker<'_, R> {
         self.rolled_back(slot, error)
     }
 
-    /// The transaction of a refused statement is over.
+    /// Goes on after the transaction of a refused statement has ended.
     #[cold]
     pub(super) fn rolled_back(&mut self, slot: usize, error: &ServerError) -> Result<(), Failure> {
         if self.connections[slot].is_scripted() {
@@ -120,7 +120,7 @@ impl<R: Reactor> Worker<'_, R> {
         if self.is_over() { self.leave(slot) } else { self.retry(slot) }
     }
 
-    /// Retries the event of the connection, with new draws; its latencies go on.
+    /// Retries the connection's event with new draws; its latencies go on.
     #[cold]
     fn retry(&mut self, slot: usize) -> Result<(), Failure> {
         self.recorder.restart();
@@ -132,7 +132,7 @@ impl<R: Reactor> Worker<'_, R> {
         self.go_on(slot)
     }
 
-    /// The connection was lost in the middle of an event.
+    /// Handles a connection lost in the middle of an event.
     #[cold]
     pub(super) fn lost(&mut self, slot: usize, failure: Failure) -> Result<(), Failure> {
         let Some(code) = failure.code.filter(|&code| is_loss(code) && self.reconnect.survives_loss)
@@ -151,8 +151,8 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(())
     }
 
-    /// The connection's event has ended; true when its session is renewed before the event counts as
-    /// complete.
+    /// Counts the connection's ended event; true if its session is renewed before the event counts
+    /// as complete.
     #[cold]
     pub(super) fn reconnect_by_plan(&mut self, slot: usize) -> Result<bool, Failure> {
         let events = self.connections[slot].count_event();
@@ -163,7 +163,7 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(true)
     }
 
-    /// Logs out and asks for another session.
+    /// Logs out and requests another session.
     pub(super) fn renew(&mut self, slot: usize) -> Result<(), Failure> {
         self.hang_up(slot)?;
         self.reconnect_slot(slot);
@@ -189,7 +189,8 @@ impl<R: Reactor> Worker<'_, R> {
         }
     }
 
-    /// Takes over the sessions that have been opened since. At the end of the run none is waited for.
+    /// Takes over the sessions opened meanwhile. After the end of the run, slots still without a
+    /// session are retired.
     #[cold]
     pub(super) fn finish_reconnects(&mut self) -> Result<(), Failure> {
         self.read_the_clock();
@@ -244,29 +245,29 @@ struct Request {
     number: u32,
 }
 
-/// How an attempt to open a session ended.
+/// An ended attempt to open a session.
 pub struct Attempt {
-    /// Which slot asked for it.
+    /// Slot of the request.
     pub slot: usize,
-    /// The session, or why there is none.
+    /// The session, or the reason for the failure.
     pub outcome: Result<Opened, Failure>,
 }
 
-/// The threads that reconnect for one worker, as the worker sees them.
+/// The worker's handle of its reconnecting threads.
 ///
-/// The worker asks through a channel and finds the sessions in another. A byte on a socket that its
-/// reactor watches wakes it up. The threads are detached: one that waits for a server that does not
-/// answer ends with its time limit, and does not hold up the end of the run.
+/// Requests go through a channel, sessions come back through another, and a byte on a socket
+/// watched by the reactor wakes the worker. The threads are detached: a thread waiting for a silent
+/// server ends with its time limit, and does not hold up the end of the run.
 pub struct ReconnectThreads {
     requests: Sender<Request>,
     attempts: Receiver<Attempt>,
     is_over: Arc<AtomicBool>,
 }
 
-/// What the threads that reconnect share.
+/// State shared by the threads that reconnect.
 struct Shared {
     opener: Opener,
-    /// Whether to retry until the server accepts the session.
+    /// True to retry until the server accepts the session.
     retries: bool,
     requests: Mutex<Receiver<Request>>,
     waker: UnixStream,
@@ -274,11 +275,11 @@ struct Shared {
 }
 
 impl ReconnectThreads {
-    /// Starts threads for a worker with so many `connections`; gives the socket that wakes the worker,
-    /// to be watched by its reactor.
+    /// Starts threads for a worker with `connections` connections; returns the socket that wakes
+    /// the worker, to be watched by its reactor.
     ///
     /// # Errors
-    /// Those of the system, when it gives no socket or thread.
+    /// The system provides no socket or thread.
     pub fn start(spec: &RunSpec, connections: usize) -> io::Result<(Self, OwnedFd)> {
         let (requests, requested) = channel();
         let (done, attempts) = channel();
@@ -327,7 +328,7 @@ impl Shared {
                 if done.send(Attempt { slot, outcome }).is_err() {
                     return;
                 }
-                // A socket that is full wakes the worker already.
+                // A full socket already wakes the worker.
                 let _ = (&self.waker).write(&[1]);
                 if is_last || self.is_over() {
                     break;

@@ -1,4 +1,4 @@
-//! Connections whose events a script makes up as it goes: after each answer it is asked what comes next.
+//! Connections driven by a script, which chooses its next request after each answer.
 
 use super::Worker;
 use crate::error::Failure;
@@ -7,23 +7,23 @@ use crate::script::{Happening, Next, Reaction};
 use crate::workload::event::StatementKind;
 use std::cmp::Reverse;
 
-/// How long a script may sleep on when the run is over.
+/// Longest sleep of a script after the end of the run.
 const SLEEP_AT_END_NS: u64 = 1_000_000_000;
 
-/// What has become of an event that was begun or went on.
+/// State of an event after its start or its continuation.
 pub(super) enum Drawn {
-    /// A request is to be sent.
+    /// A request is ready to be sent.
     Request,
-    /// The event is over.
+    /// The event has ended.
     Over,
-    /// Nothing is to be done until the script's sleep is over, or its session there.
+    /// The event continues after the script's sleep, or after its session was renewed.
     Waits,
-    /// The connection has nothing to do until the run ends.
+    /// The script has left or given up: the connection is retired and runs no further event.
     Left,
 }
 
 impl<R: Reactor> Worker<'_, R> {
-    /// Tells the script on this connection something, and does what it wants then.
+    /// Passes a reaction to the connection's script, and carries out its next step.
     pub(super) fn follow(&mut self, slot: usize, reaction: &Reaction<'_>) -> Result<(), Failure> {
         let next = self.connections[slot].follow(reaction);
         match self.drawn(slot, next)? {
@@ -47,7 +47,7 @@ impl<R: Reactor> Worker<'_, R> {
         }
     }
 
-    /// Sees to what a script wants besides requests.
+    /// Carries out a script's steps up to its next request, its wait or its end.
     pub(super) fn drawn(&mut self, slot: usize, mut next: Next) -> Result<Drawn, Failure> {
         loop {
             self.book(slot);
@@ -88,7 +88,7 @@ impl<R: Reactor> Worker<'_, R> {
                     self.read_the_clock();
                     self.connections[slot].counts = true;
                     self.complete(slot);
-                    // The rest is an event that will not count.
+                    // The rest of the script's event is not counted as an event.
                     self.recorder.begun(self.now_ns);
                     Reaction::GoesOn
                 }
@@ -106,7 +106,7 @@ impl<R: Reactor> Worker<'_, R> {
         }
     }
 
-    /// The script on this connection sleeps; `wake_up` goes on with it.
+    /// Puts the script on this connection to sleep; `wake_up` continues it.
     fn lie_down(&mut self, slot: usize, for_ns: u64) {
         let until_ns = self.reactor.now_ns(&self.orders.clock).saturating_add(for_ns);
         self.sleeping.push(Reverse((until_ns, slot)));
@@ -115,7 +115,7 @@ impl<R: Reactor> Worker<'_, R> {
         }
     }
 
-    /// Begins an event of the script, which may take a while before it asks for anything.
+    /// Begins an event of the script, which may run for a while before its first request.
     pub(super) fn draw_script(&mut self, slot: usize, due_ns: u64) -> Result<Drawn, Failure> {
         let now_ns = self.reactor.now_ns(&self.orders.clock);
         self.recorder.begun(now_ns);
@@ -134,14 +134,14 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(drawn)
     }
 
-    /// No event is begun any more: the script ends its thread, which may send something.
+    /// Lets the script end its thread, which may send requests; no event begins any more.
     pub(super) fn dismiss_script(&mut self, slot: usize) -> Result<(), Failure> {
         self.connections[slot].begin_leaving();
         self.follow(slot, &Reaction::Leave)
     }
 
-    /// Goes on with the scripts whose sleep is over. When the run is over too, nobody waits for those that
-    /// sleep on for long, such as terminals whose users think.
+    /// Continues the scripts at the end of their sleep. After the end of the run, long sleepers,
+    /// such as terminals with thinking users, are retired instead.
     #[cold]
     pub(super) fn wake_up(&mut self) -> Result<(), Failure> {
         if self.is_over() {
@@ -171,8 +171,8 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(())
     }
 
-    /// Records what scripts did at servers without the loop, and what they counted; before each what fell due
-    /// meanwhile.
+    /// Records the script's own requests outside the loop and its counters, each after all events
+    /// due before it.
     fn book(&mut self, slot: usize) {
         while let Some(one) = self.connections[slot].happened() {
             if one.done_ns >= self.next_ns {

@@ -1,8 +1,8 @@
-//! `bulk_insert`: each event adds one row to an INSERT, which is sent when no further row fits.
+//! `bulk_insert`: each event adds a row to an INSERT, which is sent when no further row fits.
 //!
-//! So most events send nothing and take no time, and one of some 39,000 waits for the server. Each
-//! connection fills a table of its own with the rows (1,1), (2,2) and so on. The INSERT under
-//! construction is kept in the [`Event`], behind the packet that is sent; what is left after the
+//! So most events send no request and take no time, and one of some 39,000 waits for the server.
+//! Each connection fills its own table with the rows (1,1), (2,2) and so on. The INSERT under
+//! construction is kept in the [`Event`], behind the packet being sent; the remainder after the
 //! last event is sent at the end and belongs to no event.
 
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::workload::event::{Event, Reply, StatementKind};
 
 /// The name of the workload.
 pub(super) const NAME: &str = "bulk_insert";
-/// The longest statement, as in sysbench, and what it keeps free in it.
+/// The longest statement, as in sysbench.
 const STATEMENT_BYTES_MAX: usize = 524_288;
 
 /// One row for each event.
@@ -25,12 +25,12 @@ pub(super) struct BulkInsert {
 }
 
 impl BulkInsert {
-    /// The workload of today: `sbtest1` and so on.
+    /// Today's workload: `sbtest1` and so on.
     pub(super) const fn new(driver: Driver) -> Self {
         Self { driver, first_table: 1 }
     }
 
-    /// The script of before 1.0, whose tables count from 0.
+    /// The script of before 1.0, with tables counted from 0.
     pub(super) const fn legacy() -> Self {
         Self { driver: Driver::Mysql, first_table: 0 }
     }
@@ -80,7 +80,7 @@ impl Workload for BulkInsert {
     }
 }
 
-/// Whether a row of this length, a comma and sysbench's byte for the end have no room any more.
+/// True if a row of this length, a comma and sysbench's byte for the end have no room any more.
 fn is_full(event: &Event, row_length: usize) -> bool {
     let statement_length = event.bytes.len().saturating_sub(TEXT_HEADER_LENGTH);
     statement_length + row_length + 2 > STATEMENT_BYTES_MAX

@@ -1,16 +1,16 @@
-//! One event (a sysbench "transaction") as request packets that are ready to send.
+//! An event (a sysbench "transaction") as request packets, ready to send.
 //!
 //! A workload fills an [`Event`] completely before its first packet is sent: all random numbers are
 //! drawn, all parameters encoded. The worker then only sends a packet, waits for its reply and
-//! sends the next. So drawing and encoding take no time between two statements, nothing is
-//! allocated once the buffers have grown, and the worker knows no SQL.
+//! sends the next. So drawing and encoding take no time between two statements, the buffers are not
+//! allocated again once they have grown, and the worker knows no SQL.
 
 use dbdyno_wire::mysql::scanner::ReplyShape;
 
-/// Declares the kinds of statements with their names, in one list.
+/// Declares the kinds of statements with their names, in a list.
 macro_rules! statement_kinds {
     ($($(#[$about:meta])* $kind:ident = $name:literal,)*) => {
-        /// What a statement does, in sysbench's vocabulary; one latency histogram is kept for each kind.
+        /// Kind of a statement, in sysbench's vocabulary; each kind has a latency histogram.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum StatementKind { $($(#[$about])* $kind,)* }
@@ -55,29 +55,29 @@ statement_kinds! {
     RandomPoints = "random_points",
     /// `SELECT count(k) … WHERE k BETWEEN ? AND ? OR …`
     RandomRanges = "random_ranges",
-    /// A `ROLLBACK` that the engine sends by itself after an error.
+    /// A `ROLLBACK` sent by the engine itself after an error.
     Rollback = "rollback",
-    /// A text of a script's.
+    /// A script's text statement.
     Query = "query",
-    /// A prepared statement of a script's.
+    /// A script's prepared statement.
     Execute = "execute",
 }
 
-/// Which shape of reply a packet asks for.
+/// Shape of the reply to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The reply of `COM_QUERY`: rows are text.
     Text,
     /// The reply of `COM_STMT_EXECUTE`: rows are binary.
     Binary,
-    /// The reply of `COM_STMT_PREPARE`, which counts as no statement.
+    /// The reply of `COM_STMT_PREPARE`, not counted as a statement.
     Prepare,
-    /// The reply of a ROLLBACK that the engine sends by itself, which counts as no statement.
+    /// The reply of the engine's own ROLLBACK, not counted as a statement.
     Rollback,
 }
 
 impl Reply {
-    /// Whether it is that of a statement.
+    /// True if it is the reply of a counted statement.
     #[inline]
     #[must_use]
     pub const fn is_counted(self) -> bool {
@@ -95,29 +95,29 @@ impl From<Reply> for ReplyShape {
     }
 }
 
-/// One statement of an event: its request packet ends at `end` in [`Event::bytes`].
+/// A statement of an event: its request packet ends at `end` in [`Event::bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// End of this packet in the event's bytes; it begins where the step before it ends.
+    /// End of this packet in the event's bytes; it begins at the end of the step before.
     pub end: u32,
-    /// What the statement does.
+    /// Kind of the statement.
     pub kind: StatementKind,
     /// The shape of its reply.
     pub reply: Reply,
 }
 
-/// The packets of one event, in order; reused from event to event.
+/// The packets of an event, in order; reused from event to event.
 #[derive(Debug, Default)]
 pub struct Event {
-    /// All packets, one behind the other, headers included. What stands behind the last step is a
-    /// packet that a later event goes on with.
+    /// All packets in sequence, headers included. Bytes behind the last step are the beginning of a
+    /// later event's packet.
     pub bytes: Vec<u8>,
-    /// Where each packet ends and what it is.
+    /// End and kind of each packet.
     pub steps: Vec<Step>,
 }
 
 impl Event {
-    /// Forgets the packets, keeps the memory.
+    /// Removes the packets, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.steps.clear();
@@ -126,13 +126,13 @@ impl Event {
     /// Closes the packet just appended to `bytes`.
     ///
     /// # Panics
-    /// When an event holds more than 4 GiB of packets, which no workload makes.
+    /// An event holds more than 4 GiB of packets, which no workload makes.
     pub fn close_step(&mut self, kind: StatementKind, reply: Reply) {
         let end = u32::try_from(self.bytes.len()).expect("an event is far below 4 GiB");
         self.steps.push(Step { end, kind, reply });
     }
 
-    /// Forgets the packets that are closed; one that is still open stays, at the beginning.
+    /// Removes the closed packets; a packet still open moves to the beginning.
     pub fn drop_closed(&mut self) {
         let closed = self.steps.last().map_or(0, |step| step.end as usize);
         self.bytes.drain(..closed);

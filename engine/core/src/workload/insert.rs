@@ -1,6 +1,6 @@
-//! `oltp_insert`: one row at the end of a table, or with a drawn id.
+//! `oltp_insert`: a row at the end of a table, or with a drawn id.
 //!
-//! sysbench never prepares this statement, whatever `--db-ps-mode` says, and neither do we.
+//! sysbench never prepares this statement, in any `--db-ps-mode`, and neither do we.
 
 use super::options::Options;
 use super::statement::Statement;
@@ -18,13 +18,13 @@ pub(super) struct Insert {
     statements: Vec<Statement>,
     tables: u32,
     k: Sampler,
-    /// The source of ids, one for all connections; with `auto_inc` the server numbers the rows.
+    /// The source of ids, shared by all connections; with `auto_inc` the server numbers the rows.
     ids: Option<UniqueSequence>,
-    /// Whether rows are sent without an id: PostgreSQL takes 0 for a number like any other.
+    /// True to send rows without an id: PostgreSQL takes 0 for a number like any other.
     leaves_id_out: bool,
 }
 
-/// The statement of a server that numbers rows only where no number is given.
+/// The statement for a server that numbers rows only if the number is left out.
 const WITHOUT_ID: &str = "INSERT INTO sbtest{} (k, c, pad) VALUES (?, ?, ?)";
 
 impl Insert {
@@ -47,9 +47,9 @@ impl Insert {
     }
 }
 
-/// The sequence starts at the same place in every process: sysbench seeds it from the C library
-/// before `--rand-seed` is heeded, after the four values of the main thread. Of several generators
-/// each has its part of it.
+/// Starts the sequence at the same place in every process: sysbench seeds it from the C library
+/// before `--rand-seed` is heeded, after the four values of the main thread. Each of several
+/// generators has its part of it.
 pub(super) fn sequence_of_sysbench(spec: &WorkloadSpec) -> UniqueSequence {
     let mut libc_random = GlibcRandom::new(1);
     let _main_thread = Random::from_glibc(&mut libc_random);

@@ -1,6 +1,6 @@
 //! sysbench's mixes of prepared statements: everything of `oltp_*` but `oltp_insert`.
 //!
-//! Order of statements and of draws is that of the Lua scripts of sysbench 1.0.20: a table is drawn
+//! Order of statements and of draws follows the Lua scripts of sysbench 1.0.20: a table is drawn
 //! anew for each group of statements, an id for each statement.
 
 use super::options::Options;
@@ -17,7 +17,7 @@ use crate::workload::event::StatementKind::{
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
-/// Statements of one kind on one table, some times over.
+/// Statements of a kind on a table, repeated.
 struct Group {
     kind: StatementKind,
     count: u32,
@@ -26,9 +26,9 @@ struct Group {
 /// A [`Recipe`] with its options.
 pub(super) struct Mix {
     groups: Vec<Group>,
-    /// `BEGIN` as text, where the server does not prepare it.
+    /// `BEGIN` as text, for a server that does not prepare it.
     begin: Option<Statement>,
-    /// What the script prepares, in its order: for each kind table 1, 2, …
+    /// The statements prepared by the script, in its order: for each kind table 1, 2, …
     statements: Vec<Statement>,
     /// Index into `statements` of each kind's table 1, by the kind's number.
     first: [usize; StatementKind::ALL.len()],
@@ -62,12 +62,12 @@ impl Mix {
         }
     }
 
-    /// Whether an event has no statements.
+    /// True if an event has no statements.
     pub(super) fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.count == 0)
     }
 
-    /// Appends one statement of the event.
+    /// Appends a statement to the event.
     fn send(
         &self,
         (kind, table): (StatementKind, u32),
@@ -83,7 +83,7 @@ impl Mix {
         }
     }
 
-    /// Draws and appends one statement of `kind` on `table`; for `Inserts` the pair.
+    /// Draws and appends a statement of `kind` on `table`; for `Inserts` the pair.
     fn draw(
         &self,
         kind: StatementKind,
@@ -154,7 +154,7 @@ impl Workload for Mix {
     }
 }
 
-/// All statements of a recipe and where each kind begins.
+/// All statements of a recipe, and the index of each kind's first.
 fn statements(
     recipe: &Recipe,
     options: &Options,

@@ -1,8 +1,8 @@
-//! What an event consists of: sysbench's OLTP workloads, draw for draw and byte for byte.
+//! sysbench's OLTP workloads, draw for draw and byte for byte.
 //!
-//! A workload is shared by all connections and keeps no state that a run could see; what differs
-//! from connection to connection is passed in as a [`Client`]. So any thread can use it, and a seed
-//! replays the same events.
+//! A workload is shared by all connections and keeps no state visible to a run; the state of a
+//! connection is passed in as a [`Client`]. So any thread can use it, and a seed replays the same
+//! events.
 
 mod bulk_insert;
 pub mod event;
@@ -28,29 +28,29 @@ use crate::random::{Distribution, Random};
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
-/// A statement that each connection prepares before its first event.
+/// A statement prepared by each connection before its first event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementText {
-    /// The SQL; its parameters stand as `?`, or on PostgreSQL as `$1` and so on.
+    /// The SQL; parameters are `?`, or on PostgreSQL `$1` and so on.
     pub sql: String,
-    /// PostgreSQL's numbers of its parameters' types; MySQL is told them with the values.
+    /// PostgreSQL's numbers of its parameters' types; MySQL receives them with the values.
     pub types: Vec<u32>,
-    /// What it does.
+    /// Kind of the statement.
     pub kind: StatementKind,
 }
 
-/// All that differs from one connection to the next.
+/// State of a connection in a workload.
 #[derive(Debug)]
 pub struct Client {
     /// Its place among the run's connections, from 0.
     pub number: u32,
-    /// Where its draws come from.
+    /// Its random stream.
     pub random: Random,
     /// The server's numbers of [`Workload::statements`], in their order.
     pub statement_ids: Vec<u32>,
-    /// Rows it has numbered itself.
+    /// Rows numbered by the client itself.
     rows: u32,
-    /// Room for many parameters, kept so that an event allocates nothing.
+    /// Room for many parameters, kept so an event does not allocate.
     parameters: Vec<Parameter<'static>>,
 }
 
@@ -64,26 +64,26 @@ impl Client {
 
 /// A kind of event.
 pub trait Workload: Send + Sync {
-    /// What each connection prepares, in this order; empty when all travels as text.
+    /// The statements to prepare on each connection, in this order; empty if all are sent as text.
     ///
     /// Mind the product: `statements().len()` times the connections must not exceed the server's
     /// `max_prepared_stmt_count`.
     fn statements(&self) -> &[StatementText];
 
-    /// Draws one event of `client` and writes its packets over those of the event before. An event
-    /// without packets is complete at once.
+    /// Draws an event of `client` and writes its packets over the last event's. An event without
+    /// packets is complete at once.
     ///
     /// # Panics
-    /// When the client has not the server's id for each of [`Self::statements`].
+    /// The client lacks the server's id for a statement of [`Self::statements`].
     fn fill(&self, client: &mut Client, event: &mut Event);
 
-    /// After a client's last event: what is left to send, which belongs to no event.
+    /// Writes the remainder to send after a client's last event, which belongs to no event.
     fn finish(&self, event: &mut Event) {
         event.clear();
     }
 }
 
-/// The events of a script, which are made up by each client's own thread of it.
+/// The workload of a script: each client's own thread of the script chooses its events.
 pub(crate) struct Scripted;
 
 impl Workload for Scripted {
@@ -101,7 +101,7 @@ impl Workload for Scripted {
 pub struct ConnectionRange {
     /// The lowest number.
     pub first: u32,
-    /// Distance from one to the next.
+    /// Distance between two numbers.
     pub step: u32,
 }
 
@@ -115,7 +115,7 @@ impl ConnectionRange {
         Self { first: self.first + number * self.step, step: self.step * of }
     }
 
-    /// How many of the run's `connections` are in the range.
+    /// Number of the run's `connections` in the range.
     #[must_use]
     pub const fn count(self, connections: u32) -> u32 {
         connections.saturating_sub(self.first).div_ceil(self.step)
@@ -128,28 +128,28 @@ impl ConnectionRange {
     }
 }
 
-/// Which workload a run asks for.
+/// Specification of a workload to build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
-    /// Whose SQL and protocol it speaks.
+    /// Its SQL dialect and protocol.
     pub driver: Driver,
-    /// One of [`names`] or [`legacy_names`].
+    /// A name among [`names`] or [`legacy_names`].
     pub name: String,
     /// sysbench's options, with underscores.
     pub options: Map<String, Value>,
-    /// What ids and `k` are drawn from.
+    /// Distribution of ids and `k`.
     pub distribution: Distribution,
-    /// Whether statements are prepared; otherwise they travel as text with literals.
+    /// True to prepare statements; otherwise they are sent as text with literals.
     pub prepared: bool,
-    /// How many connections share the work.
+    /// Number of connections of the run.
     pub connections: u32,
-    /// Which of them belong to this process.
+    /// The connections of this process.
     pub own: ConnectionRange,
 }
 
 type Make = fn(&WorkloadSpec, &Options) -> Box<dyn Workload>;
 
-/// The workloads that are no mix.
+/// The workloads besides the mixes.
 const OTHERS: [(&str, Make); 4] = [
     (insert::NAME, |spec, options| Box::new(Insert::new(spec, options))),
     (select_random::POINTS, |spec, options| Box::new(SelectRandom::points(spec, options))),
@@ -157,21 +157,21 @@ const OTHERS: [(&str, Make); 4] = [
     (bulk_insert::NAME, |spec, _| Box::new(BulkInsert::new(spec.driver))),
 ];
 
-/// The names of all workloads of today; those of before 1.0 are [`legacy_names`].
+/// The names of today's workloads; the workloads of before 1.0 are in [`legacy_names`].
 #[must_use]
 pub fn names() -> Vec<&'static str> {
     let mixes = recipe::RECIPES.iter().map(|recipe| recipe.name);
     mixes.chain(OTHERS.iter().map(|(name, _)| *name)).collect()
 }
 
-/// The names of the workloads of sysbench 0.4 and 0.5, which have tables of their own and stand in
-/// no plan.
+/// The names of the workloads of sysbench 0.4 and 0.5, which have their own tables and occur in no
+/// plan.
 #[must_use]
 pub fn legacy_names() -> Vec<&'static str> {
     legacy::names().collect()
 }
 
-/// The workload that `spec` asks for.
+/// Builds the workload named in `spec`.
 ///
 /// # Errors
 /// All mistakes of the specification at once, one sentence each.

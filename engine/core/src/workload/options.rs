@@ -1,7 +1,7 @@
 //! sysbench's options of the OLTP scripts, with its defaults.
 //!
-//! A plan has one set of options for loading the tables and for running on them, so those which
-//! only concern the tables are read here too and their type is checked.
+//! A plan has one set of options for loading the tables and for running on them, so options of the
+//! tables alone are read here too, and their type is checked.
 
 use serde_json::{Map, Value};
 
@@ -63,13 +63,13 @@ impl Default for Options {
     }
 }
 
-/// Where an option's value goes, and which values it may have.
+/// Target of an option's value, with its allowed values.
 enum Slot<'a> {
     Number(&'a mut u32, u32, u32),
     Switch(&'a mut bool),
-    /// Of the tables only: a switch.
+    /// A switch that concerns only the tables.
     TableSwitch,
-    /// Of the tables only: a word.
+    /// A word that concerns only the tables.
     TableWord,
 }
 
@@ -97,7 +97,7 @@ const KNOWN: [&str; 20] = [
 ];
 
 impl Options {
-    /// The options of a plan, and all that is wrong with them.
+    /// Reads the options of a plan; returns them with all mistakes.
     pub(super) fn read(given: &Map<String, Value>) -> (Self, Vec<String>) {
         let mut options = Self::default();
         let mut mistakes = Vec::new();

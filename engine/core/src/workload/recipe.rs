@@ -1,4 +1,4 @@
-//! The workloads as sysbench's scripts describe them: what is prepared, what an event does.
+//! The workloads as described by sysbench's scripts: prepared statements, and order of an event.
 
 use super::options::Options;
 use crate::workload::event::StatementKind::{
@@ -6,7 +6,7 @@ use crate::workload::event::StatementKind::{
     OrderRanges, PointSelects, SimpleRanges, SumRanges,
 };
 
-/// A workload as its script describes it.
+/// A workload as described by its script.
 pub(super) struct Recipe {
     pub name: &'static str,
     /// Kinds in the order the script prepares them, each for all tables. `BEGIN` is missing: MySQL
@@ -66,20 +66,20 @@ pub(super) const RECIPES: [Recipe; 7] = [
 ];
 
 impl Recipe {
-    /// The kinds to prepare, those that the options leave in.
+    /// The kinds to prepare, after the options have removed some.
     pub(super) fn prepares(&self, options: &Options) -> impl Iterator<Item = StatementKind> {
         self.prepares.iter().copied().filter(|kind| is_wanted(*kind, options))
     }
 
-    /// The groups of an event, those that the options leave in.
+    /// The groups of an event, after the options have removed some.
     pub(super) fn event(&self, options: &Options) -> impl Iterator<Item = StatementKind> {
         self.event.iter().copied().filter(|kind| is_wanted(*kind, options))
     }
 
-    /// How many statements of this kind an event has; of `Inserts`, how many pairs.
+    /// Number of statements of this kind in an event; of `Inserts`, number of pairs.
     pub(super) fn count(&self, kind: StatementKind, options: &Options) -> u32 {
         match kind {
-            // sysbench sets the option to 1 here, whatever was asked for.
+            // sysbench sets the option to 1 here, against any given value.
             PointSelects if self.name == "oltp_point_select" => 1,
             PointSelects => options.point_selects,
             SimpleRanges => options.simple_ranges,
@@ -94,7 +94,7 @@ impl Recipe {
     }
 }
 
-/// Whether the options leave this kind in.
+/// True if the options keep this kind.
 const fn is_wanted(kind: StatementKind, options: &Options) -> bool {
     match kind {
         Begin | Commit => !options.skip_trx,

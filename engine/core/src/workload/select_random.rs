@@ -1,6 +1,6 @@
 //! `select_random_points` and `select_random_ranges`: one SELECT with many random values of `k`.
 //!
-//! Both read `sbtest1` only, and each connection draws from its own part of the values, so that the
+//! Both read `sbtest1` only, and each connection draws from its own part of the values, so the
 //! ranges of two connections do not overlap. The parts' ends are cut as sysbench cuts them.
 
 use super::options::Options;
@@ -10,9 +10,9 @@ use crate::random::Sampler;
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
-/// Many values.
+/// Name of the workload with many values.
 pub(super) const POINTS: &str = "select_random_points";
-/// Many ranges.
+/// Name of the workload with many ranges.
 pub(super) const RANGES: &str = "select_random_ranges";
 
 /// One SELECT for each event.
@@ -20,7 +20,7 @@ pub(super) struct SelectRandom {
     statement: Statement,
     texts: Vec<StatementText>,
     draws: u32,
-    /// From a range's first value to its last; None for points.
+    /// Distance from a range's first value to its last; `None` for points.
     delta: Option<u32>,
     /// Each connection's part of the values.
     parts: Vec<Sampler>,
@@ -65,7 +65,7 @@ impl SelectRandom {
 }
 
 /// The values of connection `number` of `connections`. The ends are shared with the neighbours, and
-/// the first one is 0, which no row has.
+/// the first is 0, which no row has.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as sysbench cuts")]
 fn part(number: u32, connections: u32, table_size: u32) -> (u32, u32) {
     let length = f64::from(table_size) / f64::from(connections);

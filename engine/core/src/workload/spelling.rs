@@ -1,6 +1,6 @@
-//! Suggests the known name that a misspelled one was probably meant to be.
+//! Suggests the known name nearest to a misspelled name.
 
-/// The name of `known` that is fewest single-letter edits away from `given`, if it is near at all.
+/// The name of `known` with the fewest single-letter edits from `given`, if any is near.
 pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let given = given.to_lowercase().replace('-', "_");
     known
@@ -11,7 +11,7 @@ pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
-/// Letters to insert, remove or exchange (Levenshtein's distance, row by row).
+/// Number of letters to insert, remove or exchange (Levenshtein's distance, row by row).
 fn distance(left: &str, right: &str) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (line, a) in left.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! The SQL of sysbench's OLTP scripts, and how a statement becomes a packet.
+//! The SQL of sysbench's OLTP scripts, and its encoding as packets.
 
 use std::io::Write as _;
 
@@ -12,10 +12,11 @@ use dbdyno_wire::{Parameter, decimal};
 
 /// The command code of a text query.
 const COM_QUERY: u8 = 0x03;
-/// Bytes before the text of a request: header and command code here, type and length there.
+/// Bytes before the text of a request: header and command code on MySQL, type and length on
+/// PostgreSQL.
 pub(super) const TEXT_HEADER_LENGTH: usize = 5;
 
-/// Begins a request of SQL text, which the caller appends; gives where it begins.
+/// Begins a request of SQL text, which the caller appends; returns the start of the request.
 pub(super) fn begin_text(driver: Driver, out: &mut Vec<u8>) -> usize {
     match driver {
         Driver::Mysql => {
@@ -35,8 +36,8 @@ pub(super) fn end_text(driver: Driver, out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// The SQL of a kind; `?` stands for a parameter, `{}` for the table's number or, where an option says
-/// how many parameters there are, for all of them.
+/// The SQL of a kind; `?` is a parameter, `{}` the table's number or, for a kind with an option for
+/// the number of parameters, all of them.
 pub(super) const fn template(kind: StatementKind) -> &'static str {
     match kind {
         StatementKind::Begin => "BEGIN",
@@ -64,13 +65,13 @@ pub(super) const fn template(kind: StatementKind) -> &'static str {
     }
 }
 
-/// Whether the statement concerns one table.
+/// True if the statement concerns one table.
 pub(super) const fn has_table(kind: StatementKind) -> bool {
     !matches!(kind, StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback)
 }
 
-/// PostgreSQL's type of a parameter by its place, counted from 1, as sysbench binds it; left to the server it
-/// would be the column's own.
+/// PostgreSQL's type of a parameter by its place, counted from 1, as sysbench binds it; left to the
+/// server it would be the column's own.
 const fn bound_type(kind: StatementKind, place: usize) -> u32 {
     match (kind, place) {
         (StatementKind::NonIndexUpdates, 1) | (StatementKind::Inserts, 3 | 4) => message::VARCHAR,
@@ -78,7 +79,7 @@ const fn bound_type(kind: StatementKind, place: usize) -> u32 {
     }
 }
 
-/// One statement on one table, cut where its parameters stand.
+/// A statement on a table, cut at its parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
     pub(super) kind: StatementKind,
@@ -92,7 +93,7 @@ impl Statement {
         Self::with(driver, kind, &table.to_string())
     }
 
-    /// The statement of `kind` with this in its open place.
+    /// The statement of `kind` with `filling` in place of `{}`.
     pub(super) fn with(driver: Driver, kind: StatementKind, filling: &str) -> Self {
         Self::of(driver, kind, &template(kind).replace("{}", filling))
     }
@@ -102,7 +103,7 @@ impl Statement {
         Self { kind, driver, pieces: sql.split('?').map(str::to_owned).collect() }
     }
 
-    /// As each connection prepares it.
+    /// The text to prepare on each connection.
     pub(super) fn text(&self) -> StatementText {
         let (mut sql, mut types) = (self.pieces[0].clone(), Vec::new());
         for (number, piece) in (1..).zip(&self.pieces[1..]) {
@@ -143,7 +144,7 @@ impl Statement {
     }
 }
 
-/// Strings are drawn from digits and dashes, so nothing needs an escape.
+/// Appends a literal. Strings are drawn from digits and dashes, so no character needs an escape.
 fn write_literal(parameter: Parameter<'_>, out: &mut Vec<u8>) {
     match parameter {
         Parameter::Null => out.extend_from_slice(b"NULL"),

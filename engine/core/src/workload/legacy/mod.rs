@@ -26,7 +26,7 @@ use recipe::{Part, RECIPES, Recipe, kinds, sql};
 const BULK_INSERT: &str = "legacy_bulk_insert";
 const POINTS: &str = "legacy_select_random_points";
 const RANGES: &str = "legacy_select_random_ranges";
-/// The step between the rows that 0.4's test of DELETE visits: a prime, so that it visits all.
+/// The step between the rows visited by 0.4's test of DELETE: a prime, so it visits all.
 const STRIDE: u64 = 2_147_483_647;
 
 /// The names of the legacy workloads.
@@ -34,7 +34,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     RECIPES.iter().map(|recipe| recipe.name).chain([BULK_INSERT, POINTS, RANGES])
 }
 
-/// The legacy workload that `spec` asks for; all mistakes at once.
+/// Builds the legacy workload named in `spec`, or returns all mistakes at once.
 pub(super) fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String>> {
     let (options, mut mistakes) = LegacyOptions::read(&spec.options);
     mistakes
@@ -61,11 +61,11 @@ pub(super) fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String
 
 /// A [`Recipe`] with its options.
 struct Legacy {
-    /// What an event consists of, and how many of each; none of it 0 times.
+    /// The parts of an event, each with its count of 1 or more.
     parts: Vec<(Part, u32)>,
-    /// For each table all kinds, those that are never prepared at the end.
+    /// For each table all kinds, with the kinds never prepared at the end.
     statements: Vec<Statement>,
-    /// Place of a kind among those of its table, by the kind's number.
+    /// Place of a kind among its table's statements, by the kind's number.
     place: [usize; StatementKind::ALL.len()],
     kinds: usize,
     texts: Vec<StatementText>,
@@ -73,7 +73,7 @@ struct Legacy {
     ids: Sampler,
     /// The source of ids of `legacy_insert`; with `auto_inc` the server numbers the rows.
     new_ids: Option<UniqueSequence>,
-    /// How many rows 0.4's test of DELETE has visited.
+    /// Number of rows visited by 0.4's test of DELETE.
     deleted: AtomicU64,
 }
 
@@ -81,7 +81,7 @@ impl Legacy {
     fn new(recipe: &Recipe, options: &LegacyOptions, spec: &WorkloadSpec) -> Self {
         let parts = recipe.parts(options);
         let mut kinds = kinds(&parts, options);
-        // 0.5 sends text whatever --db-ps-mode says.
+        // 0.5 sends text in any --db-ps-mode.
         let is_prepared = |kind| {
             spec.prepared
                 && options.one_table
@@ -115,7 +115,7 @@ impl Legacy {
         }
     }
 
-    /// Appends one statement on table number `table` (from 0).
+    /// Appends a statement on table number `table` (from 0).
     fn send(
         &self,
         kind: StatementKind,
@@ -132,7 +132,7 @@ impl Legacy {
         }
     }
 
-    /// Draws and appends one statement.
+    /// Draws and appends a statement.
     fn draw(
         &self,
         kind: StatementKind,
@@ -170,7 +170,7 @@ impl Legacy {
         }
     }
 
-    /// Appends DELETE and INSERT of one row; `k` is drawn last.
+    /// Appends DELETE and INSERT of a row; `k` is drawn last.
     fn draw_pair(&self, table: usize, random: &mut Random, ids: &[u32], event: &mut Event) {
         let (mut c, mut pad) = (*C_FORMAT, *PAD_FORMAT);
         let id = self.id(random);

@@ -4,23 +4,23 @@ use serde_json::{Map, Value};
 
 use super::super::options::{Options, switch};
 
-/// What shapes an event of a legacy workload.
+/// The options that shape an event of a legacy workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LegacyOptions {
-    /// Under today's names.
+    /// Options with today's names.
     pub common: Options,
-    /// No statement that writes (`--oltp-read-only`).
+    /// True to leave out all statements that write (`--oltp-read-only`).
     pub read_only: bool,
-    /// No statement that reads (`--oltp-write-only`).
+    /// True to leave out all statements that read (`--oltp-write-only`).
     pub write_only: bool,
     /// `LOCK TABLES` in place of `BEGIN`, as for MyISAM.
     pub table_locks: bool,
-    /// sysbench 0.4: the one table `sbtest`, and the statements of that version.
+    /// sysbench 0.4: only the table `sbtest`, and the statements of this version.
     pub one_table: bool,
 }
 
 impl LegacyOptions {
-    /// The options of a spec, and all that is wrong with them.
+    /// Reads the options of a spec; returns them with all mistakes.
     pub(super) fn read(given: &Map<String, Value>) -> (Self, Vec<String>) {
         let mut options = Self::default();
         let mut mistakes = Vec::new();

@@ -1,6 +1,6 @@
-//! Which statements the legacy mixes consist of, and their SQL as sysbench 0.4 and 0.5 spelled it.
+//! The statements of the legacy mixes, and their SQL in the spelling of sysbench 0.4 and 0.5.
 //!
-//! Statements of 0.5 are today's except for two; 0.4 wrote lower case and had one table.
+//! Statements of 0.5 are today's except for two; 0.4 wrote lower case and had a single table.
 
 use super::super::statement::template;
 use super::options::LegacyOptions;
@@ -9,15 +9,15 @@ use crate::workload::event::StatementKind::{
     OrderRanges, PointSelects, SimpleRanges, SumRanges,
 };
 
-/// What stands at one place of an event.
+/// A part of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     One(StatementKind),
-    /// DELETE and INSERT of one row; 0.4 updates the row before.
+    /// DELETE and INSERT of a row; 0.4 updates the row before.
     Pair,
 }
 
-/// A mix as its script describes it.
+/// A mix as described by its script.
 pub(super) struct Recipe {
     pub name: &'static str,
     pub column: Column,
@@ -54,7 +54,7 @@ pub(super) const RECIPES: [Recipe; 7] = [
 ];
 
 impl Recipe {
-    /// What the options leave of it, and how many of each.
+    /// The parts left by the options, each with its count.
     pub(super) fn parts(&self, options: &LegacyOptions) -> Vec<(Part, u32)> {
         let counted = |part: &Part| (*part, count(*part, options));
         if self.event.len() == 1 {
@@ -100,15 +100,15 @@ pub(super) fn kinds(parts: &[(Part, u32)], options: &LegacyOptions) -> Vec<(Stat
     all
 }
 
-/// Which column the workload's single-row SELECT reads.
+/// Column read by the workload's single-row SELECT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
     C,
     Pad,
 }
 
-/// The SQL of `kind` on table number `table`, `?` for its parameters. `part` tells an INSERT that
-/// follows a DELETE from one that stands alone, which 0.4 writes differently.
+/// The SQL of `kind` on table number `table`, with `?` for its parameters. `part` separates an
+/// INSERT after a DELETE from an INSERT alone, which 0.4 writes differently.
 pub(super) fn sql(
     kind: StatementKind,
     part: Part,
@@ -130,7 +130,7 @@ pub(super) fn sql(
     text.replace("{}", &table.to_string())
 }
 
-/// All tables are locked, although an event works on one.
+/// The SQL of the table locks: of all tables, although an event uses only one.
 fn lock(kind: StatementKind, options: &LegacyOptions) -> String {
     if kind == Commit {
         return "UNLOCK TABLES".to_owned();

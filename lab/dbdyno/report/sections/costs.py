@@ -1,4 +1,4 @@
-"""Sections on what the work took: costs of a transaction, the machine while it was measured."""
+"""Sections on resources: costs of a transaction, and the machine during the measurement."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CORES: Final[tuple[tuple[Text, Callable[[Measurement], float]], ...]] = (
 
 
 def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
-    """One table for each cell: what one transaction cost on each system."""
+    """Costs of one transaction on each system, in a table for each cell."""
     measurements = [attempt.measurement for attempt in attempts]
     systems = systems_of(plan, measurements)
     tables = [
@@ -77,7 +77,7 @@ def _cell_table(cell: Cell, systems: Sequence[str], trials: dict[str, list[Measu
 
 
 def _cost_row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ...] | None:
-    """The cost on each system; None where nobody counted it."""
+    """The cost on each system; None without a counter."""
     sources = sources_of(cost, groups)
     values = [
         _with_range(cost, source, group) if source else NONE
@@ -100,7 +100,7 @@ def _with_range(cost: Cost, source: CountedBy, group: Sequence[Measurement]) -> 
 
 
 def _cost_of_watching(attempts: Sequence[Attempt]) -> list[Text]:
-    """What the readings themselves took, where it was measured."""
+    """Time and CPU of the readings themselves, where it was measured."""
     measurements = [attempt.measurement for attempt in attempts]
     samples = [sample for m in measurements for sample in m.watch_measured]
     own = mean_over_time(samples, lambda sample: sample.watch_cpu)
@@ -194,7 +194,7 @@ SOURCES: Final = (
 
 
 def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
-    """One row for each cell and system; no section where no workload always writes."""
+    """Flushes, in a row for each cell and system; empty without a workload of writes only."""
     rows = [
         (cell_title(cell), name(system), *_flush_row(writing))
         for cell, system, trials in sound_trials(plan, attempts)

@@ -46,7 +46,7 @@ def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
 
 
 def how_imported(measurements: Sequence[Measurement], run: RunFacts) -> Section:
-    """Which tools measured an imported run, and from which files it was read."""
+    """Tools and files of an imported run."""
     tools = _distinct(m.engine.version for m in measurements)
     items = (
         say("Measured by {tools}, and imported; nothing was run by dbdyno.", tools=tools),
@@ -75,7 +75,7 @@ def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
 
 
 def _asked(system: SystemPlan) -> Text:
-    """What a system is given, and what was noted of it that dbdyno does not see."""
+    """Settings given to a system, and notes on settings that dbdyno does not see."""
     given = [
         *([_options(system.settings)] if system.settings else []),
         *(
@@ -132,7 +132,7 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
 
 
 def generator_threads(engine: EngineFacts) -> Text:
-    """How many threads made the load, and in how many processes if there were several."""
+    """Number of the load's threads, and of its generators if there are several."""
     threads = count(engine.threads, "thread")
     if engine.generators == 1:
         return threads
@@ -217,12 +217,12 @@ def _state(attempt: Attempt) -> Text:
 
 
 def limitations(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:
-    """What this run cannot show."""
+    """Limitations of this run."""
     return Section(say("Limitations"), (Items(tuple(limits(plan, measurements, judgement))),))
 
 
 def repeat(plan: Plan, run: RunFacts) -> Section:
-    """The command, and what must be the same for a run to be this run again."""
+    """The command to repeat the run, and the conditions for the same run."""
     items = (
         say("Plan hash (SHA-256): {digest}", digest=run.plan_hash),
         say("Seed: {seed}", seed=plan.seed),
@@ -259,7 +259,7 @@ SYSBENCH_DEFAULT: Final = "special"
 
 
 def asked_design(plan: Plan) -> list[Text]:
-    """What is measured and how, in the order in which it is done."""
+    """Steps of the measurement, in their order."""
     trial, design, known = plan.trial, plan.design, known_of(plan)
     return [
         *(
@@ -354,7 +354,7 @@ def connections(levels: Sequence[int]) -> Text:
 
 
 def _compared(plan: Plan) -> Text:
-    """What the verdicts are about."""
+    """The metric of the verdicts."""
     labels = [metric_label(PRIMARY)] if plan.load.threads else []
     labels += [metric_label(latency_of(plan))] if plan.load.rates else []
     labels += [metric_label(RATE_AT_LIMIT)] if plan.load.slo else []
@@ -387,7 +387,7 @@ def _servers(plan: Plan, known: Known) -> list[Text]:
 
 
 def _chosen(plan: Plan) -> list[Text]:
-    """Why these windows and blocks, where the run chose them."""
+    """Reasons for windows and blocks chosen by the run."""
     time_s, found = plan.design.time_s, plan.design.chosen
     if time_s is None:
         return []
@@ -497,7 +497,7 @@ def asked_procedure(plan: Plan) -> list[Text]:
 
 
 def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
-    """Every kind of step on every system; None where no step was kept."""
+    """Every kind of step on every system; None if no step was kept."""
     taken: dict[tuple[str, Text], list[Step]] = {}
     for system in systems_of(plan, measurements):
         for measurement in measurements:
@@ -523,7 +523,7 @@ def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | 
 
 
 def asked_replicas(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
-    """What the plan says of replicas and of the network, a sentence each."""
+    """Replicas and network delays of the plan, a sentence each."""
     seen = {m.trial.system: m.server.replication for m in measurements}
     for system in plan.systems:
         if system.topology.replicas:
@@ -534,7 +534,7 @@ def asked_replicas(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[
 
 
 def added_delays(plan: Plan) -> list[Text]:
-    """What is added to round trips, as parts of a sentence."""
+    """Delays added to round trips, as parts of a sentence."""
     client_ms, replica_ms = plan.network.client_ms, plan.network.replica_ms
     load = say("{ms:g} ms added to a round trip between load and server", ms=client_ms)
     copies = say("{ms:g} ms added to a round trip between primary and replicas", ms=replica_ms)
@@ -542,7 +542,7 @@ def added_delays(plan: Plan) -> list[Text]:
 
 
 def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
-    """What replicated in the windows of each system and cell; None where nothing did."""
+    """Replication in the windows of each system and cell; None without replication."""
     groups: dict[tuple[str, Text], list[Measurement]] = {}
     for system in systems_of(plan, measurements):
         for one in measurements:

@@ -1,4 +1,4 @@
-"""Sections on what was compared besides the load: settings and machine."""
+"""Sections on conditions besides the load: settings and machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS_OPEN_MAX: Final = 40
 
 
 def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
-    """What the servers themselves reported, where it is not the same for all systems."""
+    """Differences in the variables reported by the servers."""
     compared = compare(measurements, systems_of(plan, measurements))
     if len(compared.systems) < 2:
         return Section(DIFFERENCES, ())
@@ -163,7 +163,7 @@ def rows_in_tables(tables: int, rows: int) -> Text:
 
 
 def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> Text:
-    """What the settings promise of a commit, of every system where they differ."""
+    """Promises of the settings for a commit, by system where they differ."""
     promised = {
         system: listed(
             dict.fromkeys(
@@ -246,7 +246,7 @@ STEPS: Final = {
 
 
 def _steps(asked: ProcedurePlan) -> list[Sentence]:
-    """The steps that are taken anew before trials."""
+    """Steps repeated before trials."""
     switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(asked, key)]
     keys = [asked.restart, asked.fresh_data, *switches, "others"]
     return [STEPS[key] for key in keys if key in STEPS]

@@ -1,7 +1,6 @@
-"""Sections on what a mean hides: scalability, stability over time, outlying runs, machines.
+"""Sections on details hidden by a mean: scalability, stability over time, outlying runs, machines.
 
-What happened in each run is in the charts of its seconds and in report.json: a mean of runs would
-hide the one that stalled.
+A mean of runs would hide a run that stalled; charts of its seconds and report.json show each run.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ COMPARED: Final = say(
 
 
 def stability(judgement: Judgement) -> Section:
-    """What each system did, then the differences; empty without a sound trial."""
+    """Stability of each system, then the differences; empty without a sound trial."""
     found = judgement.stability
     if not found:
         return Section(STABILITY, ())
@@ -205,7 +204,7 @@ RULE: Final = say(
 
 
 def outliers(judgement: Judgement) -> Section:
-    """The runs that lie apart; empty without a trial."""
+    """Outlying runs; empty without a trial."""
     if not judgement.values:
         return Section(OUTLIERS, ())
     listed = tuple(map(_outlier, judgement.outliers)) or (say("No run is named."),)
@@ -238,7 +237,7 @@ MACHINES_EXPLAINED = say(
 
 
 def machines(judgement: Judgement) -> Section:
-    """The comparisons by machine; empty where all blocks ran on one."""
+    """The comparisons by machine; empty if all blocks ran on one machine."""
     if not judgement.machines:
         return Section(MACHINES, ())
     rows = table(

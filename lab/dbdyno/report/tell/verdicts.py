@@ -1,4 +1,4 @@
-"""A verdict as a sentence, and a ratio as the change it means: 0.769 → "−23.1 %".
+"""A verdict as a sentence, and a ratio as a change: 0.769 → "−23.1 %".
 
 The one place for both, so that stdout, tables, charts and files agree on every digit.
 """
@@ -67,7 +67,7 @@ def change_with_interval(estimate: Estimate) -> Said | None:
 
 
 def change_decided(verdict: Verdict) -> Said | None:
-    """The ratio with the interval that gave the word, which may be wider than the cell's own."""
+    """The ratio with the interval behind the word, which may be wider than the cell's own."""
     change = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
     if verdict.standstill is not None:
         return without_ratio(
@@ -79,14 +79,14 @@ def change_decided(verdict: Verdict) -> Said | None:
 
 
 def without_ratio(still: Said, change: Text | None) -> Said:
-    """The text in place of a ratio where a system stood still; `change` is that of other blocks."""
+    """The text in place of a ratio if a system stood still; `change` is from the other blocks."""
     if change is None:
         return say("none ({stood_still})", stood_still=still)
     return say("{change} in the others ({stood_still})", change=change, stood_still=still)
 
 
 def stood_still(found: Standstill, baseline: str, system: str) -> Said:
-    """The systems that stood still, and how often: "B stood still in 3 of 3 blocks"."""
+    """Systems that stood still, with the number of blocks: "B stood still in 3 of 3 blocks"."""
     pairs = count(found.pairs, "block")
     clause = phrase("{who} stood still in {times} of {pairs}")
     parts = [
@@ -133,7 +133,7 @@ def _numbers(verdict: Verdict) -> Iterator[Said]:
 
 
 def needed(verdict: Verdict) -> Said:
-    """How many blocks would decide and how long the missing ones take, or what else would."""
+    """Number of blocks to a decision with the time for the missing ones, or another way to it."""
     blocks = verdict.blocks_needed
     if blocks is None and verdict.standstill is not None:
         return say("blocks without a ratio are not decided by more of them")
@@ -177,7 +177,7 @@ def reason(found: Reason) -> Said:
 
 
 def few_blocks(blocks: int) -> Said:
-    """The reason that stands where a sentence has "(few)"."""
+    """The reason behind "(few)" in a sentence."""
     return say("few blocks: {blocks} ({good} or more are good)", blocks=blocks, good=BLOCKS_FEW)
 
 

@@ -1,11 +1,11 @@
-"""Collects the evidence around trials, each piece when it disturbs nobody.
+"""Collect the evidence around trials, each piece when it disturbs no trial.
 
-    before an arm, no server up    the machine's speed; once a run what the generator can do
+    before an arm, no server up    the machine's speed; once a run the generator's ceiling
     after a system's first trial   its query plans
-    after a system's last trial    the rows that are left
+    after a system's last trial    its remaining rows
 
-Asking reads tables, and a reading before a trial would warm caches that are to be cold. Evidence
-that cannot be had is left out; it never ends a run.
+Asking reads tables, and a reading before a trial would warm caches meant to be cold. Missing
+evidence is left out; it never ends a run.
 """
 
 from __future__ import annotations
@@ -54,10 +54,9 @@ def _load_of(context: RunContext, trial: Trial, driver: str) -> tuple[str, str, 
 def after_trial(
     context: RunContext, server: Server, trial: Trial, at_rest: Probe | None
 ) -> TrialEvidence:
-    """Evidence around a trial that has just completed.
+    """Collect evidence around a completed trial.
 
-    An interrupt ends the collection and is kept in `context.interrupted`, so that the trial is
-    stored
+    An interrupt ends the collection and is kept in `context.interrupted`, so the trial is stored
     before the run ends.
     """
     reached = context.ceilings.get(_load_of(context, trial, server.driver))

@@ -39,7 +39,7 @@ PERIOD_S: Final = 1.0
 
 
 class Watch:
-    """Thread that reads from entering the `with` block to leaving it."""
+    """Thread that takes readings inside its `with` block."""
 
     def __init__(self, server_pid: int, generator_pid: int, period_s: float = PERIOD_S) -> None:
         self._pids = (server_pid, generator_pid)
@@ -99,14 +99,15 @@ RESOURCES: Final = ("cpu", "io", "memory")
 
 @dataclass(frozen=True)
 class Reading:
-    """All counters at one moment; `at_s` is of the monotonic clock, CPU is in core seconds.
+    """All counters at one moment; `at_s` is on the monotonic clock, CPU in core seconds.
 
     Attributes:
-        cpu_irq_s, cpu_softirq_s: are within cpu_system_s.
+        cpu_irq_s, cpu_softirq_s: parts of cpu_system_s.
         pressure_s: seconds of standstill so far by resource and kind, such as ``io_some``.
         memory_bytes: rows of /proc/meminfo by their names there.
-        watch_cpu_s: CPU seconds of the thread that reads.
-        throttled, thermal_events, swap_pages: counts so far; cpu_mhz: now.
+        watch_cpu_s: CPU seconds of the reading thread.
+        throttled, thermal_events, swap_pages: counts so far.
+        cpu_mhz: present clock.
     """
 
     at_s: float

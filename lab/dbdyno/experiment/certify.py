@@ -62,7 +62,7 @@ FILE: Final = "certificate.json"
 CONNECTIONS: Final = (1, 8, 64, 512)
 RATES_PER_S: Final = (100, 1_000, 10_000)
 ROOM: Final = 256
-"""Connections of a load at a rate: more than ever wait, so that the queue is at the server."""
+"""Connections of a load at a rate: enough to keep the queue at the server."""
 STARTS: Final = 6
 PROBES: Final = 30
 MINUTES: Final = (5, 30, 120)
@@ -276,7 +276,7 @@ def _standing_still(window_s: float) -> list[KnownAnswer]:
 
 
 ASKED: Final = (_saturated, _exponential, _at_rate, _standing_still)
-"""In the order of `QUESTIONS`, whose names they give."""
+"""Functions for `QUESTIONS`, in their order and with their names."""
 
 
 def _login(server: _engine.Reference) -> dict[str, Any]:

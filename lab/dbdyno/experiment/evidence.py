@@ -166,7 +166,7 @@ def _left(context: RunContext, server: Server) -> dict[str, object]:
 #
 # Versions that use other indexes or sorts do other work, and a report should say so. The statements
 # have the shape of the engine's with fixed numbers, or are a template's with values from the middle
-# of what it draws; EXPLAIN reads a handful of pages.
+# of their ranges; EXPLAIN reads a handful of pages.
 
 
 RANGE: Final = "WHERE id BETWEEN 101 AND 200"
@@ -183,10 +183,10 @@ STATEMENTS: Final = {
     "random_ranges": "SELECT COUNT(k) FROM {table} WHERE k BETWEEN 101 AND 106 OR k BETWEEN 201"
     " AND 206",
 }
-"""One of each kind that a server can execute in more than one way; an INSERT is none."""
+"""A statement of each kind with several possible plans, so no INSERT."""
 COLUMNS: Final = {10: (3, 5), 12: (4, 6)}
-"""Where access and index stand in EXPLAIN's row: with partitions and filtered (from MySQL 5.7 on)
-there are twelve columns. The last one always holds the remarks."""
+"""Places of access and index in EXPLAIN's row, by its number of columns: twelve with partitions and
+filtered (from MySQL 5.7 on). The last one always holds the remarks."""
 
 
 def explain_plans(plan: Plan, server: Server) -> dict[str, str]:

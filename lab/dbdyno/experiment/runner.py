@@ -187,7 +187,7 @@ def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
 
 # The pilot: before the first block, each system once, to find the rates of an open loop.
 #
-# The next trial follows from what the store holds (`experiment/schedule/pilot.py`), so that an
+# The next trial follows from the store (`experiment/schedule/pilot.py`), so that an
 # interrupted pilot goes on where it was. Its trials are stored as any others, and are no part of
 # the comparison.
 

@@ -192,7 +192,7 @@ def _text(path: Path) -> str:
 
 # The JSON schema of plan files, for editors: completion, help, and marked mistakes. It is made from
 # the plan itself, whose types know the short ways of writing, and shipped as ``plan.schema.json``.
-# What a schema cannot say (is there such a workload, such a system?) is left to `read`.
+# `read` checks the rest, such as the existence of a workload or a system.
 
 
 def schema() -> Schema:

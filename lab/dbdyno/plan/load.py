@@ -22,7 +22,7 @@ _NUMBER: Final = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
 _RATE: Final = re.compile(rf"\s*({_NUMBER})\s*")
 _SHARE: Final = re.compile(rf"\s*({_NUMBER})\s*%\s*")
 SHARE_MAX: Final = 2.0
-"""Loads above twice what a system sustains say nothing about it."""
+"""Largest share: a load above twice the sustained rate says nothing about a system."""
 RUNGS_MAX: Final = 5
 """Rates that a pilot finds around the latency limit of one system."""
 LEVELS_MAX: Final = 1000

@@ -31,7 +31,7 @@ WORKLOAD_OPTIONS = frozenset(
         *("random_points", "number_of_ranges", "delta"),
     }
 )
-"""sysbench's options of a workload, without those that a plan's dataset decides."""
+"""sysbench's options of a workload, except options set by a plan's dataset."""
 
 TABLE_OPTIONS = {"tables": "dataset.tables", "table_size": "dataset.rows"}
 

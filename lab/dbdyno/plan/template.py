@@ -244,7 +244,7 @@ def _write_value(part: dict[str, Any], key: str) -> None:
         value["text"] = [value["text"], value["text"]]
 
 
-# What names mean to each other: pydantic has checked the shape by now.
+# References between names; pydantic has checked the shape by now.
 
 _QUOTED: Final = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`"
 _COMMENT: Final = r"--(?!\S)[^\n]*"

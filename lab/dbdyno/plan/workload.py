@@ -31,7 +31,7 @@ MIXES: Final[Mapping[str, Mapping[str, int]]] = {
     "select_random_points": {"random_points": 1},
     "select_random_ranges": {"random_ranges": 1},
 }
-"""How many statements of each kind an event of sysbench's workloads has by default."""
+"""Default number of statements of each kind in an event of sysbench's workloads."""
 TRANSACTIONS: Final = ("oltp_read_write", "oltp_read_only", "oltp_write_only")
 """Workloads whose events are transactions, unless `skip_trx` is on."""
 

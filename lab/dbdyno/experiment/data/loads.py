@@ -29,7 +29,7 @@ from dbdyno.servers.reference import IMAGE_SCHEME
 from dbdyno.store.store import lock_path
 
 OPEN: Final = "open"
-"""A file of a load that a lab works on; left by a lab that died."""
+"""File that marks a load in use by a lab; left behind by a lab that died."""
 
 
 def home_of(context: RunContext, system: SystemPlan) -> Path:

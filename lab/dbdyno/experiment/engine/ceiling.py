@@ -33,7 +33,7 @@ WINDOW_S: Final = 0.4
 SLICE_S: Final = 0.1
 CHILD_S_MAX: Final = 60.0
 THREADS: Final = 64
-"""Enough to keep any generator busy; it is its capacity that is asked for."""
+"""Connections: enough to keep any generator busy, to measure its capacity."""
 ANYBODY: Final = Credentials("load", "")
 """The responder lets everybody in."""
 

@@ -40,7 +40,7 @@ SUMMED: Final = (
     "bytes_sent",
     "latency_ns_sum",
 )
-"""Counts of an interval that are added; the others are the least or the most, or by name."""
+"""Counts of an interval to add up; others take the least or the most, or go by name."""
 
 Interval = Mapping[str, Any]
 Send = Callable[[str, object], None]

@@ -31,7 +31,7 @@ from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
 NAMED_MAX: Final = 4
-"""Of more cells those of one word are counted, not named; of so few the grid says all."""
+"""Most cells of a verdict to name; more are counted."""
 DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
 COUNTED: Final[Mapping[Word, str]] = {
     Word.BETTER: phrase("better in {count}"),

@@ -38,7 +38,7 @@ MACHINE: Final[tuple[tuple[Text, int, Read], ...]] = (
     (say("disk flushes/s"), 1, lambda s: s.disk_flushes_per_s),
     (say("server RSS, MB"), 0, lambda s: s.server_rss_bytes / 1e6 or None),
 )
-"""Lines of the machine's table: heading, decimals, what is read off a sample."""
+"""Lines of the machine's table: heading, decimals, value of a sample."""
 CORES: Final[tuple[tuple[Text, Callable[[Measurement], float]], ...]] = (
     (say("server, cores busy"), lambda trial: trial.server.cpu_s),
     (say("generator, cores busy"), lambda trial: trial.engine.cpu_s),
@@ -183,7 +183,7 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else share * 100
 
 
-# Flushes per commit, for workloads that always write: whether the settings' promise was kept.
+# Flushes per commit, for workloads of writes only: the proof of the settings' promise.
 
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3

@@ -199,7 +199,7 @@ LIMITS: Final[Mapping[Callable[[LimitedRun], Iterator[Text]], tuple[Fact, ...]]]
     _stalls: (Fact.RESTING,),
     _arrivals: (Fact.HERE,),
 }
-"""Limits with the facts that they need."""
+"""Limits with the facts they need."""
 
 
 def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:

@@ -253,7 +253,7 @@ def _distinct(texts: Iterable[str]) -> Text:
     return listed(dict.fromkeys(texts), "; ")
 
 
-# What the plan asks for, a sentence each: data, load, trials, blocks, servers, margin.
+# Requests of the plan, a sentence each: data, load, trials, blocks, servers, margin.
 
 SYSBENCH_DEFAULT: Final = "special"
 
@@ -371,7 +371,7 @@ SERVERS: Final = {
     ),
     "cell": Sentence(phrase("A freshly started server for every cell."), Fact.OURS),
 }
-"""By what is restarted."""
+"""Sentences by the values of `restart`."""
 OTHERS: Final = Sentence(
     phrase(
         "Others run the servers of {systems}: dbdyno neither restarts them nor restores their "

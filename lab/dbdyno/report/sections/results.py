@@ -139,7 +139,7 @@ WITHOUT_INTERVAL: Final = "latency_ms_max"
 """One request of a trial makes it, so an interval over a few trials says nothing."""
 PER_STATEMENT: Final = "queries_per_s"
 SAME_STATEMENTS: Final = 0.01
-"""Statements of retried transactions may make that much of a difference."""
+"""Tolerated difference in statements per transaction, for retried transactions."""
 
 
 def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:

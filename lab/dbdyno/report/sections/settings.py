@@ -99,9 +99,9 @@ TOPICS: Final[Mapping[str, Text]] = {
     "storage": say("storage"),
     "window": say("window"),
 }
-"""What a plan file calls its topics, and a report its own; a plan file may have others."""
+"""Names of topics in plan files and reports; a plan file may have others."""
 STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
-"""Features of the machine that say on what the data lay."""
+"""Features of the machine about the storage of the data."""
 
 
 TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
@@ -115,7 +115,7 @@ TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
     "machine": (Fact.OURS,),
     "storage": (Fact.OURS,),
 }
-"""Topics of a run with the facts that they need."""
+"""Topics of a run with the facts they need."""
 
 
 def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:

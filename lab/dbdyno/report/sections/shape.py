@@ -228,7 +228,7 @@ def from_run_to_run(judgement: Judgement) -> tuple[Section, ...]:
     return stability(judgement), outliers(judgement), machines(judgement)
 
 
-# Machines: the comparison on each of those that ran blocks.
+# Machines: the comparison on each machine with blocks.
 
 MACHINES = say("Machines")
 MACHINES_EXPLAINED = say(

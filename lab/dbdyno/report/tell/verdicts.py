@@ -26,7 +26,7 @@ from dbdyno.stats.open_loop import RateSide
 
 THIN: Final = PARTED
 MULTIPLE_FROM: Final = 10.0
-"""From that ratio on, a multiple (×12.3) says more than a percentage."""
+"""From this ratio on, a multiple (×12.3) says more than a percentage."""
 
 
 def sentence(verdict: Verdict) -> Said:
@@ -342,7 +342,7 @@ TAKEN: Final[Mapping[int, str]] = {
         "{total}: others took {taken:.1%} of the host's CPU more beside it"
     ),
 }
-"""Where less CPU was used and others took more of it, by the direction of work."""
+"""Sentences for less CPU used while others took more, by the direction of work."""
 
 
 def accounting(found: Accounting) -> Said | None:

@@ -193,8 +193,7 @@ def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
     """The query plan of each kind of statement in the plan's workloads.
 
     Legacy workloads and scripts have no known statements. A statement that cannot be explained is
-    left
-    out.
+    left out.
     """
     statements = _statements(plan, server)
     if not statements:

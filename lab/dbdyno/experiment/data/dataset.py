@@ -56,10 +56,8 @@ def folder_of(home: Path, plan: Plan, system: SystemPlan) -> Path:
     """Folder of a system's loads, shared by systems with the same table layout.
 
     The system's label is no part of it, so another plan with another label finds the same loads.
-    Equal
-    systems of a plan, such as a baseline named twice, get numbered folders. The name is short, as
-    the
-    path of a unix socket holds 107 bytes at most.
+    Equal systems of a plan, such as a baseline named twice, get numbered folders. The name is
+    short, as the path of a unix socket holds 107 bytes at most.
 
     Args:
         home: folder with `systems`.

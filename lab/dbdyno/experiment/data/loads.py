@@ -36,10 +36,8 @@ def home_of(context: RunContext, system: SystemPlan) -> Path:
     """Folder with the `systems` of a system's loads: the shared cache, or the workspace.
 
     A server works in its load's directory, and the workspace decides the disk: a workspace on
-    another
-    disk than the cache has its own loads. So have endpoints, and containers, whose volumes are
-    outside
-    the cache's size limit.
+    another disk than the cache has its own loads. So have endpoints, and containers, whose volumes
+    are outside the cache's size limit.
 
     Raises:
         ProvisionError: the cache cannot be used.

@@ -61,8 +61,7 @@ def measure(
 
     Returns None if the responder cannot start or does not understand the workload, and for scripts,
     which may wait for ever for a missing row. Think time of a template is left out. Results are
-    cached
-    in the process, as the generator does not change.
+    cached in the process, as the generator does not change.
 
     Args:
         threads: of the engine; 0 for its own choice.

@@ -195,8 +195,7 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The merged record of all generators, in the form of a single generator's.
 
     Placements of threads follow each other. Fairness between threads, printed only by the persona,
-    is
-    left out.
+    is left out.
     """
     slices: dict[tuple[float, str], list[Interval]] = {}
     for record in records:

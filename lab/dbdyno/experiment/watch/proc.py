@@ -267,8 +267,7 @@ class SwitchCounter:
     """Sum of the context switches of all threads of a process and its descendants.
 
     A thread that began since the last reading counts from zero; the switches between a thread's
-    last
-    reading and its end are lost.
+    last reading and its end are lost.
     """
 
     def __init__(self, pid: int) -> None:

@@ -80,7 +80,8 @@ class PilotFound(FiniteNoun):
     """Outcome of the pilot for one workload and setting.
 
     Attributes:
-        workload, setting: the workload and setting of this outcome.
+        workload: label of the workload.
+        setting: name of the setting.
         sustained_per_s: events a second of a closed loop, by system.
         limits_per_s: highest rate at which the latency limit seemed to hold, by system; empty
             without a limit.

@@ -62,12 +62,11 @@ class DistributionPlan(FiniteNoun):
 
 
 class NetworkPlan(FiniteNoun):
-    """Delay added to each round trip on the network, in milliseconds; 0, the default, adds no
-    delay.
+    """Delay added to each round trip on the network; 0 by default.
 
     Attributes:
-        client_ms: delay between the load and the server, in milliseconds.
-        replica_ms: delay between a primary and each replica, in milliseconds.
+        client_ms: delay between the load and the server: milliseconds, or a time such as 0.8ms.
+        replica_ms: delay between a primary and each replica: milliseconds, or a time such as 0.8ms.
     """
 
     client_ms: Annotated[float, Field(ge=0, le=10_000), MILLISECONDS] = 0
@@ -124,9 +123,10 @@ class TrialPlan(FiniteNoun):
     """Times of a trial, in seconds.
 
     Attributes:
-        warmup_s: load before the window, not measured, in seconds; 15 by default.
-        window_s: measured time in seconds, 60 by default; a window below a minute is too short for
-            checkpoints and flushes.
+        warmup_s: load before the window, not measured: seconds, or a time such as 15s; 15s by
+            default.
+        window_s: measured time: seconds, or a time such as 2m; 60s by default. A window below a
+            minute is too short for checkpoints and flushes.
     """
 
     warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX), SECONDS] = 15
@@ -137,7 +137,8 @@ class ChosenDesign(FiniteNoun):
     """Design chosen by a run with a time after its first blocks, and the noise they showed.
 
     Attributes:
-        warmup_s, window_s: times of the trials after the first blocks, in seconds.
+        warmup_s: warm-up of the trials after the first blocks, in seconds.
+        window_s: window of the trials after the first blocks, in seconds.
         blocks: the most blocks that fit into the time, the first blocks included.
         start_noise: standard deviation of a system's ln throughput from start to start.
         second_noise: standard deviation of ln throughput in one second of a window; it falls as the
@@ -162,15 +163,17 @@ class DesignPlan(FiniteNoun):
 
     Attributes:
         blocks: number of times every system runs all load levels, 5 by default; a verdict needs at
-            least 3. With `stop: decided` it is the most, 12 by default.
+            least 3. With `stop: decided` it is the most, 12 by default; leave it out if `time` is
+            given.
         stop: `blocks` (default) runs all blocks; `decided` ends the run as soon as every cell is
             decided. Intervals are wider then, so that they hold at any end
             (docs/how-it-works/verdicts.md).
         margin: ratio difference that matters to you; 2 % by default, written 2% or 0.02.
-        budget_s: time for the whole run, in seconds; it has as many blocks as fit in, at most
-            `blocks`.
-        time_s: time for measuring after set-up, in seconds. The first blocks decide warm-up, window
-            and number of blocks, and the run stops when decided (docs/how-it-works/time.md).
+        budget_s: time for the whole run: seconds, or a time such as 2h. The run has as many blocks
+            as fit in, at most `blocks`.
+        time_s: time for measuring after set-up: seconds, or a time such as 30m. The first blocks
+            decide warm-up, window and number of blocks, and the run stops when decided
+            (docs/how-it-works/time.md).
         chosen: warm-up, window and blocks chosen by a run with a time; written by the run, not by
             hand.
         disturbance_max: share of the host's CPU that other programs and the hypervisor may take in
@@ -210,11 +213,11 @@ class ProcedurePlan(FiniteNoun):
         drop_caches: drop the system's page cache before each start; a finding says so if the lab
             lacks the right.
         purge_binlogs: purge binary logs before each trial.
-        settle_cap_s: longest wait between two trials, in seconds, for the server to write out and
-            purge the changes of the last trial; 0, the default, for no wait.
+        settle_cap_s: longest wait between two trials for the server to write out and purge the
+            changes of the last trial: seconds, or a time such as 1m; 0, the default, for no wait.
         prepared_statements: send the load as prepared statements; true by default.
-        pin: numbers of the CPU cores reserved for the generator; empty, the default, for no
-            pinning.
+        pin: CPU cores of the generator, by number; local servers get the others. Empty, the
+            default, for no pinning.
     """
 
     restart: Literal["block", "cell"] = "block"

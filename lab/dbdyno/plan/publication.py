@@ -25,14 +25,17 @@ class Claim(FiniteNoun):
 
     Attributes:
         text: the sentence, quoted or in your own words.
-        of, than: labels of two systems; give `of` alone to compare a system with itself.
+        of: label of a system.
+        than: label of the system to compare it with; by default the same system.
         than_threads: connections at which `than` is taken, for a sentence about a rise or fall with
             the load.
-        workloads, threads: cells of the claim; by default all of the plan or publication.
+        workloads: workloads of the claim's cells; by default all of the plan or publication.
+        threads: connections of the claim's cells; by default all of the plan or publication.
         at: in an audit, values of further columns of its cells, such as `buffer_pool_gb: 48`.
         metric: metric of the report, or `rate_variation` for the variation of throughput between
             seconds.
-        ratio_min, ratio_max: range of `of` / `than` if the sentence is true; give either or both.
+        ratio_min: least ratio `of` / `than` by the sentence; give it, `ratio_max` or both.
+        ratio_max: greatest ratio `of` / `than` by the sentence.
         holds: in an audit, the ratio to check: of `each` cell (default), of `some` cell, of the
             `average` over cells, or of the `peak` of each system.
     """
@@ -78,10 +81,11 @@ class PublishedFacts(FiniteNoun):
         systems: product and version of each, such as ``MySQL 8.0.30``.
         workloads: names as in a plan.
         threads: connections at each level.
-        tables, rows: number of tables, and rows in each.
+        tables: number of tables.
+        rows: rows in each table.
         distribution: distribution of the rows that requests touch.
         window_s: measured time of each cell, in seconds.
-        buffer_pool, durability: values of the axes.
+        buffer_pool, durability: values of this axis.
         settings: configuration keys of all systems.
     """
 

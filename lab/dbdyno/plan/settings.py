@@ -84,10 +84,13 @@ class SettingsPlan(FiniteNoun):
     """Axes to vary; an axis that is left out stays as the systems have it.
 
     Attributes:
-        durability: ``double-1`` (each commit is on disk, in redo and binary log) or ``0/2``.
+        durability: ``double-1`` (each commit is on disk, in redo and binary log) or ``0/2``
+            (commits reach the disk later, so a crash of the machine can lose them).
         buffer_pool: size in bytes such as ``1G``, or a share of the loaded dataset such as ``25%``.
         redo_log: total redo space in bytes, such as ``2G``.
-        thread_pool, prepared_statements, binlog: ``on`` or ``off``.
+        thread_pool: thread pool of the server, ``on`` or ``off``; ``on`` has a group for each core.
+        prepared_statements: load sent as prepared statements, ``on`` or ``off``.
+        binlog: binary log, ``on`` or ``off``; always ``off`` in PostgreSQL.
         own: further axes by name, each with named values; a value is a map of configuration keys,
             used verbatim.
     """

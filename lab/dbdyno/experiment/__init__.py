@@ -1,1 +1,1 @@
-"""What is done: a run, its arms, its trials."""
+"""Execution of a plan: a run, its arms, its trials."""

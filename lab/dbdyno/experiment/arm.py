@@ -69,8 +69,7 @@ class _Arm:
 
     Attributes:
         broken: reason of a failed start, by the workload with keys of its own; other trials with
-            the
-            same keys are not tried.
+            the same keys are not tried.
         probe: the machine's speed before the server was started.
     """
 
@@ -145,8 +144,7 @@ class _Arm:
         """Stop the server, if any; an error while stopping is only shown.
 
         If the next start discards its data, the server is killed instead: writing back gigabytes of
-        changed
-        pages takes minutes, and would disturb the next system.
+        changed pages takes minutes, and would disturb the next system.
         """
         if self.server is None:
             return

@@ -1,14 +1,14 @@
-"""Tries the load generator on servers whose truth is known, and the machine beside it.
+"""Test the load generator on servers with known answers, and the machine itself.
 
-    ceiling        on a server that answers at once, by protocol and connections
-    punctuality    how late it sends at fixed rates, on the same server
-    known answers  throughput and latency beside what the reference server planned
+    ceiling        highest rate on a server that answers at once, by protocol and connections
+    punctuality    delay of its requests at fixed rates, on the same server
+    known answers  throughput and latency beside the reference server's plan
     noise          a fixed computation and synced writes, again and again; time stolen meanwhile
-    differences    what comparisons of 5, 30 and 120 minutes can see, by how evenly it ran itself
+    differences    smallest differences seen in 5, 30 and 120 minutes, by its own evenness
 
-A measurement that misses a limit is made again, as something else may have run meanwhile: a
-generator that cannot do better misses it each time. It takes a good minute. The certificate lies
-in the cache folder, as it is the machine's; a run takes along what it says (`known`).
+A measurement that misses a limit is repeated, as another program may have run meanwhile: a
+generator that cannot do better misses it each time. All together take a good minute. The
+certificate lies in the cache folder, as it is the machine's; a run stores its facts (`known`).
 """
 
 from __future__ import annotations
@@ -62,34 +62,35 @@ FILE: Final = "certificate.json"
 CONNECTIONS: Final = (1, 8, 64, 512)
 RATES_PER_S: Final = (100, 1_000, 10_000)
 ROOM: Final = 256
-"""Connections of a load at a rate: more than ever wait, so that the queue is at the server."""
+"""Connections of a load at a rate: enough to keep the queue at the server."""
 STARTS: Final = 6
 PROBES: Final = 30
 MINUTES: Final = (5, 30, 120)
 START: Final = Costs(start_s=5.0, trial_s=1.5)
-"""What a start of a server takes, and a trial beyond its load."""
+"""Usual seconds for a start of a server, and for a trial beyond its load."""
 WINDOW_S: Final = 3.0
 SHORT_S: Final = 1.5
 WARMUP_S: Final = 0.5
 TIMER_LAG: Final = "timer_lag"
 ATTEMPTS: Final = 3
-"""At most, for each rate and each question."""
+"""Most measurements of each rate and each question."""
 
 Tell = Callable[[str], None]
 Sees = Callable[[TimedDesign, Scatter], float]
-"""By which two systems must differ to be told apart by a design."""
+"""Smallest difference of two systems that a design can show."""
 Found = TypeVar("Found", Punctuality, KnownAnswer)
 
 
 def certify(
     tell: Tell, sees: Sees, window_s: float = WINDOW_S, probes: int = PROBES
 ) -> Certificate:
-    """Makes the certificate of this machine and stores it.
+    """Make the certificate of this machine and store it.
 
     Args:
-        tell: hears what is done.
-        sees: what the judge says of a comparison before it is made.
-        window_s: of each load.
+        tell: takes a line on each step as it begins.
+        sees: smallest difference that a comparison of this design will show, by the judge's
+            forecast.
+        window_s: window of each load in seconds.
 
     Raises:
         LoadError: the generator cannot be run at all.
@@ -146,7 +147,8 @@ def machine() -> dict[str, str]:
 
 
 def known() -> CertificateFacts:
-    """What this machine's certificate says; that of another program or half a file says nothing."""
+    """Facts of this machine's certificate; empty for a missing or broken file, or another
+    program's."""
     try:
         text = (cache_folder() / FILE).read_text(encoding="utf-8")
         return Certificate.model_validate_json(text).facts(machine())
@@ -166,7 +168,7 @@ def _nobody(driver: str, port: int) -> dict[str, Any]:
 
 
 def _record(login: Mapping[str, Any], **options: object) -> dict[str, Any]:
-    """The engine's record of point selects at that server."""
+    """Run point selects with this login; the engine's record."""
     spec = {
         **login,
         "warmup_s": 0.0,
@@ -236,7 +238,7 @@ def _seconds(login: Mapping[str, Any], seed: int, window_s: float) -> Rates:
 
 
 def _tried(measure: Callable[..., list[Found]], *arguments: object) -> tuple[list[Found], int]:
-    """The first numbers that hold, else the last ones, and how often it was measured before."""
+    """Repeat a measurement until its numbers hold; the last numbers, and the number of repeats."""
     measured, again = measure(*arguments), 0
     while again < ATTEMPTS - 1 and not all(one.holds for one in measured):
         measured, again = measure(*arguments), again + 1
@@ -274,7 +276,7 @@ def _standing_still(window_s: float) -> list[KnownAnswer]:
 
 
 ASKED: Final = (_saturated, _exponential, _at_rate, _standing_still)
-"""In the order of `QUESTIONS`, whose names they give."""
+"""Functions for `QUESTIONS`, in their order and with their names."""
 
 
 def _login(server: _engine.Reference) -> dict[str, Any]:
@@ -289,7 +291,7 @@ def _latencies(
     server: _engine.Reference,
     wanted: Sequence[str] = ("mean", "p95", "p99"),
 ) -> list[KnownAnswer]:
-    """All events, as every statement that the server got was one."""
+    """Compare latencies of all events with the server's plan; every event is a single statement."""
     seen, (planned, sum_ns) = _merged(record, EVENT), server.truth()
     mean_ns = sum(one.latency_ns_sum for one in intervals_of(record)) / max(1, seen.count())
     numbers = {
@@ -310,7 +312,7 @@ def _merged(record: Mapping[str, Any], name: str) -> _engine.Histogram:
 
 
 def _comparison(minutes: int, scatter: Scatter) -> TimedDesign:
-    """The design that compares two systems under one load in a time."""
+    """The design of a comparison of two systems under one load in a given time."""
     time_s, block = 60.0 * minutes, Block(trials=2, starts=2)
     first = first_windows(time_s, block, BLOCKS_MIN)
     left_s = time_s - FIRST_BLOCKS * block.seconds(first.load_s, START)

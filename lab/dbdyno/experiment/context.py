@@ -1,4 +1,4 @@
-"""What the steps of a run share: plan, store, progress, and the makers of servers.
+"""Shared by the steps of a run: plan, store, progress, and the makers of servers.
 
 Tests pass fake makers instead of real processes.
 """
@@ -32,13 +32,13 @@ class Progress(Protocol):
     """
 
     def stage(self, text: str) -> None:
-        """What is being done between trials: "mysql:8.0.15: restoring the dataset"."""
+        """Show the step between trials: "mysql:8.0.15: restoring the dataset"."""
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Trial `number` (from 1) of `total` begins; those stored before are counted."""
+        """Trial `number` (from 1) of `total` begins; earlier stored trials are counted."""
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
-        """The engine finished one interval: at_s, phase, events, latency_ms by percentile …"""
+        """An interval of the load has ended: at_s, phase, events, latency_ms by percentile …"""
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """The trial ended and is stored, failed or not."""
@@ -52,21 +52,21 @@ class BlockRunner(Protocol):
     """Other machines on which blocks are run."""
 
     def count(self) -> int:
-        """How many there are by now."""
+        """Number of machines so far."""
 
     def run(self, context: RunContext, run_id: str, schedule: Schedule) -> None:
-        """Has all blocks run, and stores each trial as it ends."""
+        """Run all blocks, and store each trial as it ends."""
 
 
 @dataclass(frozen=True)
 class Makers:
-    """How instances are opened, the engine's child is started, and what is known of it.
+    """Makers of instances and of the engine's child, and facts about the generator.
 
     Attributes:
-        command: starts the engine's child; engine: begins a load.
-        hosts: run the blocks in place of this machine.
-        address: on which servers listen.
-        shares_loads: whether loads are those of the cache, which workspaces on its disk share.
+        command, engine: command of the engine's child, and the class that begins a load.
+        hosts: machines to run the blocks in place of this machine.
+        address: address on which servers listen.
+        shares_loads: True if loads are kept in the cache, shared by all workspaces on its disk.
     """
 
     open_instance: OpenInstance = field(default_factory=lambda: open.instance)
@@ -80,28 +80,29 @@ class Makers:
 
     @property
     def machines(self) -> int:
-        """How many run blocks beside each other."""
+        """Number of machines that run blocks in parallel."""
         return 1 if self.hosts is None else self.hosts.count()
 
 
 @dataclass
 class RunContext:
-    """One run's surroundings.
+    """State of one run.
 
     Attributes:
-        schedule: the trials that are run.
-        refused: why a system cannot have a setting, or cannot bear a cell, by both their names.
-        started: labels of systems that this lab has started for a trial.
-        as_loaded: labels of systems whose data was restored by this lab and not spoiled since.
+        schedule: the trials to run.
+        refused: reasons by (system, setting) for settings a system cannot have, and by (system,
+            cell) for cells it cannot run.
+        started: labels of systems started for a trial by this lab.
+        as_loaded: labels of systems whose data this lab has restored and left unspoiled since.
         dataset: digest of each system's rows, by label.
-        loads: name of the load that each system's data are a copy of, by label.
-        dataset_bytes: bytes of the baseline's loaded tables; None where nobody asked yet.
-        folders: where the disks are watched.
-        ceilings: events/s that the generator reaches on a server that is none, by workload,
-            driver, and whether its statements are prepared.
-        query_plans: of each system that has run a trial, by label.
-        interrupted: the user stopped the run while something was asked after a trial, which is
-            stored before the run ends.
+        loads: name of the load from which each system's data were copied, by label.
+        dataset_bytes: bytes of the baseline's loaded tables; None until they are measured.
+        folders: folders whose disks are watched.
+        ceilings: the generator's highest events/s, measured on a null responder, by workload,
+            driver, and prepared statements or plain.
+        query_plans: query plans of each system that has run a trial, by label.
+        interrupted: the user stopped the run while evidence was collected after a trial; the trial
+            is stored before the run ends.
     """
 
     schedule: TrialQueue
@@ -122,25 +123,25 @@ class RunContext:
 
     @property
     def plan(self) -> Plan:
-        """The plan of the trials that are run."""
+        """The plan of the trials to run."""
         return self.schedule.plan
 
     @property
     def forecast(self) -> Forecast:
-        """How long trials take here."""
+        """Forecast of the time for trials here."""
         return self.schedule.forecast
 
     @cached_property
     def certificate(self) -> CertificateFacts:
-        """What the machine's certificate says of the generator as the run begins."""
+        """Facts of the generator's certificate as the run begins."""
         return self.makers.certificate()
 
     def refusal(self, trial: Trial) -> str | None:
-        """Why the trial cannot be run, if that was found out before; None otherwise."""
+        """Known reason why the trial cannot be run; else None."""
         return self.refused.get((trial.system, trial.cell.setting)) or self.refused.get(
             (trial.system, trial.cell.key)
         )
 
     def is_restored_at_start(self, system: str) -> bool:
-        """Whether the next start of a system's server begins by restoring its dataset."""
+        """True if the next start of a system's server begins by restoring its dataset."""
         return self.plan.procedure.fresh_data == "start" or system not in self.as_loaded

@@ -33,7 +33,7 @@ from dbdyno.servers.mysql.client import MysqlClient
 from dbdyno.servers.postgres.client import PostgresClient
 from dbdyno.servers.reference import EndpointReference, ImageReference, parse
 
-# Sessions of the load user; too slow for load that is measured. After a lost connection the client
+# Sessions of the load user; too slow for measured load. After a lost connection the client
 # sends a row once more, which its primary key makes harmless.
 
 
@@ -59,9 +59,9 @@ def sessions(server: Server, count: int) -> list[Session]:
 TABLE: Final = "dbdyno_commits"
 CONNECTIONS: Final = 4
 LOAD_S: Final = 1.5
-"""Long enough that a log which is written out once a second is behind when the kill comes."""
+"""Load before the kill: long enough to catch a log written once a second behind."""
 UNEVEN_S: Final = 0.37
-"""Each round is that much longer than the one before: a kill must not fall in step with a flush."""
+"""Seconds added in each round, so kills do not fall in step with flushes."""
 FIRST_COMMIT_S_MAX: Final = 30.0
 
 Report = Callable[[str], None]

@@ -1,11 +1,11 @@
-"""Collects the evidence around trials, each piece when it disturbs nobody.
+"""Collect the evidence around trials, each piece when it disturbs no trial.
 
-    before an arm, no server up    the machine's speed; once a run what the generator can do
+    before an arm, no server up    the machine's speed; once a run the generator's ceiling
     after a system's first trial   its query plans
-    after a system's last trial    the rows that are left
+    after a system's last trial    its remaining rows
 
-Asking reads tables, and a reading before a trial would warm caches that are to be cold. Evidence
-that cannot be had is left out; it never ends a run.
+Asking reads tables, and a reading before a trial would warm caches meant to be cold. Missing
+evidence is left out; it never ends a run.
 """
 
 from __future__ import annotations
@@ -54,10 +54,9 @@ def _load_of(context: RunContext, trial: Trial, driver: str) -> tuple[str, str, 
 def after_trial(
     context: RunContext, server: Server, trial: Trial, at_rest: Probe | None
 ) -> TrialEvidence:
-    """Evidence around a trial that has just completed.
+    """Collect evidence around a completed trial.
 
-    An interrupt ends the collection and is kept in `context.interrupted`, so that the trial is
-    stored
+    An interrupt ends the collection and is kept in `context.interrupted`, so the trial is stored
     before the run ends.
     """
     reached = context.ceilings.get(_load_of(context, trial, server.driver))
@@ -167,7 +166,7 @@ def _left(context: RunContext, server: Server) -> dict[str, object]:
 #
 # Versions that use other indexes or sorts do other work, and a report should say so. The statements
 # have the shape of the engine's with fixed numbers, or are a template's with values from the middle
-# of what it draws; EXPLAIN reads a handful of pages.
+# of their ranges; EXPLAIN reads a handful of pages.
 
 
 RANGE: Final = "WHERE id BETWEEN 101 AND 200"
@@ -184,18 +183,17 @@ STATEMENTS: Final = {
     "random_ranges": "SELECT COUNT(k) FROM {table} WHERE k BETWEEN 101 AND 106 OR k BETWEEN 201"
     " AND 206",
 }
-"""One of each kind that a server can execute in more than one way; an INSERT is none."""
+"""A statement of each kind with several possible plans, so no INSERT."""
 COLUMNS: Final = {10: (3, 5), 12: (4, 6)}
-"""Where access and index stand in EXPLAIN's row: with partitions and filtered (from MySQL 5.7 on)
-there are twelve columns. The last one always holds the remarks."""
+"""Places of access and index in EXPLAIN's row, by its number of columns: twelve with partitions and
+filtered (from MySQL 5.7 on). The last one always holds the remarks."""
 
 
 def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
     """The query plan of each kind of statement in the plan's workloads.
 
     Legacy workloads and scripts have no known statements. A statement that cannot be explained is
-    left
-    out.
+    left out.
     """
     statements = _statements(plan, server)
     if not statements:

@@ -27,7 +27,7 @@ DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
 PAGES_AND_NAMES: Final = "3\n"
 COMPARED: Final = "every file compared with the snapshot's checksum"
 CATCH_UP_S: Final = 60.0
-"""How long replicas may take to apply what came before."""
+"""Longest wait for replicas to apply earlier changes."""
 
 
 @dataclass

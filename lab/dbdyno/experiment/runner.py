@@ -1,7 +1,7 @@
 """A whole run: every system's dataset, then the blocks in their order, each trial stored at once.
 
-A run resumes by itself: trials that the store has without failure are not run again. Whatever ends
-it, servers and children are ended first.
+A run resumes by itself: trials stored without failure are not run again. However it ends, servers
+and children are ended first.
 """
 
 from __future__ import annotations
@@ -42,23 +42,24 @@ def run(
     retry: bool = False,
     enough: Enough | None = None,
 ) -> None:
-    """Runs the plan's trials that the store does not have yet, after its pilot if it needs one.
+    """Run the plan's trials missing in the store, after its pilot if it needs one.
 
-    A trial that fails (its server died, say) is stored with its reason and the run goes on; it is
-    tried again when the run is resumed. One that cannot be run is stored so as well, and is tried
-    again only with `retry`.
+    A failed trial (its server died, say) is stored with its reason and the run goes on; a resumed
+    run tries it again. A trial that cannot be run is stored in the same way, and is tried again
+    only with `retry`.
 
     Args:
         folder: the workspace; servers' files go to its `systems` folder, or to the cache's.
-        makers: what makes servers and the engine's child; the real ones unless a test says so.
-        retry: whether cells that could not be run are tried once more.
-        enough: asked before each block but the first, with all that the store holds of the run; no
-            block is begun once it says yes. None: all blocks are run.
+        makers: makers of servers and of the engine's child; the real makers by default.
+        retry: try cells that could not be run once more.
+        enough: called before each block except the first, with the stored measurements of the run;
+            True ends the run. None: all blocks are run.
 
     Raises:
-        Interrupted: the user pressed Ctrl-C; what was measured is stored.
+        Interrupted: the user pressed Ctrl-C; all completed trials are stored.
         CellError: no cell of the plan can be run.
-        ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.
+        ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; all completed
+            trials are stored.
     """
     makers = makers or Makers()
     try:
@@ -94,18 +95,18 @@ def _run_blocks(context: RunContext, run_id: str, schedule: Schedule) -> None:
 
 
 class Machine:
-    """A machine on which a run's systems are open, so that blocks can be run on it."""
+    """A machine with a run's systems open, ready to run blocks."""
 
     def __init__(self, context: RunContext, run_id: str, loads: Loads) -> None:
         self._context, self._run_id, self._loads = context, run_id, loads
 
     def find_rates(self) -> None:
-        """Runs what the plan's pilot still lacks; as `run_pilot`."""
+        """Run the rest of the plan's pilot; raises as `run_pilot`."""
         self._turn_to(self._context.schedule.left[0].block)
         run_pilot(self._context, self._run_id, self._loads.instances)
 
     def run(self, trials: Sequence[Trial]) -> None:
-        """Runs trials of one block, which are left in the schedule.
+        """Run trials of one block from the schedule's `left`.
 
         Raises:
             KeyboardInterrupt, LoadError, ServerError: as `run_arm`.
@@ -124,18 +125,18 @@ class Machine:
 
 @contextmanager
 def machine(context: RunContext, run_id: str) -> Iterator[Machine]:
-    """This machine with the systems open that the context's trials need, and closed at the end."""
+    """This machine with all systems open for the context's trials; they are closed at the end."""
     with _loads(context) as loads:
         yield Machine(context, run_id, loads)
 
 
 @contextmanager
 def _loads(context: RunContext) -> Iterator[Loads]:
-    """The loads of all data directories that still have trials; closed whatever happens.
+    """Open the loads of all systems with trials left; they are closed whatever happens.
 
-    The baseline's too where a setting is a share of its dataset, and all where a block with an
-    arm that has ended may be measured again, or where the other blocks' trials are not known. All
-    as well where none has trials: a lab may have died as it closed them.
+    The baseline is opened too if a setting is a share of its dataset. All systems are opened if a
+    block may be measured again, if other machines run blocks, or if no trial is left: an earlier
+    lab may have died while it closed them.
     """
     plan, wanted = context.plan, {trial.system for trial in context.schedule.left}
     if wants_dataset_bytes(plan):
@@ -172,7 +173,7 @@ def _system_loads(context: RunContext, system: SystemPlan) -> SystemLoads:
 
 
 def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
-    """A plan of which no cell at all can be run is a mistake of the plan, and is said as one."""
+    """Raise CellError for a plan without a single runnable cell."""
     if context.store.done(run_id, impossible=False):
         return
     reasons = [m.failure for m in context.store.measurements(run_id) if m.impossible]
@@ -186,16 +187,16 @@ def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
 
 # The pilot: before the first block, each system once, to find the rates of an open loop.
 #
-# The next trial follows from what the store holds (`experiment/schedule/pilot.py`), so that an
+# The next trial follows from the store (`experiment/schedule/pilot.py`), so that an
 # interrupted pilot goes on where it was. Its trials are stored as any others, and are no part of
 # the comparison.
 
 
 def run_pilot(context: RunContext, run_id: str, instances: Mapping[str, Instance]) -> None:
-    """Measures what the plan's pilot still lacks.
+    """Run the rest of the plan's pilot.
 
     Raises:
-        LoadError: a trial of the pilot failed; what was measured before is stored.
+        LoadError: a trial of the pilot failed; earlier trials are stored.
         KeyboardInterrupt: the user stopped it.
     """
     plan, rest_s = context.plan, context.schedule.seconds_left()
@@ -211,10 +212,10 @@ def run_pilot(context: RunContext, run_id: str, instances: Mapping[str, Instance
 def _trials(
     context: RunContext, run_id: str, system: str, setting: str, rest_s: float
 ) -> Iterator[Trial]:
-    """Each trial once that before it is stored, since what it saw decides.
+    """Trials of the pilot, each decided by the stored results of the trials before it.
 
     Args:
-        rest_s: what the run takes after its pilot.
+        rest_s: seconds of the run after its pilot.
     """
     while True:
         pilots = context.store.pilots(run_id)

@@ -146,7 +146,7 @@ def _quoted(name: str) -> str:
 # after workers of autovacuum that are at it already; then a checkpoint writes everything out.
 
 PASSES_MAX: Final = 3
-"""Vacuum cannot remove rows that an open transaction may see; it is not repeated for ever."""
+"""Most passes: vacuum cannot remove rows visible to an open transaction."""
 SETTLE_S_MIN: Final = 0.1
 WORKERS: Final = (
     "SELECT count(*) FROM pg_stat_activity"

@@ -36,9 +36,9 @@ from dbdyno.servers.base import Server
 
 INTERRUPTED: Final = "interrupted by the user"
 PATIENCE_S: Final = 120.0
-"""How long the engine may take for logins and its end, beyond warm-up, window and drain."""
+"""Longest time for the engine's logins and end, beyond warm-up, window and drain."""
 DEATH_S: Final = 1.0
-"""How long a server may take to end after its connections broke."""
+"""Longest wait for a server's end after its connections broke."""
 ROUNDED_S: Final = 0.001
 LAST_READING_S: Final = 0.5
 LAST_WORDS_MAX: Final = 2000
@@ -127,7 +127,7 @@ def _drive(
         seen.failure = _failure_of(seen.record)
         if seen.failure is None or _lives(server):
             counters.close()
-            # A server that answers nobody, not even us, is one that stands still.
+            # A server that answers neither the load nor the lab stands still.
             seen.failure = seen.failure or (None if seen.is_silent else counters.error)
     except KeyboardInterrupt:
         seen.failure = INTERRUPTED

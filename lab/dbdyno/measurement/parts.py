@@ -271,8 +271,7 @@ class TrialEvidence(Noun):
         rows_after: rows of each table after the system's last trial of the run.
         dataset_after: digest of those rows, comparable with `Measurement.dataset`.
         irq_apart: True if the kernel counts interrupts apart from the processes that they stop;
-            None
-            if unknown.
+            None if unknown.
         script_check: result of the command `check` of the trial's script on the rows left by the
             trial: `holds`, `broken`, or the reason why it failed; empty without such a command.
     """

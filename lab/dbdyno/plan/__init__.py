@@ -1,1 +1,1 @@
-"""What is asked: systems, workloads, load, settings, and the file that says so."""
+"""Plans: systems, workloads, load and settings of an experiment, and their YAML files."""

@@ -1,7 +1,7 @@
 """YAML text to plain values, each with its line; tags, dates and aliases hold no surprises.
 
 Nodes are converted here and no YAML object is ever constructed: tags cannot run code, a date stays
-the text that was typed, and what aliases multiply is counted while it is copied.
+the text as typed, and the values that aliases multiply are counted while they are copied.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _BASES = {"0o": 8, "0x": 16, "0b": 2}
 
 @dataclass
 class Document:
-    """What a YAML text says.
+    """A YAML text as plain values.
 
     Attributes:
         value: plain dicts, lists and scalars; None when the text cannot be read.
         lines: the line, counted from 1, of every key and entry.
-        mistakes: what could not be taken; duplicate keys, for one.
+        mistakes: parts that could not be taken, such as duplicate keys.
     """
 
     value: Any = None
@@ -50,19 +50,19 @@ class Document:
         return self.lines.get(path)
 
     def mistake(self, path: Path, message: str) -> PlanMistake:
-        """A mistake of what stands at the path, with its line."""
+        """A mistake at the path, with its line."""
         return PlanMistake(place(path), message, self.line(path))
 
     def add_mistake(self, path: Path, message: str) -> None:
-        """Keeps the same in `mistakes`."""
+        """Adds a mistake at the path to `mistakes`."""
         self.mistakes.append(self.mistake(path, message))
 
 
 def parse(text: str, *, as_printed: bool = False) -> Document:
-    """Reads one YAML document; mistakes are in what is returned, nothing is raised.
+    """Reads one YAML document. It raises no error: mistakes are kept in the document.
 
     Args:
-        as_printed: numbers stay the text that they were written in, with all of their digits.
+        as_printed: numbers stay text, with all digits as they were written.
     """
     document = Document()
     try:
@@ -186,15 +186,15 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 
 SCALES: Final = "scales"
-"""The plan file's key of named overrides, each of which makes the plan another size.
+"""The plan file's key of named overrides, such as a plan of another size.
 
 An override is laid over the whole plan: keys meet keys, anything else (a list too) replaces what
-was there, and ``null`` takes a key away. `Plan.scale` is the name of the one that was chosen.
+was there, and ``null`` takes a key away. `Plan.scale` is the name of the chosen scale.
 """
 
 
 def take_scales(document: Document) -> dict[str, dict[str, Any]]:
-    """The scales of a plan file, taken out of it; what is no scale becomes a mistake."""
+    """Take the scales out of a plan file; an entry of another shape becomes a mistake."""
     plan = document.value
     if not isinstance(plan, dict):
         return {}
@@ -222,23 +222,23 @@ def take_scales(document: Document) -> dict[str, dict[str, Any]]:
 
 
 def scaled(document: Document, scales: dict[str, dict[str, Any]], name: str) -> Document:
-    """A new document: the plan with that scale laid over it, each value with its own line."""
-    merged = Document(deepcopy(document.value), dict(document.lines), [])
+    """A new document: the plan with the named scale laid over it, each value with its own line."""
+    made = Document(deepcopy(document.value), dict(document.lines), [])
     part = {key: value for key, value in deepcopy(scales[name]).items() if key != SCALES}
-    merged.value = {**_laid_over(merged, merged.value, part, (), (SCALES, name)), "scale": name}
-    return merged
+    made.value = {**_laid_over(made, made.value, part, (), (SCALES, name)), "scale": name}
+    return made
 
 
 def _laid_over(
-    document: Document, below: dict[str, Any], above: dict[str, Any], path: Path, source: Path
+    made: Document, below: dict[str, Any], above: dict[str, Any], path: Path, source: Path
 ) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
         here, there = (*path, key), (*source, key)
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
-            merged[key] = _laid_over(document, merged[key], value, here, there)
+            merged[key] = _laid_over(made, merged[key], value, here, there)
             continue
-        _take_lines(document, here, there)
+        _take_lines(made, here, there)
         if value is None:
             merged.pop(key, None)
         else:
@@ -246,11 +246,11 @@ def _laid_over(
     return merged
 
 
-def _take_lines(merged: Document, path: Path, source: Path) -> None:
-    """The lines of what stood at the path give way to those of what is put there."""
+def _take_lines(made: Document, path: Path, source: Path) -> None:
+    """Replace the lines of the old value at the path by those of its new value."""
     depth = len(source)
-    for old in [old for old in merged.lines if old[: len(path)] == path]:
-        del merged.lines[old]
-    for old, line in list(merged.lines.items()):
+    for old in [old for old in made.lines if old[: len(path)] == path]:
+        del made.lines[old]
+    for old, line in list(made.lines.items()):
         if old[:depth] == source:
-            merged.lines[(*path, *old[depth:])] = line
+            made.lines[(*path, *old[depth:])] = line

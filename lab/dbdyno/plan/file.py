@@ -1,9 +1,9 @@
 """Plan files: YAML in, a checked `Plan` out, or every mistake at once with its line.
 
-A plan says what is compared and how; all but `systems` and `workloads` has a default::
+A plan needs `systems` and `workloads`; all other keys have defaults::
 
     title: MySQL 5.7 against 8.0
-    systems:                      # the first one is what the others are compared with
+    systems:                      # the first is the baseline of the others
       - mysql:5.7.22              # short for {label: mysql:5.7.22, reference: mysql:5.7.22}
       - label: tuned
         reference: mysql:8.0.15
@@ -12,7 +12,7 @@ A plan says what is compared and how; all but `systems` and `workloads` has a de
       - oltp_read_write           # short for {name: oltp_read_write}
       - {name: oltp_read_only, label: no-ranges, options: {range_selects: false}}
     dataset: {tables: 4, rows: 100000}      # rows of each table
-    load: {threads: [1, 8, 32]}   # connections; one number is a list of one
+    load: {threads: [1, 8, 32]}   # connections; a single number works too
     settings: {buffer_pool: [25%, 1G], binlog: on}         # varied on every system
     trial: {warmup: 15s, window: 2m}        # or warmup_s and window_s, in seconds; ms, s, m, h
     design: {blocks: 5, margin: 2%}         # or 0.02
@@ -20,7 +20,7 @@ A plan says what is compared and how; all but `systems` and `workloads` has a de
     procedure: {restart: block, prepared_statements: true}
     network: {client: 0.8ms}      # or client_ms, in milliseconds
     seed: 1
-    scales:                       # the same in other sizes, laid over the plan when asked for
+    scales:                       # other sizes, laid over the plan with --scale
       small: {dataset: {rows: 1000}, load: {threads: 1}}
 
 YAML is 1.2: ``on`` and ``off`` are words, ``true`` and ``false`` are not. A key that stands twice
@@ -50,20 +50,20 @@ from dbdyno.plan.workload import is_script
 
 BYTES_MAX = 1_000_000
 BOTH: Final = "stands beside {other}; keep one of the two"
-"""A warm-up that lasts until the load is steady."""
+"""Message for a key beside its short form."""
 
 
 def read(path: Path, check_reference: Callable[[str], None], scale: str = "") -> Plan:
-    """The plan of a file.
+    """Read and check the plan of a file.
 
     Args:
         path: a YAML file of at most 1 MB.
-        check_reference: raises UsageError for a system that cannot be got.
-        scale: which of the file's scales to lay over the plan; none if empty.
+        check_reference: raises UsageError for a system that cannot be provided.
+        scale: name of the file's scale to lay over the plan; empty for the plan as it stands.
 
     Raises:
-        PlanError: the file cannot be read, or the plan has mistakes: all of them, those of scales
-            that were not asked for as well.
+        PlanError: the file cannot be read, or the plan or any of its scales has mistakes. It
+            carries all of them.
     """
     text = _text(path)
     return read_text(text, str(path), check_reference, scale, path.parent)
@@ -76,10 +76,10 @@ def read_text(
     scale: str = "",
     folder: Path | None = None,
 ) -> Plan:
-    """The plan of a YAML text that came from `source`; arguments and errors are those of `read`.
+    """The plan of a YAML text that came from `source`; further arguments and errors as in `read`.
 
     Args:
-        folder: where paths of scripts begin; None for a plan that must have their texts.
+        folder: where paths of scripts begin; without a folder the plan must contain their texts.
     """
     document = parse(text)
     if document.value is None:
@@ -107,7 +107,7 @@ def read_text(
 
 
 def _take_scripts(document: Document, folder: Path) -> None:
-    """Puts the texts of scripts into workloads that name their files."""
+    """Load scripts named by their files into the workloads."""
     workloads = document.value.get("workloads") if isinstance(document.value, dict) else None
     if is_script(workloads):
         workloads = document.value["workloads"] = [workloads]
@@ -122,11 +122,11 @@ def _take_scripts(document: Document, folder: Path) -> None:
 
 
 def _unchecked(reference: str) -> None:
-    """For scales that are not run: their systems may exist on another machine only."""
+    """Accept any system: those of scales that are not run may exist on another machine only."""
 
 
 def _checked(document: Document, check_reference: Callable[[str], None]) -> Plan | None:
-    """The document's plan, None if it has mistakes; they are added to the document's."""
+    """The document's plan, None if it has mistakes; they are added to the document."""
     _write_keys_in_full(document, (), document.value, Plan)
     plan = None
     try:
@@ -192,7 +192,7 @@ def _text(path: Path) -> str:
 
 # The JSON schema of plan files, for editors: completion, help, and marked mistakes. It is made from
 # the plan itself, whose types know the short ways of writing, and shipped as ``plan.schema.json``.
-# What a schema cannot say (is there such a workload, such a system?) is left to `read`.
+# `read` checks the rest, such as the existence of a workload or a system.
 
 
 def schema() -> Schema:
@@ -214,7 +214,7 @@ def schema() -> Schema:
 
 
 def _describe_keys(part: Schema) -> None:
-    """What a class's docstring says of its attributes becomes the help of each key."""
+    """Move the help of attributes from a class's docstring to the keys of its schema."""
     purpose, _, attributes = str(part.get("description", "")).partition("\n\nAttributes:\n")
     part["description"] = purpose
     for names, text in re.findall(
@@ -243,7 +243,7 @@ def _add_short_keys(model: type[BaseModel], properties: Schema) -> None:
 
 
 def _add_scales(whole: Schema) -> None:
-    """Add a scale: a part of a plan, in which every key is optional and null removes one."""
+    """Add the schema of a scale: a part of a plan, with every key optional; null removes a key."""
     parts = whole["$defs"]
     partial = _optional(whole["properties"], "#/properties")
     del partial["scale"]

@@ -1,7 +1,7 @@
-"""The part of a plan that says which machines make the load, hold the servers and share the blocks.
+"""The part of a plan about machines: they make the load, hold the servers, or share the blocks.
 
-It says what is wanted of a cluster, not which one: its address is given when the run begins
-(``--fleet``). Machines are meant by their label ``dbdyno``, which whoever starts a node gives it.
+A plan states its needs; the address of a cluster is given when the run begins (``--fleet``).
+Machines are found by the label ``dbdyno`` of their node, which is set by whoever starts it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ Role = Annotated[str, Field(max_length=63, pattern=ROLE_PATTERN)]
 
 
 class PlacePlan(FiniteNoun):
-    """On which machines what runs, by their label.
+    """Machines for servers and generators, found by the value of their node label `dbdyno`.
 
     Attributes:
-        primary: the servers; unless given they run where dbdyno was started.
-        generators: those of `FleetPlan.generators`.
+        primary: label value of the machines for servers; by default, servers run where dbdyno was
+            started.
+        generators: label value of the machines for `fleet.generators`; by default, any machine.
     """
 
     primary: Role = ""
@@ -36,14 +37,14 @@ class PlacePlan(FiniteNoun):
 
 
 class FleetPlan(FiniteNoun):
-    """What is wanted of a cluster of machines (docs/how-to/fleet.md).
+    """Needs of a run on several machines (docs/how-to/fleet.md).
 
     Attributes:
-        generators: so many machines make the load together, one generator each, apart from the
-            servers; 0 for a generator beside them.
-        spread: ``blocks`` for whole blocks on several equal machines at once, as many as
-            `place.primary` means.
-        place: which machines.
+        generators: number of machines that make the load together, one generator each, apart from
+            the servers; 0, the default, for a generator on the servers' machine.
+        spread: ``blocks`` to run whole blocks on several equal machines at once: all machines
+            selected by `place.primary`.
+        place: labels of the machines for servers and generators.
     """
 
     generators: Annotated[int, Field(ge=0, le=GENERATORS_MAX), WHOLE] = 0
@@ -51,11 +52,15 @@ class FleetPlan(FiniteNoun):
     place: PlacePlan = PlacePlan()
 
     def check(self, load: LoadPlan, has_delays: bool, scripts: Collection[str]) -> None:
-        """ValueError if the rest of the plan cannot have generators apart.
+        """Check the rest of the plan against generators on machines of their own.
 
         Args:
-            has_delays: the network between load and server is one of the lab's making.
+            has_delays: the lab adds delays between load and server.
             scripts: labels of workloads that are scripts.
+
+        Raises:
+            ValueError: `load.generators` differs, a level has fewer connections than generators,
+                or the plan has scripts or delays.
         """
         if not self.generators:
             return
@@ -82,10 +87,10 @@ class FleetPlan(FiniteNoun):
 
     @property
     def has_hosts(self) -> bool:
-        """Whether servers run on other machines than the one where dbdyno was started."""
+        """True if servers run on other machines than the machine where dbdyno was started."""
         return bool(self.spread or self.place.primary)
 
     @property
     def is_wanted(self) -> bool:
-        """Whether it takes a cluster."""
+        """True if the plan needs a cluster."""
         return bool(self.generators) or self.has_hosts

@@ -1,8 +1,8 @@
-"""The facts of a run on which checks and sentences rely, looked up here and nowhere else.
+"""Facts of a run on which checks and sentences rely, looked up here and nowhere else.
 
-dbdyno does not know the same of every run: servers may be somebody else's, statements those of a
-script, numbers those of another tool. Checks (`judge.audit.NEEDS`) and sentences of a report
-(`Sentence`) declare the facts that they need, and are left out where one of them is missing.
+dbdyno knows more of some runs than of others: servers can be an endpoint, statements come from a
+script, numbers from another tool. Checks (`judge.audit.NEEDS`) and sentences of a report
+(`Sentence`) declare the facts they need, and are left out where a fact is missing.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Known:
     labels: Mapping[Fact, tuple[str, ...]] = field(default_factory=dict)
 
     def has(self, *facts: Fact) -> bool:
-        """Whether each of the facts holds for some system or workload."""
+        """True if each of the facts holds for some system or workload."""
         return all(self[fact] for fact in facts)
 
     def kept(self, rows: Mapping[Row, tuple[Fact, ...]]) -> list[Row]:
-        """The rows whose facts are all there."""
+        """Rows with all their facts known."""
         return [row for row, needs in rows.items() if self.has(*needs)]
 
     def __getitem__(self, fact: Fact) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class Known:
 
 
 def known_of(plan: Plan, measurements: Iterable[Measurement] = ()) -> Known:
-    """The facts of a run with these measurements, or of a plan that has none yet."""
+    """Facts of a run with these measurements, or of a plan without any."""
     imported = [one.label for one in plan.systems if one.is_imported]
     others = [one.label for one in plan.systems if one.is_endpoint]
     ours = [one.label for one in plan.systems if one.label not in (*imported, *others)]
@@ -87,7 +87,7 @@ def known_of(plan: Plan, measurements: Iterable[Measurement] = ()) -> Known:
 
 
 def known_of_trial(measurement: Measurement, plan: Plan) -> Known:
-    """The facts of one trial: those of its system and its workload."""
+    """Facts of one trial: of its system and its workload."""
     trial = measurement.trial
     systems = tuple(one for one in plan.systems if one.label == trial.system)
     workloads = tuple(one for one in plan.workloads if one.label == trial.cell.workload)
@@ -96,7 +96,7 @@ def known_of_trial(measurement: Measurement, plan: Plan) -> Known:
 
 
 def _seen(measurements: Iterable[Measurement], ours: Iterable[str]) -> dict[Fact, tuple[str, ...]]:
-    """Facts of systems that measurements show."""
+    """Facts of systems as shown by measurements."""
     seen: dict[Fact, dict[str, None]] = {}
     for measurement in measurements:
         system = measurement.trial.system

@@ -1,10 +1,10 @@
-"""The load of a plan: levels of a closed loop, rates of an open one, a latency limit to be kept.
+"""The load of a plan: levels of a closed loop, rates of an open loop, or a latency limit.
 
-A closed loop has a number of connections, each of which asks again when it has its answer. An open
-loop has a rate: requests fall due at times drawn beforehand, whatever the server does. Rates are
-given in events a second, or as shares of what the slower system sustains; those, and the rates
-around a latency limit, are found by a pilot whose outcome is kept here
-(`experiment/schedule/pilot.py`).
+A closed loop has a number of connections; each sends its next request after the answer to the last.
+An open loop has a rate: requests fall due at times drawn beforehand, independent of the server.
+Rates are given in events a second, or as shares of the rate sustained by the slower system. A pilot
+finds shares and the rates around a latency limit (`experiment/schedule/pilot.py`); its outcome is
+kept here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER: Final = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
 _RATE: Final = re.compile(rf"\s*({_NUMBER})\s*")
 _SHARE: Final = re.compile(rf"\s*({_NUMBER})\s*%\s*")
 SHARE_MAX: Final = 2.0
-"""Loads above twice what a system sustains say nothing about it."""
+"""Largest share: a load above twice the sustained rate says nothing about a system."""
 RUNGS_MAX: Final = 5
 """Rates that a pilot finds around the latency limit of one system."""
 LEVELS_MAX: Final = 1000
@@ -31,15 +31,15 @@ GENERATORS_MAX: Final = 64
 
 
 def rate_per_s(text: str) -> float | None:
-    """500.0 of ``500``; None for a share."""
-    match = _RATE.fullmatch(text)
-    return float(match[1]) if match else None
+    """Rate in events a second, such as 500.0 of ``500``; None for a share."""
+    found = _RATE.fullmatch(text)
+    return float(found[1]) if found else None
 
 
 def share_of(text: str) -> float | None:
-    """0.7 of ``70%``; None for a rate."""
-    match = _SHARE.fullmatch(text)
-    return float(match[1]) / 100 if match else None
+    """Share such as 0.7 of ``70%``; None for a rate."""
+    found = _SHARE.fullmatch(text)
+    return float(found[1]) / 100 if found else None
 
 
 def _a_rate(typed: str) -> str:
@@ -60,11 +60,11 @@ Percentile = Literal["p50", "p95", "p99", "p999"]
 
 
 class SloPlan(FiniteNoun):
-    """A latency that must be kept: the highest rate that keeps it is looked for.
+    """Latency limit; the run seeks the highest rate that keeps it.
 
     Attributes:
-        metric: which percentile of event latency, from the intended start.
-        limit_ms: in milliseconds.
+        metric: percentile of event latency, from the intended start; p99 by default.
+        limit_ms: limit in milliseconds.
     """
 
     metric: Percentile = "p99"
@@ -77,14 +77,15 @@ class SloPlan(FiniteNoun):
 
 
 class PilotFound(FiniteNoun):
-    """What the pilot found for one workload and setting.
+    """Outcome of the pilot for one workload and setting.
 
     Attributes:
-        workload, setting: where it was found.
+        workload: label of the workload.
+        setting: name of the setting.
         sustained_per_s: events a second of a closed loop, by system.
-        limits_per_s: the rate up to which the latency limit seemed to hold, by system; none where
-            no limit is looked for.
-        rates_per_s: the rates that are measured, the same for all systems, rising.
+        limits_per_s: highest rate at which the latency limit seemed to hold, by system; empty
+            without a limit.
+        rates_per_s: rates to measure, rising, the same for all systems.
     """
 
     workload: str
@@ -95,17 +96,19 @@ class PilotFound(FiniteNoun):
 
 
 class LoadPlan(FiniteNoun):
-    """The load levels.
+    """Load levels: connections, rates, or a latency limit.
 
     Attributes:
-        rates: of an open loop, in events a second or as shares of what the slower system sustains.
-        connections: over which an open loop's events are sent.
-        slo: the latency limit to which a highest rate is looked for.
-        threads: connections of a closed loop, each level once; none unless asked for where there
-            are rates or a limit.
-        generators: processes that make the load together, each with its part of the connections
-            and of the rate; of several endpoints each has its own if there are as many.
-        pilot: what a pilot found; it is written by the run, not by hand.
+        rates: rates of an open loop, in events a second such as 500, or as shares such as 70% of
+            the rate sustained by the slower system (at most 200%).
+        connections: connections that share the events of an open loop; 64 by default.
+        slo: latency limit, such as p99=20ms; the run seeks the highest rate that keeps it.
+        threads: connections of a closed loop, each level once; 1 and 8 by default, no level where
+            the plan has rates or a limit.
+        generators: number of processes that make the load together, 1 by default; each has its
+            share of the connections and of the rate. With as many endpoints as generators, each
+            generator has its own.
+        pilot: outcome of the pilot; written by the run, not by hand.
     """
 
     rates: Annotated[
@@ -158,27 +161,27 @@ class LoadPlan(FiniteNoun):
 
     @property
     def is_open(self) -> bool:
-        """Whether some of it is an open loop."""
+        """True if some of the load is an open loop."""
         return bool(self.rates) or self.slo is not None
 
     @property
     def seeks_rates(self) -> bool:
-        """Whether the rates around the latency limit have to be found."""
+        """True if a pilot has to find the rates around the latency limit."""
         return self.slo is not None and not self.rates
 
     @property
     def needs_pilot(self) -> bool:
-        """Whether rates are not known before something was measured."""
+        """True if rates depend on a measurement: shares, or rates around a limit."""
         return self.seeks_rates or any(share_of(rate) for rate in self.rates)
 
     def rates_of(self, workload: str, setting: str) -> tuple[float, ...]:
         """The rates of a workload and setting in events a second, as far as they are known."""
         known = [rate for text in self.rates if (rate := rate_per_s(text)) is not None]
-        for rates in self.pilot:
-            if (rates.workload, rates.setting) == (workload, setting):
-                known.extend(rates.rates_per_s)
+        for found in self.pilot:
+            if (found.workload, found.setting) == (workload, setting):
+                known.extend(found.rates_per_s)
         return tuple(sorted(set(known)))
 
     def is_rung(self, rate: float | None) -> bool:
-        """Whether a rate is there to find the limit, and is no level that was asked for."""
+        """True for a rate chosen by the pilot to find the limit, False for a level of the plan."""
         return rate is not None and self.seeks_rates

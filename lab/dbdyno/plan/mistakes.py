@@ -31,7 +31,7 @@ WORKLOAD_OPTIONS = frozenset(
         *("random_points", "number_of_ranges", "delta"),
     }
 )
-"""sysbench's options of a workload, without those that a plan's dataset decides."""
+"""sysbench's options of a workload, except options set by a plan's dataset."""
 
 TABLE_OPTIONS = {"tables": "dataset.tables", "table_size": "dataset.rows"}
 
@@ -80,10 +80,10 @@ def shape_mistakes(
     whole: type[BaseModel] = Plan,
     what: str = "a plan",
 ) -> Iterator[PlanMistake]:
-    """The mistakes that pydantic found, each once, with our message and its line.
+    """Convert pydantic's errors to mistakes, each once, with our message and its line.
 
     Args:
-        whole, what: the model of the document, and what people call it.
+        whole, what: the model of the document, and its name in messages.
     """
     places = set()
     for details in error.errors(include_url=False):
@@ -101,7 +101,7 @@ def shape_mistakes(
 def name_mistakes(
     document: Document, check_reference: Callable[[str], None]
 ) -> Iterator[PlanMistake]:
-    """Systems, workloads and options that are not known, and labels that stand twice."""
+    """Unknown systems, workloads and options, and labels used twice."""
     plan = document.value
     if not isinstance(plan, dict):
         return
@@ -115,7 +115,7 @@ def name_mistakes(
 
 
 def shape_message(details: ErrorDetails) -> str:
-    """What is wrong with a value, in the words of people who write plans and command lines."""
+    """Message for a value of the wrong shape, in the words of plans and command lines."""
     kind, context = details["type"], details.get("ctx", {})
     if kind == "string_pattern_mismatch":
         return _PATTERNS[context["pattern"]]
@@ -126,7 +126,7 @@ def shape_message(details: ErrorDetails) -> str:
 
 
 def workload_message(name: str) -> str | None:
-    """Why no built-in workload of that name is compared; None if it is."""
+    """Message for a workload that is not built in or not compared; else None."""
     if name in NOT_COMPARED:
         return NOT_COMPARED[name]
     known = known_workloads()
@@ -134,7 +134,7 @@ def workload_message(name: str) -> str | None:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """``; did you mean …?`` when a known name is near, else those known."""
+    """``; did you mean …?`` with the nearest name, or a list of all names if no name is near."""
     near = get_close_matches(name, list(names), n=1)
     if near:
         return f"; did you mean {near[0]}?"
@@ -142,11 +142,11 @@ def nearest(name: str, names: Collection[str]) -> str:
 
 
 def file_meant(path: FilePath, pattern: str, otherwise: str) -> str:
-    """What to try in place of a file that is not there: one beside it whose name is most like it.
+    """Hint for a missing file: the file beside it with the most similar name.
 
     Args:
-        pattern: of the files that could be meant.
-        otherwise: what to try if no name is like it.
+        pattern: glob of the files to choose from.
+        otherwise: the hint if no name is similar.
     """
     there = {one.stem: one for one in path.parent.glob(pattern)}
     near = get_close_matches(path.stem, there, n=1)
@@ -154,9 +154,9 @@ def file_meant(path: FilePath, pattern: str, otherwise: str) -> str:
 
 
 def _path_in(document: Document, details: ErrorDetails, whole: type[BaseModel]) -> Path:
-    """The location as it was typed, without what the file has not: the branches of a union.
+    """Location of an error in the file as typed, without pydantic's names for union branches.
 
-    A rule on several parts of a plan says itself where it looks: its message begins with that.
+    A rule on several parts of a plan begins its message with the location.
     """
     path = details["loc"]
     if not path and details["type"] == "value_error":
@@ -189,7 +189,7 @@ def _message(details: ErrorDetails, path: Path, whole: type[BaseModel], what: st
 
 
 def value_meant(details: ErrorDetails) -> str:
-    """A value of the few that may stand there, if one is near to what was typed."""
+    """Hint with the nearest of the allowed values; empty if no value is near."""
     if details["type"] != "literal_error":
         return ""
     values = re.findall(r"'([^']*)'", str(details["ctx"]["expected"]))
@@ -198,14 +198,15 @@ def value_meant(details: ErrorDetails) -> str:
 
 
 def _keys_beside(path: Path, whole: type[BaseModel]) -> Collection[str]:
-    """The keys that may stand where the unknown one stands, short ways of writing included."""
+    """Keys allowed beside the unknown key, short forms included."""
     model = _model_at(path[:-1], whole)
     names = {*model.model_fields, *short_keys(model)}
     return names if model is not Plan else names - {"scale"} | {SCALES}
 
 
 def _model_at(path: Path, whole: type[BaseModel]) -> type[BaseModel]:
-    """The part at the path, or the nearest around it; a name that somebody chose is passed over."""
+    """Model of the part at the path, or of the nearest part around it; names chosen by the user are
+    skipped."""
     model = whole
     for name in (name for name in path if isinstance(name, str)):
         field = model.model_fields.get(name)
@@ -224,7 +225,7 @@ def _shown(value: object) -> str:
 
 
 def _entries(plan: dict[str, Any], key: str) -> list[tuple[Path, dict[str, Any]]]:
-    """The entries of a list that are whole enough to be looked at; a text is the whole entry."""
+    """Entries of a list with keys to check; a text is spelled out first."""
     values = plan.get(key)
     if isinstance(values, str) and key == "workloads":
         values = [values]
@@ -263,7 +264,7 @@ def _workload_mistakes(
 
 
 def option_message(option: str) -> str:
-    """What is wrong with an option of one of the engine's workloads; empty if it is one."""
+    """Message for an option that no built-in workload has; empty for a known option."""
     if option in TABLE_OPTIONS:
         return f"the tables are the same for all workloads: say {TABLE_OPTIONS[option]}"
     if option not in WORKLOAD_OPTIONS:

@@ -1,4 +1,4 @@
-"""The experiment as it was asked for: systems × workloads × load × settings, and how to run them.
+"""The experiment as requested: systems × workloads × load × settings, and how to run them.
 
 A plan comes from a file (`plan.file.read`) or from a command line (`compare`); both give this
 value, so both are checked by the same rules. A plan is stored whole with its run, and its hash
@@ -40,32 +40,33 @@ BLOCKS_MIN: Final = 3
 BLOCKS_FEW: Final = 5
 """Fewer blocks are marked "few": the interval is valid but wide (docs/how-it-works/verdicts.md)."""
 BLOCKS_UNTIL_DECIDED: Final = 12
-"""The most blocks of a run that stops when decided, unless the plan gives another number."""
+"""The most blocks of a run with `stop: decided`, by default."""
 BLOCKS_TIMED: Final = 40
-"""The most blocks of a run that was given a time; with more time its windows grow longer."""
+"""The most blocks of a run with a time; with more time its windows grow longer."""
 BLOCKS_LOOKED_AHEAD: Final = 1000
-"""The most blocks of a plan; if a verdict would need more, no number of blocks is named."""
+"""The most blocks of a plan; a verdict that needs more names no number of blocks."""
 
 
 Distribution = Literal["uniform", "gaussian", "special", "pareto", "zipfian"]
 
 
 class DistributionPlan(FiniteNoun):
-    """Which rows are touched.
+    """Distribution of the rows that requests touch.
 
     Attributes:
-        name: sysbench's distributions; `uniform` unless said otherwise.
+        name: distribution as in sysbench: `uniform` (default), `gaussian`, `special`, `pareto` or
+            `zipfian`.
     """
 
     name: Distribution = "uniform"
 
 
 class NetworkPlan(FiniteNoun):
-    """What the network adds to each round trip, in milliseconds; 0 for nothing.
+    """Delay added to each round trip on the network; 0 by default.
 
     Attributes:
-        client_ms: between the load and the server.
-        replica_ms: between a primary and each replica.
+        client_ms: delay between the load and the server: milliseconds, or a time such as 0.8ms.
+        replica_ms: delay between a primary and each replica: milliseconds, or a time such as 0.8ms.
     """
 
     client_ms: Annotated[float, Field(ge=0, le=10_000), MILLISECONDS] = 0
@@ -77,7 +78,7 @@ _FILLS_ITS_OWN = (
     " with dbdyno sysbench"
 )
 NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "legacy_bulk_insert")}
-"""Workloads that the engine has and a plan has no place for, and why."""
+"""Workloads of the engine without a place in plans, with the reason."""
 
 SECONDS_MAX = 604_800
 """A week: the longest of any single time of a trial."""
@@ -88,7 +89,7 @@ SYSTEMS_MAX = 100
 ARMS_MAX = 1000
 WORKLOADS_MAX = 1000
 TRIALS_MAX = 100_000
-"""The most trials of a run, those of its pilot too; with a second each it would take a day."""
+"""The most trials of a run, its pilot's included; at a second each they take a day."""
 
 
 ROW_BYTES: Final = 250
@@ -96,14 +97,15 @@ ROW_BYTES: Final = 250
 
 
 class DatasetPlan(FiniteNoun):
-    """What is loaded before anything is measured.
+    """Data loaded before the first measurement.
 
     Attributes:
-        layout: sysbench 1.0's tables, those of its legacy scripts, or the one table of 0.4.
-        tables: how many there are, all alike.
-        rows: in each table.
-        loads: how many times each system's rows are loaded; the blocks rest on these in turn
-            (docs/how-it-works/procedure.md).
+        layout: `standard` for the tables of sysbench 1.0 (default), `legacy` for those of its
+            legacy scripts, `legacy_one` for the one table of sysbench 0.4.
+        tables: number of equal tables; 4 by default.
+        rows: rows in each table; 100000 by default.
+        loads: number of times each system's rows are loaded, 1 by default; the blocks use these
+            loads in turn (docs/how-it-works/procedure.md).
     """
 
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
@@ -113,16 +115,18 @@ class DatasetPlan(FiniteNoun):
 
     @property
     def bytes_about(self) -> int:
-        """What its rows take with their indexes."""
+        """Estimated size of the rows with their indexes."""
         return self.tables * self.rows * ROW_BYTES
 
 
 class TrialPlan(FiniteNoun):
-    """One trial's times in seconds.
+    """Times of a trial, in seconds.
 
     Attributes:
-        warmup_s: load before the window, not measured.
-        window_s: what is measured; below a minute checkpoints and flushes do not fit in.
+        warmup_s: load before the window, not measured: seconds, or a time such as 15s; 15s by
+            default.
+        window_s: measured time: seconds, or a time such as 2m; 60s by default. A window below a
+            minute is too short for checkpoints and flushes.
     """
 
     warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX), SECONDS] = 15
@@ -130,16 +134,18 @@ class TrialPlan(FiniteNoun):
 
 
 class ChosenDesign(FiniteNoun):
-    """What a run with a time chose after its first blocks, and what they had shown.
+    """Design chosen by a run with a time after its first blocks, and the noise they showed.
 
     Attributes:
-        warmup_s, window_s: of the trials after the first blocks.
-        blocks: the most that fit into the time, the first ones included.
+        warmup_s: warm-up of the trials after the first blocks, in seconds.
+        window_s: window of the trials after the first blocks, in seconds.
+        blocks: the most blocks that fit into the time, the first blocks included.
         start_noise: standard deviation of a system's ln throughput from start to start.
-        second_noise: the same of one second of a window; of longer windows it is that much less.
-        block_s: what a block takes.
-        additions: how often `dbdyno resume --time` has added time since.
-        all_blocks: every cell was decided when time was added, so none of its blocks is left out.
+        second_noise: standard deviation of ln throughput in one second of a window; it falls as the
+            window grows.
+        block_s: duration of a block in seconds.
+        additions: number of times `dbdyno resume --time` has added time since.
+        all_blocks: every cell was decided when time was added, so all of its blocks are kept.
     """
 
     warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)]
@@ -153,22 +159,26 @@ class ChosenDesign(FiniteNoun):
 
 
 class DesignPlan(FiniteNoun):
-    """How the comparison is laid out.
+    """Layout of the comparison: number of blocks, when to stop, and the margin.
 
     Attributes:
-        blocks: how often every system runs the whole ladder; 3 is the least that allows a verdict;
-            12 unless given where the run stops when decided.
-        stop: all blocks are run, or no more than it takes until every cell is decided; then
-            `blocks` is the most, and intervals are wider so that they hold however it ended
+        blocks: number of times every system runs all load levels, 5 by default; a verdict needs at
+            least 3. With `stop: decided` it is the most, 12 by default; leave it out if `time` is
+            given.
+        stop: `blocks` (default) runs all blocks; `decided` ends the run as soon as every cell is
+            decided. Intervals are wider then, so that they hold at any end
             (docs/how-it-works/verdicts.md).
-        margin: ratio difference that matters to the user, 0.02 = 2 %.
-        budget_s: time for the whole run; as many blocks as fit into it, `blocks` at most.
-        time_s: time for measuring, after set-up: warm-up, window and blocks are chosen by what the
-            first blocks show, and the run stops when decided (docs/how-it-works/time.md).
-        chosen: what was chosen so; not a part of what was asked for.
-        disturbance_max: a trial is void, and its cell measured again, if others and the
-            hypervisor took more of the host's CPU in its window (docs/how-it-works/procedure.md);
-            100 % switches that off.
+        margin: ratio difference that matters to you; 2 % by default, written 2% or 0.02.
+        budget_s: time for the whole run: seconds, or a time such as 2h. The run has as many blocks
+            as fit in, at most `blocks`.
+        time_s: time for measuring after set-up: seconds, or a time such as 30m. The first blocks
+            decide warm-up, window and number of blocks, and the run stops when decided
+            (docs/how-it-works/time.md).
+        chosen: warm-up, window and blocks chosen by a run with a time; written by the run, not by
+            hand.
+        disturbance_max: share of the host's CPU that other programs and the hypervisor may take in
+            a window, 10 % by default. Above it the trial is void and its cell measured again
+            (docs/how-it-works/procedure.md); 100 % switches the check off.
     """
 
     blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
@@ -193,19 +203,21 @@ class DesignPlan(FiniteNoun):
 
 
 class ProcedurePlan(FiniteNoun):
-    """What is done anew before trials.
+    """Steps before trials, and how the load is sent.
 
     Attributes:
-        restart: a freshly started server for each arm of a block (its ladder runs on it in an order
-            drawn per block), or for every cell.
-        fresh_data: the dataset is restored before each start, or only before the run's first.
-        drop_caches: the system's page cache is dropped before each start; a finding where the lab
-            may not.
-        purge_binlogs: binary logs are purged before each trial.
-        settle_cap_s: the longest wait between two trials for the server to have written out and
-            purged what the one before left; 0 for none.
-        prepared_statements: whether the load uses prepared statements.
-        pin: keep the generator on its own cores, given as core numbers.
+        restart: `block` (default) starts a fresh server for each arm of a block, and runs its load
+            levels in an order drawn per block; `cell` starts a server for every cell.
+        fresh_data: `start` (default) restores the dataset before each start, `once` only before the
+            first start of the run.
+        drop_caches: drop the system's page cache before each start; a finding says so if the lab
+            lacks the right.
+        purge_binlogs: purge binary logs before each trial.
+        settle_cap_s: longest wait between two trials for the server to write out and purge the
+            changes of the last trial: seconds, or a time such as 1m; 0, the default, for no wait.
+        prepared_statements: send the load as prepared statements; true by default.
+        pin: CPU cores of the generator, by number; local servers get the others. Empty, the
+            default, for no pinning.
     """
 
     restart: Literal["block", "cell"] = "block"
@@ -218,23 +230,26 @@ class ProcedurePlan(FiniteNoun):
 
 
 class Plan(FiniteNoun):
-    """A whole experiment.
+    """An experiment: systems × workloads × load levels × settings, and how to run them.
 
     Attributes:
-        title: what the comparison is about, for the report's heading.
-        systems: what is compared; the first is the baseline.
-        workloads: what each of them is asked to do.
-        dataset: what is loaded before anything is measured.
-        load, settings: what is varied on every system.
-        compare: which arms are judged, such as ``B against A`` (`plan.systems`): unless given,
-            each system against the first, or each setting of one system against its first.
-        trial, design, procedure: how long, how often and how it is measured.
-        distribution: which rows are touched.
-        network: what is added to each round trip.
-        fleet: what is wanted of a cluster of machines.
-        published: the experiment that this follows.
-        scale: which of the plan file's scales this is; empty for the plan as it stands there.
-        seed: of the order of trials and of the requests.
+        title: subject of the comparison, for the report's heading.
+        systems: servers to compare; the first is the baseline.
+        workloads: workloads to run on each system.
+        dataset: data loaded before the first measurement.
+        load: load levels, the same for every system.
+        settings: axes to vary on every system.
+        compare: pairs of arms to judge, such as ``B against A``. By default each system is compared
+            with the first, or each setting of a single system with its first.
+        trial: length of the warm-up and the window.
+        design: number of blocks, when to stop, and the margin.
+        procedure: restarts, restored data and other steps before trials.
+        distribution: distribution of the rows that requests touch.
+        network: delay added to each round trip.
+        fleet: machines for the load, the servers and the blocks.
+        published: published experiment that this plan follows.
+        scale: name of the plan file's scale; empty for the plan as it stands.
+        seed: seed for the order of trials and for the requests; 1 by default.
     """
 
     title: str = ""
@@ -350,7 +365,7 @@ class Plan(FiniteNoun):
 
     @model_validator(mode="after")
     def _few_enough_trials(self) -> Plan:
-        """Counts what was asked for before anybody lists it: axes multiply."""
+        """Multiply before anybody lists the cells: axes can be many."""
         load, design = self.load, self.design
         settings = math.prod(map(len, axes(self.settings).values()))
         rungs = RUNGS_MAX * len(self.systems) if load.seeks_rates else 0
@@ -373,7 +388,7 @@ class Plan(FiniteNoun):
 
     @model_validator(mode="after")
     def _claims_are_about_its_cells(self) -> Plan:
-        """A scale may leave out what a claim is about; a report says so then."""
+        """Check the names in claims; a scale may leave some out, and a report says so then."""
         labels = {one.label for one in self.systems}
         known = {one.label for one in self.workloads}
         for at, claim in enumerate(self.published.claims if self.published else ()):
@@ -394,10 +409,10 @@ class Plan(FiniteNoun):
         return self
 
     def hash(self) -> str:
-        """SHA-256 of the plan's canonical JSON: two runs with one hash asked for the same thing.
+        """SHA-256 of the plan's canonical JSON: two runs with one hash have the same request.
 
-        What a pilot found and a time chose was not asked for, and a new key that is not used keeps
-        old hashes.
+        Outcomes of a pilot and choices of a run with a time are left out, and so is a key at its
+        default: a new key that a plan does not use leaves its hash as it was.
         """
         plan = self
         if self.design.chosen is not None:
@@ -409,23 +424,23 @@ class Plan(FiniteNoun):
 
     @property
     def is_imported(self) -> bool:
-        """Whether another tool measured it: nobody saw the servers, the machine and the order."""
+        """True if another tool measured it: dbdyno saw neither servers nor machine nor order."""
         return all(system.is_imported for system in self.systems)
 
     def system(self, label: str) -> SystemPlan:
-        """The system of that label; KeyError if there is none."""
+        """The system with this label; KeyError if it is missing."""
         return {system.label: system for system in self.systems}[label]
 
     def workload(self, label: str) -> WorkloadPlan:
-        """The workload of that label; KeyError if there is none."""
+        """The workload with this label; KeyError if it is missing."""
         return {workload.label: workload for workload in self.workloads}[label]
 
 
 def cells(plan: Plan) -> list[Cell]:
     """Every cell of the plan: settings and workloads in their order, load levels rising.
 
-    Levels of a closed loop come first, then rates; those that a pilot has to find are there once
-    it has found them.
+    Levels of a closed loop come first, then rates. Rates found by a pilot are listed once it has
+    run.
     """
     return [
         cell
@@ -436,12 +451,12 @@ def cells(plan: Plan) -> list[Cell]:
 
 
 def comparisons(plan: Plan) -> list[Comparison]:
-    """All pairs of arms that are judged, in the order in which they are reported."""
+    """All pairs of arms to judge, in the order of the report."""
     return comparisons_of(plan.compare, [one.label for one in plan.systems], plan.settings)
 
 
 def one_baseline(plan: Plan) -> str | None:
-    """The first system, if all others are compared with it and nothing else is."""
+    """The first system, if every comparison is of another system with it; else None."""
     first, *others = (system.label for system in plan.systems)
     wanted = [(first, other) for other in others]
     return first if [one.labels for one in comparisons(plan)] == wanted else None
@@ -469,15 +484,15 @@ AT_A_RATE: Final = BY_NAME["latency_ms_p99"]
 
 
 def metric_of(plan: Plan, cell: Cell) -> Metric:
-    """The metric that the cell's verdicts are about (docs/how-to/open-loop.md).
+    """The metric of the cell's verdicts (docs/how-to/open-loop.md).
 
-    In a closed loop a faster server does more, so throughput is compared. At a fixed rate all
-    systems do the same number of requests, and what differs is how long they take.
+    A closed loop compares throughput, because a faster server does more. At a fixed rate all
+    systems do the same number of requests and differ in their latency.
     """
     return PRIMARY if cell.rate_per_s is None else latency_of(plan)
 
 
 def latency_of(plan: Plan) -> Metric:
-    """The percentile that the plan's open loops are about: that of its latency limit, or p99."""
+    """The percentile judged in open loops: the latency limit's, or p99 without a limit."""
     slo = plan.load.slo
     return AT_A_RATE if slo is None else BY_NAME[f"latency_ms_{slo.metric}"]

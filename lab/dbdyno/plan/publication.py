@@ -1,8 +1,7 @@
-"""The published experiment that a plan follows, and claims on its results.
+"""The published experiment followed by a plan, and claims on its results.
 
-A claim is data: a ratio of two systems, with the cells that it is about. A plan's run is held
-against it cell by cell (`judge.beside.claims`), a publication's own tables by `dbdyno audit`
-(`audit.rules.claims`).
+A claim is data: a ratio of two systems, and its cells. A plan's run is checked against it cell by
+cell (`judge.beside.claims`), a publication's own tables by `dbdyno audit` (`audit.rules.claims`).
 """
 
 from __future__ import annotations
@@ -26,15 +25,19 @@ class Claim(FiniteNoun):
 
     Attributes:
         text: the sentence, quoted or in your own words.
-        of, than: labels of two systems; of one alone where it is compared with itself.
-        than_threads: connections at which `than` is taken, where the sentence goes along the load.
-        workloads, threads: its cells; all of the plan's or the publication's unless given.
-        at: in an audit, values of further columns that its cells have, such as
-            `buffer_pool_gb: 48`.
-        metric: a metric of reports, or `rate_variation` for how unevenly the seconds went.
-        ratio_min, ratio_max: between them `of` / `than` lies if the sentence is true.
-        holds: in an audit, whether the ratio is that of each cell, of some cell, of their average
-            or of their peaks.
+        of: label of a system.
+        than: label of the system to compare it with; by default the same system.
+        than_threads: connections at which `than` is taken, for a sentence about a rise or fall with
+            the load.
+        workloads: workloads of the claim's cells; by default all of the plan or publication.
+        threads: connections of the claim's cells; by default all of the plan or publication.
+        at: in an audit, values of further columns of its cells, such as `buffer_pool_gb: 48`.
+        metric: metric of the report, or `rate_variation` for the variation of throughput between
+            seconds.
+        ratio_min: least ratio `of` / `than` by the sentence; give it, `ratio_max` or both.
+        ratio_max: greatest ratio `of` / `than` by the sentence.
+        holds: in an audit, the ratio to check: of `each` cell (default), of `some` cell, of the
+            `average` over cells, or of the `peak` of each system.
     """
 
     text: Annotated[str, Field(min_length=1)]
@@ -63,25 +66,26 @@ class Claim(FiniteNoun):
 
     @property
     def ratio_bound(self) -> float:
-        """`ratio_max`, infinity without one."""
+        """`ratio_max`, or infinity where it is not given."""
         return math.inf if self.ratio_max is None else self.ratio_max
 
 
 CLAIMED: Final = (*(metric.name for metric in (*TABLE, NOPM)), RATE_VARIATION)
-"""What claims can be about."""
+"""Metrics of claims."""
 
 
 class PublishedFacts(FiniteNoun):
-    """What a publication says of its method, in a plan's own words: a report compares both.
+    """A publication's method in the keys of a plan, so that a report can compare both.
 
     Attributes:
         systems: product and version of each, such as ``MySQL 8.0.30``.
-        workloads: by the names that a plan has for them.
+        workloads: names as in a plan.
         threads: connections at each level.
-        tables, rows: of the data; rows in each table.
-        distribution: which rows are touched.
-        window_s: what is measured of each cell.
-        buffer_pool, durability: values of the axes.
+        tables: number of tables.
+        rows: rows in each table.
+        distribution: distribution of the rows that requests touch.
+        window_s: measured time of each cell, in seconds.
+        buffer_pool, durability: values of this axis.
         settings: configuration keys of all systems.
     """
 
@@ -98,14 +102,14 @@ class PublishedFacts(FiniteNoun):
 
 
 class PublishedPlan(FiniteNoun):
-    """The published experiment that a plan follows, so that a report can say what differs.
+    """The published experiment followed by a plan; a report lists the differences.
 
     Attributes:
-        source: who published it, when, under which title.
-        facts: what can be compared with the plan.
-        claims: what it says of its results; a run tells in which cells that holds.
-        setup: what else it used, by topic: machine, procedure, repeats…
-        differences: what this plan does otherwise for a reason, beyond what the facts show.
+        source: author, date and title.
+        facts: method of the publication in the keys of a plan, for comparison.
+        claims: results as ranges of ratios; a run reports in which cells each holds.
+        setup: further conditions by topic, such as machine, procedure or repeats.
+        differences: intended differences of this plan, with their reasons, beyond `facts`.
     """
 
     source: Annotated[str, Field(min_length=1)]

@@ -1,9 +1,9 @@
-"""What a plan that somebody else wrote would do on this machine, before it is run.
+"""Risks of a stranger's plan on this machine, listed before it is run.
 
 A plan can name programs to fetch and start, servers on other machines to load, and settings that
-make a server run a command or read a file. Your own plan may; a bundle that came by mail may not,
-until you have seen what it asks for. Servers of dbdyno's catalog are checked by digest, and plain
-numbers, sizes and switches can slow a server down at most; whatever is more than that is listed.
+make a server run a command or read a file. Your own plan may; a bundle from somebody else may not,
+until you have seen the list. Servers of dbdyno's catalog are checked by digest, and plain numbers,
+sizes and switches can at most slow a server down; everything else is listed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REACHING: Final = re.compile(
 
 
 def risks(plan: Plan) -> Iterator[str]:
-    """What a stranger's plan asks for beyond known servers with plain settings, a sentence each."""
+    """List everything in a plan beyond known servers with plain settings, a sentence each."""
     for system in plan.systems:
         if not FROM_CATALOG.fullmatch(system.reference.strip()):
             yield (

@@ -1,8 +1,8 @@
-"""The settings axis: what is varied in the same way on every system, by names of the field.
+"""The settings axes, varied in the same way on every system and named independently of products.
 
-An axis is a name and the values it takes; a cell's setting is one value of each axis. What a value
-means in the configuration of one server is not said here (`servers.axes` does): a plan says
-``durability: double-1``, and MySQL 5.6 and MariaDB 11.8 get the keys they understand.
+An axis is a name and its values; a cell's setting is one value of each axis. `servers.axes`
+translates a value to the configuration of a server: for ``durability: double-1``, MySQL 5.6 and
+MariaDB 11.8 each get their own keys.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dbdyno.plan.spelling import LISTED, WHOLE, Short, text
 
 OptionValue = bool | int | float | str
 SettingValue = OptionValue | tuple[OptionValue, ...]
-"""What a configuration key is given; several values are several lines of the file."""
+"""Value of a configuration key; several values are several lines of the file."""
 DEFAULT = "default"
-"""Name of the setting where there is one for all cells."""
+"""Name of the setting of a plan without axes."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE)
 _SHARE: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*%")
@@ -30,20 +30,20 @@ _UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "
 
 
 def each_value(value: SettingValue) -> tuple[OptionValue, ...]:
-    """The values of a key: those of a list, else the only one."""
+    """All values of a key: the entries of a list, or its single value."""
     return value if isinstance(value, tuple) else (value,)
 
 
 def size_bytes(text: str) -> int | None:
-    """Bytes of ``512M`` or ``1G`` (units of 1024), None for what is no size."""
-    match = _SIZE.fullmatch(text.strip())
-    return int(match[1]) * _UNITS[match[2].upper()] if match else None
+    """Size in bytes, such as of ``512M`` or ``1G`` (units of 1024); None for other text."""
+    found = _SIZE.fullmatch(text.strip())
+    return int(found[1]) * _UNITS[found[2].upper()] if found else None
 
 
 def share(text: str) -> float | None:
-    """0.25 of ``25%``, None for what is no share."""
-    match = _SHARE.fullmatch(text.strip())
-    return float(match[1]) / 100 if match else None
+    """Share such as 0.25 of ``25%``; None for other text."""
+    found = _SHARE.fullmatch(text.strip())
+    return float(found[1]) / 100 if found else None
 
 
 def _a_size(typed: str) -> str:
@@ -81,14 +81,18 @@ Axis = Annotated[Annotated[tuple[Value, ...], Field(min_length=1)] | None, LISTE
 
 
 class SettingsPlan(FiniteNoun):
-    """The axes; one that is not given stays as the systems have it.
+    """Axes to vary; an axis that is left out stays as the systems have it.
 
     Attributes:
-        durability: ``double-1`` (each commit is on disk, in redo and binary log) or ``0/2``.
-        buffer_pool: bytes such as ``1G``, or a share of the loaded dataset such as ``25%``.
-        redo_log: bytes of redo space in all.
-        thread_pool, prepared_statements, binlog: ``on`` or ``off``.
-        own: further axes, by name: the keys of each named value, verbatim.
+        durability: ``double-1`` (each commit is on disk, in redo and binary log) or ``0/2``
+            (commits reach the disk later, so a crash of the machine can lose them).
+        buffer_pool: size in bytes such as ``1G``, or a share of the loaded dataset such as ``25%``.
+        redo_log: total redo space in bytes, such as ``2G``.
+        thread_pool: thread pool of the server, ``on`` or ``off``; ``on`` has a group for each core.
+        prepared_statements: load sent as prepared statements, ``on`` or ``off``.
+        binlog: binary log, ``on`` or ``off``; always ``off`` in PostgreSQL.
+        own: further axes by name, each with named values; a value is a map of configuration keys,
+            used verbatim.
     """
 
     durability: Axis[Durability] = None
@@ -123,7 +127,7 @@ class SettingsPlan(FiniteNoun):
 
 
 def axes(settings: SettingsPlan) -> dict[str, tuple[str, ...]]:
-    """The axes that are given, in their order, and the names of their values."""
+    """Axes in use, in their order, with the names of their values."""
     given = {name: getattr(settings, name) for name in SettingsPlan.model_fields if name != "own"}
     known = {name: values for name, values in given.items() if values is not None}
     return {**known, **{name: tuple(values) for name, values in settings.own.items()}}
@@ -139,15 +143,15 @@ def combinations(settings: SettingsPlan) -> dict[str, dict[str, str]]:
 def setting_name(
     settings: SettingsPlan, values: Mapping[str, str], without: Container[str] = ()
 ) -> str:
-    """A setting's name by its values; an axis with one value distinguishes nothing.
+    """Name of a setting, made of its values; axes with a single value are left out.
 
     Args:
-        without: axes that are left out.
+        without: further axes to leave out.
     """
-    varied = [axis for axis, known in axes(settings).items() if len(known) > 1]
-    return ", ".join(f"{axis} {values[axis]}" for axis in varied if axis not in without) or DEFAULT
+    told = [axis for axis, known in axes(settings).items() if len(known) > 1]
+    return ", ".join(f"{axis} {values[axis]}" for axis in told if axis not in without) or DEFAULT
 
 
 def setting_names(settings: SettingsPlan) -> list[str]:
-    """The names of all settings, in order; `DEFAULT` alone where nothing is varied."""
+    """Names of all settings, in order; `DEFAULT` alone without axes."""
     return list(combinations(settings))

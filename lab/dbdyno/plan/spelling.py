@@ -1,8 +1,9 @@
-"""Short ways of writing a plan's values, as types of its fields: ``15s``, ``2%``, one for a list.
+"""Short forms of a plan's values, as types of its fields: ``15s``, ``2%``, a value for a list of
+it.
 
-Each short way has one long one, which `plan.Plan` describes. A field's type carries both: `Short`
-spells a value out before the field checks it, and widens the JSON schema for editors. A value that
-fits neither way is left as it stands, so that the check's message shows what was typed.
+Each short form has one long form, described by `plan.Plan`. A field's type carries both: `Short`
+converts a value to the long form before the field checks it, and widens the JSON schema for
+editors. A value of neither form stays as it is, so the check's message shows it as typed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 Schema = dict[str, Any]
 
 NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,62}$"
-"""Of a table, a column, or a value that is drawn: both products take it without quotes."""
+"""Names of tables, columns and drawn values; both products take them without quotes."""
 COLUMN_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,62}\.[A-Za-z_][A-Za-z0-9_]{0,62}$"
 
 _NUMBER: Final = r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*"
@@ -25,7 +26,7 @@ _DURATION: Final = re.compile(_NUMBER + r"(ms|s|m|min|h)\s*")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 _PERCENT: Final = re.compile(_NUMBER + r"%\s*")
 
-# What editors are told of the short ways.
+# JSON schemas of the short forms, for editors.
 TEXT: Final[Schema] = {"type": "string"}
 WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
 POSITIVE: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
@@ -38,11 +39,11 @@ _LIMIT: Final[Schema] = {
 
 
 class Short:
-    """Another way of writing the values of a field, put into its type with `Annotated`.
+    """A short form of a field's values, put into its type with `Annotated`.
 
     Args:
-        spelled_out: the long way of a short one; anything else as it is.
-        also: JSON schemas of the short way; if there is none, an entry of the list.
+        spelled_out: converts a short form to the long form; returns other values unchanged.
+        also: JSON schemas of the short form; by default the schema of a list's entry.
     """
 
     def __init__(self, spelled_out: Callable[[Any], object], *also: Schema) -> None:
@@ -64,10 +65,10 @@ class Short:
 
 
 class Time(Short):
-    """A time with its unit; its key may be written without the unit: ``window`` for `window_s`.
+    """A time with its unit; its key can leave the unit out: ``window`` for `window_s`.
 
     Args:
-        unit: ``s`` or ``ms``: what the field counts in, and what its name ends with.
+        unit: ``s`` or ``ms``: the unit of the field, and the ending of its name.
     """
 
     def __init__(self, unit: str) -> None:
@@ -110,7 +111,7 @@ def ratio(value: object) -> object:
 
 
 def latency_limit(value: object) -> object:
-    """``{metric: p99, limit_ms: 20}`` of ``p99=20ms``; what is no text comes back as it is."""
+    """``{metric: p99, limit_ms: 20}`` of ``p99=20ms``; returns other values unchanged."""
     if not isinstance(value, str):
         return value
     metric, _, limit = value.partition("=")
@@ -133,12 +134,12 @@ def listed(*kinds: type) -> Callable[[object], object]:
 
 
 def named(value: object) -> object:
-    """The keys of what is written by its name alone; anything else comes back as it is."""
+    """Keys of a part that is given by its name alone; returns other values unchanged."""
     return {"name": value} if isinstance(value, str) else value
 
 
 def laid_over(value: object) -> object:
-    """One map of a list of maps, later ones over earlier ones; a list in a map is a tuple."""
+    """Merge a list of maps, later ones over earlier ones; a list in a map becomes a tuple."""
     parts = value if isinstance(value, list) and value else [value]
     maps = [part for part in parts if isinstance(part, dict)]
     if len(maps) < len(parts):
@@ -148,7 +149,7 @@ def laid_over(value: object) -> object:
 
 
 def text(value: object) -> object:
-    """A number as the text that was typed; anything else comes back as it is."""
+    """A number as text; returns other values unchanged."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
@@ -162,7 +163,7 @@ LISTED: Final = Short(listed(str, int, float, bool))
 
 
 def short_keys(model: type[BaseModel]) -> dict[str, str]:
-    """The keys of a model that may be written without their unit, and what they are in full."""
+    """Short keys of a model, without their unit, each with its full key."""
     return {
         name.removesuffix(f"_{time.unit}"): name
         for name, field in model.model_fields.items()
@@ -172,7 +173,7 @@ def short_keys(model: type[BaseModel]) -> dict[str, str]:
 
 
 def model_in(annotation: object) -> type[BaseModel] | None:
-    """The model that a field's type is, or holds in a tuple or beside None."""
+    """The model of a field's type, also from a tuple or an optional type."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     inner = (model_in(argument) for argument in get_args(annotation))

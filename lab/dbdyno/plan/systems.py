@@ -1,7 +1,7 @@
-"""Systems, and which arms are compared: systems, settings of one system, or one of each.
+"""Systems, and the arms to compare: systems, settings of one system, or both together.
 
-An arm is a system under a setting. An entry of a plan's ``compare`` says what tells two arms apart,
-and all else is alike:
+An arm is a system under a setting. An entry of a plan's ``compare`` names the difference between
+two arms, and all else is alike:
 
     B against A                                     under each setting
     buffer_pool 192G against buffer_pool 48G        on each system, other axes alike
@@ -26,18 +26,18 @@ LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
 Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
 
 ENDPOINT_SCHEMES = ("mysql://", "postgresql://", "postgres://")
-"""Each begins the reference of servers that somebody else runs."""
+"""Beginnings of references to endpoints: servers run by somebody else."""
 IMPORTED_SCHEME = "imported:"
-"""Before the label of a system that another tool measured; such a plan cannot be run."""
+"""Beginning of the reference of a system measured by another tool; its plan cannot be run."""
 TIMEOUT_S_MAX = 604_800
 """A week."""
 
 
 def label_of(reference: str) -> str:
-    """The label of a system that was given none: its reference, without what a label cannot hold.
+    """Default label of a system: its reference, reduced to the characters of labels.
 
-    Of an endpoint only the place, never what stands before the @; of an image not its digest; of an
-    archive its file's name alone.
+    An endpoint gives its place only, never the user and password before the @; an image is named
+    without its digest, an archive by its file name alone.
     """
     if reference.startswith("tarball:"):
         name = reference.partition("#")[0].rstrip("/").rpartition("/")[2]
@@ -51,15 +51,16 @@ def label_of(reference: str) -> str:
 
 
 class TopologyPlan(FiniteNoun):
-    """How many servers stand behind one system, and what a commit waits for.
+    """Servers of a system, and how long a commit waits for replicas.
 
     Attributes:
-        replicas: servers that follow the primary.
-        replication: a commit waits for nobody (async), for one replica to have it (semisync), or
-            for a majority of the group (group).
-        wait_point: of semi-synchronous commits: before others can read the rows, or after.
-        timeout_s: how long a semi-synchronous commit waits before the primary goes on alone; a
-            trial in which that happened proves nothing of it.
+        replicas: number of servers that follow the primary; 0 by default.
+        replication: `async` (default): a commit does not wait for replicas; `semisync`: until one
+            replica has it; `group`: until a majority of the group has it.
+        wait_point: point at which a semi-synchronous commit waits: `after_sync` (default), before
+            others can read the rows, or `after_commit`.
+        timeout_s: longest wait of a semi-synchronous commit in seconds, 10 by default; the primary
+            then goes on alone, and the trial proves nothing about replication.
     """
 
     replicas: Annotated[int, Field(ge=0, le=8)] = 0
@@ -72,16 +73,16 @@ class SystemPlan(FiniteNoun):
     """A server product and version with settings, under a label.
 
     Attributes:
-        label: how the system is called in reports.
-        reference: where it comes from, such as ``mysql:8.0.15``.
-        settings: verbatim my.cnf keys, laid over dbdyno's common settings. A list gives a key
-            once for each of its values; of a list of maps later ones lie over earlier ones.
-        workload_settings: further keys for single workloads, by their labels; each cell has a start
-            of its own then.
-        after_start: SQL for the administrator after each start, such as ``SET GLOBAL …``; on an
-            endpoint for its user, at each of its servers.
-        notes: settings that dbdyno neither makes nor sees, such as those of storage nodes.
-        topology: replicas behind it, and what a commit waits for.
+        label: name of the system in reports; by default made of the reference.
+        reference: source of the server, such as ``mysql:8.0.15``.
+        settings: configuration keys, verbatim as in my.cnf, laid over dbdyno's common settings. A
+            list of values repeats the key; in a list of maps, later maps override earlier ones.
+        workload_settings: further configuration keys by workload label; they need `procedure:
+            restart: cell`.
+        after_start: SQL run as administrator after each start, such as ``SET GLOBAL …``; on an
+            endpoint as its user, at each of its servers.
+        notes: settings outside dbdyno's control and sight, such as those of storage nodes.
+        topology: replicas, and how long a commit waits for them.
         password_env: environment variable that holds the password of an endpoint's user.
     """
 
@@ -96,17 +97,17 @@ class SystemPlan(FiniteNoun):
 
     @property
     def is_endpoint(self) -> bool:
-        """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
+        """True for an endpoint, whose servers dbdyno neither starts nor restores."""
         return self.reference.strip().lower().startswith(ENDPOINT_SCHEMES)
 
     @property
     def is_imported(self) -> bool:
-        """Whether another tool measured it: nobody saw its servers, its machine and its order."""
+        """True if another tool measured it: dbdyno saw neither servers nor machine nor order."""
         return self.reference.startswith(IMPORTED_SCHEME)
 
 
 def label_made_of(text: str) -> str:
-    """A label that is as near to any text as labels may be; empty if nothing of it is left."""
+    """The nearest valid label to any text; empty if no character is left."""
     return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).strip("-._:+")[:64]
 
 
@@ -127,8 +128,8 @@ class Arm:
     """One side of a comparison.
 
     Attributes:
-        label: how verdicts call it: the system's label, with its value on each axis that tells it
-            from the other arm. No system of a plan can have a label with a blank.
+        label: name in verdicts: the system's label, and its value on each axis in which the arms
+            differ. A system's own label never has a blank.
         system: the system's label.
     """
 
@@ -146,12 +147,12 @@ class MeasuredArm:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two arms, in each of the plan's cells in which all else is alike.
+    """Two arms, compared in each of the plan's cells with all else alike.
 
     Attributes:
         baseline, arm: "`arm` is <word> than `baseline`".
-        settings: by the name of a setting without the axes that tell the arms apart, the full names
-            of both arms' settings; None where both have the same.
+        settings: full names of both arms' settings, by the name of the setting without the axes in
+            which they differ; None where both have the same.
     """
 
     baseline: Arm
@@ -160,11 +161,11 @@ class Comparison:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """What verdicts call the baseline and the arm."""
+        """Labels of the baseline and the arm, as in verdicts."""
         return self.baseline.label, self.arm.label
 
     def cells(self, every: Iterable[Cell]) -> list[Cell]:
-        """The cells of its verdicts, which are called by what both arms have in common.
+        """Cells of its verdicts, named by the setting common to both arms.
 
         Args:
             every: cells as they are measured.
@@ -182,7 +183,7 @@ class Comparison:
         return [cell for cell in cells if {place.cell for place in self.places(cell)} <= known]
 
     def places(self, cell: Cell) -> tuple[MeasuredArm, MeasuredArm]:
-        """Where the baseline's and the arm's trials of a verdict's cell are."""
+        """Measured cells of the baseline and the arm for a verdict's cell."""
         below, above = (self.settings or {}).get(cell.setting, (cell.setting, cell.setting))
         return (
             MeasuredArm(cell.model_copy(update={"setting": below}), self.baseline.system),
@@ -192,7 +193,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _Side:
-    """What an entry says of one arm: a system, or None for each, and values of axes."""
+    """An arm as an entry names it: a system, or None for each system, and values of axes."""
 
     system: str | None
     values: Mapping[str, str]
@@ -201,15 +202,15 @@ class _Side:
 def comparisons_of(
     entries: Sequence[str], systems: Sequence[str], settings: SettingsPlan
 ) -> list[Comparison]:
-    """All pairs of arms that are judged, in the order of the entries.
+    """All pairs of arms to judge, in the order of the entries.
 
     Args:
-        entries: the plan's `compare`. If it is empty, each system is compared with the first one,
-            or each value of an axis with its first one where there is one system.
+        entries: the plan's `compare`. If it is empty, each system is compared with the first, or
+            each value of an axis with its first for a single system.
         systems: labels, the baseline first.
 
     Raises:
-        ValueError: an entry names an arm that is not there, or stands twice; with its place.
+        ValueError: an entry names an unknown arm or repeats an entry; the message has its place.
     """
     first, *others = systems
     if entries:
@@ -267,7 +268,7 @@ def _side(place: str, text: str, systems: Sequence[str], settings: SettingsPlan)
 def _all(
     below: _Side, above: _Side, systems: Sequence[str], settings: SettingsPlan
 ) -> Iterator[Comparison]:
-    """The comparison of two named systems, or that of two settings on each system."""
+    """The comparison of two named systems, or of two settings on each system."""
     if below.system is not None and above.system is not None:
         pairs = [(below.system, above.system)]
     else:

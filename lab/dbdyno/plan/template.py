@@ -11,13 +11,13 @@
       take:
         weight: 4                        # against the other events; 1 unless given
         transaction: true
-        draw: {id: {zipfian: jobs}}      # from 1 to the rows of that table, or [1, 500]
+        draw: {id: {zipfian: jobs}}      # from 1 to the table's rows, or [1, 500]
         statements:
           - SELECT state FROM jobs WHERE id = :id FOR UPDATE
           - {sql: UPDATE jobs SET state = 'done' WHERE id = :id, repeat: 2}
         think_time: 5ms
 
-It becomes a Lua script (`lua`), with all that works for those. Values are of `sysbench.rand`.
+It becomes a Lua script (`lua`) with all features of scripts. `sysbench.rand` draws the values.
 """
 
 from __future__ import annotations
@@ -59,17 +59,19 @@ Range = tuple[Count, Count] | Name
 
 
 class Value(FiniteNoun):
-    """How a value is made: exactly one of these, or the word ``row``.
+    """Rule for a value: exactly one of these keys, or the word ``row``.
 
     Attributes:
         row: the number of the row, from 1; for columns.
-        uniform, gaussian, special, pareto, zipfian: a whole number drawn from a range.
-        sequential: numbers behind the greatest in a column, named as ``jobs.id``; no two
-            connections get the same.
-        text: so many small letters, or between two numbers of them.
-        format: a text in which each # is a digit and each @ a small letter.
-        choice: one of these, each as often as its part of `weights`.
-        constant: always the same.
+        uniform, gaussian, special, pareto, zipfian: a whole number drawn from a range with this
+            distribution.
+        sequential: numbers above the greatest in a column, named as ``jobs.id``; each connection
+            gets different numbers.
+        text: number of random small letters, or the range of that number.
+        format: a text with each # replaced by a digit and each @ by a small letter.
+        choice: values to draw from, by default equally often.
+        weights: weight of each choice.
+        constant: the same value each time.
     """
 
     row: bool = False
@@ -107,18 +109,18 @@ class Value(FiniteNoun):
 
     @property
     def kind(self) -> str:
-        """Which of them it is."""
+        """The key that is given, or ``row``."""
         return ROW if self.row else next(k for k in KINDS if getattr(self, k) is not None)
 
     @property
     def table(self) -> str | None:
-        """The table whose rows it counts, if there is one."""
+        """The table named in the value's range or column, if any."""
         named = getattr(self, self.kind) if self.kind in (*DRAWS, "sequential") else None
         return named.partition(".")[0] if isinstance(named, str) else None
 
     @property
     def bytes_max(self) -> int | None:
-        """The longest text that it may be; None for a number."""
+        """Most bytes of its text; None for a number."""
         if self.text is not None:
             return self.text[1]
         texts = [self.format, self.constant, *(self.choice or ())]
@@ -127,17 +129,17 @@ class Value(FiniteNoun):
 
 
 class TemplateColumn(FiniteNoun):
-    """A column: its type as SQL says it, constraints included, and what its rows hold."""
+    """A column: its SQL type with constraints, and the rule for its values."""
 
     type: Annotated[str, Field(min_length=1)]
     value: Value
 
 
 class TemplateTable(FiniteNoun):
-    """A table that is made and filled.
+    """A table to create and fill.
 
     Attributes:
-        indexes: columns of each.
+        indexes: columns of each index.
     """
 
     rows: Annotated[int, Field(ge=0, le=ROWS_MAX)]
@@ -153,11 +155,11 @@ class Statement(FiniteNoun):
 
 
 class TemplateEvent(FiniteNoun):
-    """What a connection does at once; its latency is that of all statements together.
+    """Statements sent by a connection together; the event's latency covers them all.
 
     Attributes:
         draw: values by name, drawn as the event begins.
-        think_time_ms: rest behind the event, which is no part of it.
+        think_time_ms: rest after the event in milliseconds, not part of its latency.
     """
 
     statements: Annotated[tuple[Statement, ...], Field(min_length=1, max_length=STATEMENTS_MAX)]
@@ -167,7 +169,7 @@ class TemplateEvent(FiniteNoun):
     think_time_ms: Annotated[float, Field(ge=0), Time("ms")] = 0.0
 
     def statement_count(self) -> int:
-        """Statements that one event sends."""
+        """Number of statements sent by one event."""
         return sum(one.repeat for one in self.statements) + (TRANSACTION if self.transaction else 0)
 
 
@@ -178,7 +180,7 @@ class Template(FiniteNoun):
     tables: dict[Name, TemplateTable] = {}
 
     def shares(self) -> dict[str, float]:
-        """Which part of all events each is."""
+        """Share of each event among all events, by name."""
         total = sum(event.weight for event in self.events.values())
         return {name: event.weight / total for name, event in self.events.items()}
 
@@ -187,7 +189,7 @@ def read(text: str, source: str) -> Template:
     """The template of a YAML text that came from `source`.
 
     Raises:
-        PlanError: its mistakes, all of them, with their lines.
+        PlanError: all mistakes, each with its line.
     """
     document = parse(text)
     if document.value is None:
@@ -206,7 +208,7 @@ def read(text: str, source: str) -> Template:
 
 
 def _write_in_full(document: Document) -> None:
-    """Short ways of writing get their long ones; what has another shape is left for pydantic."""
+    """Convert short forms to long forms; values of other shapes are left for pydantic."""
     template = document.value if isinstance(document.value, dict) else {}
     for table in _entries(template, "tables").values():
         if isinstance(table.get("indexes"), str):
@@ -216,8 +218,8 @@ def _write_in_full(document: Document) -> None:
     for name, event in _entries(template, "events").items():
         statements = event.get("statements")
         if isinstance(draw := event.get("draw"), dict):
-            for key in draw:
-                _write_value(draw, key)
+            for one in draw:
+                _write_value(draw, one)
         if isinstance(statements, list):
             event["statements"] = [{"sql": s} if isinstance(s, str) else s for s in statements]
         if "think_time" in event and "think_time_ms" in event:
@@ -228,14 +230,13 @@ def _write_in_full(document: Document) -> None:
 
 
 def _entries(part: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:
-    """The parts under a key that are parts themselves."""
     parts = part.get(key)
-    items = parts.items() if isinstance(parts, dict) else ()
-    return {name: one for name, one in items if isinstance(one, dict)}
+    found = parts.items() if isinstance(parts, dict) else ()
+    return {name: one for name, one in found if isinstance(one, dict)}
 
 
 def _write_value(part: dict[str, Any], key: str) -> None:
-    """`row` is a word, and one length is both ends of a text's."""
+    """Convert the word `row`, and a single length to both ends of a text's range."""
     value = part.get(key)
     if value == ROW:
         part[key] = {ROW: True}
@@ -243,7 +244,7 @@ def _write_value(part: dict[str, Any], key: str) -> None:
         value["text"] = [value["text"], value["text"]]
 
 
-# What names mean to each other: pydantic has checked the shape by now.
+# References between names; pydantic has checked the shape by now.
 
 _QUOTED: Final = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`"
 _COMMENT: Final = r"--(?!\S)[^\n]*"
@@ -262,9 +263,9 @@ _NO_TABLE: Final = frozenset({"select", "lateral", "set", "skip", "nowait", "of"
 def _mistakes(document: Document, template: Template) -> Iterator[PlanMistake]:
     for name, table in template.tables.items():
         path: Path = ("tables", name)
-        for column, value in table.columns.items():
-            yield from _of_value(document, (*path, "columns", column), value.value, template)
-            if value.value.sequential is not None:
+        for column, made in table.columns.items():
+            yield from _of_value(document, (*path, "columns", column), made.value, template)
+            if made.value.sequential is not None:
                 where = (*path, "columns", column)
                 yield document.mistake(where, f"sequential is for events; say {ROW} here")
         for at, index in enumerate(table.indexes):
@@ -364,20 +365,20 @@ def lua(template: Template, name: str) -> str:
 
 
 def statement_counts(script: str) -> dict[str, int]:
-    """Statements of each event of a script that `lua` made, by the event's name; else empty."""
+    """Number of statements of each event, by name, in a script made by `lua`; else empty."""
     return _stated(script, _COUNTS, _AS_COUNTS)
 
 
 def examples(script: str) -> dict[str, str]:
-    """Statements of a script that `lua` made which have query plans, with values in them.
+    """Statements with query plans in a script made by `lua`, with values filled in.
 
-    By event and place in it (`take.2`); empty for other scripts.
+    Keys are the event and the statement's place in it (`take.2`). Empty for other scripts.
     """
     return _stated(script, _EXAMPLES, _AS_EXAMPLES)
 
 
 def _stated(script: str, begin: str, shape: TypeAdapter[dict[str, Stated]]) -> dict[str, Stated]:
-    """What the script's head says behind these words."""
+    """The JSON behind `begin` in the script's head; empty if it is missing."""
     for line in script.split("\n", 3)[:3]:
         if line.startswith(begin):
             with suppress(ValueError):
@@ -386,7 +387,7 @@ def _stated(script: str, begin: str, shape: TypeAdapter[dict[str, Stated]]) -> d
 
 
 def _with_values(template: Template) -> dict[str, str]:
-    """Each statement that has a query plan, once, by the first place where it stands."""
+    """Statements with a query plan, each once under the first place where it stands."""
     places: dict[str, str] = {}
     for name, event in template.events.items():
         values = {one: _literal(_example(value, template)) for one, value in event.draw.items()}
@@ -398,7 +399,7 @@ def _with_values(template: Template) -> dict[str, str]:
 
 
 def _filled(sql: str, values: Mapping[str, str]) -> str:
-    """The SQL on one line, with these values in the places of their names."""
+    """The SQL on one line, with values in place of their names."""
     return _one_line(_SQL.sub(lambda match: values[match[1]] if match[1] else match[0], sql))
 
 
@@ -407,23 +408,23 @@ def _one_line(sql: str) -> str:
 
 
 def _example(value: Value, template: Template) -> Scalar:
-    """A value from the middle of what is drawn, or the likeliest of its choices."""
-    spec = getattr(value, value.kind)
+    """An example of the value: from the middle of its range, or its likeliest choice."""
+    made = getattr(value, value.kind)
     example: Scalar
     match value.kind:
         case "sequential":
-            example = template.tables[spec.partition(".")[0]].rows + 1
+            example = template.tables[made.partition(".")[0]].rows + 1
         case "text":
-            example = "m" * min(sum(spec) // 2, EXAMPLE_LETTERS)
+            example = "m" * min(sum(made) // 2, EXAMPLE_LETTERS)
         case "format":
-            example = spec.replace("#", "5").replace("@", "m")
+            example = made.replace("#", "5").replace("@", "m")
         case "choice":
             weights = value.weights or (1.0,)
-            example = spec[weights.index(max(weights))]
+            example = made[weights.index(max(weights))]
         case "constant":
-            example = spec
+            example = made
         case _:
-            example = sum(_ends(spec, template.tables)) // 2
+            example = sum(_ends(made, template.tables)) // 2
     return example
 
 
@@ -433,20 +434,20 @@ def _literal(value: Scalar) -> str:
 
 
 def _tables(template: Template) -> str:
-    statements = []
+    made = []
     for name, table in template.tables.items():
         columns = ", ".join(f"{column} {one.type}" for column, one in table.columns.items())
         values = ", ".join(
             f"literal({_drawn(one.value, template)})" for one in table.columns.values()
         )
-        statements.append(
+        made.append(
             f"  {{ name = {_quoted(name)}, rows = {table.rows},\n"
             f"    create = {_quoted(f'CREATE TABLE {name} ({columns})')},\n"
             f"    columns = {_quoted(', '.join(table.columns))},\n"
             f'    row = function(row) return table.concat({{ {values} }}, ",") end,\n'
             f"    indexes = {{ {', '.join(map(_quoted, table.indexes))} }} }},\n"
         )
-    return f"local TABLES = {{\n{''.join(statements)}}}\n"
+    return f"local TABLES = {{\n{''.join(made)}}}\n"
 
 
 def _events(template: Template) -> Iterator[str]:
@@ -491,7 +492,7 @@ def _events(template: Template) -> Iterator[str]:
 
 
 def _with_marks(sql: str) -> tuple[str, list[str]]:
-    """The SQL with ? for its values, on one line, and their names."""
+    """The SQL on one line with ? for its values, and their names."""
     names: list[str] = []
 
     def mark(match: re.Match[str]) -> str:
@@ -512,26 +513,26 @@ def _kind(value: Value) -> str:
 
 
 def _drawn(value: Value, template: Template) -> str:
-    """A Lua expression that makes it; in a column `row` is the row's number."""
+    """A Lua expression for the value; in a column `row` is the row's number."""
     kind = value.kind
-    spec = getattr(value, kind)
+    made = getattr(value, kind)
     if kind in DRAWS:
-        low, high = _ends(spec, template.tables)
+        low, high = _ends(made, template.tables)
         return f"rand.{kind}({low}, {high})"
     match kind:
         case "sequential":
-            text = f"next_of({_quoted(spec)})"
+            text = f"next_of({_quoted(made)})"
         case "text":
-            text = f"text_of({spec[0]}, {spec[1]})"
+            text = f"text_of({made[0]}, {made[1]})"
         case "format":
-            text = f"rand.string({_quoted(spec)})"
+            text = f"rand.string({_quoted(made)})"
         case "choice":
-            weights = value.weights or tuple(1.0 for _ in spec)
+            weights = value.weights or tuple(1.0 for _ in made)
             limits = [sum(weights[: at + 1]) for at in range(len(weights))]
-            choices = ", ".join(map(_scalar, spec))
+            choices = ", ".join(map(_scalar, made))
             text = f"choice_of({{ {choices} }}, {{ {', '.join(map(repr, limits))} }})"
         case "constant":
-            text = _scalar(spec)
+            text = _scalar(made)
         case _:
             text = ROW
     return text
@@ -569,19 +570,21 @@ def text_of(path: FilePath) -> str:
 
 
 def _in_its_place(path: FilePath) -> str:
-    """What to try instead of a workload's file that is not there."""
+    """Hint for a workload's missing file."""
     if path.stem in known_workloads():
         return f"{path.stem} is built in: leave {path.suffix} out"
     return file_meant(path, f"*{path.suffix}", f"it was looked for in {path.parent.absolute()}")
 
 
 def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
-    """Puts the text of a script into a workload that names its file, or what is made of a template;
-    what is wrong, if anything.
+    """Put the text of a script or template into a workload that names its file.
 
     Args:
-        workload: as typed; its name becomes the file's. One that has a text is left alone.
+        workload: as typed; its name becomes the file's. A workload with a text is left alone.
         folder: where a relative path begins.
+
+    Returns:
+        A message if the text cannot be taken; else None.
     """
     name = workload.get("name")
     if not isinstance(name, str) or not is_script(name) or "script" in workload:

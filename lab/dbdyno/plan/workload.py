@@ -1,4 +1,4 @@
-"""What a system is asked to do: one of the engine's workloads, a Lua script, or a template."""
+"""The load on a system: one of the engine's workloads, a Lua script, or a template."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MIXES: Final[Mapping[str, Mapping[str, int]]] = {
     "select_random_points": {"random_points": 1},
     "select_random_ranges": {"random_ranges": 1},
 }
-"""How many statements of each kind an event of sysbench's workloads has by default."""
+"""Default number of statements of each kind in an event of sysbench's workloads."""
 TRANSACTIONS: Final = ("oltp_read_write", "oltp_read_only", "oltp_write_only")
 """Workloads whose events are transactions, unless `skip_trx` is on."""
 
@@ -43,10 +43,13 @@ class WorkloadPlan(FiniteNoun):
     """A workload and its options, under a label.
 
     Attributes:
-        name: as sysbench calls it, such as ``oltp_read_write``; of a script or template its file's.
-        label: how it is called in reports; its name unless given, without a file's suffix.
-        options: sysbench's, with underscores and without leading dashes; or the script's own.
-        script: the text of a Lua script, or of what a template became; plan files name its path.
+        name: name of a sysbench workload, such as ``oltp_read_write``, or path of a script or
+            template.
+        label: name in reports; by default `name` without a file's suffix.
+        options: options of the sysbench workload, with underscores and without leading dashes, or
+            of the script.
+        script: text of the Lua script, or of the script made of a template; a plan file gives its
+            path as `name` instead.
     """
 
     name: str
@@ -63,31 +66,31 @@ class WorkloadPlan(FiniteNoun):
 
     @property
     def without_rests(self) -> str:
-        """The script of a template whose events follow each other at once."""
+        """The script of a template without rests between events."""
         return (self.script or "").replace(RESTS, RESTS.replace("true", "false"))
 
     @property
     def may_rest(self) -> bool:
-        """Whether connections may rest between events, which no latency has: a loop of its own."""
+        """True if connections may rest between events; no latency includes these rests."""
         script = self.script or ""
         return RESTS in script or ("thread_run" in script and "\nlocal RESTS = " not in script)
 
 
 def has_own_tables(workloads: Iterable[WorkloadPlan]) -> bool:
-    """Whether some workload is the engine's, whose tables are the plan's dataset."""
+    """True if some workload is the engine's: its tables are the plan's dataset."""
     return any(workload.script is None for workload in workloads)
 
 
 def default_label(name: str) -> str:
-    """How a workload is called that was given no label: its name, without a file's suffix."""
+    """Default label of a workload: its name, without a file's suffix."""
     return PurePath(name).stem if is_script(name) else name
 
 
 def known_workloads() -> list[str]:
-    """The engine's workloads: today's, then those of before sysbench 1.0."""
+    """The engine's workloads: current ones first, then legacy ones from before sysbench 1.0."""
     return [*_engine.workloads(), *_engine.legacy_workloads()]
 
 
 def is_script(name: object) -> bool:
-    """Whether a workload's name is that of a script's or a template's file."""
+    """True if a workload's name is a script's or template's file."""
     return isinstance(name, str) and name.endswith((SCRIPT_SUFFIX, *TEMPLATE_SUFFIXES))

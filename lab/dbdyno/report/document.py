@@ -1,7 +1,7 @@
-"""Everything a report rests on as one JSON value, for programs and for those who check us.
+"""The report's contents as one JSON value, for programs and reviewers.
 
-Numbers are the judgement's own, unrounded; what is not finite becomes null, since JSON has no word
-for it. Histograms stay in the store.
+Numbers are the judgement's own, unrounded; infinity and NaN become null, since JSON has no word for
+them. Histograms stay in the store.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell.verdicts import reason
 
 FORMAT: Final = 2
-"""Raised when a key changes its meaning or goes."""
+"""Number of the format, raised when a key changes its meaning or is removed."""
 
 
 def document(
@@ -47,7 +47,7 @@ def document(
 
 
 def of_judgement(judgement: Judgement) -> dict[str, Any]:
-    """Everything that was judged, under its names; findings with their sentences."""
+    """The whole judgement under its names; findings and reasons with their sentences."""
     judged = judgement.model_dump(mode="json")
     for row, finding in zip(judged["findings"], judgement.findings, strict=True):
         row |= {"text": tell.evidence(finding), "remedy": tell.advice(finding)}
@@ -72,7 +72,7 @@ def text(value: Mapping[str, Any]) -> str:
 
 
 def finite(value: object) -> object:
-    """The same value with null for every number that JSON cannot hold."""
+    """The value with null for infinity and NaN, which JSON cannot hold."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
-"""How numbers are printed: one place, so that tables, sentences and charts agree on every digit.
+"""Print numbers: one place, so that tables, sentences and charts agree on every digit.
 
-Four significant digits are what a benchmark can carry; more would pretend. Thousands are parted by
-a narrow no-break space, which no locale mistakes for a decimal point. A ratio is printed as the
-change it means (0.769 → −23.1 %), by the judge's own `wording`.
+A benchmark can carry four significant digits; more would pretend. Thousands are parted by a narrow
+no-break space, which no locale mistakes for a decimal point. A ratio is printed as a change (0.769
+→ −23.1 %), by the judge's own `wording`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dbdyno.report.tell.verdicts import sentence
 from dbdyno.stats.open_loop import RateSide
 
 NONE: Final = name("—")
-"""There is no such number."""
+"""Stands for a missing number."""
 TOO_FEW: Final = Sentence(phrase("not enough requests"), Fact.HERE)
 """A percentile with fewer than 100 requests beyond it (docs/how-it-works/stability.md)."""
 SIGNIFICANT_DIGITS: Final = 4
@@ -48,25 +48,26 @@ def number(value: float | None, decimals_max: int = 2) -> Text:
 
 
 def metric_value(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> Text:
-    """A table's cell for one system: a number, "not enough requests", or a dash if unseen."""
+    """A table's cell for one system: a number, "not enough requests", or a dash without a value."""
     value = judgement.value(cell, system, metric.name)
     return NONE if value is None else measured_value(value.value, metric, judgement.known)
 
 
 def measured_value(value: float | None, metric: Metric, known: Known) -> Text:
-    """One measurement's value, or as `metric_value` says why there is none."""
+    """A measurement's value, printed as `metric_value` does."""
     if value is None:
         return too_few(known) if metric.quantile is not None else NONE
     return number(value, metric.decimals)
 
 
 def too_few(known: Known) -> Text:
-    """A percentile that has no value; a dash where another tool gave none."""
+    """Text for a percentile without a value: "not enough requests", or a dash for another tool's
+    run."""
     return next(iter(TOO_FEW.of(known)), NONE)
 
 
 def change(ratio: float | None) -> Text:
-    """A ratio as a change, as the judge says it: 0.769 → "−23.1 %"; a dash for none."""
+    """A ratio as a change: 0.769 → "−23.1 %"; a dash without a ratio."""
     return NONE if ratio is None or not math.isfinite(ratio) else name(wording.change(ratio))
 
 
@@ -85,37 +86,37 @@ def ratio_with_interval(ratio: Typical) -> Text:
     return interval(ratio.value, ratio.low, ratio.high)
 
 
-def typical_value(typical: Typical | None) -> Text:
-    """A typical value with its interval: "63.2 [60.1, 66.5]"; a dash for none."""
-    if typical is None:
+def typical_value(found: Typical | None) -> Text:
+    """A typical value with its interval: "63.2 [60.1, 66.5]"; a dash without a value."""
+    if found is None:
         return NONE
-    return _with_ends(typical, lambda value: number(value, 1))
+    return _with_ends(found, lambda value: number(value, 1))
 
 
-def coefficient(typical: Typical | None) -> Text:
+def coefficient(found: Typical | None) -> Text:
     """As `typical_value`, with three significant digits however small: "0.00042 [0.0004, …]"."""
-    if typical is None:
+    if found is None:
         return NONE
-    return _with_ends(typical, lambda value: f"{value:.3g}".replace("-", "−"))
+    return _with_ends(found, lambda value: f"{value:.3g}".replace("-", "−"))
 
 
 def percentage(value: float | None) -> Text:
-    """A share to three significant digits: 0.0312 → "3.12 %"; a dash for none."""
+    """A share to three significant digits: 0.0312 → "3.12 %"; a dash without a value."""
     return NONE if value is None else name(f"{value * 100:.3g} %".replace("-", "−"))
 
 
-def _with_ends(typical: Typical, printed: Callable[[float], str]) -> Text:
-    if typical.low is None or typical.high is None:
-        return name(printed(typical.value))
-    return name(f"{printed(typical.value)} [{printed(typical.low)}, {printed(typical.high)}]")
+def _with_ends(found: Typical, printed: Callable[[float], str]) -> Text:
+    if found.low is None or found.high is None:
+        return name(printed(found.value))
+    return name(f"{printed(found.value)} [{printed(found.low)}, {printed(found.high)}]")
 
 
-def _said(value: str | None) -> Text:
-    return NONE if value is None else name(value)
+def _said(found: str | None) -> Text:
+    return NONE if found is None else name(found)
 
 
 def decided(verdict: Verdict) -> Text:
-    """A verdict's ratio with the interval that gave the word; a dash without a ratio.
+    """A verdict's ratio with the interval behind its word; a dash without a ratio.
 
     With several cells it is wider than the cell's own, since they hold together.
     """
@@ -142,8 +143,8 @@ def mebibytes(size: float) -> Text:
     return name(f"{number(mib / 1024, 1)} GiB" if mib >= 10 * 1024 else f"{number(mib, 0)} MiB")
 
 
-# The machine's features, which a run stores under short English names. Names and values that are
-# not in these tables stay as they are.
+# The machine's features, which a run stores under short English names. Names and values outside
+# these tables stay as they are.
 
 FEATURES: Final[Mapping[str, Text]] = {
     "cpu": say("cpu"),
@@ -183,7 +184,7 @@ def what(feature: str) -> Text:
 
 
 def found(value: str) -> Text:
-    """What was found, in words where they are known."""
+    """A feature's value, in translatable words where they are known."""
     if cores := CORES.fullmatch(value):
         return say("{logical} logical, {usable} usable", logical=cores[1], usable=cores[2])
     parts = [_found(part) for part in value.split(", ")]
@@ -191,7 +192,7 @@ def found(value: str) -> Text:
 
 
 def _found(value: str) -> Text | None:
-    """One thing that was found; None where it is no known word."""
+    """Translatable words for a single value; None for an unknown value."""
     if product := PRODUCT.fullmatch(value):
         return say("virtual machine ({product})", product=product[1])
     return VALUES.get(value)
@@ -200,11 +201,12 @@ def _found(value: str) -> Text | None:
 # Rates within a latency limit: the same words in the conclusion, in sections and on stdout.
 
 SIDES = {RateSide.ABOVE: "≥ ", RateSide.BELOW: "< ", RateSide.BETWEEN: ""}
-"""What stands before the rate of a block."""
+"""Sign before the rate of a block."""
 
 
 def sentences(judgement: Judgement) -> list[Text]:
-    """The answer in plain words, one sentence for each verdict, or for a system that is alone."""
+    """Sentences on rates within a latency limit: each verdict, then the rate sustained by each
+    system."""
     lines: list[Text] = []
     for search in judgement.slo:
         lines += [
@@ -239,14 +241,14 @@ def title(search: RateSearch) -> Text:
 
 
 def limit_interval(limit: RateLimit) -> Text:
-    """Its 95 % interval; a dash where it has none."""
+    """The 95 % interval of a limit; a dash if it is missing."""
     if limit.low is None or limit.high is None:
         return NONE
     return name(f"{number(limit.low, 1)}, {number(limit.high, 1)}")
 
 
 def in_block(block: BlockLimit) -> Text:
-    """The rate of one block, or on which side of all rates it lies."""
+    """The rate of a block; with ≥ or < if it lies above or below all rates."""
     if block.rate_per_s is None:
         return NONE
     return name(f"{SIDES[block.side]}{number(block.rate_per_s, 1)}")

@@ -1,4 +1,4 @@
-"""What a report is made of, before it has a format.
+"""Parts of a report, before it has a format.
 
 `story.story_of` gives these values; `markdown` and `html` render them. So both pages have the same
 words, and tests need not look at markup.
@@ -43,8 +43,9 @@ class Table:
     """Rows of plain text under a caption.
 
     Attributes:
-        folded: a long table that a reader opens when it is wanted.
-        looks: for each row the name of its colour, empty for none; no colours at all if empty.
+        folded: only the caption is seen until a reader opens the table.
+        looks: name of each row's colour, empty for an uncoloured row; empty for an uncoloured
+            table.
     """
 
     caption: Text
@@ -66,7 +67,8 @@ def table(
     """A table with a line for each of `rows`.
 
     Args:
-        columns: for each the heading, or a column of numbers, and what it shows of a row.
+        columns: heading of each column, or a numeric column, and the function from a row to its
+            text.
     """
     return Table(
         caption,
@@ -90,11 +92,11 @@ class Entry:
     """A statement with a mark, such as a verdict or a finding.
 
     Attributes:
-        mark: one word that can be coloured: a verdict's word or a finding's level.
-        heading: what it is about.
+        mark: word in colour: a verdict's word or a finding's level.
+        heading: subject of the statement.
         text: the statement.
-        lines: what supports it or follows from it, a sentence each.
-        kind: the mark in English, by which a page knows its colour; the mark itself if empty.
+        lines: support and consequences, a sentence each.
+        kind: the mark in English, from which a page takes its colour; empty if it is `mark` itself.
     """
 
     mark: Text
@@ -122,8 +124,8 @@ class Figure:
 
     Attributes:
         name: its file's name without extension.
-        description: what it shows in words, for those who cannot see it.
-        note: how to read it, below the chart.
+        description: the chart in words, for readers who cannot see it.
+        note: guide to reading it, below the chart.
         spec: Vega-Lite with all data inside.
     """
 
@@ -143,10 +145,10 @@ class Code:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it, other sections among it.
+    """A heading and the parts below it, including further sections.
 
     Attributes:
-        english: the heading in English, of which its anchor is made; the heading itself if empty.
+        english: the heading in English, for the anchor; empty if it is `heading` itself.
         folded: only the heading is seen until a reader opens it.
     """
 
@@ -172,11 +174,11 @@ Part = Paragraph | Items | Table | Entries | Figure | Code | Section
 
 @dataclass(frozen=True)
 class Story:
-    """A whole report: the conclusion first, then what it rests on.
+    """A whole report: the conclusion first, then its evidence.
 
     Attributes:
-        byline: which run, when, by which dbdyno.
-        conclusion: the answer in its first line, then what it consists of.
+        byline: run, time, and version of dbdyno.
+        conclusion: the answer in its first line, then its parts.
     """
 
     title: Text
@@ -198,7 +200,7 @@ Translated = TypeVar("Translated")
 
 
 def translated(part: Translated, language: Language) -> Translated:
-    """A story or a part of it in that language; the very same in English."""
+    """A story or a part of it in another language; in English the part itself."""
     if language is Language.EN:
         return part
     translated: Translated = _translated(part, language)
@@ -206,7 +208,7 @@ def translated(part: Translated, language: Language) -> Translated:
 
 
 def line(text: str, language: Language) -> Text:
-    """One text in that language."""
+    """A text in another language."""
     return name(said_in(text, language))
 
 

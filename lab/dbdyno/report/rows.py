@@ -1,8 +1,8 @@
-"""Which measurements counted and which did not, as the judgement's findings say.
+"""The measurements of a run, each marked as counted or not by the judgement's findings.
 
-A report lists every attempt ever made, so each has a state: sound (it counts), void (a
-check took it away, or it cannot be run), failed (it did not end as planned), repeated (the trial
-was complete before, or it was measured again).
+A report lists every attempt ever made. Its state is sound (it counts), void (a check took it away,
+or it cannot be run), failed (it did not end as planned), or repeated (the trial was complete
+before, or it was measured again).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_REASON: Final = name("")
 
 
 class State(StrEnum):
-    """What became of an attempt."""
+    """State of an attempt."""
 
     SOUND = "sound"
     VOID = "void"
@@ -48,7 +48,7 @@ STATES: Final[Mapping[State, Text]] = {
     State.FAILED: say("failed"),
     State.REPEATED: say("repeated"),
 }
-"""What a report calls them."""
+"""Names of the states in a report."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _attempt(measurement: Measurement, judgement: Judgement, seen: bool) -> Atte
 
 
 def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:
-    """The measurements of that cell and system that count."""
+    """Sound measurements of a cell and system."""
     return [
         attempt.measurement
         for attempt in of
@@ -113,7 +113,7 @@ def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:
 
 
 def sound_trials(plan: Plan, of: Sequence[Attempt]) -> list[tuple[Cell, str, list[Measurement]]]:
-    """Each cell and system with its trials that count; those without one are left out."""
+    """Each cell and system with its sound trials; left out without any."""
     measurements = [attempt.measurement for attempt in of]
     return [
         (cell, system, trials)
@@ -124,12 +124,12 @@ def sound_trials(plan: Plan, of: Sequence[Attempt]) -> list[tuple[Cell, str, lis
 
 
 def workload_name(workload: str, setting: str) -> str:
-    """A workload with its setting, unless that is the default."""
+    """A workload with its setting, unless it is the default."""
     return workload if setting == DEFAULT else f"{workload}, {setting}"
 
 
 def systems_of(plan: Plan, measurements: Iterable[Measurement]) -> list[str]:
-    """The plan's labels, the baseline first, then those that only measurements have."""
+    """The plan's labels, the baseline first, then labels found in measurements only."""
     labels = [system.label for system in plan.systems]
     return list(dict.fromkeys([*labels, *(m.trial.system for m in measurements)]))
 
@@ -163,7 +163,7 @@ def title_of(plan: Plan) -> Text:
 
 @dataclass(frozen=True)
 class Ladder:
-    """The cells of one workload, setting and kind of loop, by rising load."""
+    """The cells of a workload, setting and kind of loop, by rising load."""
 
     workload: str
     setting: str
@@ -171,7 +171,7 @@ class Ladder:
 
     @property
     def is_open(self) -> bool:
-        """Whether its levels are rates at which events fall due."""
+        """True if the levels are rates of an open loop."""
         return self.cells[0].rate_per_s is not None
 
     @property
@@ -190,12 +190,12 @@ class Ladder:
 
     @property
     def load_title(self) -> Text:
-        """What its levels are."""
+        """Title of the load axis: events due per second, or connections."""
         return say("events due per second") if self.is_open else say("threads (connections)")
 
     @property
     def levels(self) -> list[Text]:
-        """The levels as they stand on an axis, one for each cell."""
+        """Text of each level on an axis, one for each cell."""
         return [level_of(cell) for cell in self.cells]
 
     @cached_property
@@ -203,7 +203,7 @@ class Ladder:
         return {cell: place for place, cell in enumerate(self.cells)}
 
     def place(self, cell: Cell) -> int | None:
-        """Where the cell stands on the ladder, from 0; None if it is of another one."""
+        """Index of the cell on the ladder, from 0; None if it is of another ladder."""
         return self._places.get(cell)
 
 
@@ -254,11 +254,12 @@ class SettingsComparison:
     """Variables of several systems side by side.
 
     Attributes:
-        systems: those that have settings, in the plan's order.
-        differing: (variable, a value per system) for variables that all have, not all alike.
-        partial: the same for variables that some system does not have.
+        systems: systems with known settings, in the plan's order.
+        differing: (variable, a value per system) for variables of all systems with different
+            values.
+        partial: the same for variables missing on some system.
         ignored: variables that differ but say nothing about the configuration.
-        equal: how many variables all have with one value.
+        equal: number of variables with the same value on all systems.
     """
 
     systems: tuple[str, ...]
@@ -269,7 +270,7 @@ class SettingsComparison:
 
 
 def compare(measurements: Sequence[Measurement], systems: Iterable[str]) -> SettingsComparison:
-    """Compares what the servers said of themselves in all trials."""
+    """Compare the servers' own variables over all trials."""
     seen = {system: _values(measurements, system) for system in systems}
     known = {system: values for system, values in seen.items() if values}
     differing, partial, ignored, equal = [], [], [], 0

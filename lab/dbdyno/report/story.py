@@ -1,8 +1,8 @@
-"""The report's table of contents: which sections there are and in which order. Pure.
+"""The report's table of contents: its sections and their order. Pure.
 
 The conclusion comes first, because a manager reads no further; then the verdicts at a glance and in
-sentences, the numbers and pictures they rest on, and all that an expert needs to repeat the run or
-take it apart. To add a section: one function in a file of `sections`, one line in `story_of`; a
+sentences, the numbers and pictures they rest on, and everything an expert needs to repeat the run
+or take it apart. To add a section: one function in a file of `sections`, one line in `story_of`; a
 chart finds its section below.
 """
 
@@ -53,7 +53,7 @@ NEEDS: Final[Mapping[Callable[..., Section], tuple[Fact, ...]]] = {
 def story_of(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
-    """The whole report as values; sections with nothing to say say so or are left out."""
+    """The whole report as values; sections without content say so or are left out."""
     every = attempts(measurements, judgement)
     measurements = without_pilots(measurements)
     tried = attempts(measurements, judgement)
@@ -126,12 +126,12 @@ def folded(section: Section) -> Section:
 
 
 def group(heading: Text, *sections: Section) -> Section:
-    """Those of the sections that have something to say, folded under one heading."""
+    """Sections with content, folded under one heading."""
     return Section(heading, tuple(one for one in sections if one.parts), folded=True)
 
 
 def over_load(drawn: Sequence[Figure]) -> Section:
-    """Throughput, latency and one over the other."""
+    """Throughput, latency, and latency over throughput."""
     nothing = (Paragraph(say("There is nothing to draw: no trial has been measured.")),)
     pictures = named(drawn, "throughput", "latency")
     return Section(say("Charts"), pictures if drawn else nothing)

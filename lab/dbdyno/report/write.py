@@ -4,7 +4,7 @@
                                          ─document─▶ JSON
 
 The report adds no judgement of its own: every word and number is the judge's or is counted from
-the measurements. A run that is empty, incomplete or void gives a report that says so.
+the measurements. The report of an empty, incomplete or void run says so.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write(
 ) -> Written:
     """Writes report.html, report.md, report.json and charts/ into the folder.
 
-    Each file appears whole or not at all; the pages come last, so that a page never names a chart
+    Each file appears whole or not at all; the pages come last, so a page never names a chart
     that is not there.
 
     Args:

@@ -34,7 +34,7 @@ from dbdyno.servers.base import MYSQL, PGSQL, Instance, Loading, Server
 from dbdyno.servers.foreign.endpoint import MARK
 
 SYSTEMS: Final = "systems"
-"""Where in a workspace, or in the cache, the loads of servers are."""
+"""Folder of the servers' loads, in a workspace or in the cache."""
 
 WRITTEN_OUT_S: Final = 3600.0
 """A server may take long to write out a large buffer pool after loading."""
@@ -42,24 +42,22 @@ WRITTEN_OUT_S: Final = 3600.0
 NO_PROGRESS_S: Final = 60.0
 """Loading has failed if for so long no row arrives and the server uses no CPU."""
 BUSY_S: Final = 1.0
-"""CPU within `NO_PROGRESS_S` that shows work; an idle server uses a third of it."""
+"""Least CPU of a working server within `NO_PROGRESS_S`; an idle server uses a third of it."""
 LOOK_S: Final = 1.0
 STAGES_WITH_STEPS: Final = frozenset({"create", "insert"})
 """Stages in which the engine reports every step."""
 
 ROWS_CHANGED: Final = 1
-"""How often it has changed which rows a seed makes, so that snapshots from before are not taken for
-those of now. An engine's test holds the rows (`the_rows_of_a_seed_never_change`)."""
+"""Version of the rows made from a seed, so older snapshots are not taken for current
+ones. An engine's test holds the rows (`the_rows_of_a_seed_never_change`)."""
 
 
 def folder_of(home: Path, plan: Plan, system: SystemPlan) -> Path:
     """Folder of a system's loads, shared by systems with the same table layout.
 
     The system's label is no part of it, so another plan with another label finds the same loads.
-    Equal
-    systems of a plan, such as a baseline named twice, get numbered folders. The name is short, as
-    the
-    path of a unix socket holds 107 bytes at most.
+    Equal systems of a plan, such as a baseline named twice, get numbered folders. The name is
+    short, as the path of a unix socket holds 107 bytes at most.
 
     Args:
         home: folder with `systems`.
@@ -225,7 +223,7 @@ def _server_died(label: str, server: Server, error: DbdynoError) -> ServerError:
 RECORD: Final = "dataset.json"
 PIECE_ROWS: Final = 500_000
 DIGEST_LENGTH: Final = 16
-"""Characters of the digest that are kept: enough to compare, no protection against forgery."""
+"""Kept characters of the digest: enough to compare, no protection against forgery."""
 
 
 ROW_SUM: Final = {
@@ -265,7 +263,7 @@ def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
         "SELECT table_name FROM information_schema.tables"
         f" WHERE table_schema = '{schema}' AND table_type = 'BASE TABLE'"
     )
-    # What an endpoint is marked with is no table of a load's. PostgreSQL keeps names in small
+    # An endpoint's mark is no table of a load. PostgreSQL keeps names in small
     # letters, and collations of systems differ.
     others = sorted({str(row[0]) for row in names} - {*table_names(plan), MARK}, key=str.lower)
     counted = []

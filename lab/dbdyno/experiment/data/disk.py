@@ -23,7 +23,7 @@ EMPTY_BYTES: Final = 800 * 1024**2
 GROWTH: Final = 0.1
 """Rows inserted, undo and split pages while the load runs, as a share of the dataset."""
 FLOOR_BYTES: Final = 128 * 1024**2
-"""With less than that free, nothing is begun and what runs is stopped."""
+"""With less space free, no trial begins and a running trial is stopped."""
 
 
 def bytes_expected(plan: Plan) -> int:
@@ -39,7 +39,7 @@ def bytes_expected(plan: Plan) -> int:
 
 
 KEPT_SHARE: Final = 0.25
-"""Of the disk's free space and what loads that no lab uses take of it: so much they may take."""
+"""Share for unused loads of the space that is free or taken by them."""
 
 
 def kept_most(folder: Path, taken: int) -> int:
@@ -51,8 +51,7 @@ def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
     """Check free space for everything these instances still write; LoadError names the shortage.
 
     An instance with a snapshot needs room for a working copy, others for rows and a copy. An
-    endpoint's
-    rows are assumed to be on other machines' disks.
+    endpoint's rows are assumed to be on other machines' disks.
     """
     wanted: dict[int, int] = {}
     places: dict[int, Path] = {}

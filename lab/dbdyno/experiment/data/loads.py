@@ -29,17 +29,15 @@ from dbdyno.servers.reference import IMAGE_SCHEME
 from dbdyno.store.store import lock_path
 
 OPEN: Final = "open"
-"""A file of a load that a lab works on; left by a lab that died."""
+"""File that marks a load in use by a lab; left behind by a lab that died."""
 
 
 def home_of(context: RunContext, system: SystemPlan) -> Path:
     """Folder with the `systems` of a system's loads: the shared cache, or the workspace.
 
     A server works in its load's directory, and the workspace decides the disk: a workspace on
-    another
-    disk than the cache has its own loads. So have endpoints, and containers, whose volumes are
-    outside
-    the cache's size limit.
+    another disk than the cache has its own loads. So have endpoints, and containers, whose volumes
+    are outside the cache's size limit.
 
     Raises:
         ProvisionError: the cache cannot be used.

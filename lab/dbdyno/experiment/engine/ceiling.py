@@ -33,7 +33,7 @@ WINDOW_S: Final = 0.4
 SLICE_S: Final = 0.1
 CHILD_S_MAX: Final = 60.0
 THREADS: Final = 64
-"""Enough to keep any generator busy; it is its capacity that is asked for."""
+"""Connections: enough to keep any generator busy, to measure its capacity."""
 ANYBODY: Final = Credentials("load", "")
 """The responder lets everybody in."""
 
@@ -61,8 +61,7 @@ def measure(
 
     Returns None if the responder cannot start or does not understand the workload, and for scripts,
     which may wait for ever for a missing row. Think time of a template is left out. Results are
-    cached
-    in the process, as the generator does not change.
+    cached in the process, as the generator does not change.
 
     Args:
         threads: of the engine; 0 for its own choice.

@@ -1,13 +1,13 @@
 """The child process in which the engine works: `python -m dbdyno.experiment.engine.child`.
 
-It is a process of its own so that its CPU is counted apart from the lab's, it can be pinned, and a
-crash does not end the lab. It imports nothing of the lab. The protocol (its other end is
+It is a process of its own so its CPU is counted apart from the lab's, it can be pinned, and a
+crash does not end the lab. It does not import the lab. The protocol (its other end is
 `process.py`) is one request, answered in JSON lines:
 
     stdin   {"do": "run" | "prepare" | "cleanup", "spec": {…}}     the password travels here only
             {"do": "script", "spec": {"script": {…}, "command": …}} a command of a Lua script
             then "stop", or the end of the file: stop and send the record
-            a run that is a part (`generators`) waits for "begin NS" on the monotonic clock
+            a run in a group (`generators`) waits for "begin NS" on the monotonic clock
     stdout  {"interval": {…}} | {"progress": {…}} | {"open": {}} …, then exactly one of
             {"record": {…}} | {"report": {…}} | {"error": {"kind": "refused" | "invalid", …}}
 """
@@ -36,14 +36,14 @@ PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> int:
-    """Does what the first line of stdin asks; 0 if the outcome could be sent."""
+    """Serve the request on the first line of stdin; 0 if the outcome could be sent."""
     die_with_parent()
     restore_signals()
     return serve(sys.stdin, _own_stdout())
 
 
 def serve(requests: TextIO, answers: TextIO) -> int:
-    """Answers the one request of `requests`; returns the exit status."""
+    """Answer the request; returns the exit status."""
     first = requests.readline()
     if not first:
         return 1
@@ -82,7 +82,7 @@ class Begin:
         self._told.set()
 
     def wait(self) -> None:
-        """Returns at that moment."""
+        """Sleep until the moment to begin."""
         self._told.wait()
         time.sleep(max(0, self._at_ns - time.monotonic_ns()) / 1e9)
 
@@ -107,7 +107,7 @@ def _do(
 def _run(
     spec: dict[str, Any], send: Callable[[str, object], None], stop: _engine.Stop, begin: Begin
 ) -> tuple[str, Any]:
-    """Drives a load, alone, with other generators, or as one of them."""
+    """Drive a load: alone, through several generators, or as part of a group."""
     if "generators" in spec:
         # Imported only here, as every trial begins with the start of a child.
         from dbdyno.experiment.engine import generators  # noqa: PLC0415 - see above
@@ -125,7 +125,7 @@ def _run(
 
 
 def _script(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Runs a command of a script: whether it has it, and whether that said it went well."""
+    """Run a command of a script; the answer has `known`, and `well` if it succeeded."""
     script, command = _engine.Script(request["script"]), request["command"]
     options = request["script"]["options"]
     declared = {one["name"].replace("-", "_") for one in script.options()}
@@ -148,7 +148,7 @@ def failure_of(error: RuntimeError) -> Mapping[str, object]:
 
 
 def _listen(requests: TextIO, stop: _engine.Stop, begin: Begin) -> None:
-    """Takes what is said after the request; anything but the moment to begin means to stop."""
+    """Read further lines of stdin: the moment to begin, or the request to stop."""
     while (line := requests.readline()).startswith(BEGIN):
         begin.at(int(line.removeprefix(BEGIN)))
     stop.set()
@@ -156,16 +156,16 @@ def _listen(requests: TextIO, stop: _engine.Stop, begin: Begin) -> None:
 
 
 def _own_stdout() -> TextIO:
-    """Stdout for the protocol alone: what a script prints goes to stderr from now on."""
+    """Keep stdout for the protocol alone: a script's prints go to stderr from now on."""
     own = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return own
 
 
 def die_with_parent() -> None:
-    """Has the kernel kill this process when the lab dies, however it dies (Linux).
+    """Have the kernel kill this process when the lab dies in any way (Linux).
 
-    A lab that died before this call is noticed by the end of stdin.
+    If the lab died before this call, the end of stdin shows it.
     """
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -40,7 +40,7 @@ SUMMED: Final = (
     "bytes_sent",
     "latency_ns_sum",
 )
-"""Counts of an interval that are added; the others are the least or the most, or by name."""
+"""Counts of an interval to add up; others take the least or the most, or go by name."""
 
 Interval = Mapping[str, Any]
 Send = Callable[[str, object], None]
@@ -195,8 +195,7 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The merged record of all generators, in the form of a single generator's.
 
     Placements of threads follow each other. Fairness between threads, printed only by the persona,
-    is
-    left out.
+    is left out.
     """
     slices: dict[tuple[float, str], list[Interval]] = {}
     for record in records:

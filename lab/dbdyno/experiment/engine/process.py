@@ -28,11 +28,11 @@ from dbdyno.experiment.engine.child import ERROR, FINAL, STOP
 from dbdyno.experiment.watch.proc import family
 
 COMMAND: Final = generators.COMMAND
-"""How the child is started."""
+"""Command of the child."""
 STOP_GRACE_S: Final = 1.0
-"""How long a child that was asked to stop may take to send its record."""
+"""Longest wait for a child's record after a request to stop."""
 ANSWER_S_MAX: Final = 3600.0
-"""How long an answer is waited for, such as what a script's check says of its rows."""
+"""Longest wait for an answer, such as from a script's check of its rows."""
 LAST_LINES: Final = 20
 
 

@@ -18,7 +18,7 @@ from dbdyno.measurement.parts import Interval, Phase
 
 UNKNOWN_CODE: Final = "unknown"
 LOST: Final = "lost"
-"""Kind of an error that is not the load's: a generator on another machine is gone."""
+"""Kind of the error for a lost generator on another machine."""
 
 
 def intervals_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:
@@ -96,7 +96,7 @@ def _distribution(recorded: object) -> str:
     return f"{recorded['name']} ({rest})" if rest else str(recorded["name"])
 
 
-# The engine's errors as `LoadError`s that say what to try.
+# The engine's errors as `LoadError`s with a remedy.
 
 
 DISK = "free space where the workspace is, or ask for fewer rows; finished trials are stored"
@@ -128,7 +128,7 @@ WORDS: Final[Mapping[str, str]] = {
 }
 LIMITS: Final = "set what is named in the system's settings, or lower the threads or the tables"
 TOO_MUCH: Final = frozenset({1040, 1203, 1226, 1461})
-"""Errors that say more connections or statements were asked for than the server allows."""
+"""Errors of MySQL for more connections or statements than the server allows."""
 DOING: Final[Mapping[str, str]] = {
     "run": "drive the load",
     "prepare": "load the dataset",

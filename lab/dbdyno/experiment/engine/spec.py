@@ -17,7 +17,7 @@ from dbdyno.servers.client import transport
 from dbdyno.servers.reference import is_endpoint
 
 DRAIN_S: Final = 30.0
-"""How long events in flight may take to come home after the window."""
+"""Longest wait for events in flight after the window."""
 INTERVAL_S: Final = 1.0
 PREPARE_THREADS: Final = 4
 IGNORED_ERRORS: Final[dict[str, tuple[int | str, ...]]] = {
@@ -29,11 +29,11 @@ the event is begun again, as sysbench does."""
 ARRIVAL: Final = "poisson"
 """Independent users: they come in bursts, as queues have to bear it."""
 STANDARD: Final = "standard"
-"""What a plan calls the engine's own layout, which is not asked for by name."""
+"""Name in plans of the engine's own layout, its default."""
 ONE_TABLE: Final = "legacy_one"
 """The layout of sysbench 0.4: one table, named sbtest."""
 DATASET_OPTIONS: Final = ("auto_inc", "secondary", "create_secondary")
-"""Options of a workload that decide how its tables are made."""
+"""Options of a workload about the creation of its tables."""
 
 
 def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _what(plan: Plan, workload: WorkloadPlan, trial: Trial, server: Server) -> d
 
 
 SYSBENCH_VERSION: Final = "1.0.20"
-"""Which sysbench scripts find; what 1.1 added is there too."""
+"""Version of sysbench shown to scripts; additions of 1.1 are there too."""
 
 
 def script_spec(
@@ -227,7 +227,7 @@ def _place(endpoint: Endpoint) -> dict[str, Any]:
     return {"host": endpoint.host, "port": endpoint.port}
 
 
-# What a cell's setting means here: keys of one server's start, and how the load is sent.
+# Meaning of a cell's setting here: keys for the start of a server, and options of the load.
 #
 # The axes are the plan's, the names of a product's variables those of `servers/axes.py`. A share of
 # the dataset is a share of the baseline's: a quarter means as many bytes of memory on every system,
@@ -235,7 +235,7 @@ def _place(endpoint: Endpoint) -> dict[str, Any]:
 
 
 OF_THE_LOAD: Final = "prepared_statements"
-"""The axis that no server knows of."""
+"""The axis of the load alone; servers have no key for it."""
 
 
 def values_of(plan: Plan, setting: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How long a run will take: from the plan before it, from what was measured while it goes on."""
+"""Forecast of a run's time: before it from the plan, while it goes on from measured times."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SETTLE_S: Final = 5.0
 
 
 def seconds_expected(plan: Plan, machines: int = 1) -> float:
-    """How long the whole plan takes on ordinary machines; servers to be fetched come on top.
+    """Seconds for the whole plan on ordinary machines; downloads of servers come on top.
 
     Args:
-        machines: how many run blocks beside each other.
+        machines: number of machines that run blocks in parallel.
     """
     plan = begun(plan)
     forecast, blocks = Forecast(plan), plan.design.blocks
@@ -40,12 +40,12 @@ def seconds_expected(plan: Plan, machines: int = 1) -> float:
 
 
 def load_s(plan: Plan) -> float:
-    """How long one load of one system takes on an ordinary machine, its copy included."""
+    """Seconds to load a system once on an ordinary machine, its copy included."""
     return DATASET_S + plan.dataset.tables * plan.dataset.rows / ROWS_PER_S
 
 
 def pilot_s(plan: Plan, done: int = 0) -> float:
-    """What the pilot takes after so many of its trials; each server is started once a setting."""
+    """Seconds for the pilot after `done` of its trials; each server starts once per setting."""
     whole, trial = trials_expected(plan), piloting(plan).trial
     if whole == 0:
         return 0.0
@@ -55,11 +55,11 @@ def pilot_s(plan: Plan, done: int = 0) -> float:
 
 
 class Forecast:
-    """Learns what starts cost here, and what comes between a start and a trial's load.
+    """Forecast that learns the time of starts, and of the steps between a start and a trial's load.
 
     Attributes:
-        later_s: what comes after the trials it is asked about.
-        loads_s: what one more load of every system takes.
+        later_s: seconds of the run after the trials in question.
+        loads_s: seconds to load every system once more.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -74,20 +74,20 @@ class Forecast:
         self._loads = plan.dataset.loads
 
     def chosen(self, plan: Plan) -> None:
-        """The trials that are left have other times."""
+        """Take the times of a new plan for the trials left."""
         self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
 
     def started(self, seconds: float) -> None:
-        """A start was begun; restoring before it took that long."""
+        """Count a start, with the seconds for restoring before it."""
         self._starts += 1
         self._starts_s += seconds
 
     def added(self, seconds: float) -> None:
-        """Another part of a start that was begun took that long, such as its stop."""
+        """Add seconds for another part of a counted start, such as its stop."""
         self._starts_s += seconds
 
     def prepared(self, seconds: float) -> None:
-        """Purging, settling and warming up before one trial's load took that long."""
+        """Count the seconds for purging, settling and warming up before one trial's load."""
         self._prepared += 1
         known_s = self._before_s if self._prepared > 1 else seconds
         self._before_s = known_s + (seconds - known_s) / self._prepared
@@ -109,7 +109,7 @@ class Forecast:
 
 
 def _before_trial_s(plan: Plan) -> float:
-    """What the procedure takes before a trial's load, before any was measured."""
+    """Estimated seconds of the procedure before a trial's load."""
     purging_s = PURGE_S if plan.procedure.purge_binlogs else 0.0
     return purging_s + min(plan.procedure.settle_cap_s, SETTLE_S)
 
@@ -119,10 +119,10 @@ def _before_trial_s(plan: Plan) -> float:
 
 
 def blocks_that_fit(plan: Plan, budget_s: float, machines: int = 1) -> int:
-    """The plan's blocks that fit into so many seconds, from 0 to all of them.
+    """Number of the plan's blocks that fit into the budget, from 0 to all.
 
     Args:
-        machines: as of `seconds_expected`; they take as many blocks at once.
+        machines: number of machines that run blocks in parallel.
     """
 
     def blocks_of(rounds: int) -> int:
@@ -139,10 +139,10 @@ def blocks_that_fit(plan: Plan, budget_s: float, machines: int = 1) -> int:
 
 
 def fitted(plan: Plan, machines: int = 1) -> Plan:
-    """The plan with the blocks that its budget has time for; without a budget, the plan itself.
+    """The plan with the blocks that fit into its budget; without a budget, the plan itself.
 
     Args:
-        machines: as of `seconds_expected`.
+        machines: number of machines that run blocks in parallel.
 
     Raises:
         UsageError: not one block fits.

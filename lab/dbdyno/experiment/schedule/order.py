@@ -1,10 +1,11 @@
-"""In which order trials are run: drawn from the plan's seed, so that no one chooses it.
+"""Order of trials, drawn from the plan's seed, so nobody chooses it.
 
-Drift of the machine would favour whoever always comes first. So the order of the systems is drawn
-for a block, and the next block has it mirrored: AB then BA, or BA then AB
-(docs/how-it-works/procedure.md), as comparisons have few blocks. Settings are drawn and mirrored in
-the same way around that: all systems run one setting next to each other in time, then the next. The
-order of the cells is drawn per block and is the same in each arm of one setting."""
+Drift of the machine would favour a system that always comes first. So the order of the systems is
+drawn for a block and mirrored in the next: AB then BA, or BA then AB
+(docs/how-it-works/procedure.md), as comparisons have few blocks. The order of settings is drawn and
+mirrored in the same way: all systems run one setting close in time, then the next. The order of the
+cells is drawn per block and is the same in each arm of a setting.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +49,12 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
 
 
 def planned(plan: Plan) -> list[Trial]:
-    """Every trial that a plan is expected to have, in order; with rates made up before a pilot."""
+    """Every expected trial of a plan, in order; before a pilot, rates are made up."""
     return trials_of(foreseen(begun(plan)), "")
 
 
 def arms(trials: Iterable[Trial]) -> list[list[Trial]]:
-    """The trials cut into arms, which follow each other: one system and setting in one block."""
+    """Consecutive trials grouped into arms: a system and setting in a block."""
     arm_of = attrgetter("block", "cell.setting", "system")
     return [list(arm) for _, arm in groupby(trials, key=arm_of)]
 

@@ -1,10 +1,10 @@
-"""The pilot of an open loop: which rates are worth measuring, found by measuring.
+"""The pilot of an open loop: short trials to find the rates to measure.
 
-Rates that are shares of what the slower system sustains, and rates around the limit of a latency,
-depend on the machine. So before the first block every system runs each workload once in a closed
-loop, and where a latency limit is given, at a few rates around it. The next trial follows from the
-plan and the stored measurements alone: an interrupted pilot goes on where it was. Its outcome is
-read by `store/resolved.py`.
+Shares of the rate sustained by the slower system, and rates around a latency limit, depend on the
+machine. So before the first block every system runs each workload once in a closed loop, and for a
+latency limit at a few rates around it. The next trial follows from the plan and the stored
+measurements alone: an interrupted pilot goes on where it was. Its outcome is read by
+`store/resolved.py`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ FIRST_SEQUENCE: Final = -100_000
 WINDOW_S_MAX: Final = 20.0
 WARMUP_S_MAX: Final = 10.0
 FIRST_SHARE: Final = 0.7
-"""Of the closed loop's throughput: where a limit is looked for first."""
+"""First rate tried for a limit, as a share of the closed loop's throughput."""
 FORESEEN_PER_S: Final = 1234.0
-"""Takes the place of a rate that the pilot has yet to find; nobody is likely to type it."""
+"""Placeholder for a rate still to be found; a number that a user hardly types."""
 
 
 def piloting(plan: Plan) -> Plan:
-    """The plan with the times of its pilot's trials: no longer than it takes to choose levels."""
+    """The plan with the times of its pilot's trials: just long enough to choose levels."""
     trial = plan.trial
     short = {
         "window_s": min(trial.window_s, WINDOW_S_MAX),
@@ -53,10 +53,10 @@ def piloting(plan: Plan) -> Plan:
 def next_trial(
     plan: Plan, run_id: str, pilots: Sequence[Measurement], system: str, setting: str
 ) -> Trial | None:
-    """What the pilot measures next on a system with a setting; None when nothing is left.
+    """Next trial of the pilot on a system with a setting; None at its end.
 
     Args:
-        pilots: all measurements of the run's pilot so far, failed ones too.
+        pilots: all measurements of the run's pilot so far, failed trials too.
     """
     for workload in plan.workloads:
         cell = _next_cell(plan, tried_of(pilots, system, workload.label, setting), workload.label)
@@ -93,7 +93,7 @@ def foreseen(plan: Plan) -> Plan:
 
 
 def trials_expected(plan: Plan) -> int:
-    """How many trials the pilot takes; 0 without one or when it is done."""
+    """Number of the pilot's trials; 0 for a plan without a pilot or with its outcome."""
     if not plan.load.needs_pilot or plan.load.pilot:
         return 0
     each = 1 + SEARCH_RATES * plan.load.seeks_rates
@@ -101,7 +101,7 @@ def trials_expected(plan: Plan) -> int:
 
 
 def _next_cell(plan: Plan, tried: Sequence[Measurement], workload: str) -> Cell | None:
-    """The next load of one system and workload; None where the search has ended."""
+    """Next load of a system and workload; None at the end of the search."""
     if is_ended(plan, tried):
         return None
     cell = Cell(workload=workload, threads=plan.load.connections)
@@ -113,7 +113,7 @@ def _next_cell(plan: Plan, tried: Sequence[Measurement], workload: str) -> Cell 
 
 
 def _next_rate(plan: Plan, points: Sequence[Point], capacity_per_s: float) -> float:
-    """Half way between the highest rate that kept the limit and the lowest that did not."""
+    """The middle between the highest rate that kept the limit and the lowest rate that broke it."""
     if not points:
         return rounded(FIRST_SHARE * capacity_per_s)
     limit_ms = limit_ms_of(plan)

@@ -1,8 +1,8 @@
-"""The trials of a run in their order: those left, the next block, and those measured again.
+"""The trials of a run in their order: trials left, the next block, and repeats.
 
-The list follows from the plan and from what the store holds, so a run that is resumed goes on where
-it was. It changes when a pilot has found the rates, when the first blocks have chosen the design of
-the others, and when a block was disturbed or lost its machine.
+The list follows from the plan and the store, so a resumed run goes on where it was. It changes when
+a pilot has found the rates, when the first blocks have decided the design of the others, and when a
+block was disturbed or lost its machine.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dbdyno.store.resolved import resolved, with_chosen
 from dbdyno.store.store import Store
 
 Enough = Callable[[Sequence[Measurement], Plan], bool]
-"""Whether the measurements of the plan so far answer the question: no further block is begun."""
+"""Decides from the measurements so far: True begins no further block."""
 
 
 class TrialQueue:
-    """Trials that are run one after the other.
+    """Trials to run one after the other.
 
     Attributes:
-        plan: of these trials.
-        left: trials to be run, in order; the first is the next one.
-        total: all trials, those stored by an earlier lab included.
-        forecast: how long trials take here.
+        plan: plan of these trials.
+        left: trials left to run, in order; the first is the next trial.
+        total: number of all trials, including those stored by an earlier lab.
+        forecast: forecast of their time.
     """
 
     def __init__(self, plan: Plan, left: Iterable[Trial], total: int) -> None:
@@ -51,24 +51,24 @@ class TrialQueue:
         return self.total - len(self.left) + 1
 
     def ended(self, trial: Trial) -> None:
-        """Takes a trial out that is stored; those of a pilot on another machine never were in."""
+        """Remove a stored trial; trials of a pilot on another machine were never in the list."""
         if trial in self.left:
             self.left.remove(trial)
 
     def seconds_left(self, into_s: float = 0.0, running: int = 0) -> float:
-        """Seconds that the trials left take, as `Forecast.seconds_left`."""
+        """Seconds for the trials left, as `Forecast.seconds_left`."""
         return self.forecast.seconds_left(self.left, into_s, running)
 
 
 class Schedule(TrialQueue):
-    """The trials of one run of the store.
+    """The trials of a stored run.
 
     Args:
-        plan: as it was asked for.
-        tell: takes a sentence on each change of what comes next.
-        machines: how many run blocks beside each other.
-        enough: asked before each block but the first; None: all blocks are run.
-        retry: cells that could not be run are left, too.
+        plan: the plan as requested.
+        tell: takes a sentence on each change of the list.
+        machines: number of machines that run blocks in parallel.
+        enough: called before each block except the first; None: all blocks are run.
+        retry: include cells that could not be run.
     """
 
     def __init__(
@@ -85,20 +85,21 @@ class Schedule(TrialQueue):
         self._store, self._run_id, self._tell = store, run_id, tell
         self._machines, self._enough = machines, enough
         now = resolved(plan, store.pilots(run_id), store.design(run_id))
-        resolved_plan = begun(now, machines)
-        self._planned = trials_of(foreseen(resolved_plan), run_id)
+        found = begun(now, machines)
+        self._planned = trials_of(foreseen(found), run_id)
         times, done = store.repeats(run_id), store.done(run_id, impossible=not retry)
         every = [_repeated(one, times.get(place_of(one), 0)) for one in self._planned]
-        super().__init__(resolved_plan, [one for one in every if one.key not in done], len(every))
+        super().__init__(found, [one for one in every if one.key not in done], len(every))
 
     def __iter__(self) -> Iterator[list[Trial]]:
-        """Block after block; the loads of a disturbed one come again at once."""
+        """Block after block; repeats of a disturbed block follow at once."""
         while trials := self.next():
             yield trials
             self.queue_repeats(trials[0].block)
 
     def next(self, running: Collection[int] = ()) -> list[Trial]:
-        """The trials of the next block; none if there is none, or not while those are running.
+        """The trials of the next block; empty at the end, or while the blocks in `running` must end
+        first.
 
         The design of a run with a time waits for the first blocks.
         """
@@ -113,7 +114,7 @@ class Schedule(TrialQueue):
         return [trial for trial in waiting if trial.block == waiting[0].block]
 
     def begin_again(self) -> None:
-        """Queues what blocks of an earlier lab lack, and drops the rest if those were enough."""
+        """Queue repeats missing from an earlier lab's blocks; drop the rest of a decided run."""
         if self._store.run(self._run_id).finished_at is None:
             for block in reversed(range(self._store.blocks_begun(self._run_id))):
                 self.queue_repeats(block)  # blocks on several machines end in any order
@@ -121,15 +122,15 @@ class Schedule(TrialQueue):
             self.left.clear()
 
     def needs_pilot(self) -> bool:
-        """Whether rates have to be found before the first block; takes those that are stored."""
-        resolved_plan = resolved(self.plan, self._store.pilots(self._run_id), None)
-        if resolved_plan is not self.plan:  # none of its rates were measured before
-            self._replan(resolved_plan)
+        """True if a pilot must find rates before the first block; stored rates enter the plan."""
+        found = resolved(self.plan, self._store.pilots(self._run_id), None)
+        if found is not self.plan:  # none of its rates were measured before
+            self._replan(found)
             self.left, self.total = list(self._planned), len(self._planned)
-        return resolved_plan.load.needs_pilot and not resolved_plan.load.pilot
+        return found.load.needs_pilot and not found.load.pilot
 
     def repeat_block(self, block: int) -> list[Trial]:
-        """Queues all of a block again, which was begun on a machine that is gone."""
+        """Queue all trials of a block again whose machine was lost."""
         times = self._store.repeats(self._run_id)
         again = [
             _repeated(one, times.get(place_of(one), -1) + 1)
@@ -176,10 +177,10 @@ class Schedule(TrialQueue):
         self.total += len(again)
 
     def is_decided(self, running: Collection[int] = ()) -> bool:
-        """Whether only whole blocks are left, and the blocks before them were enough.
+        """True if only whole blocks are left and the completed blocks suffice.
 
-        A block that was begun is ended: the plan wants all of its trials. Blocks that are running
-        elsewhere do not count, as half a block would.
+        A begun block is completed: the plan needs all of its trials. Blocks running elsewhere do
+        not count, as half a block would.
         """
         waiting = self._waiting(running)
         next_block = waiting[0].block if waiting else 0
@@ -226,5 +227,5 @@ class Schedule(TrialQueue):
 
 
 def _repeated(trial: Trial, repeat: int) -> Trial:
-    """The same trial of the plan, in that repeat of it."""
+    """The trial of the plan as its repeat number `repeat`."""
     return trial.model_copy(update={"repeat": repeat}) if repeat else trial

@@ -1,9 +1,9 @@
-"""From a time to a design: it decides the warm-up, and what the first blocks show decides the rest.
+"""From a time to a design: the time gives the warm-up, and the first blocks decide the rest.
 
-The first blocks of the run measure scatter and costs, and count like all others: their windows are
-of another length, which makes their ratios more or less uncertain but shifts none, and Student's t
-errs no more for it at 5 % and below (Bakirov and Székely 2005; docs/how-it-works/time.md). What is
-chosen depends on scatter, costs and the number of machines, never on which system was ahead.
+The first blocks of the run measure scatter and costs, and count like all others: their windows have
+another length, so their ratios are more or less uncertain but not shifted, and Student's t errs no
+more for it at 5 % and below (Bakirov and Székely 2005; docs/how-it-works/time.md). The choice
+depends on scatter, costs and the number of machines, never on the system ahead.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from dbdyno.stats.design import (
 
 INTERRUPTION_S: Final = 60.0
 INTERRUPTION_TIMES: Final = 10
-"""A pause between trials is an interruption beyond both: that long, so often what is usual."""
+"""A pause longer than both, in seconds and in usual gaps, is an interruption."""
 
 
 def begun(plan: Plan, machines: int = 1) -> Plan:
-    """The plan with what its first blocks run; as it is where it has no time or has chosen.
+    """The plan with the times of its first blocks; unchanged without a time or after the choice.
 
     Args:
-        machines: how many run blocks beside each other.
+        machines: number of machines that run blocks in parallel.
     """
     design, block = plan.design, _block(plan)
     if design.time_s is None or design.chosen is not None:
@@ -60,9 +60,9 @@ def chosen(plan: Plan, first: Sequence[Measurement], machines: int = 1) -> Chose
     """The design with the narrowest interval in the plan's time.
 
     Args:
-        plan: as `begun` gives it.
-        first: all that the first blocks measured.
-        machines: how many run blocks beside each other.
+        plan: plan of the first blocks, from `begun`.
+        first: all measurements of the first blocks.
+        machines: number of machines that run blocks in parallel.
     """
     sound = [measured for measured in first if measured.failure is None and measured.events > 0]
     arms: dict[tuple[str, str], list[Rates]] = {}
@@ -77,12 +77,12 @@ def chosen(plan: Plan, first: Sequence[Measurement], machines: int = 1) -> Chose
 def chosen_by(
     plan: Plan, scatter: Scatter, costs: Costs, spent_s: float | None = None, machines: int = 1
 ) -> ChosenDesign:
-    """The design with the narrowest interval, on a machine that scatters so at these costs.
+    """The design with the narrowest interval, for a machine of this scatter and these costs.
 
     Args:
-        plan: as `begun` gives it.
-        spent_s: what the first blocks took; what they should take by `costs` if it is not known.
-        machines: how many run blocks beside each other.
+        plan: plan of the first blocks, from `begun`.
+        spent_s: seconds of the first blocks; None for an estimate from `costs`.
+        machines: number of machines that run blocks in parallel.
     """
     if plan.design.time_s is None:
         raise ValueError("the plan has no time")
@@ -110,7 +110,7 @@ def _block(plan: Plan) -> Block:
 
 
 class _Span(NamedTuple):
-    """One trial's load on the clock, the place of its arm in the block, and where it ran."""
+    """A trial's load on the clock, the place of its arm in the block, and its machine."""
 
     block: int
     begin_s: float
@@ -129,10 +129,11 @@ def _spans(first: Iterable[Measurement]) -> list[_Span]:
 
 
 def _costs(plan: Plan, first: Sequence[Measurement]) -> Costs:
-    """What a start and a trial take here; gaps between blocks may hold a load or a pause.
+    """Seconds of a start and of a trial beyond its load, from gaps within blocks.
 
-    The shortest gap counts: the first restores wait for a disk that still works on what was
-    written before them (21 s where later ones take 2), and must not make all blocks look so dear.
+    Gaps between blocks may hold a load or a pause. The shortest gap counts: the first restores wait
+    for a disk still busy with earlier writes (21 s instead of 2 s later), and must not make all
+    blocks look so dear.
     """
     gaps: dict[bool, list[float]] = {True: [], False: []}
     for before, after in pairwise(_spans(one for one in first if one.window_s > 0)):
@@ -147,11 +148,11 @@ def _costs(plan: Plan, first: Sequence[Measurement]) -> Costs:
 
 
 def _spent_s(first: Sequence[Measurement], costs: Costs) -> float | None:
-    """From the first trial's beginning to the last one's end; None without any.
+    """Seconds from the beginning of the first trial to the end of the last; None without trials.
 
-    A run may have been interrupted and gone on the next day: a pause that is far longer than what
-    lies between trials here counts as if it were as long as that. A pause before a machine's first
-    trial is its set-up, which comes on top of the time.
+    A run may have been interrupted and resumed the next day: a pause far longer than the usual gap
+    between trials here counts as a usual gap. A pause before a machine's first trial is its set-up,
+    which comes on top of the time.
     """
     spans = sorted(_spans(first), key=lambda span: span.begin_s)
     usual_s = costs.start_s

@@ -26,7 +26,7 @@ VIRTUAL: Final = re.compile(r"QEMU|VBOX|VMware|Virtual|Msft", re.IGNORECASE)
 ALLOCATORS: Final = re.compile(r"/lib(jemalloc|tcmalloc|mimalloc)[^/\s]*\.so")
 GLIBC: Final = re.compile(r"/libc(\.so\.6|-2\.\d+\.so)$", re.MULTILINE)
 MALLOC_LIBRARY: Final = "version_malloc_library"
-"""By which MariaDB names an allocator that is built in, and so is in no file of its own."""
+"""MariaDB's variable for its allocator; a built-in allocator has no file of its own."""
 
 
 def describe(folder: Path | None = None, root: Path = ROOT) -> dict[str, str]:

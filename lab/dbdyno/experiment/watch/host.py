@@ -39,7 +39,7 @@ PERIOD_S: Final = 1.0
 
 
 class Watch:
-    """Thread that reads from entering the `with` block to leaving it."""
+    """Thread that takes readings inside its `with` block."""
 
     def __init__(self, server_pid: int, generator_pid: int, period_s: float = PERIOD_S) -> None:
         self._pids = (server_pid, generator_pid)
@@ -93,20 +93,21 @@ PROC: Final = Path("/proc")
 BLOCK_DEVICES: Final = Path("/sys/block")
 """Holds whole devices, not their partitions."""
 NOT_DISKS: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd")
-"""Block devices whose traffic is that of a disk below them, or of none."""
+"""Block devices without a disk of their own: a disk below them, or memory, has the traffic."""
 RESOURCES: Final = ("cpu", "io", "memory")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """All counters at one moment; `at_s` is of the monotonic clock, CPU is in core seconds.
+    """All counters at one moment; `at_s` is on the monotonic clock, CPU in core seconds.
 
     Attributes:
-        cpu_irq_s, cpu_softirq_s: are within cpu_system_s.
+        cpu_irq_s, cpu_softirq_s: parts of cpu_system_s.
         pressure_s: seconds of standstill so far by resource and kind, such as ``io_some``.
         memory_bytes: rows of /proc/meminfo by their names there.
-        watch_cpu_s: CPU seconds of the thread that reads.
-        throttled, thermal_events, swap_pages: counts so far; cpu_mhz: now.
+        watch_cpu_s: CPU seconds of the reading thread.
+        throttled, thermal_events, swap_pages: counts so far.
+        cpu_mhz: present clock.
     """
 
     at_s: float
@@ -194,7 +195,7 @@ def _disks() -> dict[str, DiskCounters]:
 
 # Two readings become one sample: counters as growth a second, levels as they are. Pure.
 #
-# A counter that shrank (a device was replugged) has not grown. What only one reading has is
+# A counter that shrank (a device was replugged) has not grown. A value missing in one reading is
 # unknown, not zero.
 
 
@@ -307,18 +308,18 @@ def _network(before: NetworkCounters, after: NetworkCounters, seconds: float) ->
     )
 
 
-# What slows a machine down without showing as load: quotas, heat, a slower clock, swap.
+# Slowdowns that do not show as load: quotas, heat, a slower clock, swap.
 #
 # Quotas are counted in the control groups of server and generator and all groups above them, of
-# both versions. Of many cores only a few clocks are read: the kernel has to ask each core. What a
-# machine does not report is None.
+# both versions. Of many cores only a few clocks are read: the kernel has to ask each core. A
+# value that the machine does not report is None.
 
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CPUS: Final = Path("/sys/devices/system/cpu")
 CLOCKS_READ: Final = 8
 CORES_LISTED_MAX: Final = 64
-"""Above that /proc/cpuinfo takes too long to be read each second."""
+"""Most cores for which /proc/cpuinfo is quick enough to read each second."""
 
 
 def cpu_mhz() -> float | None:

@@ -21,7 +21,7 @@ PIECES: Final = 5
 PAGE: Final = bytes(4096)
 SYNCS: Final = 15
 SYNCS_S_MAX: Final = 0.1
-"""A disk that syncs slowly is asked fewer times."""
+"""Longest time for syncs: a slow disk gets fewer of them."""
 
 
 def probe_speed(folder: Path | None) -> Probe:

@@ -182,17 +182,17 @@ def _whole_numbers(words: list[str]) -> list[int]:
     return numbers
 
 
-# Reads what a server's process has used: CPU, memory, storage traffic, context switches.
+# Resources used by a server's process: CPU, memory, storage traffic, context switches.
 #
 # A server may be one process of many threads (MySQL) or one that forks others (PostgreSQL), so a
-# reading is of the process and all it forked. What an ended child had used is in its parent's
-# counters, and what cannot be read is read as nothing: a watch must never end a trial.
+# reading is of the process and all its descendants. An ended child's use is in its parent's
+# counters. Unreadable counters count as nothing: a watch must never end a trial.
 #
 # Context switches stand in one file for each thread, and the kernel sums them up nowhere. With a
-# thousand connections reading them all takes tens of milliseconds; so they are read as often as
-# that costs at most `SHARE_MAX` of one core, and counted up thread by thread, since threads end.
-# The cost is the reader's CPU, not the time that went by: a reader that waits for its turn costs
-# nothing, and a busy machine is the one whose switches are wanted.
+# thousand connections reading them all takes tens of milliseconds; so they are read only as often
+# as `SHARE_MAX` of a core allows, and counted up thread by thread, since threads end.
+# The cost is the reader's CPU, not the elapsed time: waiting for its turn is free, and a busy
+# machine is the interesting case.
 
 
 PROC: Final = Path("/proc")
@@ -267,8 +267,7 @@ class SwitchCounter:
     """Sum of the context switches of all threads of a process and its descendants.
 
     A thread that began since the last reading counts from zero; the switches between a thread's
-    last
-    reading and its end are lost.
+    last reading and its end are lost.
     """
 
     def __init__(self, pid: int) -> None:

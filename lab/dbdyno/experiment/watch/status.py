@@ -25,7 +25,7 @@ PERIOD_S: Final = 1.0
 READINGS_BEFORE: Final = 3
 """Readings whose CPU is measured; the median ignores a server's own work now and then."""
 LAST_ANSWER_S: Final = 0.5
-"""How long the end of a trial waits for an open reading."""
+"""Longest wait at the end of a trial for an open reading."""
 PROC: Final = Path("/proc")
 
 

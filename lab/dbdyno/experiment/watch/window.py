@@ -30,8 +30,7 @@ class Edge:
 
     Attributes:
         asked_s, answered_s: monotonic times around the reading of the server's counters; those of
-            its
-            process are read just before.
+            its process are read just before.
     """
 
     asked_s: float
@@ -103,8 +102,7 @@ class WindowCounters:
         """Seconds of load of each reading's request and answer: four numbers.
 
         Empty without both readings. The origin comes from the message with the least delay, so
-        these times
-        are more precise than the due times of the readings.
+        these times are more precise than the due times of the readings.
         """
         if len(self._edges) < 2 or self.origin_s is None:
             return ()
@@ -155,10 +153,8 @@ class WindowCounters:
         """Repeat the second reading if it counted sessions twice.
 
         MySQL adds a session's counters to the total of ended sessions before it removes the session
-        from
-        its list. A sum taken at this moment, while the load logs out, counts the session twice. A
-        sum that
-        has shrunk since then shows it.
+        from its list. A sum taken at this moment, while the load logs out, counts the session
+        twice. A sum that has shrunk since then shows it.
         """
         asked_s = time.monotonic()
         try:

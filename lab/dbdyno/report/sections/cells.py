@@ -36,7 +36,7 @@ from dbdyno.report.tell.verdicts import reason, sentence
 
 
 def grid(judgement: Judgement) -> Section:
-    """All cells together; empty where there is one cell only, or nothing to compare."""
+    """All cells together; empty for a single cell, or without a comparison."""
     summaries = [one for one in judgement.summaries if one.cells + one.cells_left_out > 1]
     parts: list[Part] = []
     if summaries:
@@ -84,7 +84,7 @@ def _all_cells(summaries: Sequence[GridSummary]) -> Text:
 
 
 def _arm(summary: GridSummary, among: Sequence[GridSummary]) -> Text:
-    """What is compared; with its baseline where there are several."""
+    """Name of the compared system; with its baseline if there are several baselines."""
     if len({one.baseline for one in among}) == 1:
         return name(summary.system)
     return say("{system} against {baseline}", system=summary.system, baseline=summary.baseline)
@@ -172,7 +172,7 @@ def within_limit(judgement: Judgement) -> Section:
 
 
 def pilot(plan: Plan) -> Section:
-    """What the pilot found, and the rates that were measured because of it."""
+    """The pilot's outcome, and the rates chosen by it."""
     heading = say("How the rates were chosen")
     if not plan.load.pilot:
         return Section(heading, ())

@@ -1,8 +1,8 @@
-"""What the verdicts mean for somebody who has to decide, in sentences.
+"""Sentences on the meaning of verdicts for somebody who has to decide.
 
-A word and an interval are not yet an answer: whether a difference matters depends on the margin,
-and "undecided" is not "equal". These sentences say it, and say no more than the interval allows
-that the word rests on, which is the wider one where several cells hold together.
+A word and an interval are not yet an answer: the margin decides if a difference matters, and
+"undecided" is not "equal". These sentences say so, and claim no more than the interval behind the
+word allows: the wider one if several cells hold together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
 NAMED_MAX: Final = 4
-"""Of more cells those of one word are counted, not named; of so few the grid says all."""
+"""Most cells of a verdict to name; more are counted."""
 DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
 COUNTED: Final[Mapping[Word, str]] = {
     Word.BETTER: phrase("better in {count}"),
@@ -66,7 +66,7 @@ def conclusion(
     run: RunFacts,
     attempts: Sequence[Attempt],
 ) -> tuple[Text, ...]:
-    """Verdicts, then what is missing, then what throws doubt on it; the first line says it all."""
+    """Verdicts, then gaps in the run, then doubts; the first line is the answer."""
     imported = IMPORTED.of(judgement.known)
     if imported and any(attempt.state is State.SOUND for attempt in attempts):
         return (*imported, *_what_is_missing(run, attempts))
@@ -141,7 +141,7 @@ def tally(
 
 
 def _together(verdicts: Sequence[Verdict]) -> list[Text]:
-    """Why an interval is wider than the cell's own."""
+    """A sentence on why intervals are wider than the cells' own; empty for a single cell."""
     cells = verdicts[0].cells
     if cells == 1:
         return []
@@ -149,7 +149,7 @@ def _together(verdicts: Sequence[Verdict]) -> list[Text]:
 
 
 def _overall(summary: GridSummary) -> Text:
-    """All cells as one number; empty where there is none, or one cell only."""
+    """All cells as one number; empty for a single cell or without a ratio."""
     if summary.ratio is None or summary.cells < 2:
         return name("")
     return say(
@@ -162,7 +162,7 @@ def _overall(summary: GridSummary) -> Text:
 
 
 def _of_word(verdicts: Sequence[Verdict]) -> Text:
-    """The cells of one word, each by its name if they are few."""
+    """A sentence on the cells with the same word, by name if they are few."""
     return say(
         NAMED[verdicts[0].word],
         cells=say("{cells}{material}", cells=_named(verdicts), material=_material(verdicts)),
@@ -244,10 +244,10 @@ OPEN = (Word.UNDECIDED, Word.VOID, Word.NO_VERDICT)
 
 
 def decision(verdicts: Sequence[Verdict]) -> list[Text]:
-    """What the verdicts on one system mean; nothing for fewer than two.
+    """Summary of the verdicts on one system; empty for fewer than two.
 
     Args:
-        verdicts: those on one system, all against the same baseline.
+        verdicts: verdicts on one system, all against the same baseline.
     """
     if len(verdicts) < 2:
         return []
@@ -296,7 +296,7 @@ def _sum(verdicts: Sequence[Verdict], better: Sequence[Verdict], worse: Sequence
 
 
 def _rest(verdicts: Sequence[Verdict], left: Sequence[Verdict]) -> list[Text]:
-    """What stays open, and how far it might go."""
+    """Undecided cells, and the range of their intervals."""
     if not left or len(left) == len(verdicts):
         return []
     counts = {"left": len(left), "all": len(verdicts)}
@@ -314,7 +314,7 @@ def _rest(verdicts: Sequence[Verdict], left: Sequence[Verdict]) -> list[Text]:
 
 
 def _selected(verdicts: Sequence[Verdict]) -> Text:
-    """The cell whose ratio is farthest from none, said to be picked for that."""
+    """The cell with the largest difference, named as the largest of several."""
     picked = max(verdicts, key=_distance)
     words = {
         "metric": metric_label(BY_NAME[picked.metric]),
@@ -327,7 +327,7 @@ def _selected(verdicts: Sequence[Verdict]) -> Text:
 
 
 def _distance(verdict: Verdict) -> float:
-    """How far the ratio is from none; what stands still is farthest."""
+    """Distance of the ratio from 1, in ln; infinite for a standstill."""
     ratio = verdict.estimate.ratio
     return math.inf if ratio is None else abs(math.log(ratio))
 
@@ -373,7 +373,7 @@ MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
 
 
 def meaning(verdict: Verdict) -> Text:
-    """What the interval that the word rests on means."""
+    """Meaning of the interval behind a verdict's word."""
     if verdict.standstill is not None and verdict.blocks >= BLOCKS_MIN:
         return _meaning_of_standstill(verdict, verdict.standstill)
     further = _is_real(verdict) if verdict.word is Word.EQUIVALENT else verdict.material
@@ -403,7 +403,7 @@ def _meaning_of_standstill(verdict: Verdict, standstill: Standstill) -> Text:
 
 
 def accounted(judgement: Judgement, verdict: Verdict) -> list[Text]:
-    """Which part of a difference is CPU per transaction, if that is known and worth a sentence."""
+    """The part of a difference due to CPU per transaction, if it is known and worth a sentence."""
     is_different = verdict.word in (Word.BETTER, Word.WORSE)
     parts = judgement.accounting(verdict) if is_different else None
     text = accounting(parts) if parts else None

@@ -1,4 +1,4 @@
-"""Sections on what the work took: costs of a transaction, the machine while it was measured."""
+"""Sections on resources: costs of a transaction, and the machine during the measurement."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MACHINE: Final[tuple[tuple[Text, int, Read], ...]] = (
     (say("disk flushes/s"), 1, lambda s: s.disk_flushes_per_s),
     (say("server RSS, MB"), 0, lambda s: s.server_rss_bytes / 1e6 or None),
 )
-"""Lines of the machine's table: heading, decimals, what is read off a sample."""
+"""Lines of the machine's table: heading, decimals, value of a sample."""
 CORES: Final[tuple[tuple[Text, Callable[[Measurement], float]], ...]] = (
     (say("server, cores busy"), lambda trial: trial.server.cpu_s),
     (say("generator, cores busy"), lambda trial: trial.engine.cpu_s),
@@ -46,7 +46,7 @@ CORES: Final[tuple[tuple[Text, Callable[[Measurement], float]], ...]] = (
 
 
 def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
-    """One table for each cell: what one transaction cost on each system."""
+    """Costs of one transaction on each system, in a table for each cell."""
     measurements = [attempt.measurement for attempt in attempts]
     systems = systems_of(plan, measurements)
     tables = [
@@ -77,7 +77,7 @@ def _cell_table(cell: Cell, systems: Sequence[str], trials: dict[str, list[Measu
 
 
 def _cost_row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ...] | None:
-    """The cost on each system; None where nobody counted it."""
+    """The cost on each system; None without a counter."""
     sources = sources_of(cost, groups)
     values = [
         _with_range(cost, source, group) if source else NONE
@@ -100,7 +100,7 @@ def _with_range(cost: Cost, source: CountedBy, group: Sequence[Measurement]) -> 
 
 
 def _cost_of_watching(attempts: Sequence[Attempt]) -> list[Text]:
-    """What the readings themselves took, where it was measured."""
+    """Time and CPU of the readings themselves, where it was measured."""
     measurements = [attempt.measurement for attempt in attempts]
     samples = [sample for m in measurements for sample in m.watch_measured]
     own = mean_over_time(samples, lambda sample: sample.watch_cpu)
@@ -183,7 +183,7 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else share * 100
 
 
-# Flushes per commit, for workloads that always write: whether the settings' promise was kept.
+# Flushes per commit, for workloads of writes only: the proof of the settings' promise.
 
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3
@@ -194,7 +194,7 @@ SOURCES: Final = (
 
 
 def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
-    """One row for each cell and system; no section where no workload always writes."""
+    """Flushes, in a row for each cell and system; empty without a workload of writes only."""
     rows = [
         (cell_title(cell), name(system), *_flush_row(writing))
         for cell, system, trials in sound_trials(plan, attempts)

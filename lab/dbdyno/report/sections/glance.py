@@ -1,7 +1,7 @@
-"""The first screen: one grid of verdicts, throughput, latency and costs, and what was tested.
+"""The first screen: verdicts, throughput, latency and costs in one grid, and the tested conditions.
 
-Who reads only this shall know what was found, in absolute numbers too, what one transaction took on
-each system, and on which data, promises, machine and storage that holds.
+It suffices for a reader who stops here: the results in absolute numbers too, the costs of a
+transaction on each system, and the data, promises, machine and storage for which they hold.
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ COST: Final[Mapping[str, Cost]] = {cost.name: cost for cost in COSTS}
 
 
 class _Row(NamedTuple):
-    """One system in one cell."""
-
     cell: Cell
     system: str
     verdict: Verdict | None
@@ -57,7 +55,7 @@ def glance(
     run: RunFacts,
     pictures: Sequence[Figure],
 ) -> Section:
-    """Grid, what explains it, what was tested, then the pictures of the verdicts."""
+    """Grid, explanations, tested conditions, then the pictures of the verdicts."""
     measurements = [attempt.measurement for attempt in attempts]
     varied = axes(plan.settings) or plan.network.client_ms or plan.network.replica_ms
     box = table(
@@ -76,7 +74,7 @@ def glance(
 
 
 def _explained(judgement: Judgement) -> tuple[Items, ...]:
-    """Which part of each difference is CPU per transaction; the conclusion says it of one cell."""
+    """Part of each difference due to CPU per transaction; the conclusion has it for one cell."""
     if not 1 < len(judgement.verdicts) <= NAMED_MAX:
         return ()
     rows = tuple(
@@ -88,10 +86,10 @@ def _explained(judgement: Judgement) -> tuple[Items, ...]:
 
 
 def grid(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> tuple[Table, ...]:
-    """A row for each system of each cell; no table where nothing was measured.
+    """A row for each system of each cell; no table without a measurement.
 
-    Verdicts stand beside the numbers if one system is the baseline of all, else in a table of their
-    own. Cells that only help to find a rate within a limit are left out.
+    Verdicts stand beside the numbers if all systems share one baseline, else in a table of their
+    own. Rates chosen by the pilot to find a limit are left out.
     """
     baseline = one_baseline(plan)
     rows = _rows(plan, attempts, judgement)
@@ -157,7 +155,7 @@ def _rows(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> list
 
 
 def _per_event(cost: Cost, groups: Sequence[Sequence[Measurement]]) -> list[Text]:
-    """The cost on each system by a counter that all of them have; without it, of none."""
+    """The cost on each system by a counter common to all; dashes without such a counter."""
     source = source_of(cost, [measurement for group in groups for measurement in group])
     return [
         number(per_event(source, group), cost.decimals) if source and group else NONE
@@ -176,7 +174,7 @@ def _value(judgement: Judgement, row: _Row, metric: Metric) -> Text:
 
 
 def _told(verdict: Verdict | None) -> tuple[Text, Text]:
-    """Word and change, with the interval that the word rests on; empty for the baseline."""
+    """Word and change, with the interval behind the word; "baseline" for the baseline."""
     if verdict is None:
         return (say("baseline"), NONE)
     change = decided(verdict)

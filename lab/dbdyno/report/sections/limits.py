@@ -1,7 +1,4 @@
-"""Limitations of a run, and its generator's certificate.
-
-`LIMITS` has the facts that each limitation needs.
-"""
+"""Limitations of a run, and its generator's certificate. `LIMITS` has the facts each one needs."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ class LimitedRun(NamedTuple):
 
 
 def limits(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Iterator[Text]:
-    """The limits that hold for this run, the gravest first."""
+    """The limitations of this run, the gravest first."""
     yield from _lost(measurements, judgement)
     for limit in judgement.known.kept(LIMITS):
         yield from limit(LimitedRun(plan, measurements, judgement.known))
@@ -202,15 +199,15 @@ LIMITS: Final[Mapping[Callable[[LimitedRun], Iterator[Text]], tuple[Fact, ...]]]
     _stalls: (Fact.RESTING,),
     _arrivals: (Fact.HERE,),
 }
-"""Limits with the facts that they need."""
+"""Limits with the facts they need."""
 
 
 def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
-    """Those that were measured; the plan's before any was."""
+    """Number of measured blocks; the plan's number before the first."""
     return len({m.trial.block for m in measurements if m.failure is None}) or plan.design.blocks
 
 
-# The data: the plan's tables, and those of scripts, of whose size nothing is known.
+# The data: the plan's tables, and tables of scripts, whose size is unknown.
 
 DATASETS: Final = (
     Sentence(phrase("Dataset: {tables} of {rows} each."), Fact.ROWS),
@@ -232,7 +229,7 @@ def dataset(plan: Plan, known: Known) -> list[Text]:
 
 
 def pools_of(measurements: Sequence[Measurement]) -> list[int]:
-    """Every size that the memory for data pages had, in bytes, the smallest first."""
+    """Distinct sizes of the servers' memory for data pages, in bytes, rising."""
     sizes = {cache_bytes(measurement.server.settings) for measurement in measurements}
     return sorted(size for size in sizes if size is not None)
 
@@ -241,7 +238,7 @@ def pools_of(measurements: Sequence[Measurement]) -> list[int]:
 
 
 def certified(measurements: Sequence[Measurement]) -> list[Text]:
-    """What the machine's certificate says; nothing of runs that did not look for one."""
+    """Sentences on the machine's certificate; empty for runs that did not look for it."""
     facts = next((one.certificate for one in measurements if one.certificate), None)
     if facts is None:
         return []
@@ -269,7 +266,7 @@ def certified(measurements: Sequence[Measurement]) -> list[Text]:
 
 
 def _most(facts: CertificateFacts, measurements: Sequence[Measurement]) -> Text:
-    """What it reached in each protocol of the run's servers; in MySQL's for one not tried."""
+    """The generator's highest rate in each protocol of the run's servers; MySQL's by default."""
     rates = {"mysql": facts.queries_per_s, "pgsql": facts.pgsql_queries_per_s}
     spoken = {
         "pgsql" if rates["pgsql"] and is_postgres(one.server.settings) else "mysql"

@@ -46,7 +46,7 @@ def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
 
 
 def how_imported(measurements: Sequence[Measurement], run: RunFacts) -> Section:
-    """Which tools measured an imported run, and from which files it was read."""
+    """Tools and files of an imported run."""
     tools = _distinct(m.engine.version for m in measurements)
     items = (
         say("Measured by {tools}, and imported; nothing was run by dbdyno.", tools=tools),
@@ -57,27 +57,25 @@ def how_imported(measurements: Sequence[Measurement], run: RunFacts) -> Section:
 
 
 def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
-    systems = {system.label: system for system in plan.systems}
+    asked = {system.label: system for system in plan.systems}
     return table(
         say("Systems, the baseline first"),
         systems_of(plan, measurements),
         (say("System"), str),
         (
             say("Reference"),
-            lambda label: (
-                systems[label].reference if label in systems else say("(not in the plan)")
-            ),
+            lambda label: asked[label].reference if label in asked else say("(not in the plan)"),
         ),
         (say("Version it reports"), lambda label: _versions(label, measurements)),
         (
             say("Settings asked for"),
-            lambda label: _asked(systems[label]) if label in systems else NONE,
+            lambda label: _asked(asked[label]) if label in asked else NONE,
         ),
     )
 
 
 def _asked(system: SystemPlan) -> Text:
-    """What a system is given, and what was noted of it that dbdyno does not see."""
+    """Settings given to a system, and notes on settings that dbdyno does not see."""
     given = [
         *([_options(system.settings)] if system.settings else []),
         *(
@@ -134,7 +132,7 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
 
 
 def generator_threads(engine: EngineFacts) -> Text:
-    """How many threads made the load, and in how many processes if there were several."""
+    """Number of the load's threads, and of its generators if there are several."""
     threads = count(engine.threads, "thread")
     if engine.generators == 1:
         return threads
@@ -186,7 +184,7 @@ def _p95(measurement: Measurement, known: Known) -> Text:
 
 def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
     """Every attempt in the order in which the design placed it."""
-    order = table(
+    made = table(
         say("Every attempt, in the order of the design"),
         attempts,
         (numeric(name("#")), lambda attempt: _place(attempt)[0]),
@@ -202,7 +200,7 @@ def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
         (say("State"), _state),
         folded=len(attempts) > ROWS_OPEN_MAX,
     )
-    return Section(say("Order of trials"), (order,) if attempts else ())
+    return Section(say("Order of trials"), (made,) if attempts else ())
 
 
 def _place(attempt: Attempt) -> tuple[Text, Text]:
@@ -219,12 +217,12 @@ def _state(attempt: Attempt) -> Text:
 
 
 def limitations(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:
-    """What this run cannot show."""
+    """Limitations of this run."""
     return Section(say("Limitations"), (Items(tuple(limits(plan, measurements, judgement))),))
 
 
 def repeat(plan: Plan, run: RunFacts) -> Section:
-    """The command, and what must be the same for a run to be this run again."""
+    """The command to repeat the run, and the conditions for the same run."""
     items = (
         say("Plan hash (SHA-256): {digest}", digest=run.plan_hash),
         say("Seed: {seed}", seed=plan.seed),
@@ -255,13 +253,13 @@ def _distinct(texts: Iterable[str]) -> Text:
     return listed(dict.fromkeys(texts), "; ")
 
 
-# What the plan asks for, a sentence each: data, load, trials, blocks, servers, margin.
+# Requests of the plan, a sentence each: data, load, trials, blocks, servers, margin.
 
 SYSBENCH_DEFAULT: Final = "special"
 
 
 def asked_design(plan: Plan) -> list[Text]:
-    """What is measured and how, in the order in which it is done."""
+    """Steps of the measurement, in their order."""
     trial, design, known = plan.trial, plan.design, known_of(plan)
     return [
         *(
@@ -356,7 +354,7 @@ def connections(levels: Sequence[int]) -> Text:
 
 
 def _compared(plan: Plan) -> Text:
-    """What the verdicts are about."""
+    """The metric of the verdicts."""
     labels = [metric_label(PRIMARY)] if plan.load.threads else []
     labels += [metric_label(latency_of(plan))] if plan.load.rates else []
     labels += [metric_label(RATE_AT_LIMIT)] if plan.load.slo else []
@@ -373,7 +371,7 @@ SERVERS: Final = {
     ),
     "cell": Sentence(phrase("A freshly started server for every cell."), Fact.OURS),
 }
-"""By what is restarted."""
+"""Sentences by the values of `restart`."""
 OTHERS: Final = Sentence(
     phrase(
         "Others run the servers of {systems}: dbdyno neither restarts them nor restores their "
@@ -389,11 +387,11 @@ def _servers(plan: Plan, known: Known) -> list[Text]:
 
 
 def _chosen(plan: Plan) -> list[Text]:
-    """Why these windows and blocks, where the run chose them."""
-    time_s, chosen = plan.design.time_s, plan.design.chosen
+    """Reasons for windows and blocks chosen by the run."""
+    time_s, found = plan.design.time_s, plan.design.chosen
     if time_s is None:
         return []
-    if chosen is None:
+    if found is None:
         return [say("{time} were given; the run ended before it chose.", time=duration(time_s))]
     return [
         say(
@@ -403,10 +401,10 @@ def _chosen(plan: Plan) -> list[Text]:
             "interval.",
             time=duration(time_s),
             first=count(FIRST_BLOCKS, "block"),
-            start=chosen.start_noise,
-            second=chosen.second_noise,
-            window=seconds(chosen.window_s),
-            blocks=count(chosen.blocks, "block"),
+            start=found.start_noise,
+            second=found.second_noise,
+            window=seconds(found.window_s),
+            blocks=count(found.blocks, "block"),
         )
     ]
 
@@ -459,8 +457,8 @@ DISTRIBUTION: Final = {
 
 def _distribution(plan: Plan, known: Known) -> list[Text]:
     distribution = plan.distribution.name
-    sentence = DISTRIBUTION[distribution == SYSBENCH_DEFAULT]
-    return sentence.of(known, distribution=distribution, default=SYSBENCH_DEFAULT)
+    told = DISTRIBUTION[distribution == SYSBENCH_DEFAULT]
+    return told.of(known, distribution=distribution, default=SYSBENCH_DEFAULT)
 
 
 # The procedure: steps between measured windows, how often and how long.
@@ -487,19 +485,19 @@ QUIESCED: Final = Sentence(
 
 def asked_procedure(plan: Plan) -> list[Text]:
     """Steps of the plan beyond a restart, a sentence each."""
-    procedure, known = plan.procedure, known_of(plan)
+    asked, known = plan.procedure, known_of(plan)
     steps = {
-        RESTORED[procedure.fresh_data]: True,
-        CACHES: procedure.drop_caches,
-        BINLOGS: procedure.purge_binlogs,
-        QUIESCED: procedure.settle_cap_s > 0,
+        RESTORED[asked.fresh_data]: True,
+        CACHES: asked.drop_caches,
+        BINLOGS: asked.purge_binlogs,
+        QUIESCED: asked.settle_cap_s > 0,
     }
-    most = seconds(procedure.settle_cap_s)
+    most = seconds(asked.settle_cap_s)
     return [text for one, holds in steps.items() if holds for text in one.of(known, most=most)]
 
 
 def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
-    """Every kind of step on every system; None where no step was kept."""
+    """Every kind of step on every system; None if no step was kept."""
     taken: dict[tuple[str, Text], list[Step]] = {}
     for system in systems_of(plan, measurements):
         for measurement in measurements:
@@ -525,7 +523,7 @@ def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | 
 
 
 def asked_replicas(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
-    """What the plan says of replicas and of the network, a sentence each."""
+    """Replicas and network delays of the plan, a sentence each."""
     seen = {m.trial.system: m.server.replication for m in measurements}
     for system in plan.systems:
         if system.topology.replicas:
@@ -536,7 +534,7 @@ def asked_replicas(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[
 
 
 def added_delays(plan: Plan) -> list[Text]:
-    """What is added to round trips, as parts of a sentence."""
+    """Delays added to round trips, as parts of a sentence."""
     client_ms, replica_ms = plan.network.client_ms, plan.network.replica_ms
     load = say("{ms:g} ms added to a round trip between load and server", ms=client_ms)
     copies = say("{ms:g} ms added to a round trip between primary and replicas", ms=replica_ms)
@@ -544,14 +542,12 @@ def added_delays(plan: Plan) -> list[Text]:
 
 
 def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
-    """What replicated in the windows of each system and cell; None where nothing did."""
+    """Replication in the windows of each system and cell; None without replication."""
     groups: dict[tuple[str, Text], list[Measurement]] = {}
     for system in systems_of(plan, measurements):
-        for measurement in measurements:
-            if measurement.trial.system == system and measurement.server.replication:
-                groups.setdefault((system, cell_title(measurement.trial.cell)), []).append(
-                    measurement
-                )
+        for one in measurements:
+            if one.trial.system == system and one.server.replication:
+                groups.setdefault((system, cell_title(one.trial.cell)), []).append(one)
     if not groups:
         return None
     columns = (

@@ -1,10 +1,9 @@
-"""The published experiment that a plan follows: what it was, what was done here, what differs.
+"""The published experiment followed by a plan: its method, this run's, and their differences.
 
 A repeat on a smaller machine says nothing about the published numbers, and is soon read as if it
-did. So all that differs stands in one place. What the plan records of the publication as facts is
-compared with what the plan asks for, so that nothing is called published that was not, and each
-difference of a smaller scale is named. What it says of its results is held against this run's,
-cell by cell (`judge.beside.claims`).
+did. So all differences stand in one place. The plan records the publication's method as facts; they
+are compared with the plan's own keys, so that every difference of a smaller scale is named. The
+publication's claims on results are checked against this run cell by cell (`judge.beside.claims`).
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from dbdyno.report.tell.terms import term
 
 HEADING: Final = say("The published experiment")
 KEYS_NAMED_MAX: Final = 8
-"""More keys that are not as published are counted."""
+"""Most keys named as different from the publication; more are counted."""
 
 
 class _Fact(NamedTuple):
-    """One topic as it was published and as the plan asks for it; `same` if both mean one thing."""
+    """A topic as published and as in the plan; `same` if both mean the same."""
 
     topic: Text
     theirs: Text
@@ -49,7 +48,7 @@ def published(
     run: RunFacts,
     claims: Sequence[JudgedClaim] = (),
 ) -> Section:
-    """What was published, what was done here, and why it differs; empty for a plan of one's own."""
+    """Published method, this run's, and reasons for differences; empty without a publication."""
     if plan.published is None:
         return Section(HEADING, ())
     here, setup = tested(plan, measurements, run), plan.published.setup
@@ -92,7 +91,7 @@ def published(
 
 
 def _claims(claims: Sequence[JudgedClaim]) -> tuple[Part, ...]:
-    """What the publication says of its results, and in which cells this run agrees."""
+    """The publication's claims on results, and the cells in which this run agrees."""
     if not claims:
         return ()
     explained = say(
@@ -167,10 +166,10 @@ def _in_words(cell: ClaimedCell) -> Text:
 
 
 def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:
-    """Topics of the facts; what was seen here is told more exactly than it was asked.
+    """Compare systems, threads, workloads and window with the publication.
 
     Args:
-        here: topics of this run.
+        here: topics of this run as observed, which are more exact than the plan.
     """
     if facts.systems:
         references = " ".join(system.reference for system in plan.systems)
@@ -212,7 +211,7 @@ def _of_servers(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> 
 FACTS: Final[
     Mapping[Callable[[Plan, PublishedFacts, Mapping[str, Text]], Iterator[_Fact]], tuple[Fact, ...]]
 ] = {_facts: (), _of_rows: (Fact.ROWS,), _of_servers: (Fact.OURS,)}
-"""Topics that are compared, with the facts of this run that they need."""
+"""Topics to compare, with the facts of this run they need."""
 
 
 def _compared(topic: Text, theirs: Text, ours: Text) -> _Fact:
@@ -224,7 +223,7 @@ def _list(values: Sequence[object]) -> Text:
 
 
 def _keys(plan: Plan, facts: PublishedFacts) -> _Fact:
-    """How many of the published keys every system is given with the published value."""
+    """Number of published keys that every system has at their published values."""
     given = [_given(plan, plan.system(label)) for label in known_of(plan)[Fact.OURS]]
     missing = [
         key
@@ -241,7 +240,7 @@ def _keys(plan: Plan, facts: PublishedFacts) -> _Fact:
 
 
 def _given(plan: Plan, system: SystemPlan) -> dict[str, str]:
-    """A system's own keys, and those that an axis with one value gives to all."""
+    """A system's own keys, and the keys of axes with a single value."""
     keys = dict(system.settings)
     for values in plan.settings.own.values():
         if len(values) == 1:

@@ -44,7 +44,7 @@ WEIGHT: Final = (Level.VOID, Level.DOUBTFUL, Level.NOTE)
 
 
 def verdicts(judgement: Judgement) -> Section:
-    """Every verdict as a sentence with its meaning and what weakens it."""
+    """Every verdict as a sentence with its meaning and its weaknesses."""
     entries = tuple(
         Entry(
             mark=term(verdict.word),
@@ -139,7 +139,7 @@ WITHOUT_INTERVAL: Final = "latency_ms_max"
 """One request of a trial makes it, so an interval over a few trials says nothing."""
 PER_STATEMENT: Final = "queries_per_s"
 SAME_STATEMENTS: Final = 0.01
-"""Statements of retried transactions may make that much of a difference."""
+"""Tolerated difference in statements per transaction, for retried transactions."""
 
 
 def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:
@@ -187,7 +187,8 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
 def _over_settings(
     plan: Plan, every: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
 ) -> list[Table]:
-    """Throughput of each system and workload, a column for each setting; none for one setting."""
+    """Throughput of each system and workload, a column for each setting; empty for a single
+    setting."""
     workloads: dict[tuple[str, bool], list[Ladder]] = {}
     for ladder in every:
         workloads.setdefault((ladder.workload, ladder.is_open), []).append(ladder)
@@ -200,7 +201,7 @@ def _over_settings(
 
 
 def _of_settings(plan: Plan, system: str) -> list[Comparison]:
-    """The comparisons of two settings of a system, where nothing else is varied."""
+    """Comparisons of two settings of a system, with no other axis varied."""
     return [
         one
         for one in comparisons(plan)
@@ -246,7 +247,7 @@ def _settings_table(
 
 
 def _says_more(metric: Metric, ladder: Ladder, judgement: Judgement) -> bool:
-    """Whether a table of that metric tells what those before it do not."""
+    """True if a metric's table adds to the tables before it."""
     if metric == NOPM:
         return any(v.metric == NOPM.name and v.cell in ladder.cells for v in judgement.values)
     return metric.name != PER_STATEMENT or not _is_multiple(ladder, judgement)
@@ -258,7 +259,7 @@ def _of_kinds(
     measurements: Sequence[Measurement],
     judgement: Judgement,
 ) -> Iterator[Table]:
-    """A table of the kinds of events that a script told apart; none for a single one."""
+    """A table by kind of event, as distinguished by a script; empty for a single kind."""
     kinds = kinds_of(one for one in measurements if one.trial.cell in ladder.cells)
     if len(kinds) < 2:
         return
@@ -291,7 +292,7 @@ def _of_kinds(
 
 
 def _is_multiple(ladder: Ladder, judgement: Judgement) -> bool:
-    """Whether every transaction has the same number of statements: then QPS says what TPS says."""
+    """True if every transaction has the same number of statements, so QPS repeats TPS."""
     values: dict[tuple[Cell, str], dict[str, float | None]] = {}
     for merged in judgement.values:
         if merged.cell in ladder.cells:

@@ -1,4 +1,4 @@
-"""Sections on what was compared besides the load: settings and machine."""
+"""Sections on conditions besides the load: settings and machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS_OPEN_MAX: Final = 40
 
 
 def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
-    """What the servers themselves reported, where it is not the same for all systems."""
+    """Differences in the variables reported by the servers."""
     compared = compare(measurements, systems_of(plan, measurements))
     if len(compared.systems) < 2:
         return Section(DIFFERENCES, ())
@@ -48,21 +48,19 @@ def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     return Section(DIFFERENCES, tuple(parts))
 
 
-def _summary(comparison: SettingsComparison) -> Text:
+def _summary(found: SettingsComparison) -> Text:
     return say(
         "Read back from the running servers: {different} with different values, {partial} that not "
         "every system has, {equal} alike everywhere, {ignored} ignored.",
-        different=count(len(comparison.differing), "variable"),
-        partial=len(comparison.partial),
-        equal=comparison.equal,
-        ignored=len(comparison.ignored),
+        different=count(len(found.differing), "variable"),
+        partial=len(found.partial),
+        equal=found.equal,
+        ignored=len(found.ignored),
     )
 
 
-def _table(
-    caption: Text, comparison: SettingsComparison, rows: Sequence[tuple[Text, ...]]
-) -> Table:
-    columns = (Column(say("Variable")), *(Column(name(system)) for system in comparison.systems))
+def _table(caption: Text, found: SettingsComparison, rows: Sequence[tuple[Text, ...]]) -> Table:
+    columns = (Column(say("Variable")), *(Column(name(system)) for system in found.systems))
     return Table(caption, columns, tuple(rows), folded=len(rows) > ROWS_OPEN_MAX)
 
 
@@ -101,9 +99,9 @@ TOPICS: Final[Mapping[str, Text]] = {
     "storage": say("storage"),
     "window": say("window"),
 }
-"""What a plan file calls its topics, and a report its own; a plan file may have others."""
+"""Names of topics in plan files and reports; a plan file may have others."""
 STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
-"""Features of the machine that say on what the data lay."""
+"""Features of the machine about the storage of the data."""
 
 
 TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
@@ -117,7 +115,7 @@ TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
     "machine": (Fact.OURS,),
     "storage": (Fact.OURS,),
 }
-"""Topics of a run with the facts that they need."""
+"""Topics of a run with the facts they need."""
 
 
 def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
@@ -165,7 +163,7 @@ def rows_in_tables(tables: int, rows: int) -> Text:
 
 
 def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> Text:
-    """What the settings promise of a commit, of every system where they differ."""
+    """Promises of the settings for a commit, by system where they differ."""
     promised = {
         system: listed(
             dict.fromkeys(
@@ -247,10 +245,10 @@ STEPS: Final = {
 """Steps before trials, by keys and values of the plan."""
 
 
-def _steps(procedure: ProcedurePlan) -> list[Sentence]:
-    """The steps that are taken anew before trials."""
-    switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(procedure, key)]
-    keys = [procedure.restart, procedure.fresh_data, *switches, "others"]
+def _steps(asked: ProcedurePlan) -> list[Sentence]:
+    """Steps repeated before trials."""
+    switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(asked, key)]
+    keys = [asked.restart, asked.fresh_data, *switches, "others"]
     return [STEPS[key] for key in keys if key in STEPS]
 
 

@@ -1,7 +1,6 @@
-"""Sections on what a mean hides: scalability, stability over time, outlying runs, machines.
+"""Sections on details hidden by a mean: scalability, stability over time, outlying runs, machines.
 
-What happened in each run is in the charts of its seconds and in report.json: a mean of runs would
-hide the one that stalled.
+A mean of runs would hide a run that stalled; charts of its seconds and report.json show each run.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ SCALABILITY_EXPLAINED = say(
 
 def scalability(judgement: Judgement) -> Section:
     """Laws and their peaks; empty where no ladder is long enough."""
-    scalabilities = judgement.scalability
-    if not scalabilities:
+    found = judgement.scalability
+    if not found:
         return Section(SCALABILITY, ())
-    return Section(SCALABILITY, (Paragraph(SCALABILITY_EXPLAINED), _laws(scalabilities)))
+    return Section(SCALABILITY, (Paragraph(SCALABILITY_EXPLAINED), _laws(found)))
 
 
-def _laws(scalabilities: Sequence[Scalability]) -> Table:
+def _laws(found: Sequence[Scalability]) -> Table:
     columns = (
         Column(say("Workload")),
         Column(say("System")),
@@ -65,20 +64,20 @@ def _laws(scalabilities: Sequence[Scalability]) -> Table:
         numeric(say("κ [95 %]")),
         Column(say("Not said, and why")),
     )
-    return Table(say("Fitted scalability"), columns, tuple(_law(one) for one in scalabilities))
+    return Table(say("Fitted scalability"), columns, tuple(_law(one) for one in found))
 
 
-def _law(scalability: Scalability) -> tuple[Text, ...]:
-    law, peak = scalability.law, scalability.peak
+def _law(one: Scalability) -> tuple[Text, ...]:
+    law, peak = one.law, one.peak
     return (
-        name(workload_name(scalability.workload, scalability.setting)),
-        name(scalability.system),
+        name(workload_name(one.workload, one.setting)),
+        name(one.system),
         typical_value(peak.threads if peak else None),
         typical_value(peak.per_s if peak else None),
         typical_value(law.per_s_of_one if law else None),
         coefficient(law.sigma if law else None),
         coefficient(law.kappa if law else None),
-        reason(scalability.why) if scalability.why else NONE,
+        reason(one.why) if one.why else NONE,
     )
 
 
@@ -103,13 +102,13 @@ COMPARED: Final = say(
 
 
 def stability(judgement: Judgement) -> Section:
-    """What each system did, then the differences; empty without a sound trial."""
-    stabilities = judgement.stability
-    if not stabilities:
+    """Stability of each system, then the differences; empty without a sound trial."""
+    found = judgement.stability
+    if not found:
         return Section(STABILITY, ())
     runs: dict[tuple[Cell, str], list[Stability]] = {}
-    for stability in stabilities:
-        runs.setdefault((stability.cell, stability.system), []).append(stability)
+    for one in found:
+        runs.setdefault((one.cell, one.system), []).append(one)
     own = table(
         say("How evenly each system worked"),
         runs.values(),
@@ -175,8 +174,8 @@ def _recovery(runs: Sequence[Stability]) -> Text:
 
 def _differences(judgement: Judgement) -> Table:
     pairs: dict[tuple[Cell, str, str], dict[str, Text]] = {}
-    for both in judgement.stability_counts:
-        pairs.setdefault((both.cell, both.system, both.baseline), {})[both.what] = _counted(both)
+    for one in judgement.stability_counts:
+        pairs.setdefault((one.cell, one.system, one.baseline), {})[one.what] = _counted(one)
     return table(
         say("Stalls and dips of two systems"),
         pairs.items(),
@@ -188,10 +187,8 @@ def _differences(judgement: Judgement) -> Table:
     )
 
 
-def _counted(pair: CountPair) -> Text:
-    return say(
-        "{system} against {baseline}", system=pair.system_total, baseline=pair.baseline_total
-    )
+def _counted(one: CountPair) -> Text:
+    return say("{system} against {baseline}", system=one.system_total, baseline=one.baseline_total)
 
 
 # Outlying runs. They still count in every mean and interval.
@@ -207,22 +204,22 @@ RULE: Final = say(
 
 
 def outliers(judgement: Judgement) -> Section:
-    """The runs that lie apart; empty without a trial."""
+    """Outlying runs; empty without a trial."""
     if not judgement.values:
         return Section(OUTLIERS, ())
     listed = tuple(map(_outlier, judgement.outliers)) or (say("No run is named."),)
     return Section(OUTLIERS, (Paragraph(RULE), Items(listed)))
 
 
-def _outlier(outlier: Outlier) -> Text:
+def _outlier(one: Outlier) -> Text:
     return say(
         "{system}, {cell}, block {block}: {metric} {change} against its other {runs} runs.",
-        system=outlier.system,
-        cell=cell_title(outlier.cell),
-        block=outlier.block + 1,
-        metric=metric_label(BY_NAME[outlier.metric]),
-        change=change(outlier.ratio),
-        runs=outlier.runs - 1,
+        system=one.system,
+        cell=cell_title(one.cell),
+        block=one.block + 1,
+        metric=metric_label(BY_NAME[one.metric]),
+        change=change(one.ratio),
+        runs=one.runs - 1,
     )
 
 
@@ -231,7 +228,7 @@ def from_run_to_run(judgement: Judgement) -> tuple[Section, ...]:
     return stability(judgement), outliers(judgement), machines(judgement)
 
 
-# Machines: the comparison on each of those that ran blocks.
+# Machines: the comparison on each machine with blocks.
 
 MACHINES = say("Machines")
 MACHINES_EXPLAINED = say(
@@ -240,7 +237,7 @@ MACHINES_EXPLAINED = say(
 
 
 def machines(judgement: Judgement) -> Section:
-    """The comparisons by machine; empty where all blocks ran on one."""
+    """The comparisons by machine; empty if all blocks ran on one machine."""
     if not judgement.machines:
         return Section(MACHINES, ())
     rows = table(

@@ -1,4 +1,4 @@
-"""Sentences on durability: promises of settings, and the proof that a killed server gave."""
+"""Sentences on durability: promises of settings, and the proof by a killed server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence that lists several things: a function for each check that one template cannot tell."""
+"""Evidence that lists several items: a function for each check beyond a single template."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Values = Mapping[str, Any]
 
 
 def list_of(items: Iterable[object], sign: str = ", ", most: int | None = None) -> Said:
-    """Items one after the other; beyond `most`, a sign that there are more."""
+    """Items in a list; an ellipsis stands for items beyond `most`."""
     texts = [item if isinstance(item, Said) else name(str(item)) for item in items]
     more = [name("…")] if most is not None and len(texts) > most else []
     return listed([*texts[:most], *more], sign)

@@ -52,7 +52,7 @@ COUNTERS: Final[Mapping[str, Said]] = {
     "innodb": say("{counter} with the log", counter="Innodb_data_written"),
     "pg_stat_io": say("{counter} with the log", counter="pg_stat_io"),
 }
-"""Counters that have no name of their own in a server's status."""
+"""Names of counters without a name of their own in a server's status."""
 QUESTIONS: Final[Mapping[str, Said]] = {
     "saturated": say("four workers of 10 ms, asked by 8 connections"),
     "exponential": say("exponential service of 10 ms, 8 connections"),

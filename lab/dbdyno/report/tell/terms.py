@@ -1,4 +1,4 @@
-"""The words of verdicts, findings, gates and claims, and sentences that need a fact of a run."""
+"""Words of verdicts, findings, gates and claims, and sentences that depend on a fact of a run."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ STEPS: Final = {
 
 
 def step_name(stored: str) -> Said:
-    """A step before a trial as people read it; what it came to stays as it was stored."""
+    """Name of a step before a trial; the stored text if it is unknown."""
     return STEPS.get(stored, name(stored))
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """The template of a sentence that is said only of runs with a certain fact."""
+    """Template of a sentence for runs with a certain fact only."""
 
     template: str
     needs: Fact

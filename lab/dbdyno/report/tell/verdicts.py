@@ -1,4 +1,4 @@
-"""A verdict as a sentence, and a ratio as the change it means: 0.769 → "−23.1 %".
+"""A verdict as a sentence, and a ratio as a change: 0.769 → "−23.1 %".
 
 The one place for both, so that stdout, tables, charts and files agree on every digit.
 """
@@ -26,7 +26,7 @@ from dbdyno.stats.open_loop import RateSide
 
 THIN: Final = PARTED
 MULTIPLE_FROM: Final = 10.0
-"""From that ratio on, a multiple (×12.3) says more than a percentage."""
+"""From this ratio on, a multiple (×12.3) says more than a percentage."""
 
 
 def sentence(verdict: Verdict) -> Said:
@@ -67,7 +67,7 @@ def change_with_interval(estimate: Estimate) -> Said | None:
 
 
 def change_decided(verdict: Verdict) -> Said | None:
-    """The ratio with the interval that gave the word, which may be wider than the cell's own."""
+    """The ratio with the interval behind the word, which may be wider than the cell's own."""
     change = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
     if verdict.standstill is not None:
         return without_ratio(
@@ -79,25 +79,23 @@ def change_decided(verdict: Verdict) -> Said | None:
 
 
 def without_ratio(still: Said, change: Text | None) -> Said:
-    """The text in place of a ratio where a system stood still; `change` is that of other blocks."""
+    """The text in place of a ratio if a system stood still; `change` is from the other blocks."""
     if change is None:
         return say("none ({stood_still})", stood_still=still)
     return say("{change} in the others ({stood_still})", change=change, stood_still=still)
 
 
-def stood_still(standstill: Standstill, baseline: str, system: str) -> Said:
-    """The systems that stood still, and how often: "B stood still in 3 of 3 blocks"."""
-    pairs = count(standstill.pairs, "block")
+def stood_still(found: Standstill, baseline: str, system: str) -> Said:
+    """Systems that stood still, with the number of blocks: "B stood still in 3 of 3 blocks"."""
+    pairs = count(found.pairs, "block")
     clause = phrase("{who} stood still in {times} of {pairs}")
     parts = [
         say(clause, who=who, times=times, pairs=pairs)
-        for who, times in ((system, standstill.system), (baseline, standstill.baseline))
+        for who, times in ((system, found.system), (baseline, found.baseline))
         if times
     ]
-    if standstill.both:
-        parts.append(
-            say("both stood still in {times} of {pairs}", times=standstill.both, pairs=pairs)
-        )
+    if found.both:
+        parts.append(say("both stood still in {times} of {pairs}", times=found.both, pairs=pairs))
     return listed(parts)
 
 
@@ -135,7 +133,7 @@ def _numbers(verdict: Verdict) -> Iterator[Said]:
 
 
 def needed(verdict: Verdict) -> Said:
-    """How many blocks would decide and how long the missing ones take, or what else would."""
+    """Number of blocks to a decision with the time for the missing ones, or another way to it."""
     blocks = verdict.blocks_needed
     if blocks is None and verdict.standstill is not None:
         return say("blocks without a ratio are not decided by more of them")
@@ -173,13 +171,13 @@ def _bare(ratio: float) -> str:
 # Reasons: clauses that weaken or explain a word, and refusals of a scaling law.
 
 
-def reason(why: Reason) -> Said:
+def reason(found: Reason) -> Said:
     """The clause of a verdict's reason, or of a refusal."""
-    return REASONS[why.kind](why.values)
+    return REASONS[found.kind](found.values)
 
 
 def few_blocks(blocks: int) -> Said:
-    """The reason that stands where a sentence has "(few)"."""
+    """The reason behind "(few)" in a sentence."""
     return say("few blocks: {blocks} ({good} or more are good)", blocks=blocks, good=BLOCKS_FEW)
 
 
@@ -344,21 +342,21 @@ TAKEN: Final[Mapping[int, str]] = {
         "{total}: others took {taken:.1%} of the host's CPU more beside it"
     ),
 }
-"""Where less CPU was used and others took more of it, by the direction of work."""
+"""Sentences for less CPU used while others took more, by the direction of work."""
 
 
-def accounting(parts: Accounting) -> Said | None:
+def accounting(found: Accounting) -> Said | None:
     """Both parts of a difference in one clause; None where both are too small for a word.
 
     >>> "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that …"
     """
-    work, use = parts.directions
+    work, use = found.directions
     if not work and not use:
         return None
     return say(
-        TAKEN[work] if parts.is_taken else PARTS[work, use],
-        total=change(parts.ratio),
-        work=change(parts.by_work),
-        use=change(parts.by_use),
-        taken=parts.taken or 0.0,
+        TAKEN[work] if found.is_taken else PARTS[work, use],
+        total=change(found.ratio),
+        work=change(found.by_work),
+        use=change(found.by_use),
+        taken=found.taken or 0.0,
     )

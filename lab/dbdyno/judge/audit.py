@@ -1,15 +1,15 @@
 """The list of checks, and the only door from measurements to estimates.
 
-`audit` runs every check on every measurement and returns those without a void finding as `Sound`.
-Estimates take `Sound` only, and nothing else can make one, so a void measurement cannot reach a
-verdict by mistake (docs/how-it-works/decisions.md).
+`audit` runs every check on every measurement and returns the measurements without a void finding as
+`Sound`. Estimates take `Sound` only, and only `audit` can make it, so a void measurement cannot
+reach a verdict by mistake (docs/how-it-works/decisions.md).
 
-A failed attempt that was repeated stays in the list with its finding; the complete attempt counts.
-If a trial is complete twice, the first one counts, so that nobody can choose.
+A failed attempt which was repeated stays in the list with its finding; the complete attempt counts.
+If a trial is complete twice, the first attempt counts, so that there is no choice.
 
-To add a check: a function in the file of `judge/checks` that asks its question, a line here, and in
-tests/judge/checks a measurement that trips it and one that does not. What it takes for granted of
-the run stands in `NEEDS`.
+To add a check: a function in the file of `judge/checks` on its subject, a line here, and in
+tests/judge/checks a measurement which trips it and another which does not. Its preconditions on the
+run stand in `NEEDS`.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ _TOKEN: Final = object()
 
 @final
 class Sound:
-    """A measurement that `audit` found usable; made there and nowhere else.
+    """A usable measurement; made by `audit` only.
 
     Args:
         steadiness: of its cell, where its windows were not all steady.
@@ -158,35 +158,37 @@ class Sound:
 
     @property
     def trial(self) -> Trial:
-        """Which trial it is."""
+        """The trial of the measurement."""
         return self._measurement.trial
 
     def value(self, metric: Metric) -> float | None:
-        """`Measurement.value`, read once: one value enters both the system's and the ratio's."""
+        """`Measurement.value`, read once: the same value enters the system's estimate and the
+        ratio's."""
         if metric.name not in self._values:
             self._values[metric.name] = self.shown(metric).value(metric)
         return self._values[metric.name]
 
     def shown(self, metric: Metric) -> Measurement:
-        """Where that metric is read: the server's CPU time was taken over the whole window only."""
+        """The part of the window to read a metric from: for server CPU time the whole, else the
+        counted part."""
         return self._measurement if metric.name == CPU_METRIC else self.condensed
 
     @property
     def left(self) -> Tail:
-        """What is left of its system's warm-up in it."""
+        """The remainder of its system's warm-up in it."""
         return self.steadiness.left(self.trial.system) if self.steadiness else NO_TAIL
 
     @property
     def stood_still(self) -> bool:
-        """Whether nothing was completed in it: its throughput is 0, which has no logarithm."""
+        """True if no event was completed in it: its throughput is 0, which has no logarithm."""
         return self.condensed.events == 0
 
     @cached_property
     def condensed(self) -> Measurement:
-        """The counted part of the window, its event histograms added up into one.
+        """The counted part of the window, with its event histograms added up.
 
-        Adding counts is exact, so every metric reads the same; it is done once here because each
-        metric and each merged value would otherwise decode every second's histogram again.
+        The sum of counts is exact, so every metric reads the same. It is made once here because
+        each metric and each merged value would otherwise decode every second's histogram again.
         """
         cut_s = self.steadiness.found.cut_s if self.steadiness else 0
         late = without_head(self._measurement, cut_s)
@@ -202,7 +204,7 @@ class Sound:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit gives: every finding on all measurements, and the measurements still usable."""
+    """Result of an audit: all findings, and the measurements still usable."""
 
     findings: tuple[Finding, ...]
     sound: tuple[Sound, ...]
@@ -244,9 +246,9 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
 
 
 def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
-    """What the checks say on one trial; only the first gate that is shut, if one is.
+    """Run the checks on a trial; if a gate is shut, only its finding is returned.
 
-    A row of an imported table has numbers and no course, so there is nothing to look at.
+    A row of an imported table has numbers and no course: there is no second to look at.
     """
     if measurement.reported and not measurement.intervals:
         return []

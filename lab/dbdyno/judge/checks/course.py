@@ -1,9 +1,9 @@
-"""Did the trial run to its end, on one server, at a steady rate and without a stall?
+"""The course of a trial: to its end, on one server, at a steady rate and without a stall.
 
-Whether windows were steady is asked of all trials of a cell together (`stats.settling`), as one
-trial does not tell a warm-up from noise. If a system was not, the windows of all systems and blocks
-of the cell begin to count later, by the same seconds, since different cuts would compare different
-minutes of the machine; what may be left of its warm-up widens the verdict's interval
+Steadiness is judged over all trials of a cell together (`stats.settling`), as a single trial does
+not tell a warm-up from noise. If a system was not steady, the windows of all systems and blocks of
+the cell are cut at their start by the same seconds, since different cuts would compare different
+minutes of the machine. The remainder of its warm-up widens the verdict's interval
 (docs/how-it-works/verdicts.md).
 """
 
@@ -49,9 +49,9 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
 def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: the server's uptime grew by less than the window; doubtful: by much more.
 
-    Where the times of the two readings are known, they say by how much: a server that stands still
-    may answer the first only when the second is due. More means that the counters cover another
-    span than the window, so that they prove nothing.
+    Where the times of the two readings are known, they set the bounds: a stalled server may answer
+    the first only when the second is due. Too large a growth means counters over another span than
+    the window, so they prove nothing.
     """
     uptime_s = measurement.server.status.get("Uptime")
     if uptime_s is None:
@@ -78,9 +78,9 @@ def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
 def stall(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful: the server stood still within the window, though not for most of it.
 
-    That is half a second in which events ran and nothing was answered, wherever it lies: one that
-    begins in the middle of a second leaves events in both seconds it touches. It is a measured
-    second without one event, too, where no connection rests between events.
+    A stall is half a second with events running and no answer, wherever it lies: if it begins in
+    the middle of a second, both seconds it touches have events. Where no connection rests between
+    events, a measured second without an event is a stall too.
     """
     rate_per_s = measurement.events / measurement.window_s
     if stands_still(measurement, plan):
@@ -114,11 +114,11 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 class Steadiness(NamedTuple):
-    """What was found of a cell whose windows were not all steady.
+    """Steadiness of a cell with windows which were not all steady.
 
     Attributes:
-        found: the cut of its windows, and what may be left by `systems`.
-        systems: the cell's systems, in the order in which their trials came.
+        found: the cut of its windows, and the warm-up's remainder by `systems`.
+        systems: the cell's systems, in the order of their first trials.
         warmup_s: load before the windows.
     """
 
@@ -127,18 +127,18 @@ class Steadiness(NamedTuple):
     warmup_s: float
 
     def left(self, system: str) -> Tail:
-        """What is left of a system's warm-up; one that completed nothing approaches no rate."""
+        """Remainder of a system's warm-up; without a completed event it approaches no rate."""
         if system not in self.systems:
             return NO_TAIL
         return self.found.left[self.systems.index(system)]
 
 
 def not_yet_steady(measurements: Iterable[Measurement]) -> dict[Cell, Steadiness]:
-    """The cells of closed loops whose windows were not all steady: at a given rate there is none.
+    """The cells of closed loops with windows not all steady; in an open loop the rate is given.
 
     Args:
-        measurements: complete trials; those of one cell may have different lengths, and what all of
-            them have is looked at.
+        measurements: complete trials; if lengths differ within a cell, the part common to all is
+            judged.
     """
     trials: dict[Cell, dict[str, list[Measurement]]] = {}
     for one in measurements:
@@ -165,7 +165,7 @@ def _steadiness(trials: Mapping[str, Sequence[Measurement]]) -> Steadiness | Non
 
 
 def without_head(measurement: Measurement, cut_s: int) -> Measurement:
-    """The same trial with a warm-up that is longer by so many seconds of the window."""
+    """The same trial with the window's first seconds counted as warm-up."""
     if cut_s == 0 or not measurement.measured:
         return measurement
     from_s = measurement.measured[0].start_s + cut_s - 0.5  # seconds are a little off
@@ -187,9 +187,10 @@ def without_head(measurement: Measurement, cut_s: int) -> Measurement:
 
 
 def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
-    """Doubtful or a note: the rate still changed, so that the cell's windows count later.
+    """Doubtful or a note: the rate still changed, so the cell's windows count later.
 
-    Doubtful where more than half a percent may be left of that: it widens the verdict's interval.
+    Doubtful where more than half a percent of the change may be left: it widens the verdict's
+    interval.
     """
     found, is_left = steadiness.found, _most_left(steadiness) > NEAR
     if not is_left and not found.cut_s:
@@ -224,7 +225,7 @@ SECONDS_MIN: Final = 10
 
 
 def whole_seconds(measurement: Measurement, phase: Phase = Phase.MEASURED) -> list[Interval]:
-    """The intervals of about a second, of the window; what is left over at its end is none."""
+    """The window's intervals of about a second, without a remainder at its end."""
     found = (one for one in measurement.intervals if one.phase is phase)
     return [i for i in found if 0.5 < i.end_s - i.start_s < 1.5]
 

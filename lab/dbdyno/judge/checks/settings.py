@@ -1,10 +1,9 @@
-"""Did the systems work under equal conditions and equal promises? (docs/reference/findings.md)
+"""Equality of the systems' conditions and promises (docs/reference/findings.md).
 
-Settings are compared as the servers report them, not as the plan asked for them. What survives a
-crash and how much memory holds data is called differently by MySQL, MariaDB and PostgreSQL, so
-those settings are first read as promises, which can be compared. A difference that the plan itself
-asks for is a note: it may be what the experiment is about. Any other is a doubt, since the cheaper
-promise looks like the faster server.
+Settings are compared as reported by the servers, not as planned. Durability and cache have
+different names in MySQL, MariaDB and PostgreSQL, so their settings are first read as promises,
+which can be compared. A difference set by the plan itself is a note: it may be the subject of the
+experiment. Any other is a doubt, since the cheaper promise looks like the faster server.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ Values = Mapping[str, set[str]]
 
 
 def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful or a note: a system promises less, caches more, or works otherwise than what it is
-    compared with.
+    """Doubtful or a note: a system promises less, caches more, or works otherwise than its
+    baseline.
 
-    A difference which the plan itself asks for is a note: it is what the experiment is about.
+    A difference set by the plan itself is a note: it is the subject of the experiment.
     """
     for baseline, system, of_baseline, of_system in _compared(measurements, plan):
         reported = {baseline: of_baseline, system: of_system}
@@ -100,7 +99,7 @@ def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterato
 def _compared(
     measurements: Sequence[Measurement], plan: Plan
 ) -> Iterator[tuple[str, str, list[Settings], list[Settings]]]:
-    """Baseline and system of each pair under each setting, and what both reported, by trials."""
+    """Baseline and system of each pair under each setting, with both sides' reports by trials."""
     seen: dict[tuple[str, str], list[Settings]] = {}
     for m in measurements:
         reported = seen.setdefault((m.trial.system, m.trial.cell.setting), [])
@@ -121,8 +120,8 @@ def _effective(trials: Iterable[Settings]) -> Values:
 
 
 def _is_asked(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
-    """Whether the plan itself gives one of these keys for one of the systems, be it for a workload
-    only; as a plugin too."""
+    """True if the plan sets one of these keys for either system, perhaps for a workload only, or as
+    a plugin."""
     systems = [plan.system(label) for label in labels]
     every = (keys for one in systems for keys in (one.settings, *one.workload_settings.values()))
     given = [item for keys in every for item in keys.items()]
@@ -134,7 +133,7 @@ def _is_asked(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
 
 
 def _plain(key: str, value: str) -> str:
-    """The value written one way: an empty flush method is fsync, as MySQL 5.7 documents it."""
+    """The value in a uniform spelling: an empty flush method is fsync (MySQL 5.7's manual)."""
     if key == "innodb_flush_method":
         return value.lower() or "fsync"
     return ALIKE.get(value.upper(), value.upper())
@@ -146,7 +145,7 @@ CACHE: Final = "cache"
 
 
 def _of_promises(reported: Reported) -> Differences:
-    """What a crash would leave less of."""
+    """Differences of durability promises."""
     promises = {label: _promises(trials) for label, trials in reported.items()}
     wanted, found = promises.values()
     for what in wanted:
@@ -156,7 +155,7 @@ def _of_promises(reported: Reported) -> Differences:
 
 
 def _of_memory(reported: Reported) -> Differences:
-    """Caches that differ by more than servers round their sizes."""
+    """Differences of caches beyond the servers' rounding of sizes."""
     systems = {label: _cache(trials) for label, trials in reported.items()}
     wanted, found = systems.values()
     if wanted is None or found is None:
@@ -186,7 +185,7 @@ def _kept(promises: set[Promise]) -> list[tuple[str, str]]:
 
 
 def _cache(trials: Iterable[Settings]) -> int | None:
-    """The cache in bytes, the largest if it changed over the trials; None if nobody knows."""
+    """The cache in bytes, the largest if it changed over the trials; None if unknown."""
     found = [cache_bytes(settings) for settings in trials]
     return max((cache for cache in found if cache is not None), default=None)
 
@@ -225,12 +224,12 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True)
 class Promise:
-    """A promise that a server's settings give.
+    """A promise given by a server's settings.
 
     Attributes:
         what: its subject.
         kept: its extent.
-        keys: the settings that decide it.
+        keys: the settings which decide it.
         value: the setting's value, where the extent depends on it.
     """
 
@@ -241,7 +240,7 @@ class Promise:
 
 
 def durability(settings: Settings) -> tuple[Promise, ...]:
-    """What a crash leaves of commits and pages; empty for settings of an unknown product."""
+    """Promises for commits and pages after a crash; empty for settings of an unknown product."""
     if FLUSH in settings:
         return _of_innodb(settings)
     if is_postgres(settings):
@@ -250,17 +249,17 @@ def durability(settings: Settings) -> tuple[Promise, ...]:
 
 
 def is_postgres(settings: Settings) -> bool:
-    """Whether they are a PostgreSQL's: they have one that no other product has."""
+    """True for PostgreSQL's settings, by a key which no other product has."""
     return "synchronous_commit" in settings
 
 
 def commit_is_waited_for(settings: Settings) -> bool:
-    """Whether the settings promise that a commit is on the disk before it is answered."""
+    """True if the settings promise each commit on the disk before its answer."""
     return any(promise.kept is Kept.BEFORE_ANSWER for promise in durability(settings))
 
 
 def cache_bytes(settings: Settings) -> int | None:
-    """The memory that holds data pages; None for settings of an unknown product."""
+    """Size of the cache of data pages; None for settings of an unknown product."""
     sizes = (_bytes(settings.get(key, "")) for key in CACHE_KEYS)
     return next((size for size in sizes if size is not None), None)
 

@@ -1,8 +1,8 @@
-"""Did the server stand still while it was asked, and what waited in it?
+"""Standstill of a server under load, and the statements waiting in it.
 
-A trial in which nothing was completed is a result if the server was there, was asked, and answered
-nothing for most of the window: its throughput is 0. It is void if statements were answered all
-along, as its events may only be longer than the window, or if nobody asked.
+A trial without a completed event is a result if the server was there, was sent statements, and gave
+no answer for most of the window: its throughput is 0. It is void if statements were answered all
+along, as its events may only be longer than the window, or if no statement was sent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WAITS: Final = (
 
 
 def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: nothing was completed in the window, and not because the server stood still."""
+    """Void: no event was completed in the window, and not because the server stood still."""
     if measurement.events > 0 and measurement.window_s > 0:
         return None
     if stands_still(measurement, plan):
@@ -51,9 +51,9 @@ def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Note or doubtful: nothing was answered for half of the window or more.
+    """Note or doubtful: no statement was answered for half of the window or more.
 
-    A note where nothing was completed at all: the verdict itself says it then.
+    A note if no event was completed at all: the verdict itself states the standstill then.
     """
     stretch = longest_silence(measurement)
     if not stretch:
@@ -80,7 +80,7 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def longest_silence(measurement: Measurement) -> list[Interval]:
-    """The measured seconds, one after the other, in which events ran and nothing was answered."""
+    """The longest stretch of measured seconds with events running and no answer."""
     groups = groupby(measurement.measured, key=_is_silent)
     stretches = [list(seconds) for silent, seconds in groups if silent]
     return max(stretches, key=lambda one: one[-1].end_s - one[0].start_s, default=[])
@@ -91,7 +91,7 @@ def _is_silent(one: Interval) -> bool:
 
 
 def _waiting(measurement: Measurement, stretch: list[Interval]) -> dict[str, Any]:
-    """The server's own account of the statements that waited."""
+    """The server's own account of the waiting statements."""
     series = measurement.status_seconds or StatusSeries()
     places = _asked_within(series, stretch)
     waited_s = max((series.took_ms[place] / 1e3 for place in places), default=0.0)
@@ -104,7 +104,7 @@ def _waiting(measurement: Measurement, stretch: list[Interval]) -> dict[str, Any
 
 
 def _asked_within(series: StatusSeries, stretch: list[Interval]) -> list[int]:
-    """Which readings were waited for while nothing was answered, however late they came."""
+    """Places of the readings awaited during the silence, however late they came."""
     start_s, end_s = stretch[0].start_s, stretch[-1].end_s
     halves_s = [took_ms / 2e3 for took_ms in series.took_ms]
     return [
@@ -115,7 +115,7 @@ def _asked_within(series: StatusSeries, stretch: list[Interval]) -> list[int]:
 
 
 def _counted(series: StatusSeries, places: list[int]) -> dict[str, float]:
-    """The highest reading of each counter of waits that rose above 0."""
+    """The highest reading of each counter of waits, if above 0."""
     columns = {counter: series.counters.get(counter, ()) for counter in WAITS}
     most = {
         counter: max((column[place] or 0 for place in places if place < len(column)), default=0)

@@ -41,18 +41,18 @@ from dbdyno.plan.plan import Plan
 from dbdyno.stats.settling import NO_TAIL, Tail
 
 TrialCheck = Callable[[Measurement, Plan], Finding | None]
-"""Looks at one trial."""
+"""A check of a single trial."""
 RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
-"""Looks at all trials together, failed attempts included."""
+"""A check of all trials together, failed attempts included."""
 CellCheck = Callable[[Cell, Steadiness], Finding | None]
-"""Looks at a cell whose windows were not all steady."""
+"""A check of a cell with windows which were not all steady."""
 
 GATES: Final[tuple[TrialCheck, ...]] = (
     work.cell_cannot_run,
     course.trial_failed,
     standstill.no_events,
 )
-"""Once one of these is void there is nothing left to look at."""
+"""Checks before all others: if any finds the trial void, there is no data left for the rest."""
 
 TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     course.server_restarted,
@@ -128,7 +128,8 @@ NEEDS: Final[Mapping[Callable[..., object], tuple[Fact, ...]]] = {
     machine.machine: (Fact.MACHINE,),
     course.not_steady: (Fact.HERE,),
 }
-"""Facts without which a check is left out: those of its trial, or of some system of its run."""
+"""Preconditions of a check, which is left out without them: facts of its trial, or of some system
+of its run."""
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
 _TOKEN: Final = object()

@@ -31,16 +31,16 @@ from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import student_quantile
 
 LEVEL: Final = 0.05
-"""How often an interval may miss the truth: the complement of 95 %."""
+"""Error rate of an interval: the complement of 95 %."""
 LEFT_FOR_MORE: Final = 0.1
-"""Share of the level that is kept for time that may be added (`dbdyno resume --time`)."""
+"""Share of the level reserved for added time (`dbdyno resume --time`)."""
 FIXED: Final = DesignPlan()
 """All blocks are run, whatever they show."""
 LOG_MAX: Final = 700.0
 """No interval's end lies beyond, up or down: a number must hold its exponential."""
 _HORIZONS: Final = tuple(FINAL_LEVELS)
 HORIZON_MAX: Final = _HORIZONS[-1]
-"""Beyond that many blocks intervals are wider than they need be."""
+"""Beyond so many blocks intervals are wider than need be."""
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,7 @@ def cells_of(plan: Plan, measurements: Iterable[Measurement]) -> list[Cell]:
 
 
 def _concerning(arms: Sequence[MeasuredArm], audited: Audit, counted: set[str]) -> list[Finding]:
-    """Findings on any of these arms, without void findings on an attempt which a later one replaced."""
+    """Findings on any of these arms, without void findings on an attempt since made good."""
     return [
         finding
         for finding in audited.findings

@@ -200,7 +200,7 @@ def _verdicts(
     for estimate, interval, (below, above) in zip(made, held, sides, strict=True):
         found = findings_of(_rungs(plan, comparison, estimate.cell))
         outside = [*_outside(below), *_outside(above)]
-        # Where some blocks have no number, those that have were chosen by what they showed.
+        # Where some blocks have no number, the others would be selected by their result.
         shown = estimate.model_copy(update={"low": None, "high": None}) if outside else estimate
         together = None if outside else interval
         verdict = verdict_of(

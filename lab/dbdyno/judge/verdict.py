@@ -296,9 +296,11 @@ class Adjusted(Noun):
 
 
 FAR_MARGINS: Final = 3.0
-"""A cell that lies wholly beyond so many margins, 6 % by default, can spare a part of its level."""
+"""Margins beyond which a whole cell is far (6 % by default), so it can spare a part of its level.
+"""
 KEPT: Final = 0.5
-"""The part that it keeps: its interval is wider then, and still shows how large the change is."""
+"""The part kept by a far cell: its interval is wider then, and still shows the size of the change.
+"""
 
 
 def adjusted(
@@ -330,7 +332,7 @@ def adjusted(
             break
         near = left
     for place in places:
-        # All cells are far, or all but this one: then there is no other that would take a share.
+        # All cells are far, or all but this one: then no other cell would take a share.
         beyond = kept if set(near) - {place} else level / len(places)
         outer = widened(estimates[place], design, beyond, len(places))
         inner = made[place] if place in near else None

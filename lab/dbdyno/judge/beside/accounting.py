@@ -28,9 +28,9 @@ from dbdyno.measurement.parts import Noun
 EFFECT_MIN: Final = 0.005
 """A smaller change of throughput by a part counts as no change."""
 Parts = tuple[float, float]
-"""Logarithms of what work and use did to throughput."""
+"""Logarithms of the factors by work and by use."""
 TAKEN_MIN: Final = 0.01
-"""From this share of the host's CPU on, the CPU that others took more is named as a cause."""
+"""Least excess share of the host's CPU taken by others for it to be named as a cause."""
 
 
 class Accounting(Noun):

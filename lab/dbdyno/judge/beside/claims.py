@@ -27,7 +27,7 @@ from dbdyno.plan.publication import RATE_VARIATION, Claim
 from dbdyno.plan.systems import MeasuredArm
 
 VARIATION: Final = Metric(RATE_VARIATION, "", Better.LOWER, Merge.MAXIMUM)
-"""Of one window by itself: windows are compared within blocks, and never merged."""
+"""Of a single window: windows are compared within blocks, and never merged."""
 
 
 class ClaimWord(StrEnum):

@@ -27,7 +27,7 @@ from dbdyno.plan.plan import BLOCKS_FEW
 from dbdyno.stats.distributions import student_quantile
 
 MetricOf = Callable[[Cell], Metric]
-"""What a cell's runs are judged by."""
+"""The metric for judging a cell's runs."""
 STEP_CHANCE: Final = 0.025
 
 

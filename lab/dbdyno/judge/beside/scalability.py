@@ -154,14 +154,14 @@ def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused |
 
 
 LEVELS_MIN: Final = 5
-"""Three are needed for the numbers; the others say whether the law holds."""
+"""Three determine the numbers; the others test the law."""
 CURVE_POINTS: Final = 33
 """Enough for a smooth line over three powers of ten."""
 OF_CLIENT: Final = "client-bound"
-"""The check that says so."""
+"""The check for a generator at its limit."""
 
 Ladder = tuple[str, str]
-"""Workload and setting: what one curve is about."""
+"""Workload and setting of a curve."""
 
 
 class LadderPoint(Noun):

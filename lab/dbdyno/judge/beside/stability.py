@@ -26,7 +26,7 @@ LOW_SHARE: Final = 0.8
 DIP_SHARE: Final = 0.7
 RECOVERED_SHARE: Final = 0.95
 CHANCE_SD: Final = 3.0
-"""A second is low only if it also misses that many √(events): few events scatter by themselves."""
+"""A low second also misses at least so many √(events), since few events scatter by themselves."""
 STALL_S_MIN: Final = 0.2
 
 

@@ -27,13 +27,13 @@ from dbdyno.plan.workload import MIXES, RANGES, TRANSACTIONS, WRITES, WorkloadPl
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (docs/reference/findings.md, same work)."""
 COUNTED_BY_SCRIPT: Final = "script"
-"""The engine's code of what a script counts as an error itself (`SB_CNT_ERROR`)."""
+"""The engine's code for an error counted by a script itself (`SB_CNT_ERROR`)."""
 LITTLE_SHARE_MAX: Final = 0.01
-"""How far N = X·R may be off (docs/reference/findings.md)."""
+"""Tolerance of N = X·R (docs/reference/findings.md)."""
 STATEMENT_SHARE_MAX: Final = 0.001
-"""How far statements may be off their invariant (docs/reference/findings.md)."""
+"""Tolerance of statements against their invariant (docs/reference/findings.md)."""
 COMMIT_SHARE_MAX: Final = 0.005
-"""How far the server's count of commits may be off the load's."""
+"""Tolerance of the server's count of commits against the load's."""
 STATUS_SKEW_S: Final = 0.5
 """Both readings of the server's counters together may lie so far from the window's edges."""
 
@@ -46,7 +46,7 @@ def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     for errors counted by a script itself, such as TPC-C's rolled-back orders: no statement failed.
     """
     by_code = measurement.errors
-    if measurement.events == 0:  # a result, and the server's way to say that it stood still
+    if measurement.events == 0:  # a result: a standing server answers with this code
         by_code.pop(LOCK_WAIT_TIMEOUT, None)
     failed = sum(by_code.values())
     if failed == 0:
@@ -164,9 +164,9 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful: the server counted other commits than the load did (docs/reference/findings.md).
 
     The load's commits are counted between the two readings of the server's counters, since on a
-    starved machine a reading can be seconds late. The skew covers the second of a reading: events
-    have no place within it. An event in flight at a reading may have committed at the server before
-    its reply was counted.
+    starved machine a reading can be seconds late. The skew allows for the second of each reading:
+    the times of events within it are unknown. An event in flight at a reading may have committed at
+    the server before its reply was counted.
     """
     per_event = commits_per_event(measurement, plan)
     seen = measurement.server.status.get("Com_commit")
@@ -196,7 +196,7 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
 OFF: Final = ("off", "false", "no", "0")
 UPDATES: Final = ("oltp_update_index", "oltp_update_non_index")
 PAIRED: Final = frozenset({"deletes", "inserts"})
-"""Counted by one option, `delete_inserts`: each row that is deleted is inserted again."""
+"""Counted by the same option, `delete_inserts`: each deleted row is inserted again."""
 
 
 class Left(Enum):

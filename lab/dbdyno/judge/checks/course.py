@@ -27,7 +27,7 @@ UPTIME_SHORT_S: Final = 2.0
 """The counter has whole seconds, at both readings."""
 UPTIME_LONG_S: Final = 5.0
 SILENCE_S_MIN: Final = 0.5
-"""Far beyond what a queue or a scheduler explains, and below the stalls that are complained of."""
+"""Far beyond the waits in a queue or a scheduler, and below the stalls of user complaints."""
 
 
 def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -176,7 +176,7 @@ def without_head(measurement: Measurement, cut_s: int) -> Measurement:
         for one in measurement.intervals
     ]
     kept = [one for one in intervals if one.phase is Phase.MEASURED]
-    if not kept:  # one that ended before the cut has nothing else to show
+    if not kept:  # ended before the cut: keep the whole window
         return measurement
     changed = {
         "intervals": tuple(intervals),
@@ -221,7 +221,7 @@ def _most_left(steadiness: Steadiness) -> float:
 Rates = npt.NDArray[np.float64]
 
 SECONDS_MIN: Final = 10
-"""Below that many seconds nothing is said about their course."""
+"""Fewer seconds are too few to judge their course."""
 
 
 def whole_seconds(measurement: Measurement, phase: Phase = Phase.MEASURED) -> list[Interval]:

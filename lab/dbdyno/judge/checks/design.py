@@ -23,9 +23,9 @@ from dbdyno.plan.plan import Plan, cells, system_pairs
 from dbdyno.stats.distributions import line
 
 WINDOW_S_MIN: Final = 60.0
-"""In a shorter window the noise within a trial shows beside that of restarts."""
+"""In a shorter window the noise within a trial shows beside the noise of restarts."""
 NAMED_MAX: Final = 5
-"""How many trials a finding names before it stops."""
+"""Most trials named by a finding."""
 
 
 def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.plan.plan import Plan
 
 UNEVEN_MAX: Final = 0.05
-"""Trials of 10 s on a quiet machine of two cores differed by 2 % of its CPU, those of 2 s by 7 %
+"""Trials of 10 s on a quiet machine of two cores differed by 2 % of its CPU, trials of 2 s by 7 %
 (docs/how-it-works/procedure.md)."""
 
 

@@ -31,7 +31,8 @@ SHARE_MIN: Final = 0.9
 COMMITS_MIN: Final = 100
 SEEN: Final = 0.5
 UNSEEN: Final = 0.1
-"""Flushes that the disks report for each sync of the log: from here on seen, below there unseen."""
+"""Flushes reported by the disks for each sync of the log: from `SEEN` on seen, below `UNSEEN`
+unseen."""
 
 
 def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -175,12 +176,13 @@ def _per_commit(kills: Sequence[Kill], flushes: Sequence[float | None]) -> float
     return sum(known) / commits if commits and len(known) == len(kills) else None
 
 
-# Did commits of a replicated system wait as the plan promised? A primary that stops waiting for its
-# replicas shows it in a counter only; clients see faster commits. So a replicated trial without
-# these counters is void.
+# Commits of a replicated system must wait as planned. If a primary stops waiting for its replicas,
+# only a counter shows it; clients see faster commits. So a replicated trial without these counters
+# is void.
 
 BEHIND_S_MAX: Final = 1.0
-"""Replicas that are that much of the window's commits behind do not keep up with the load."""
+"""Most seconds of the window's commits for a replica to be behind and still keep up with the load.
+"""
 
 
 def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:

@@ -17,7 +17,7 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan, latency_of
 
 TIMER_LAG: Final = "timer_lag"
-"""The histogram of how late the generator was where a connection was free; open loops have it."""
+"""The histogram of the generator's lateness when a connection was free; open loops have it."""
 GENERATOR_CPU_MAX: Final = 0.70
 LAG_NS_MIN: Final = 200_000
 LAG_SHARE_MAX: Final = 0.05
@@ -84,7 +84,7 @@ def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Itera
     """Void: by `dbdyno certify` the generator's numbers are wrong on this machine.
 
     A single finding if it holds for all trials, as on one machine; else a finding for each trial of
-    the machine.
+    such a machine.
     """
     known = [(one, one.certificate) for one in measurements if one.certificate]
     failed = [(one, facts) for one, facts in known if facts.failed]

@@ -42,11 +42,11 @@ LIMITS: Final[Mapping[str, Limit]] = {
     "arithmetic": Limit(0.05, 0.20),
     "sync": Limit(0.50, 2.00),
 }
-"""Shares, times in the window, pages a second, and shares off what is usual in the run."""
+"""Shares, times in the window, pages a second, and shares off the run's usual value."""
 TRIALS_MIN: Final = 3
-"""Fewer clocks have no usual one."""
+"""Least number of trials for a usual clock."""
 PROBES_MIN: Final = 5
-"""Fewer probes give no usable deviation."""
+"""Least number of probes for a usable deviation."""
 DEVIATIONS_MAX: Final = 3.0
 NORMAL: Final = 1.4826
 """Turns a median absolute deviation into a standard deviation, for normal data."""
@@ -56,7 +56,7 @@ PROBED: Final[Mapping[str, Callable[[Probe], float | None]]] = {
 }
 
 Rows = Iterator[dict[str, Any]]
-"""Quantities that may be beyond their limits: `what`, `value`, and what else is told of it."""
+"""Quantities to hold against their limits: `what`, `value`, and further values for the report."""
 
 
 def machine(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:

@@ -24,14 +24,14 @@ EQUAL_SETTINGS: Final = (
     "query_cache_type",
     "thread_handling",
 )
-"""Settings that decide how much work a statement is; durability and memory are promises
+"""Settings with an effect on the work of a statement; durability and memory are promises
 (`durability`, `cache_bytes`)."""
 
 ALIKE: Final = {"TRUE": "ON", "FALSE": "OFF"}
-"""Spellings of one value."""
+"""Spellings of the same value."""
 
 Values = Mapping[str, set[str]]
-"""The values that each setting had over a system's trials."""
+"""The values of each setting over a system's trials."""
 
 
 def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -59,10 +59,10 @@ def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterato
 
 
 Reported = Mapping[str, Sequence[Mapping[str, str]]]
-"""The settings that the baseline and a system reported, by trials; the baseline first."""
+"""The settings reported by the baseline and a system, by trials; the baseline first."""
 Differences = Iterator[tuple[dict[str, Any], set[str]]]
-"""Values of each difference, with the settings that decide it: its `case` (a promise, a setting or
-the cache), and the systems' own values by their labels."""
+"""Values of each difference, with the settings behind it: its `case` (a promise, a setting or the
+cache), and the systems' own values by their labels."""
 
 
 def _of_settings(reported: Reported) -> Differences:

@@ -17,14 +17,14 @@ from dbdyno.plan.known import Fact, known_of_trial
 from dbdyno.plan.plan import Plan
 
 SHARE_MIN: Final = 0.5
-"""So much of the window nothing is answered; less than that is a stall."""
+"""Least share of the window without an answer; a shorter silence is a stall."""
 STALL_EVENTS_MIN: Final = 10
-"""Where events were completed, a time is said to stand still only if so many more were to be
-expected in it: slow statements are no standstill."""
+"""Least number of events expected in a silence for it to count as a standstill, where events were
+completed: slow statements are no standstill."""
 LOCK_WAIT_TIMEOUT: Final = "1205"
-"""The server's own word for a statement that waited until its patience was over."""
+"""The server's error code for a lock wait timeout."""
 LATE_S: Final = 1.0
-"""An answer about the counters that took longer is worth a word."""
+"""A slower answer to a reading of the counters is reported."""
 WAITS: Final = (
     "Threads_running",
     "Innodb_row_lock_current_waits",
@@ -32,7 +32,7 @@ WAITS: Final = (
     "Rpl_semi_sync_source_wait_sessions",
     "Innodb_data_pending_fsyncs",
 )
-"""Counters that say how many wait, and for what; the first one includes who reads them."""
+"""Counters of waiting sessions, by cause; the first includes the reading session itself."""
 
 
 def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -61,7 +61,7 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
     silent_s = stretch[-1].end_s - stretch[0].start_s
     if silent_s < SHARE_MIN * measurement.window_s:
         return None
-    if known_of_trial(measurement, plan).has(Fact.RESTING):  # so do those that are in flight
+    if known_of_trial(measurement, plan).has(Fact.RESTING):  # events in flight may rest too
         heard_s = max(one.silence_ns_max for one in measurement.measured) / 1e9
         if heard_s < SHARE_MIN * measurement.window_s:
             return None

@@ -101,7 +101,7 @@ def _passage(verdict: Verdict, slower_max: float, strict: bool) -> Passage:
 
 
 OF_STANDSTILL: Final = {Word.WORSE: GateOutcome.SLOWER, Word.BETTER: GateOutcome.HELD}
-"""Where one stood still there is no ratio to hold against the limit, but a word."""
+"""With a standstill there is no ratio to hold against the limit, only a word."""
 
 
 def _outcome(verdict: Verdict, slower_max: float) -> GateOutcome:

@@ -26,11 +26,11 @@ Stop = Literal["blocks", "decided"]
 POWER: Final = 0.8
 """Four of five."""
 NOISES: Final = (0.005, 0.015, 0.04, 0.08)
-"""Standard deviations of a system's throughput over restarts: a quiet machine to a busy one; 4 % is
-what virtual machines of two processors had (docs/how-it-works/verdicts.md)."""
+"""Standard deviations of a system's throughput over restarts: a quiet machine to a busy machine;
+virtual machines of two processors had 4 % (docs/how-it-works/verdicts.md)."""
 USUAL_NOISE: Final = 0.015
 SECOND_NOISE: Final = 0.06
-"""Scatter of a mean over one second when seconds hang together (3 %, autocorrelation 0.6)."""
+"""Scatter of a one-second mean with autocorrelated seconds (3 %, autocorrelation 0.6)."""
 
 
 def log_sd(noise: float, window_s: float) -> float:
@@ -121,8 +121,8 @@ def tie_power(
 POINTS: Final = (np.arange(24) + 0.5) / 24
 """Where a distribution is looked at: the middles of as many equally likely parts."""
 PLANNED: Final = 0.85
-"""Planned a little safer than the four of five that are promised: a spread that few blocks show is
-more often too small than too large."""
+"""Planned a little safer than the promised four of five: a spread from few blocks is more often too
+small than too large."""
 
 
 def blocks_to_decide(

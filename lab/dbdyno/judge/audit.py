@@ -163,15 +163,13 @@ class Sound:
         return self._measurement.trial
 
     def value(self, metric: Metric) -> float | None:
-        """`Measurement.value`, read once: the same value enters the system's estimate and the
-        ratio's."""
+        """`Measurement.value`, read once for both the system's value and the ratio."""
         if metric.name not in self._values:
             self._values[metric.name] = self.shown(metric).value(metric)
         return self._values[metric.name]
 
     def shown(self, metric: Metric) -> Measurement:
-        """The part of the window to read a metric from: for server CPU time the whole, else the
-        counted part."""
+        """The counted part of the window; for server CPU time, which has no parts, the whole."""
         return self._measurement if metric.name == CPU_METRIC else self.condensed
 
     @property

@@ -2,7 +2,7 @@
 
 A look at the data after every block, with a stop as soon as the interval pleases, errs more often
 than promised: with a t interval at each look, one tie in six gets a winner
-(docs/how-it-works/method.md). Repeated confidence intervals (Jennison & Turnbull 1991) are wide
+(docs/how-it-works/verdicts.md). Repeated confidence intervals (Jennison & Turnbull 1991) are wide
 enough for all intervals of a run to hold together: mean ± c(n)·s/√n. Here c(n) is Student's
 quantile at the nominal level A·n/N for n of at most N blocks, and A makes the chance of any miss up
 to N equal to the level asked for. Because they hold together, any reason to stop is allowed:

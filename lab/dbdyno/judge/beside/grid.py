@@ -1,11 +1,11 @@
 """All cells of a system together: one ratio, and the number of verdicts by word.
 
-The cells of a block share its restarts and its minutes, so they are not independent: if they were
-taken as independent, a geometric mean's 95 % interval would cover 64 to 67 %
-(docs/how-it-works/verdicts.md). So each block gives one number, the weighted mean of its cells' log
-ratios, and the interval is over blocks. Weights are declared beforehand: equal over workloads, and
-equal over the cells of a workload. Blocks with a missing cell are left out, since they would mix
-other cells.
+The cells of a block share its restarts and its minutes, so they are not independent
+(docs/how-it-works/verdicts.md): if they were taken as independent, a geometric mean's 95 % interval
+would cover 64 to 67 %. So each block gives one number, the weighted mean of its cells' log ratios,
+and the interval is over blocks. Weights are declared beforehand: equal over workloads, and equal
+over the cells of a workload. Blocks with a missing cell are left out, since they would mix other
+cells.
 
 Counts are of verdicts, never of point estimates: with no difference at all a system "wins" 15 of 20
 cells in 29 % of comparisons.
@@ -26,8 +26,7 @@ from dbdyno.plan.plan import DesignPlan
 
 
 class GridSummary(Noun):
-    """A system against the baseline over all cells of closed loops, or over the cells of one
-    setting.
+    """A system against the baseline over all cells of closed loops, or over one setting's.
 
     Attributes:
         setting: the setting of these cells, if there are several; empty for all cells.

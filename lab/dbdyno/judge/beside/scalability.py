@@ -2,7 +2,7 @@
 
 The Universal Scalability Law is fitted to each block's ladder by itself, and the blocks' fits give
 the intervals: blocks repeat whole, levels and seconds do not (docs/how-it-works/scalability.md: N*
-is covered in 93.5 to 96.6 %). The fit has an answer even where the ladder has none, so `NoFit`
+is covered in 93 to 97 %). The fit has an answer even where the ladder has none, so `NoFit`
 comes first.
 """
 
@@ -85,8 +85,7 @@ def _refused(refusal: NoFit, **values: object) -> Refused:
 
 
 def of_law(levels: Sequence[int], rates: Numbers, laws: Laws, design: DesignPlan) -> Refused | None:
-    """The reason not to accept the law for these rates: blocks on the first axis, levels on the
-    last."""
+    """The reason to reject the law for these rates (first axis blocks, last axis levels)."""
     return _super_linear(levels, rates, design) or _lack_of_fit(levels, rates, laws)
 
 
@@ -129,8 +128,7 @@ def lack_of_fit(off: Numbers) -> float:
 
 
 def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> Refused | None:
-    """Refuse a ladder with more throughput per thread at higher levels: not explained by
-    contention."""
+    """Refuse a ladder with more throughput per thread at higher levels than contention allows."""
     contention = typical(usl.contention_unbounded(levels, rates).tolist(), design)
     each = np.exp(np.log(rates / np.asarray(levels)).mean(axis=0))
     best = int(each.argmax())

@@ -178,7 +178,7 @@ COUNTS: Final[Mapping[str, Callable[[Stability], int | None]]] = {
 
 
 class CountPair(Noun):
-    """Counts of an event kind in both systems' trials of a cell.
+    """Number of stalls or of dips in both systems' trials of a cell.
 
     Attributes:
         what: a name of `COUNTS`.

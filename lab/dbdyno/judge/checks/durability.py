@@ -31,8 +31,7 @@ SHARE_MIN: Final = 0.9
 COMMITS_MIN: Final = 100
 SEEN: Final = 0.5
 UNSEEN: Final = 0.1
-"""Flushes reported by the disks for each sync of the log: from `SEEN` on seen, below `UNSEEN`
-unseen."""
+"""Disk flushes for each sync of the log: from `SEEN` on seen, below `UNSEEN` unseen."""
 
 
 def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -93,8 +92,7 @@ def _expected(measurement: Measurement, plan: Plan) -> float | None:
 
 
 def counted_syncs(measurement: Measurement) -> float | None:
-    """Number of times the server had its log synced to the disk in the window; None without a
-    count.
+    """Number of log syncs by the server in the window; None without a count.
 
     PostgreSQL's sessions report theirs up to a second late, so a window lacking some proves no
     fault.
@@ -181,8 +179,7 @@ def _per_commit(kills: Sequence[Kill], flushes: Sequence[float | None]) -> float
 # is void.
 
 BEHIND_S_MAX: Final = 1.0
-"""Most seconds of the window's commits for a replica to be behind and still keep up with the load.
-"""
+"""Most seconds of commits for a replica to be behind and still keep up with the load."""
 
 
 def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:

@@ -61,7 +61,7 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
     silent_s = stretch[-1].end_s - stretch[0].start_s
     if silent_s < SHARE_MIN * measurement.window_s:
         return None
-    if known_of_trial(measurement, plan).has(Fact.RESTING):  # events in flight may rest too
+    if known_of_trial(measurement, plan).has(Fact.RESTING):  # events in flight rest as well
         heard_s = max(one.silence_ns_max for one in measurement.measured) / 1e9
         if heard_s < SHARE_MIN * measurement.window_s:
             return None

@@ -210,7 +210,7 @@ class Audit:
 
 
 def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
-    """Looks at all measurements with every check; findings in the order of trials, then the run."""
+    """Run every check on all measurements; findings in the order of trials, then the run."""
     attempts = list(measurements)
     known = known_of(plan, attempts)
     of_run = [

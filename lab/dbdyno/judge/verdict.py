@@ -218,7 +218,7 @@ def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tup
 
 
 def _word_of_standstill(found: Standstill, lost: bool) -> tuple[Word, bool, int | None]:
-    """Word, whether it is material, and how many blocks would decide, as far as blocks can."""
+    """Word, whether it is material, and the blocks needed; None if more blocks do not help."""
     if found.pairs < BLOCKS_MIN:
         return (Word.VOID if lost else Word.NO_VERDICT), False, None
     if not found.is_whole:
@@ -276,7 +276,7 @@ def _reasons(
 
 
 def _times(findings: Sequence[Finding]) -> dict[str, int]:
-    """Findings of each check."""
+    """Number of findings by check."""
     return dict(Counter(finding.check for finding in findings))
 
 

@@ -207,7 +207,7 @@ class Law(Noun):
 
 
 class Peak(Noun):
-    """N* and X(N*): the threads at which throughput is greatest, and how great it is there."""
+    """N* and X(N*): the threads of greatest throughput, and the throughput there."""
 
     threads: Typical
     per_s: Typical

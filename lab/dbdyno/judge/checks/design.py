@@ -228,7 +228,7 @@ def _places(measurements: Sequence[Measurement]) -> dict[str, list[int]]:
 
 
 def _pauses(trials: Sequence[Measurement]) -> list[float]:
-    """Seconds from the end of each trial to the begin of the next, where both have a time."""
+    """Seconds from the end of each trial to the start of the next, where both have a time."""
     spans = sorted(
         (began_s, began_s + m.load_s) for m in trials if (began_s := m.started_s) is not None
     )

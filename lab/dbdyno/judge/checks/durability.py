@@ -238,7 +238,7 @@ def _unproven(measurement: Measurement) -> dict[str, Any] | None:
 
 
 def _wrong_wait_point(seen: Mapping[str, float], topology: TopologyPlan) -> dict[str, Any] | None:
-    """Commits waited at another point than the plan says."""
+    """Commits waited at another point than planned."""
     after_sync = seen.get(replication.AFTER_SYNC)
     at = "after_sync" if after_sync else "after_commit"
     if after_sync is None or at == topology.wait_point:

@@ -120,7 +120,7 @@ def _effective(trials: Iterable[Settings]) -> Values:
 
 
 def _is_asked(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
-    """True if the plan sets any of the keys for either system: for a workload, by plugin too."""
+    """True if the plan sets any of the keys for either system, for a workload or a plugin too."""
     systems = [plan.system(label) for label in labels]
     every = (keys for one in systems for keys in (one.settings, *one.workload_settings.values()))
     given = [item for keys in every for item in keys.items()]

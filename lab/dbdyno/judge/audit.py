@@ -45,7 +45,7 @@ TrialCheck = Callable[[Measurement, Plan], Finding | None]
 RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 """A check of all trials together, failed attempts included."""
 CellCheck = Callable[[Cell, Steadiness], Finding | None]
-"""A check of a cell with windows which were not all steady."""
+"""A check of a cell with unsteady windows."""
 
 GATES: Final[tuple[TrialCheck, ...]] = (
     work.cell_cannot_run,
@@ -104,7 +104,7 @@ CHECKS: Final = (
     *RUN_CHECKS,
     *CELL_CHECKS,
 )
-"""Every check, in the order in which a trial meets them; the last one looks at the workspace."""
+"""Every check, in order: by trial, by run, by cell."""
 
 NEEDS: Final[Mapping[Callable[..., object], tuple[Fact, ...]]] = {
     generator.client_bound: (Fact.HERE,),

@@ -1,1 +1,1 @@
-"""What may be said: measurements and plan in, verdicts out; `judgement` is the door."""
+"""The judge room: from measurements and a plan to verdicts; `judgement` is the door."""

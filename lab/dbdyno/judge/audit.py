@@ -1,15 +1,15 @@
 """The list of checks, and the only door from measurements to estimates.
 
-`audit` runs every check on every measurement and returns those without a void finding as `Sound`.
-Estimates take `Sound` only, and nothing else can make one, so a void measurement cannot reach a
-verdict by mistake (docs/how-it-works/decisions.md).
+`audit` runs every check on every measurement and returns the measurements without a void finding as
+`Sound`. Estimates take `Sound` only, and only `audit` can make it, so a void measurement cannot
+reach a verdict by mistake (docs/how-it-works/decisions.md).
 
-A failed attempt that was repeated stays in the list with its finding; the complete attempt counts.
-If a trial is complete twice, the first one counts, so that nobody can choose.
+A failed attempt which was repeated stays in the list with its finding; the complete attempt counts.
+If a trial is complete twice, the first attempt counts, so that there is no choice.
 
-To add a check: a function in the file of `judge/checks` that asks its question, a line here, and in
-tests/judge/checks a measurement that trips it and one that does not. What it takes for granted of
-the run stands in `NEEDS`.
+To add a check: a function in the file of `judge/checks` on its subject, a line here, and in
+tests/judge/checks a measurement which trips it and another which does not. Its preconditions on the
+run stand in `NEEDS`.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from dbdyno.plan.plan import Plan
 from dbdyno.stats.settling import NO_TAIL, Tail
 
 TrialCheck = Callable[[Measurement, Plan], Finding | None]
-"""Looks at one trial."""
+"""A check of a single trial."""
 RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
-"""Looks at all trials together, failed attempts included."""
+"""A check of all trials together, failed attempts included."""
 CellCheck = Callable[[Cell, Steadiness], Finding | None]
-"""Looks at a cell whose windows were not all steady."""
+"""A check of a cell with unsteady windows."""
 
 GATES: Final[tuple[TrialCheck, ...]] = (
     work.cell_cannot_run,
     course.trial_failed,
     standstill.no_events,
 )
-"""Once one of these is void there is nothing left to look at."""
+"""Checks before all others: if any finds the trial void, there is no data left for the rest."""
 
 TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     course.server_restarted,
@@ -104,7 +104,7 @@ CHECKS: Final = (
     *RUN_CHECKS,
     *CELL_CHECKS,
 )
-"""Every check, in the order in which a trial meets them; the last one looks at the workspace."""
+"""Every check, in order: by trial, by run, by cell."""
 
 NEEDS: Final[Mapping[Callable[..., object], tuple[Fact, ...]]] = {
     generator.client_bound: (Fact.HERE,),
@@ -128,7 +128,8 @@ NEEDS: Final[Mapping[Callable[..., object], tuple[Fact, ...]]] = {
     machine.machine: (Fact.MACHINE,),
     course.not_steady: (Fact.HERE,),
 }
-"""Facts without which a check is left out: those of its trial, or of some system of its run."""
+"""Preconditions of a check, which is left out without them: facts of its trial, or of some system
+of its run."""
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
 _TOKEN: Final = object()
@@ -136,7 +137,7 @@ _TOKEN: Final = object()
 
 @final
 class Sound:
-    """A measurement that `audit` found usable; made there and nowhere else.
+    """A usable measurement; made by `audit` only.
 
     Args:
         steadiness: of its cell, where its windows were not all steady.
@@ -158,35 +159,35 @@ class Sound:
 
     @property
     def trial(self) -> Trial:
-        """Which trial it is."""
+        """The trial of the measurement."""
         return self._measurement.trial
 
     def value(self, metric: Metric) -> float | None:
-        """`Measurement.value`, read once: one value enters both the system's and the ratio's."""
+        """`Measurement.value`, read once for both the system's value and the ratio."""
         if metric.name not in self._values:
             self._values[metric.name] = self.shown(metric).value(metric)
         return self._values[metric.name]
 
     def shown(self, metric: Metric) -> Measurement:
-        """Where that metric is read: the server's CPU time was taken over the whole window only."""
+        """The counted part of the window; for server CPU time, which has no parts, the whole."""
         return self._measurement if metric.name == CPU_METRIC else self.condensed
 
     @property
     def left(self) -> Tail:
-        """What is left of its system's warm-up in it."""
+        """The remainder of its system's warm-up in it."""
         return self.steadiness.left(self.trial.system) if self.steadiness else NO_TAIL
 
     @property
     def stood_still(self) -> bool:
-        """Whether nothing was completed in it: its throughput is 0, which has no logarithm."""
+        """True if no event was completed in it: its throughput is 0, which has no logarithm."""
         return self.condensed.events == 0
 
     @cached_property
     def condensed(self) -> Measurement:
-        """The counted part of the window, its event histograms added up into one.
+        """The counted part of the window, with its event histograms added up.
 
-        Adding counts is exact, so every metric reads the same; it is done once here because each
-        metric and each merged value would otherwise decode every second's histogram again.
+        The sum of counts is exact, so every metric reads the same. It is made once here because
+        each metric and each merged value would otherwise decode every second's histogram again.
         """
         cut_s = self.steadiness.settling.cut_s if self.steadiness else 0
         late = without_head(self._measurement, cut_s)
@@ -202,14 +203,14 @@ class Sound:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit gives: every finding on all measurements, and the measurements still usable."""
+    """Result of an audit: all findings, and the measurements still usable."""
 
     findings: tuple[Finding, ...]
     sound: tuple[Sound, ...]
 
 
 def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
-    """Looks at all measurements with every check; findings in the order of trials, then the run."""
+    """Run every check on all measurements; findings in the order of trials, then the run."""
     attempts = list(measurements)
     known = known_of(plan, attempts)
     of_run = [
@@ -244,9 +245,9 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
 
 
 def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
-    """What the checks say on one trial; only the first gate that is shut, if one is.
+    """Run the checks on a trial; if a gate is shut, only its finding is returned.
 
-    A row of an imported table has numbers and no course, so there is nothing to look at.
+    A row of an imported table has numbers and no course: there is no second to look at.
     """
     if measurement.reported and not measurement.intervals:
         return []

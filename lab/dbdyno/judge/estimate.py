@@ -1,10 +1,10 @@
-"""Values of a system and ratios of two systems, each with the interval that its blocks allow.
+"""Values of a system and ratios of two systems, each with its confidence interval over blocks.
 
-The block is the unit of replication, never the second or the request: docs/how-it-works/method.md
-measures what becomes of intervals that forget it (a winner in 55 to 79 % of ties). So every trial
-gives one number, its logarithm is taken, and Student's t does the rest: on the blocks' log values
-for one system, on the differences within blocks for two. How wide the interval is depends on how
-the run was to end (`interval`). Only `Sound` trials can enter."""
+The block is the unit of replication, never the second or the request: intervals with a smaller unit
+gave 55 to 79 % of ties a winner. So every trial gives a single number, and Student's t interval is
+computed from logarithms: the blocks' log values for a system, the differences within blocks for a
+pair. Its width depends on the run's stopping rule (`interval`). Only `Sound` trials can enter.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dbdyno.stats.settling import NEAR, Tail
 
 
 class SystemValue(Noun):
-    """One metric of one system in one cell.
+    """A metric of a system in a cell.
 
     Attributes:
-        value: merged over the sound trials as the metric says; None if it was not seen.
+        value: merged over the sound trials by the metric's rule; None if absent.
         low, high: 95 % interval of the blocks' typical (geometric mean) value; None below 3 blocks.
-        blocks: sound blocks in which the metric was seen.
+        blocks: sound blocks with the metric.
     """
 
     cell: Cell
@@ -41,7 +41,7 @@ class SystemValue(Noun):
 
 
 class Estimate(Noun):
-    """How much of the baseline's value a system has: one metric, one cell.
+    """A system's share of the baseline's value: one metric, one cell.
 
     Attributes:
         ratio: system / baseline, geometric mean over blocks; None without a sound pair.
@@ -66,7 +66,7 @@ def system_values(
 ) -> list[SystemValue]:
     """Every metric of every system in these cells, in the order of cells, systems, metrics.
 
-    Events that a script gave names have metrics of their own.
+    Events named by a script have metrics of their own.
     """
     pairs = Pairs(sound)
     return [
@@ -86,7 +86,7 @@ def estimates(
 ) -> list[Estimate]:
     """Every metric of each system against the baseline, in the order of cells, systems, metrics.
 
-    New orders a minute are left out where nobody counted any.
+    New orders a minute are left out where they were not counted.
     """
     every = (
         estimate_of(
@@ -112,7 +112,7 @@ def estimate_of(
     system: str,
     design: DesignPlan = FIXED,
 ) -> Estimate:
-    """The estimate that these blocks' ln(system / baseline) give."""
+    """Make an estimate of these blocks' ln(system / baseline)."""
     ratio, low, high, log_sd = back(log_ratios, design)
     return Estimate(
         cell=cell,
@@ -135,8 +135,8 @@ def back(
         return None, None, None, None
     if len(logs) == 1:
         return math.exp(logs[0]), None, None, None
-    ratio = interval(logs, design)
-    mean, sd, half = float(ratio.mean), float(ratio.sd), float(ratio.half)
+    found = interval(logs, design)
+    mean, sd, half = float(found.mean), float(found.sd), float(found.half)
     if len(logs) < BLOCKS_MIN:
         return math.exp(mean), None, None, sd
     return math.exp(mean), end_of(mean - half), end_of(mean + half), sd
@@ -161,15 +161,15 @@ def _system_value(
 class Pairs:
     """The sound trials of a run by cell, system and block; each block gives one logarithm.
 
-    Everything that compares takes its samples from here, so that a block counts as one sample in
-    grids and ladders exactly as it does in a cell.
+    Every comparison takes its samples from here, so a block counts as one sample in grids and
+    ladders exactly as it does in a cell.
     """
 
     def __init__(self, sound: Iterable[Sound]) -> None:
         self._arms: dict[tuple[Cell, str], dict[int, Sound]] = {}
-        for measured in sound:
-            arm = self._arms.setdefault((measured.trial.cell, measured.trial.system), {})
-            arm.setdefault(measured.trial.block, measured)
+        for one in sound:
+            arm = self._arms.setdefault((one.trial.cell, one.trial.system), {})
+            arm.setdefault(one.trial.block, one)
 
     def of(self, comparison: Comparison) -> Pairs:
         """The trials of two arms alone, filed under the cells and names of their verdicts."""
@@ -180,29 +180,29 @@ class Pairs:
         )
 
     def filed(self, arms: Iterable[tuple[Cell, str, MeasuredArm]]) -> Pairs:
-        """The trials of these arms alone, each filed under that cell and name."""
-        pairs = Pairs(())
+        """Select the trials of these arms, each filed under its given cell and name."""
+        found = Pairs(())
         for cell, label, place in arms:
-            pairs._arms[cell, label] = self._arms.get((place.cell, place.system), {})
-        return pairs
+            found._arms[cell, label] = self._arms.get((place.cell, place.system), {})
+        return found
 
     def arm(self, cell: Cell, system: str) -> Mapping[int, Sound]:
-        """That system's trials of that cell by block, in the order stored."""
+        """The system's trials of the cell by block, in the order stored."""
         return self._arms.get((cell, system), {})
 
     def arms_of(self, cell: Cell) -> dict[str, Mapping[int, Sound]]:
-        """Every system's trials of that cell, the systems in the order in which they came."""
+        """Every system's trials of the cell, the systems in the order of their first trials."""
         return {system: arm for (of, system), arm in self._arms.items() if of == cell}
 
     def logs(self, cell: Cell, system: str, metric: Metric) -> dict[int, float]:
-        """ln of the metric in every block that showed it, in the order of blocks."""
-        logs = {block: _log_value(one, metric) for block, one in self.arm(cell, system).items()}
-        return {block: log for block, log in sorted(logs.items()) if log is not None}
+        """ln of the metric in every block with a value, in the order of blocks."""
+        found = {block: _log_value(one, metric) for block, one in self.arm(cell, system).items()}
+        return {block: log for block, log in sorted(found.items()) if log is not None}
 
     def stood_still(self, system: str, *cells: Cell) -> bool:
-        """Whether it completed nothing in some block of these cells, which then has no ratio.
+        """True if the system completed no event in some block of these cells.
 
-        The other blocks would be chosen by their result.
+        Such a block has no ratio, and a choice of the other blocks would depend on their result.
         """
         trials = (one for cell in cells for one in self.arm(cell, system).values())
         return any(one.value(PRIMARY) == 0 for one in trials)
@@ -215,7 +215,7 @@ class Pairs:
         return {block: above[block] - below[block] for block in below if block in above}
 
     def unsettled(self, cell: Cell, baseline: str, system: str) -> Unsettled | None:
-        """How far the ratio of throughputs may move until both rates settle; None if they had."""
+        """Bounds of the ratio's change until both throughputs settle; None if they had settled."""
         arms = [self.arm(cell, label) for label in (baseline, system)]
         if not all(arms):
             return None
@@ -223,18 +223,17 @@ class Pairs:
         unsteady = [one.steadiness for one in (below, above) if one.steadiness is not None]
         if not unsteady:
             return None
-        until_s = max(steadiness.settling.until_s for steadiness in unsteady)
-        unsettled = Unsettled.of(below.left, above.left, until_s)
-        widest = max(unsettled.high, -unsettled.low, unsettled.high - unsettled.low)
-        return unsettled if widest > NEAR else None
+        until_s = max(steadiness.found.until_s for steadiness in unsteady)
+        found = Unsettled.of(below.left, above.left, until_s)
+        return found if max(found.high, -found.low, found.high - found.low) > NEAR else None
 
 
 class Unsettled(NamedTuple):
-    """What warm-ups may have left in a ratio of throughputs: ln(ratio settled / ratio counted).
+    """The warm-ups' remainder in a ratio of throughputs: ln(ratio settled / ratio counted).
 
     Attributes:
         low, best, high: the best fits of both systems, and limits around them.
-        until_s: seconds of load after which there would be none.
+        until_s: seconds of load until it is gone.
     """
 
     low: float
@@ -251,14 +250,15 @@ class Unsettled(NamedTuple):
         return cls(low, best, high, until_s)
 
     def shared(self, share: float) -> Unsettled:
-        """In a geometric mean in which the ratio has that share."""
+        """The remainder in a geometric mean with this share of the ratio."""
         return Unsettled(share * self.low, share * self.best, share * self.high, self.until_s)
 
     def widened(self, low: float, high: float) -> tuple[float, float]:
-        """The ends of a ratio's interval, moved so that it holds the ratio of settled rates.
+        """The ends of a ratio's interval, moved to hold the ratio of settled rates.
 
-        How a rate changes within trials tells nothing of their means, so here too squares add up.
-        What was counted stays within the interval: no curve is all that a warm-up may be.
+        Changes of a rate within trials are independent of the trials' means, so here too squares
+        add up. The counted ratio's interval stays within, since a warm-up need not follow the
+        fitted curve.
         """
         log_low, log_high = math.log(low), math.log(high)  # their product may be too large
         half, moved = (log_high - log_low) / 2, (log_high + log_low) / 2 + self.best
@@ -266,6 +266,6 @@ class Unsettled(NamedTuple):
         return min(low, end_of(moved - down)), max(high, end_of(moved + up))
 
 
-def _log_value(trial: Sound, metric: Metric) -> float | None:
-    value = trial.value(metric)
+def _log_value(one: Sound, metric: Metric) -> float | None:
+    value = one.value(metric)
     return math.log(value) if value is not None and value > 0 else None

@@ -22,7 +22,7 @@ class Level(StrEnum):
 
 
 class Reason(Noun, extra="ignore"):
-    """A clause that explains a word or a refusal: its kind, and the values of its sentence.
+    """A clause to explain a word or a refusal: its kind, and the values of its sentence.
 
     Read from a report's JSON, the sentence beside the values is left out.
     """
@@ -37,8 +37,8 @@ class Finding(Noun, extra="ignore"):
     Attributes:
         check: name of the check, its function's name with hyphens.
         values: the evidence, numbers and names under the fields of the check's sentence.
-        system, cell: what it is about; None where it is about all of them.
-        trial: key of the trial it is about; None where it is about the run.
+        system, cell: subject of the finding; None where it is about all of them.
+        trial: key of its trial; None where it is about the run.
     """
 
     check: str
@@ -49,11 +49,11 @@ class Finding(Noun, extra="ignore"):
     trial: str | None = None
 
     def concerns(self, cell: Cell, *systems: str) -> bool:
-        """Whether this touches that cell of one of those systems."""
+        """True if this touches the cell of any of the systems."""
         return self.cell in (None, cell) and (self.system is None or self.system in systems)
 
     def voids(self, trial: Trial) -> bool:
-        """Whether this takes that trial away: by its key, or as one of many."""
+        """True if this makes the trial void: by its key, or with its cell and system."""
         if self.level is not Level.VOID:
             return False
         if self.trial is not None:
@@ -62,7 +62,7 @@ class Finding(Noun, extra="ignore"):
 
 
 def on_trial(measurement: Measurement, check: str, level: Level, **values: object) -> Finding:
-    """A finding about one trial, with its values."""
+    """Make a finding about a trial, with its values."""
     trial = measurement.trial
     return Finding(
         check=check,

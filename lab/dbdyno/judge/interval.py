@@ -1,13 +1,14 @@
-"""The interval of a mean over blocks: of fixed blocks, or of blocks that may end early.
+"""Confidence interval of a mean over blocks: of fixed blocks, or of blocks which may end early.
 
-Whoever looks after every block and stops when the interval pleases, errs more often than promised:
-with a t interval at each look, one tie in six gets a winner (docs/how-it-works/method.md). Repeated
-confidence intervals (Jennison & Turnbull 1991) are so much wider that all intervals of a run hold
-together: mean ± c(n)·s/√n, where c(n) is Student's quantile at the nominal level A·n/N for n of at
-most N blocks, and A such that the chance of any miss up to N is the level asked for. Because they
-hold together, any reason to stop is allowed: decided, out of time, Ctrl-C.
+A look at the data after every block, with a stop as soon as the interval pleases, errs more often
+than promised: with a t interval at each look, one tie in six gets a winner
+(docs/how-it-works/verdicts.md). Repeated confidence intervals (Jennison & Turnbull 1991) are wide
+enough for all intervals of a run to hold together: mean ± c(n)·s/√n. Here c(n) is Student's
+quantile at the nominal level A·n/N for n of at most N blocks, and A makes the chance of any miss up
+to N equal to the level asked for. Because they hold together, any reason to stop is allowed:
+decided, out of time, Ctrl-C.
 
-A comes from `multiplier_table`, whose first look is at three blocks. Between its rows the next
+A comes from `multiplier_table`, with the first look at three blocks. Between its rows the next
 longer horizon serves, and beyond its edges the sum of the looks' levels: both can only make an
 interval wider.
 """
@@ -30,16 +31,16 @@ from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import student_quantile
 
 LEVEL: Final = 0.05
-"""How often an interval may miss the truth: the complement of 95 %."""
+"""Error rate of an interval: the complement of 95 %."""
 LEFT_FOR_MORE: Final = 0.1
-"""Share of the level that is kept for time that may be added (`dbdyno resume --time`)."""
+"""Share of the level reserved for added time (`dbdyno resume --time`)."""
 FIXED: Final = DesignPlan()
 """All blocks are run, whatever they show."""
 LOG_MAX: Final = 700.0
 """No interval's end lies beyond, up or down: a number must hold its exponential."""
 _HORIZONS: Final = tuple(FINAL_LEVELS)
 HORIZON_MAX: Final = _HORIZONS[-1]
-"""Beyond that many blocks intervals are wider than they need be."""
+"""Beyond so many blocks intervals are wider than need be."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class ConfidenceInterval:
 
 
 def interval(samples: ArrayLike, design: DesignPlan, level: float = LEVEL) -> ConfidenceInterval:
-    """The interval of the mean of each sample, as wide as the design's way to stop asks for.
+    """The interval of the mean of each sample, with the width for the design's stopping rule.
 
-    Works on many samples at once, so that the simulations test the very code that decides.
+    Takes many samples at once, so the simulations test the very code of the verdicts.
 
     Raises:
         ValueError: fewer than two numbers in a sample.
@@ -70,7 +71,7 @@ def interval(samples: ArrayLike, design: DesignPlan, level: float = LEVEL) -> Co
 
 
 def quantile(n: int, design: DesignPlan, level: float = LEVEL) -> float:
-    """Half width over s/√n of n blocks' interval: Student's, or that of a repeated interval."""
+    """Half width over s/√n of n blocks' interval: Student's, or the repeated interval's."""
     if design.stop == "blocks":
         return _student(n, level)
     if design.time_s is not None:
@@ -82,20 +83,20 @@ def quantile(n: int, design: DesignPlan, level: float = LEVEL) -> float:
 
 
 def share_of_error(additions: int) -> float:
-    """Of the whole level, what the blocks until the next addition may spend.
+    """Share of the whole level for the blocks until the next addition of time.
 
-    Time may be added to a run whenever somebody wishes, so every addition must have been paid for
-    beforehand: the run as it was begun spends nine tenths, an addition nine tenths of what is left.
-    All looks of all of them then miss in no more than the whole level.
+    Time may be added to a run at any moment, so each addition needs a reserve of the level: the
+    original run spends nine tenths, an addition nine tenths of the rest. All their looks together
+    miss in no more than the whole level.
     """
     return (1 - LEFT_FOR_MORE) * LEFT_FOR_MORE**additions
 
 
 @lru_cache(maxsize=4096)
 def final_level(horizon: int, level: float = LEVEL) -> float:
-    """A: the nominal level at the last of `horizon` blocks, so that all looks miss in `level`.
+    """A: the nominal level at the last of `horizon` blocks, for all looks to miss in `level`.
 
-    Between two levels of the table ln A is interpolated over ln level, which is all but straight.
+    Between two levels of the table ln A is interpolated over ln level, which is nearly straight.
     """
     if level < LEVELS[-1] or horizon > HORIZON_MAX:
         looks = range(BLOCKS_MIN, horizon + 1)
@@ -117,12 +118,12 @@ def _student(n: int, level: float) -> float:
 
 
 class Typical(Noun):
-    """The mean of numbers of which every block gave one, such as a peak, with its interval.
+    """The mean of a number over blocks, such as a peak, with its interval.
 
     Attributes:
         value: their mean, geometric where they are positive by nature.
         low, high: its 95 % interval; None below 3 blocks.
-        blocks: how many gave one.
+        blocks: number of blocks with a value.
     """
 
     value: float
@@ -132,7 +133,7 @@ class Typical(Noun):
 
 
 def typical(values: Sequence[float], design: DesignPlan) -> Typical | None:
-    """The arithmetic mean, for shares and differences that may be zero; None without a value."""
+    """The arithmetic mean, for shares and differences (zero allowed); None without a value."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
@@ -143,13 +144,13 @@ def typical(values: Sequence[float], design: DesignPlan) -> Typical | None:
 
 
 def typical_of_logs(logs: Sequence[float], design: DesignPlan) -> Typical | None:
-    """The geometric mean of numbers given by their natural logarithms; None without one."""
-    typical_log = typical(logs, design)
-    if typical_log is None:
+    """The geometric mean of numbers given by their natural logarithms; None if empty."""
+    found = typical(logs, design)
+    if found is None:
         return None
     return Typical(
-        value=math.exp(typical_log.value),
-        low=None if typical_log.low is None else end_of(typical_log.low),
-        high=None if typical_log.high is None else end_of(typical_log.high),
-        blocks=typical_log.blocks,
+        value=math.exp(found.value),
+        low=None if found.low is None else end_of(found.low),
+        high=None if found.high is None else end_of(found.high),
+        blocks=found.blocks,
     )

@@ -52,23 +52,23 @@ OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
 
 
 class Judgement(Noun):
-    """All that is said about a run.
+    """All results of a run.
 
     Attributes:
-        values: every metric of every system and cell that has a sound trial.
-        estimates: every metric of every comparison of the plan; of settings, in cells that are
-            called by what both arms have in common.
-        verdicts: about the metric of each cell, one for each comparison; none for rates that are
-            there only to find where a latency limit is met.
+        values: every metric of every system and cell with a sound trial.
+        estimates: every metric of every comparison of the plan; for settings, in cells named by the
+            common part of both arms.
+        verdicts: on the metric of each cell, for each comparison; absent for rates which serve only
+            to find a latency limit.
         slo: the highest sustained rate within the plan's latency limit.
-        accountings: which part of a difference is CPU per transaction, and which CPU used.
+        accountings: each difference split into CPU per transaction and CPU used.
         summaries: all cells of a comparison together.
-        crossovers, regressions: what happens along the load levels of each workload.
+        crossovers, regressions: comparisons along the load levels of each workload.
         scalability: every ladder of a closed loop with five levels or more.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
-        outliers: what lies apart; it stays in all numbers.
+        outliers: outlying trials; they stay in all numbers.
         machines: the ratios on each machine, where blocks ran on several.
-        claims: what the publication that the plan follows says of its results.
+        claims: the claims of the publication followed by the plan, as judged here.
         counted_from_s: of each sound trial, by its key, the second of load from which it counts.
         known: facts of the run, for the sentences of a report.
     """
@@ -93,32 +93,32 @@ class Judgement(Noun):
 
     @property
     def all_verdicts(self) -> tuple[Verdict, ...]:
-        """Those on cells, and those on the rates within a latency limit."""
+        """Verdicts on cells, then verdicts on the rates within a latency limit."""
         return (*self.verdicts, *(v for search in self.slo for v in search.verdicts))
 
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
-        """That metric of that system in that cell; None without a sound trial."""
+        """The metric's value for a system in a cell; None without a sound trial."""
         wanted = (cell, system, metric_name)
         return next((v for v in self.values if (v.cell, v.system, v.metric) == wanted), None)
 
     def estimate(self, cell: Cell, baseline: str, system: str, metric_name: str) -> Estimate | None:
-        """That metric of that arm against that baseline; None where they are not compared."""
+        """The metric's estimate for an arm against a baseline; None where they are not compared."""
         wanted = (cell, baseline, system, metric_name)
         return next(
             (e for e in self.estimates if (e.cell, e.baseline, e.system, e.metric) == wanted), None
         )
 
     def accounting(self, verdict: Verdict) -> Accounting | None:
-        """The parts of that verdict's ratio; None where the servers' CPU is unknown."""
+        """The parts of the verdict's ratio; None where the servers' CPU is unknown."""
         wanted = (verdict.cell, verdict.baseline, verdict.system)
         return next((a for a in self.accountings if (a.cell, a.baseline, a.system) == wanted), None)
 
 
 def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
-    """Audits the measurements, estimates with those that are sound, and puts it into words.
+    """Audit the measurements, estimate from the sound ones, and give verdicts.
 
-    Where a plan compares nothing, there are values but no verdicts; of imported runs there are
-    ratios without verdicts.
+    A plan without a comparison has values but no verdicts; imported runs have ratios without
+    verdicts.
     """
     compared = without_pilots(current(measurements))
     audited = audit(compared, plan)
@@ -161,10 +161,10 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
 
 
 def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
-    """Whether a run that stops when decided may end: every cell that can be decided is.
+    """True if a run until decided may end: no cell's verdict is still open.
 
-    Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them. A
-    plan that compares nothing has none, and takes all of its blocks for its values.
+    Counted are verdicts on cells and on rates within a latency limit, not the results beside them.
+    A plan without a comparison has no verdict, and takes all of its blocks for its values.
     """
     compared = without_pilots(current(measurements))
     if not comparisons(plan) or not may_end(compared, plan):
@@ -181,7 +181,7 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
 
 
 class _Family(NamedTuple):
-    """One comparison in all its cells, whose verdicts hold together.
+    """A comparison in all its cells, with simultaneous intervals.
 
     Attributes:
         pairs: the trials of its two arms.
@@ -243,19 +243,19 @@ def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
 
 
 def _has_verdict(estimate: Estimate, plan: Plan) -> bool:
-    """Whether the estimate is what its cell is about, and the cell was asked for."""
+    """True for the primary metric of its cell, unless the cell is a rate in search of a limit."""
     cell = estimate.cell
     return estimate.metric == metric_of(plan, cell).name and not plan.load.is_rung(cell.rate_per_s)
 
 
 def cells_of(plan: Plan, measurements: Iterable[Measurement]) -> list[Cell]:
-    """The plan's cells, then those that only the measurements have."""
+    """The plan's cells, then the cells found only in the measurements."""
     seen = (measurement.trial.cell for measurement in measurements)
     return list(dict.fromkeys([*cells(plan), *seen]))
 
 
 def _concerning(arms: Sequence[MeasuredArm], audited: Audit, counted: set[str]) -> list[Finding]:
-    """Findings about any of these arms, but none on an attempt that was made good."""
+    """Findings on any of these arms, without void findings on an attempt since made good."""
     return [
         finding
         for finding in audited.findings

@@ -1,10 +1,10 @@
-"""Throughput at an equal latency limit: the highest sustained rate of each system that keeps it.
+"""Throughput at an equal latency limit: the highest sustained rate of each system within it.
 
-Every system is measured at the same rates. In each block they give one number a system, the rate at
-which its latency meets the limit (`open_loop.rate_at_limit`); of its logarithm the block is the
-unit, as everywhere, and two systems are compared within blocks. A block in which the limit lies
-outside the rates has no such number. Leaving it out would be choosing blocks by their result, so
-one such block takes the verdict away.
+Every system is measured at the same rates. In each block they give one number per system, the rate
+at which its latency meets the limit (`open_loop.rate_at_limit`). The block is the unit of
+replication for its logarithm, as everywhere, and two systems are compared within blocks. A block
+with the limit outside the rates has no such number. Leaving it out would select blocks by their
+result, so a single such block takes the verdict away.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FindingsOf = Callable[[Sequence[MeasuredArm]], Sequence[Finding]]
 
 
 class RatePoint(Noun):
-    """What one trial at a rate saw; latency is None where it had too few requests for it."""
+    """Result of a trial at a rate; latency is None with too few requests."""
 
     rate_per_s: float
     latency_ms: float | None
@@ -37,12 +37,12 @@ class RatePoint(Noun):
 
 
 class BlockLimit(Noun):
-    """Where one system met the limit in one block.
+    """The rate at which a system met the limit in a block.
 
     Attributes:
         side: between two of the rates, or above or below all of them.
-        rate_per_s: the rate there; for above and below the last one that was tried.
-        points: what it rests on, rates rising.
+        rate_per_s: the rate there; for above and below the last rate tried.
+        points: the trials behind it, rates rising.
     """
 
     block: int
@@ -52,14 +52,15 @@ class BlockLimit(Noun):
 
 
 class RateLimit(Noun):
-    """The highest sustained rate of one system that keeps the limit.
+    """The highest sustained rate of a system within the limit.
 
     Attributes:
-        rate_per_s: geometric mean over the blocks in which it lay between two rates; None if none.
+        rate_per_s: geometric mean over the blocks with the limit between two rates; None if there
+            are no such blocks.
         low, high: its 95 % interval; None below 3 blocks, and where the limit lay outside the rates
-            in some: the others were chosen by their result.
-        blocks: how many those are.
-        by_block: every block, those outside the rates too.
+            in some: the others were selected by their result.
+        blocks: number of blocks with the limit between two rates.
+        by_block: every block, with the limit between the rates or outside.
     """
 
     system: str
@@ -70,18 +71,19 @@ class RateLimit(Noun):
     by_block: tuple[BlockLimit, ...]
 
     def count(self, side: RateSide) -> int:
-        """In how many blocks the limit lay there."""
+        """Number of blocks with the limit on this side."""
         return sum(block.side is side for block in self.by_block)
 
 
 class RateSearch(Noun):
-    """One workload and setting: what each system sustains within the limit, and who more.
+    """A workload and setting: each system's sustained rate within the limit, and the verdicts on
+    it.
 
     Attributes:
-        connections: over which the rates were sent.
-        metric: name of the latency that was limited.
+        connections: number of connections for the rates.
+        metric: name of the limited latency.
         limits: by system, in the plan's order.
-        verdicts: about `metric.RATE_AT_LIMIT`, one for each comparison whose arm has this setting.
+        verdicts: on `metric.RATE_AT_LIMIT`, for each comparison of an arm with this setting.
     """
 
     workload: str
@@ -94,17 +96,17 @@ class RateSearch(Noun):
 
     @property
     def cell(self) -> Cell:
-        """All its rates as one cell, which has none."""
+        """All its rates as a single cell, without a rate."""
         return Cell(workload=self.workload, threads=self.connections, setting=self.setting)
 
 
 def rate_searches(
     sound: Iterable[Sound], plan: Plan, findings_of: FindingsOf
 ) -> tuple[RateSearch, ...]:
-    """One for each workload and setting of a plan with a latency limit that has sound trials.
+    """Search each workload and setting with sound trials, in a plan with a latency limit.
 
     Args:
-        findings_of: those that concern any of these arms.
+        findings_of: findings on any of these arms.
     """
     by_place: dict[tuple[str, str], list[Sound]] = {}
     for measured in sound:
@@ -185,8 +187,8 @@ def _logs(blocks: Iterable[BlockLimit]) -> dict[int, float]:
 def _verdicts(
     plan: Plan, searches: Sequence[RateSearch], comparison: Comparison, findings_of: FindingsOf
 ) -> Iterator[tuple[Cell, Verdict]]:
-    """One comparison's verdicts, each after the arm's own cell; they hold together as those on
-    cells do."""
+    """A comparison's verdicts, each after the arm's own cell, with simultaneous intervals as for
+    cells."""
     limits = {(one.cell, limit.system): limit for one in searches for limit in one.limits}
     compared = comparison.cells(search.cell for search in searches)
     sides = [[limits[at.cell, at.system] for at in comparison.places(one)] for one in compared]
@@ -198,7 +200,7 @@ def _verdicts(
     for estimate, interval, (below, above) in zip(verdicts, held, sides, strict=True):
         findings = findings_of(_rungs(plan, comparison, estimate.cell))
         outside = [*_outside(below), *_outside(above)]
-        # Where some blocks have no number, those that have were chosen by what they showed.
+        # Where some blocks have no number, the others would be selected by their result.
         shown = estimate.model_copy(update={"low": None, "high": None}) if outside else estimate
         together = None if outside else interval
         verdict = verdict_of(

@@ -1,10 +1,11 @@
 """Blocks in which a system stood still: its throughput is 0, and 0 has no ratio.
 
-One that stood still in every block, while the other worked, is the worse one without any ratio: two
-that do so equally often, each with probability p, would show a pair like that with p(1 − p), which
-is a quarter at most, and so n of them, all of one side, with 2 · 4^-n: 3.1 % for three blocks. As
-each block only makes that rarer, looking after every block costs nothing. One that stood still in
-some blocks cannot be judged by the others alone.
+A system which stood still in every block, while the other worked, is worse even without a ratio.
+Suppose that two systems stand still equally often, each with probability p. A pair with a
+standstill of a given side only has probability p(1 − p), a quarter at most, so n of them, all of
+the same side, have 2 · 4^-n at most: 3.1 % for three blocks. As each further block only makes this
+rarer, a look after every block costs no error. A system which stood still in some blocks cannot be
+judged by the others alone.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ EACH_PAIR_MAX: Final = 0.25
 
 
 class Standstill(Noun):
-    """In how many pairs of a cell somebody stood still.
+    """Counts of a cell's pairs with a standstill.
 
     Attributes:
-        system, baseline: pairs in which only that one stood still; both: in which both did.
+        system, baseline: pairs with a standstill of this side only; both: of both sides.
         pairs: all sound pairs of the cell.
-        level: how often a word that rests on it may be wrong, given the system's other cells.
-        cells: how many cells share the 5 %.
+        level: error rate of a verdict by standstill, given the system's other cells.
+        cells: number of cells to share the 5 %.
     """
 
     system: int
@@ -40,17 +41,17 @@ class Standstill(Noun):
 
     @property
     def is_whole(self) -> bool:
-        """Whether one and the same stood still in every pair, while the other one worked."""
+        """True if the same side stood still in every pair, while the other worked."""
         return self.pairs in (self.system, self.baseline)
 
     @property
     def claims(self) -> bool:
-        """Whether it can give a word at all."""
+        """True if it can give a verdict."""
         return self.is_whole and self.pairs >= BLOCKS_MIN
 
     @property
     def pairs_needed(self) -> int:
-        """Pairs like these that decide."""
+        """Number of pairs like these for a verdict."""
         pairs = BLOCKS_MIN
         while chance(pairs) > self.level:
             pairs += 1
@@ -58,12 +59,12 @@ class Standstill(Noun):
 
 
 def chance(pairs: int) -> float:
-    """How often two that stand still equally often show so many pairs, all of one side."""
+    """Bound on the chance of so many pairs, all of the same side, for equal probabilities."""
     return 2 * EACH_PAIR_MAX**pairs
 
 
 def standstill_of(pairs: Pairs, estimate: Estimate) -> Standstill | None:
-    """The pairs of the estimate's cell in which one of the two stood still; None if none did."""
+    """Count the standstills in the pairs of the estimate's cell; None without a standstill."""
     below, above = (pairs.arm(estimate.cell, who) for who in (estimate.baseline, estimate.system))
     seen = [(below[at].stood_still, above[at].stood_still) for at in below if at in above]
     if not any(map(any, seen)):
@@ -79,10 +80,10 @@ def standstill_of(pairs: Pairs, estimate: Estimate) -> Standstill | None:
 def shared(
     standstills: Sequence[Standstill | None], estimates: Sequence[Estimate]
 ) -> tuple[list[Standstill | None], float]:
-    """The standstills of one system's cells with their levels, and the level that is left.
+    """The standstills of a system's cells with their levels, and the rest of the level.
 
-    Holm's method, as `adjusted` has it for intervals: all cells that claim something share the
-    5 %; a standstill that is decided passes its share on, one that is not keeps it.
+    Holm's correction for multiplicity, as `adjusted` does for intervals: all cells with a claim
+    share the 5 %. A decided standstill passes its share on, an undecided standstill keeps it.
     """
     others = sum(
         one is None and estimate.low is not None
@@ -102,7 +103,7 @@ def shared(
 
 
 def longest_of(findings: Sequence[Finding]) -> list[Reason]:
-    """The evidence of the longest standstill in which nothing was completed."""
+    """The evidence of the longest standstill without a completed event."""
     notes = [f.values for f in findings if f.check == "stands-still" and f.level is Level.NOTE]
     longest = sorted(notes, key=lambda values: -float(values["silent_s"]))[:1]
     return [Reason(kind="stands-still", values=values) for values in longest]

@@ -1,18 +1,18 @@
-"""From an estimate to a word, by one table (docs/how-it-works/verdicts.md).
+"""The decision table from an estimate to a word (docs/how-it-works/verdicts.md).
 
-With the ratio's 95 % interval [L, U], turned so that above 1 is good, and the plan's margin δ:
+With the ratio's 95 % interval [L, U], turned so as to make above 1 good, and the plan's margin δ:
 
     L ≥ 1 + δ                       better, material
     1/(1+δ) < L and U < 1 + δ       equivalent, even if 1 lies outside
     L > 1                           better, its size undecided against the margin
     mirror images                   worse
-    anything else                   undecided, with the blocks that would probably decide
-    stood still in every block      worse than what worked (`standstill`)
-    stood still in some             undecided: those blocks have no ratio
+    anything else                   undecided, with the blocks which would probably decide
+    stood still in every block      worse than the side at work (`standstill`)
+    stood still in some             undecided: these blocks have no ratio
 
-One interval serves all rows, so the whole table errs in 5 % of cases at most; with several cells it
-is the one that holds together with theirs (`adjusted`). Fewer than three sound pairs give no word:
-void where void trials are missing from them, else "no verdict".
+One interval serves all rows, so the whole table errs in 5 % of cases at most. With several cells it
+is the simultaneous interval (`adjusted`). Fewer than three sound pairs give no word: void if some
+are missing because of void trials, else "no verdict".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, DesignPlan, Plan
 
 
 class Word(StrEnum):
-    """What can be said about a system against the baseline."""
+    """Outcome for a system against the baseline."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -53,19 +53,19 @@ class Verdict(Noun):
     Attributes:
         material: the whole interval lies beyond the margin.
         estimate: the cell by itself, with its own 95 % interval.
-        low, high: ends of the interval that gave the word: the estimate's own, or a wider one that
-            holds together with those of the other cells; None below 3 blocks.
-        level: how often that interval alone would miss the truth.
-        cells: how many cells of this system hold together at 95 %.
-        margin: ratio difference that matters, 0.02 = 2 %.
-        blocks_needed: for UNDECIDED, blocks in all that would probably decide; None if over 1000.
-        seconds_needed: how long those that are missing take here; None where it is not known.
-        steady_after_s: seconds of load after which the rates would be steady; None where they were.
-            More blocks do not help then, and the interval is wider by what warm-up may be left.
-        reasons: clauses that weaken or explain the word.
-        standstill: the blocks in which one of the two stood still; None if none did.
+        low, high: ends of the interval behind the word: the estimate's own, or a wider simultaneous
+            interval with the other cells; None below 3 blocks.
+        level: error rate of this interval alone.
+        cells: number of cells of this system to hold together at 95 %.
+        margin: ratio difference of practical importance, 0.02 = 2 %.
+        blocks_needed: for UNDECIDED, total blocks which would probably decide; None if over 1000.
+        seconds_needed: time for the missing blocks here; None if unknown.
+        steady_after_s: seconds of load until the rates would be steady; None where they were. More
+            blocks do not help then, and the interval is wider by the warm-up's remainder.
+        reasons: clauses to weaken or explain the word.
+        standstill: counts of the blocks with a standstill; None without a standstill.
         outside_rates: of a highest rate within a latency limit: in some block the limit lay outside
-            the rates that were measured.
+            the measured rates.
     """
 
     cell: Cell
@@ -89,7 +89,7 @@ class Verdict(Noun):
 
     @property
     def blocks(self) -> int:
-        """Sound pairs, those without a ratio too."""
+        """Number of sound pairs, with or without a ratio."""
         return self.standstill.pairs if self.standstill else self.estimate.blocks
 
 
@@ -107,14 +107,13 @@ def verdict_of(
     """The verdict on an estimate.
 
     Args:
-        findings: those that concern the cell and its two systems; a void one is about a trial that
-            is missing from the estimate.
-        adjusted: the interval that holds together with those of other cells; the estimate's own
-            where there is none.
-        design: how the run ends, which decides how many blocks are needed.
-        block_s: how long a block of the whole plan takes here.
-        standstill: the blocks in which one of the two stood still; None if none did.
-        unsettled: what warm-ups may have left in the ratio.
+        findings: findings on the cell and its two systems; a void finding is about a trial missing
+            from the estimate.
+        adjusted: the simultaneous interval with the other cells; default the estimate's own.
+        design: the run's stopping rule, which decides the number of blocks needed.
+        block_s: duration of a block of the whole plan here.
+        standstill: counts of the blocks with a standstill; None without a standstill.
+        unsettled: the warm-ups' remainder in the ratio.
     """
     lost = any(finding.level is Level.VOID for finding in findings)
     own, shown = (settled(one, unsettled) for one in (_own(estimate), adjusted or _own(estimate)))
@@ -170,7 +169,7 @@ def word_of(low: float, high: float, margin: float) -> tuple[Word, bool]:
 
 
 def word_for(metric: Metric, low: float, high: float, margin: float) -> tuple[Word, bool]:
-    """The table for an interval of a metric's ratio, whichever way that metric is better."""
+    """The table for an interval of a metric's ratio, with the metric's better direction."""
     if metric.better is Better.HIGHER:
         return word_of(low, high, margin)
     return word_of(1 / high, 1 / low, margin)
@@ -179,7 +178,7 @@ def word_for(metric: Metric, low: float, high: float, margin: float) -> tuple[Wo
 def blocks_needed(
     estimate: Estimate, margin: float, design: DesignPlan = FIXED, level: float = LEVEL
 ) -> int | None:
-    """Blocks in all with which a run like this one decides, in four of five such runs.
+    """Total blocks for a run like this to decide, in four of five such runs.
 
     Returns:
         At least one block more than there are; None without an interval or beyond 1000 blocks.
@@ -197,12 +196,12 @@ def _own(estimate: Estimate) -> Adjusted | None:
     return Adjusted(low=estimate.low, high=estimate.high, level=LEVEL, cells=1)
 
 
-def settled(adjusted: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | None:
-    """The interval with room for what warm-ups may have left."""
-    if adjusted is None or unsettled is None:
-        return adjusted
-    low, high = unsettled.widened(adjusted.low, adjusted.high)
-    return adjusted.model_copy(update={"low": low, "high": high})
+def settled(found: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | None:
+    """The interval with room for the warm-ups' remainder."""
+    if found is None or unsettled is None:
+        return found
+    low, high = unsettled.widened(found.low, found.high)
+    return found.model_copy(update={"low": low, "high": high})
 
 
 def _widened_by(unsettled: Unsettled | None) -> list[Reason]:
@@ -218,19 +217,19 @@ def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tup
     return word_for(BY_NAME[metric], shown.low, shown.high, margin)
 
 
-def _word_of_standstill(standstill: Standstill, lost: bool) -> tuple[Word, bool, int | None]:
-    """Word, whether it is material, and how many blocks would decide, as far as blocks can."""
-    if standstill.pairs < BLOCKS_MIN:
+def _word_of_standstill(found: Standstill, lost: bool) -> tuple[Word, bool, int | None]:
+    """Word, whether it is material, and the blocks needed; None if more blocks do not help."""
+    if found.pairs < BLOCKS_MIN:
         return (Word.VOID if lost else Word.NO_VERDICT), False, None
-    if not standstill.is_whole:
+    if not found.is_whole:
         return Word.UNDECIDED, False, None
-    if standstill.pairs < standstill.pairs_needed:
-        return Word.UNDECIDED, False, standstill.pairs_needed
-    return (Word.WORSE if standstill.system else Word.BETTER), True, None
+    if found.pairs < found.pairs_needed:
+        return Word.UNDECIDED, False, found.pairs_needed
+    return (Word.WORSE if found.system else Word.BETTER), True, None
 
 
 def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Reason]:
-    """The limit of blocks of a run until decided, where it is below the blocks that decide."""
+    """The block limit of a run until decided, where it is below the blocks needed."""
     if design.stop == "blocks" or needed is None or needed <= design.blocks:
         return []
     if design.time_s is not None:
@@ -246,7 +245,7 @@ def _alone(
     margin: float,
     shown: Adjusted | None,
 ) -> list[Reason]:
-    """The word of the cell by itself, where it is another one than among all cells."""
+    """The word of the cell by itself, where it differs from its word among all cells."""
     if shown is None or shown.cells == 1:
         return []
     alone = _word(estimate.metric, own, margin, lost=False)
@@ -277,17 +276,17 @@ def _reasons(
 
 
 def _times(findings: Sequence[Finding]) -> dict[str, int]:
-    """Findings of each check."""
+    """Number of findings by check."""
     return dict(Counter(finding.check for finding in findings))
 
 
 class Adjusted(Noun):
-    """An interval that holds together with those of the other cells.
+    """A simultaneous interval with the system's other cells.
 
     Attributes:
         low, high: ends of the ratio's interval.
-        level: how often this one alone would miss; 0.05 where there is one cell.
-        cells: how many cells share the 5 %.
+        level: error rate of this interval alone; 0.05 with a single cell.
+        cells: number of cells to share the 5 %.
     """
 
     low: float
@@ -297,56 +296,59 @@ class Adjusted(Noun):
 
 
 FAR_MARGINS: Final = 3.0
-"""A cell that lies wholly beyond so many margins, 6 % by default, can spare a part of its level."""
+"""Margins beyond which a whole cell is far (6 % by default), so it can spare a part of its level.
+"""
 KEPT: Final = 0.5
-"""The part that it keeps: its interval is wider then, and still shows how large the change is."""
+"""The part kept by a far cell: its interval is wider then, and still shows the size of the change.
+"""
 
 
 def adjusted(
     estimates: Sequence[Estimate], design: DesignPlan, level: float = LEVEL
 ) -> list[Adjusted | None]:
-    """Intervals of one system's cells that hold together: all of them in 95 of 100 runs.
+    """Simultaneous intervals of a system's cells: all of them hold in 95 of 100 runs.
 
-    Each of m cells begins with the level α/m. Cells that lie far beyond the margin keep half of
-    theirs, and the others share the rest; if all are far, nobody needs it. Levels that merely
-    follow the data would be too large (with Holm's, some interval misses in 9 % of runs in which 19
-    of 20 cells are far), so they follow the truth that is tried, as in the intervals of
-    Strassburger and Bretz (2008): ratios are possible unless one of them is missed at its level,
-    which is α/2m if that ratio is far, and larger if not. The levels add up to α for any ratios, so
-    the true ones are possible in 1 - α of runs, whenever a run ends. Each interval is the range of
-    a cell's possible ratios: that of a far cell is cut where far begins, and where another's
-    reaches beyond that point, it ends as at α/2m.
+    Each of m cells begins with the level α/m. Cells far beyond the margin keep half of theirs, and
+    the others share the rest; if all are far, the rest is not used. Levels which merely follow the
+    data would be too large (with Holm's, some interval misses in 9 % of runs in which 19 of 20
+    cells are far). So they follow the hypothetical true ratios under test, as in the intervals of
+    Strassburger and Bretz (2008). A set of ratios is possible unless one of them is missed at its
+    level, which is α/2m if this ratio is far, and larger if not. The levels add up to α for any
+    ratios, so the true ratios are possible in 1 - α of runs, whenever a run ends. Each interval is
+    the range of a cell's possible ratios: a far cell's is cut at the bound of far, and another
+    cell's which reaches beyond that bound ends as at α/2m.
 
     Returns:
-        An interval for each estimate, in their order; None for those without one of their own,
-        which make no claim and take no share of the level.
+        An interval for each estimate, in their order; None for estimates without an interval of
+        their own, which make no claim and take no share of the level.
     """
     places = [place for place, one in enumerate(estimates) if one.low is not None]
-    near, kept, adjusted = places, KEPT * level / max(1, len(places)), dict[int, Adjusted]()
+    near, kept, made = places, KEPT * level / max(1, len(places)), dict[int, Adjusted]()
     while near:
         share = (level - kept * (len(places) - len(near))) / len(near)
-        adjusted.update({p: widened(estimates[p], design, share, len(places)) for p in near})
-        left = [p for p in near if not _is_far(adjusted[p], design.margin)]
+        made.update({p: widened(estimates[p], design, share, len(places)) for p in near})
+        left = [p for p in near if not _is_far(made[p], design.margin)]
         if left == near:
             break
         near = left
     for place in places:
-        # All cells are far, or all but this one: then there is no other that would take a share.
+        # All cells are far, or all but this one: then no other cell would take a share.
         beyond = kept if set(near) - {place} else level / len(places)
         outer = widened(estimates[place], design, beyond, len(places))
-        inner = adjusted[place] if place in near else None
-        adjusted[place] = _possible(inner, outer, design.margin)
-    return [adjusted.get(place) for place in range(len(estimates))]
+        inner = made[place] if place in near else None
+        made[place] = _possible(inner, outer, design.margin)
+    return [made.get(place) for place in range(len(estimates))]
 
 
-def _is_far(interval: Adjusted, margin: float) -> bool:
-    """Whether the whole interval lies far beyond the margin, on either side."""
+def _is_far(one: Adjusted, margin: float) -> bool:
+    """True if the whole interval lies far beyond the margin, on either side."""
     far = 1 + FAR_MARGINS * margin
-    return max(interval.low, 1 / interval.high) > far
+    return max(one.low, 1 / one.high) > far
 
 
 def _possible(inner: Adjusted | None, outer: Adjusted, margin: float) -> Adjusted:
-    """The range of `inner` where a ratio is not far, of `outer` where it is; far only if none."""
+    """The range of `inner` where a ratio is not far, of `outer` where it is; without `inner`, far
+    only."""
     far = 1 + FAR_MARGINS * margin
     low, high = outer.low, outer.high
     if low >= 1 / far:
@@ -360,7 +362,7 @@ def widened(estimate: Estimate, design: DesignPlan, level: float, cells: int) ->
     """The estimate's interval at another level.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the estimate has no interval.
     """
     if estimate.ratio is None or estimate.log_sd is None or estimate.blocks < BLOCKS_MIN:
         raise ValueError(f"{estimate.blocks} blocks have no interval")
@@ -371,17 +373,17 @@ def widened(estimate: Estimate, design: DesignPlan, level: float, cells: int) ->
 
 
 def may_end(measurements: Sequence[Measurement], plan: Plan) -> bool:
-    """Whether a run stops when decided and has blocks enough for a verdict."""
+    """True if a run stops when decided and has blocks enough for a verdict."""
     blocks = max((measurement.trial.block + 1 for measurement in measurements), default=0)
     return plan.design.stop == "decided" and blocks >= BLOCKS_MIN
 
 
 def is_open(verdict: Verdict) -> bool:
-    """Whether more blocks could still change the word, so that a run until decided goes on.
+    """True if more blocks could still change the word, so a run until decided goes on.
 
-    A cell that never had a sound pair is not open: what is void in every block is void for a cause,
-    and the report names it. Nor is one in which a system stood still in some blocks, or had its
-    latency limit outside the rates: more of them will not make those go away.
+    A cell without any sound pair is not open: trials void in every block have a cause, named by the
+    report. Cells with a standstill in some blocks, or with the latency limit outside the rates in
+    some, are not open either: more blocks do not undo these.
     """
     if verdict.outside_rates:
         return False
@@ -391,20 +393,20 @@ def is_open(verdict: Verdict) -> bool:
 
 
 def block_seconds(measurements: Sequence[Measurement]) -> float | None:
-    """Seconds that a block takes, by those from one's beginning to the next one's, in the median.
+    """Median duration of a block in seconds, from its start to the next block's.
 
-    Machines that run blocks beside each other share that time. With one block it is the time of its
-    loads, which leaves out starts and restored data; None without a trial, or where nobody noted
-    when trials began. A pause between two labs that worked on the run is one block of many, so the
-    median does not mind it.
+    Machines which run blocks beside each other share this time. With a single block it is the time
+    of its loads, without starts and restored data; None without a trial, or without recorded start
+    times. A pause between two labs at work on the run affects one block of many, so the median is
+    robust to it.
     """
     machines: dict[str, dict[int, float]] = {}
     loads_s = 0.0
-    for measurement in measurements:
-        if (at_s := measurement.started_s) is not None:
-            begun, block = machines.setdefault(measurement.machine, {}), measurement.trial.block
+    for one in measurements:
+        if (at_s := one.started_s) is not None:
+            begun, block = machines.setdefault(one.machine, {}), one.trial.block
             begun[block] = min(at_s, begun.get(block, at_s))
-            loads_s += measurement.load_s
+            loads_s += one.load_s
     begins_s = [sorted(begun.values()) for begun in machines.values()]
     steps = [later - earlier for of_machine in begins_s for earlier, later in pairwise(of_machine)]
     if rising := [step for step in steps if step > 0]:

@@ -1,1 +1,1 @@
-"""What is said beside the verdicts: grid, ladder, scalability, stability, outliers."""
+"""Results beside the verdicts: grid, ladder, scalability, stability, outliers."""

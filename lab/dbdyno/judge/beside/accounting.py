@@ -1,13 +1,13 @@
-"""Where a difference in throughput comes from: CPU per transaction, or CPU that was used.
+"""The two parts of a difference in throughput: CPU per transaction, and CPU used.
 
-Transactions/s are server cores used over server CPU of a transaction, so of two systems
+Transactions/s are server cores used over server CPU per transaction, so for two systems
 
     ln(TPS ratio) = −ln(CPU per transaction ratio) + ln(CPU used ratio)
 
-holds exactly. The first part is the systems' own work. The second is CPU that one of them had and
-the other had not: because others took it, or because it waited, or because the load took the rest.
-Nothing is said where the server's CPU is unknown, where the cell is not about throughput, or where
-the ratio is of parts of the windows only: CPU was taken over whole ones.
+holds exactly. The first part is the systems' own work. The second is CPU which only one system had:
+others took it from the other system, or it waited, or the load took the rest. A verdict has no such
+parts where the server's CPU is unknown, where its metric is not throughput, or where its ratio is
+of parts of the windows only: CPU was taken over whole windows.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ from dbdyno.measurement.parts import Noun
 EFFECT_MIN: Final = 0.005
 """A smaller change of throughput by a part counts as no change."""
 Parts = tuple[float, float]
-"""Logarithms of what work and use did to throughput."""
+"""Logarithms of the factors by work and by use."""
 TAKEN_MIN: Final = 0.01
-"""From this share of the host's CPU on, the CPU that others took more is named as a cause."""
+"""Least excess share of the host's CPU taken by others for it to be named as a cause."""
 
 
 class Accounting(Noun):
-    """The parts of one ratio of throughputs; geometric means over the verdict's blocks.
+    """The parts of a throughput ratio; geometric means over the verdict's blocks.
 
     Attributes:
         ratio: of transactions/s, over whole windows: `by_work` × `by_use`.
-        by_work: what CPU per transaction did to it; below 1 the system needs more than the
-            baseline.
-        by_use: what CPU used did to it: cores that the server used, against the baseline's.
-        taken: share of the host's CPU that others took beside the system more than beside the
-            baseline; None where nobody watched.
-        blocks: sound pairs behind it.
+        by_work: factor from CPU per transaction; below 1 the system needs more than the baseline.
+        by_use: factor from CPU used: the server's cores in use over the baseline's.
+        taken: share of the host's CPU taken by others, the system's less the baseline's; None if
+            unobserved.
+        blocks: number of sound pairs.
     """
 
     cell: Cell
@@ -62,7 +61,7 @@ class Accounting(Noun):
 
     @property
     def is_taken(self) -> bool:
-        """Whether less CPU was used, and others took more of it."""
+        """True if the system used less CPU while others took more of it."""
         return self.directions[1] < 0 and (self.taken or 0.0) >= TAKEN_MIN
 
 
@@ -73,7 +72,7 @@ def _direction(part: float) -> int:
 
 
 def accountings(pairs: Pairs, verdicts: Iterable[Verdict]) -> Iterator[Accounting]:
-    """One for each verdict on throughput whose servers' CPU is known."""
+    """Yield an accounting for each verdict on throughput with known server CPU."""
     for verdict in verdicts:
         accounting = _accounting(pairs, verdict)
         if accounting is not None:
@@ -112,7 +111,7 @@ def _mean(parts: Iterable[Parts]) -> Parts:
 
 
 def _parts(baseline: Sound, system: Sound) -> Parts | None:
-    """Logarithms of both parts in one block; the server's CPU was taken over whole windows."""
+    """Logarithms of both parts in a block; the server's CPU was taken over whole windows."""
     below, above = baseline.measurement, system.measurement
     counted = [(m.events, m.server.cpu_s, m.window_s) for m in (below, above)]
     if any(value <= 0 for trial in counted for value in trial):

@@ -1,10 +1,10 @@
-"""What a publication says of its results, held against this run, cell by cell.
+"""A publication's claims held against this run, cell by cell.
 
-A claim is a range of ratios (`plan.publication.Claim`). A cell supports it if the whole interval
-of its ratio lies within that range, and contradicts it if the whole interval lies outside. All else
-leaves it open: an interval that touches the range proves nothing. The intervals of one claim hold
-together at 95 % over its cells, as those of verdicts do (docs/how-it-works/verdicts.md); several
-claims do not allow for each other.
+A claim is a range of ratios (`plan.publication.Claim`). A cell supports it if the whole interval of
+its ratio lies within that range, and contradicts it if the whole interval lies outside. An interval
+which crosses an end of the range leaves the claim open. The intervals of a claim hold together at
+95 % over its cells, as for verdicts (docs/how-it-works/verdicts.md); there is no correction for
+multiplicity between claims.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from dbdyno.plan.publication import RATE_VARIATION, Claim
 from dbdyno.plan.systems import MeasuredArm
 
 VARIATION: Final = Metric(RATE_VARIATION, "", Better.LOWER, Merge.MAXIMUM)
-"""Of one window by itself: windows are compared within blocks, and never merged."""
+"""Of a single window: windows are compared within blocks, and never merged."""
 
 
 class ClaimWord(StrEnum):
-    """What a cell says of a claim."""
+    """Outcome of a claim in a cell."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
@@ -42,11 +42,10 @@ class ClaimedCell(Noun):
     """A claim in one cell.
 
     Attributes:
-        ratio: `of` / `than`, geometric mean over blocks; None without a block that has both, and
-            where one of them stood still in some block.
-        low, high: interval that holds together with those of the claim's other cells; None below 3
-            such blocks.
-        doubts: checks with doubtful findings on one of the two.
+        ratio: `of` / `than`, geometric mean over blocks; None without a block with both, or if
+            either stood still in some block.
+        low, high: confidence interval, simultaneous over the claim's cells; None below 3 blocks.
+        doubts: checks with doubtful findings on either side.
     """
 
     cell: Cell
@@ -59,20 +58,20 @@ class ClaimedCell(Noun):
 
 
 class JudgedClaim(Noun):
-    """A claim with all of its cells that this run has; none where it leaves them out."""
+    """A claim with all of its cells in this run, empty where the run leaves them out."""
 
     claim: Claim
     cells: tuple[ClaimedCell, ...]
 
     def count(self, word: ClaimWord) -> int:
-        """In how many cells that is what this run says."""
+        """Number of cells with this outcome."""
         return sum(one.word is word for one in self.cells)
 
 
 def judged_claims(
     pairs: Pairs, cells: Sequence[Cell], findings: Sequence[Finding], plan: Plan
 ) -> tuple[JudgedClaim, ...]:
-    """Every claim of the publication that the plan follows."""
+    """Judge every claim of the publication followed by the plan."""
     claims = plan.published.claims if plan.published else ()
     return tuple(_judged(claim, pairs, cells, findings, plan) for claim in claims)
 
@@ -99,7 +98,7 @@ def _judged(
 def _arms(
     claim: Claim, cell: Cell, cells: Sequence[Cell], plan: Plan
 ) -> tuple[MeasuredArm, MeasuredArm] | None:
-    """What is compared in that cell; None if the claim is not about it or the run has no such."""
+    """The two sides compared in a cell; None if outside the claim or not in the run."""
     than = claim.than or claim.of
     levels = {"threads": claim.than_threads} if claim.than_threads else {}
     beside = cell.model_copy(update=levels)
@@ -117,7 +116,7 @@ def _arms(
 def _compared(
     claim: Claim, pairs: Pairs, of: MeasuredArm, than: MeasuredArm, plan: Plan
 ) -> tuple[Estimate, Unsettled | None]:
-    """The ratio within blocks, and what warm-ups may have left in it."""
+    """The ratio within blocks, with the bounds of its warm-ups' remainder."""
     cell, above, below = of.cell, of.system, f"{than.system} at {than.cell.threads}"
     both = pairs.filed([(cell, above, of), (cell, below, than)])
     if both.stood_still(above, cell) or both.stood_still(below, cell):
@@ -128,18 +127,18 @@ def _compared(
         return estimate_of(list(logs.values()), cell, VARIATION, below, above, plan.design), None
     metric = BY_NAME[claim.metric]
     logs = both.log_ratios(cell, below, above, metric)
-    estimate = estimate_of(list(logs.values()), cell, metric, below, above, plan.design)
-    return estimate, both.unsettled(cell, below, above) if metric.name in RATES else None
+    found = estimate_of(list(logs.values()), cell, metric, below, above, plan.design)
+    return found, both.unsettled(cell, below, above) if metric.name in RATES else None
 
 
 def _variations(pairs: Pairs, cell: Cell, label: str) -> dict[int, float]:
-    """ln of each block's variation; windows of fewer than ten seconds have none."""
-    variations = {block: _variation(one) for block, one in pairs.arm(cell, label).items()}
-    return {block: math.log(value) for block, value in sorted(variations.items()) if value}
+    """ln of the variation by block, for windows of at least ten seconds."""
+    found = {block: _variation(one) for block, one in pairs.arm(cell, label).items()}
+    return {block: math.log(value) for block, value in sorted(found.items()) if value}
 
 
-def _variation(trial: Sound) -> float | None:
-    rates = rates_of(trial.condensed)
+def _variation(one: Sound) -> float | None:
+    rates = rates_of(one.condensed)
     if len(rates) < SECONDS_MIN or not rates.any():
         return None
     return float(rates.std(ddof=1) / rates.mean())

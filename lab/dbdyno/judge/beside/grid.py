@@ -1,13 +1,14 @@
-"""What all cells of a system say together: one ratio, and how many cells went which way.
+"""All cells of a system together: one ratio, and the number of verdicts by word.
 
-The cells of a block share its restarts and its minutes, so they are not independent: taken as such,
-a geometric mean's 95 % interval covers 64 to 67 % (docs/how-it-works/verdicts.md). So each block
-gives one number, the weighted mean of its cells' log ratios, and the interval is over blocks.
-Weights are declared beforehand: alike within a workload, then alike over workloads. Blocks in which
-a cell is missing would mix other cells, so they are left out.
+The cells of a block share its restarts and its minutes, so they are not independent
+(docs/how-it-works/verdicts.md): if they were taken as independent, a geometric mean's 95 % interval
+would cover 64 to 67 %. So each block gives one number, the weighted mean of its cells' log ratios,
+and the interval is over blocks. Weights are declared beforehand: equal over workloads, and equal
+over the cells of a workload. Blocks with a missing cell are left out, since they would mix other
+cells.
 
-Counts are of verdicts, never of point estimates: with no difference at all one system "wins" 15 of
-20 cells in 29 % of comparisons.
+Counts are of verdicts, never of point estimates: with no difference at all a system "wins" 15 of 20
+cells in 29 % of comparisons.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from dbdyno.plan.plan import DesignPlan
 
 
 class GridSummary(Noun):
-    """A system against the baseline over all cells of closed loops, or over those of one setting.
+    """A system against the baseline over all cells of closed loops, or over one setting's.
 
     Attributes:
-        setting: the one setting whose cells these are, of several; empty for all cells.
-        cells: cells that enter the ratio; `cells_left_out` have no three sound pairs.
+        setting: the setting of these cells, if there are several; empty for all cells.
+        cells: cells in the ratio; `cells_left_out` have fewer than three sound pairs.
         ratio: geometric mean over cells, of the geometric means over blocks; None without a block
-            in which all those cells are sound.
-        low, high: its 95 % interval; None below 3 such blocks.
-        blocks: those blocks; block_ratios: the ratio of each.
+            in which all these cells are sound.
+        low, high: its 95 % confidence interval; None below 3 blocks.
+        blocks: number of blocks with all these cells; block_ratios: the ratio of each.
         word, material: the decision table on that interval; material beyond the margin.
         counts: verdicts by word.
     """
@@ -57,10 +58,10 @@ class GridSummary(Noun):
 def summaries(
     pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan
 ) -> tuple[GridSummary, ...]:
-    """All cells of a comparison, then those of each setting if there are several.
+    """Summaries over all cells of a comparison, then over each setting's if there are several.
 
     Args:
-        verdicts: those of one comparison.
+        verdicts: of one comparison.
     """
     # at a given rate the throughput is the rate
     closed = [verdict for verdict in verdicts if verdict.cell.rate_per_s is None]
@@ -129,7 +130,7 @@ def _summary(
 def _widened(
     pairs: Pairs, verdicts: Sequence[Verdict], low: float, high: float
 ) -> tuple[float, float]:
-    """The interval with room for what warm-ups may have left in each cell."""
+    """The interval widened by the warm-ups' remainder in each cell."""
     share = weights([verdict.cell for verdict in verdicts])
     for verdict in verdicts:
         unsettled = pairs.unsettled(verdict.cell, verdict.baseline, verdict.system)
@@ -147,7 +148,7 @@ def _word(
 
 
 class MachineRatio(Noun):
-    """A comparison in one cell on one of several machines that ran blocks.
+    """A comparison in a cell on one of several machines.
 
     Attributes:
         ratio: geometric mean over the machine's sound blocks.
@@ -162,7 +163,7 @@ class MachineRatio(Noun):
 
 
 def machine_ratios(pairs: Pairs, verdicts: Iterable[Verdict]) -> Iterator[MachineRatio]:
-    """One for each machine and each verdict whose blocks ran on two machines or more."""
+    """Yield the ratio on each machine, for each verdict with blocks on two machines or more."""
     for verdict in verdicts:
         cell, baseline, system = verdict.cell, verdict.baseline, verdict.system
         by_machine: dict[str, list[float]] = {}

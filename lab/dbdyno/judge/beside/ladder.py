@@ -1,13 +1,13 @@
-"""What happens along the load levels of one workload: who overtakes whom, and who falls off.
+"""Comparisons along the load levels of a workload: crossovers, and regressions at high load.
 
-A crossover is claimed only where two cells of a ladder have verdicts of opposite sign that hold
-together; curves that cross in a chart may do so by chance (docs/how-it-works/verdicts.md).
+A crossover is claimed only where two cells of a ladder have verdicts of opposite sign, with
+simultaneous intervals; curves may cross in a chart by chance (docs/how-it-works/verdicts.md).
 
-A system regresses at high load if it does less with the most connections than with N_ref of them.
-N_ref must not be picked for its result, so it is the ladder's middle level, known before the run;
-whoever took the best level would find a drop behind every chance peak
-(docs/how-it-works/verdicts.md). The price is that a drop from a peak beyond the middle is not
-claimed while the end is above the middle."""
+A system regresses at high load if its throughput at the most connections is below its throughput at
+N_ref of them. N_ref is the ladder's middle level, known before the run: if it were the best level,
+every chance peak would show a drop behind it (docs/how-it-works/verdicts.md). The price: a drop
+from a peak beyond the middle is not claimed while the end is above the middle.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DIRECTIONS = (Word.BETTER, Word.WORSE)
 
 
 class Crossover(Noun):
-    """Whether a system is better than the baseline at some levels of a ladder and worse at others.
+    """The levels of a ladder at which a system is better than the baseline, and worse.
 
     Attributes:
         better, worse: levels (threads) with that verdict, rising.
-        between: neighbouring levels among those, between which the sign turns; empty where no
+        between: neighbouring levels among these between which the sign turns; empty where no
             crossover is proven.
     """
 
@@ -44,20 +44,20 @@ class Crossover(Noun):
 
     @property
     def proven(self) -> bool:
-        """Whether two verdicts of opposite sign prove it."""
+        """True if two verdicts of opposite sign prove a crossover."""
         return bool(self.between)
 
 
 class Regression(Noun):
-    """A system's throughput at the highest level of a ladder against that at its middle one.
+    """A system's throughput at the highest level of a ladder against its middle level.
 
     Attributes:
         threads_reference, threads_most: the two levels.
-        ratio: throughput at the highest over that at the middle level, geometric mean over blocks;
-            None where it stood still at one of them in some block.
-        low, high: interval that holds together with those of the system's other ladders, with room
-            for what warm-ups may have left; None below 3 blocks in which both levels are sound.
-        level: how often that interval alone would miss.
+        ratio: throughput at the highest over the middle level, geometric mean over blocks; None
+            where it stood still at either in some block.
+        low, high: confidence interval, simultaneous over the system's ladders, with room for the
+            warm-ups' remainder; None below 3 blocks in which both levels are sound.
+        level: error rate of this interval alone.
         word: worse where throughput falls; equivalent where it stays within the margin; undecided
             where it stood still in some block, as in verdicts.
     """
@@ -77,7 +77,7 @@ class Regression(Noun):
 
 
 def crossovers(verdicts: Sequence[Verdict]) -> tuple[Crossover, ...]:
-    """One for each ladder of two levels or more of each system."""
+    """Find the crossovers of each ladder of two levels or more of each system."""
     ladders: dict[tuple[str, str, str, str], list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.cell.rate_per_s is None:
@@ -89,12 +89,12 @@ def crossovers(verdicts: Sequence[Verdict]) -> tuple[Crossover, ...]:
 def regressions(
     pairs: Pairs, cells: Sequence[Cell], systems: Sequence[str], design: DesignPlan
 ) -> tuple[Regression, ...]:
-    """One for each system and each ladder of two levels or more."""
+    """Compare the ends of each system's ladders of two levels or more."""
     return tuple(one for system in systems for one in _regressions(pairs, cells, system, design))
 
 
 def reference_level(levels: Sequence[int]) -> int:
-    """N_ref: the middle of the rising levels, the lower one of two middles."""
+    """N_ref: the middle of the rising levels, the lower of two middles."""
     rising = sorted(levels)
     return rising[(len(rising) - 1) // 2]
 
@@ -147,12 +147,12 @@ def _regressions(
 
 
 def _ends(ladder: dict[int, Cell]) -> tuple[Cell, Cell]:
-    """The cells at the reference level and at the highest one."""
+    """The cells at the reference level and at the highest level."""
     return ladder[reference_level(list(ladder))], ladder[max(ladder)]
 
 
 def _unsettled(pairs: Pairs, ladder: dict[int, Cell], system: str) -> Unsettled | None:
-    """What the warm-ups at both levels may have left in their ratio."""
+    """Bounds of the warm-ups' remainder in the ratio of the two levels."""
     middle, most = _ends(ladder)
     levels = pairs.filed(
         (most, name, MeasuredArm(cell, system))

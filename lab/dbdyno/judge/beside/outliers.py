@@ -1,14 +1,14 @@
-"""Runs that lie apart from the others of their kind: named, listed, never dropped.
+"""Outlying runs: named, listed, never dropped.
 
-A restart that is 30 % slow once in thirty is a fact about the system, not a fault of the
-measurement, and no method with twenty blocks can put a number on it
-(docs/how-it-works/stability.md). So every outlying run stays in all numbers and is listed here.
+A restart with 30 % less throughput, once in thirty, is a fact about the system, not a fault of the
+measurement, and twenty blocks are too few to give its frequency (docs/how-it-works/stability.md).
+So every outlying run stays in all numbers and is listed here.
 
-The rule is Rosner's generalised extreme Studentised deviate (Technometrics 25, 1983): it finds
-several outliers that would hide each other. Its steps have 2.5 % each, so that five to twelve runs
-without an outlier are given one in about 5 % of cases (simulated in the tests). Besides, a run must
-be off by more than the margin: what does not matter is not listed. Where blocks ran on several
-machines, runs are held against those of their own.
+The rule is Rosner's generalised extreme Studentised deviate (Technometrics 25, 1983), which finds
+outliers even if several hide each other. Each step has 2.5 %, so in about 5 % of cases five to
+twelve runs without an outlier are given one (simulated in the tests). Besides, a run must be off by
+more than the margin: smaller deviations do not matter. If blocks ran on several machines, runs are
+compared with others of the same machine.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from dbdyno.plan.plan import BLOCKS_FEW
 from dbdyno.stats.distributions import student_quantile
 
 MetricOf = Callable[[Cell], Metric]
-"""What a cell's runs are judged by."""
+"""The metric for judging a cell's runs."""
 STEP_CHANCE: Final = 0.025
 
 
 class Outlier(Noun):
-    """One trial that lies apart from that system's others in that cell.
+    """A trial apart from the system's others in its cell.
 
     Attributes:
         trial: its key.
-        metric: by which it does: throughput, or at a fixed rate latency.
-        ratio: its value over the geometric mean of the runs that do not lie apart.
+        metric: the outlying metric: throughput, or at a fixed rate latency.
+        ratio: its value over the geometric mean of the runs which are no outliers.
         runs: sound trials of the system in the cell on that machine, this one included.
     """
 
@@ -51,7 +51,7 @@ class Outlier(Noun):
 
 
 def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list[Outlier]:
-    """Every outlying trial, in the order of trials; none among fewer than five."""
+    """List the outlying trials in the order of trials; empty among fewer than five."""
     groups: dict[tuple[Cell, str, str], list[tuple[Trial, float]]] = {}
     for measured in sound:
         value = measured.value(metric_of(measured.trial.cell))
@@ -77,9 +77,9 @@ def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list
 
 
 def outlying(logs: Sequence[float], margin: float) -> dict[int, float]:
-    """Places of the outliers and how far each is from the mean of the rest; empty below five.
+    """Places of the outliers, with their distance from the mean of the rest; empty below five.
 
-    At most the smaller half can be outliers; of two halves nobody knows which is the odd one.
+    At most the smaller half can be outliers: between two equal halves neither is the odd one.
     """
     if len(logs) < BLOCKS_FEW:
         return {}
@@ -91,10 +91,10 @@ def outlying(logs: Sequence[float], margin: float) -> dict[int, float]:
 
 
 def rosner(sample: Sequence[float], most: int, chance: float = STEP_CHANCE) -> set[int]:
-    """The places that the generalised ESD test names, `most` at the most.
+    """The places named by the generalised ESD test, `most` at the most.
 
-    Step after step the value furthest from the mean is set apart; the last step at which it was too
-    far for `chance` says how many of them are outliers.
+    Each step sets apart the value furthest from the mean. The last step whose value was too far for
+    `chance` gives the number of outliers.
     """
     values = np.asarray(sample, dtype=np.float64)
     left = list(range(len(values)))
@@ -114,7 +114,7 @@ def rosner(sample: Sequence[float], most: int, chance: float = STEP_CHANCE) -> s
 
 
 def _critical(count: int, step: int, chance: float) -> float:
-    """Rosner's λ of the step: what the greatest deviate of so many exceeds by that chance."""
+    """Rosner's λ of the step: the greatest deviate of so many exceeds it with that chance."""
     left = count - step + 1
     t = student_quantile(1 - chance / (2 * left), left - 2)
     return (left - 1) * t / math.sqrt((left - 2 + t * t) * left)

@@ -1,9 +1,10 @@
-"""How throughput grows with threads: where it peaks and how high, or why that cannot be said.
+"""Growth of throughput with threads: the peak and its height, or the reason for not giving them.
 
 The Universal Scalability Law is fitted to each block's ladder by itself, and the blocks' fits give
 the intervals: blocks repeat whole, levels and seconds do not (docs/how-it-works/scalability.md: N*
-is covered in 93.5 to 96.6 %). A law has an answer also where the ladder has none, so `NoFit`
-comes first."""
+is covered in 93 to 97 %). The fit has an answer even where the ladder has none, so `NoFit`
+comes first.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ UNKNOWNS: Final = 3
 
 
 class NoFit(StrEnum):
-    """Why there is no law, or no peak (docs/how-it-works/scalability.md).
+    """Reasons for no law, or for no peak (docs/how-it-works/scalability.md).
 
     A least-squares fit gives three numbers to any ladder; in each of these cases they would be
     wrong while looking right. The first five refuse the law itself, the last three only its peak.
@@ -60,15 +61,14 @@ def of_ladder(
     client_bound: Sequence[int],
     still: Sequence[int] = (),
 ) -> Refused | None:
-    """Why these trials are no ladder to fit.
+    """The reason not to fit these trials.
 
     Args:
-        blocks: that have a sound trial at some level; whole: those that have one at every level.
-        missing: levels that have none in some block.
-        client_bound: levels at which the generator was the limit in any block; the blocks in which
-            it was not are no fair choice.
-        still: levels at which the system stood still in any block; nor are those in which it did
-            not.
+        blocks: with a sound trial at some level; whole: with a sound trial at every level.
+        missing: levels without a sound trial in some block.
+        client_bound: levels at which the generator was the limit in any block; a selection of the
+            other blocks would be biased.
+        still: levels at which the system stood still in any block; the others would be biased too.
     """
     if client_bound:
         return _refused(NoFit.CLIENT_BOUND, levels=list(client_bound))
@@ -85,12 +85,12 @@ def _refused(refusal: NoFit, **values: object) -> Refused:
 
 
 def of_law(levels: Sequence[int], rates: Numbers, laws: Laws, design: DesignPlan) -> Refused | None:
-    """Why the law does not describe these rates of blocks (first axis) at levels (last axis)."""
+    """The reason to reject the law for these rates (first axis blocks, last axis levels)."""
     return _super_linear(levels, rates, design) or _lack_of_fit(levels, rates, laws)
 
 
 def of_peak(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Refused | None:
-    """Why the law's peak is not a peak of the server."""
+    """The reason not to call the law's peak a peak of the server."""
     kappa = typical(laws.kappa.tolist(), design)
     most = levels[-1]
     flat = int((laws.kappa == 0).sum())
@@ -105,17 +105,17 @@ def of_peak(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Refused | 
 
 
 def residuals(levels: Sequence[int], rates: Numbers, laws: Laws) -> Numbers:
-    """ln of each rate over what its block's law gives at that level."""
+    """ln of each rate over the rate by its block's law at that level."""
     off: Numbers = np.log(rates) - np.log(usl.throughput(laws, levels))
     return off
 
 
 def lack_of_fit(off: Numbers) -> float:
-    """How likely chance alone makes the levels' residuals as alike over blocks as they are.
+    """p-value of the lack-of-fit test: the chance of residuals at least this alike over blocks.
 
-    The mean residuals of the levels times the blocks, against how the blocks scatter about them
+    The mean residuals of the levels times the blocks, over the scatter of the blocks about them
     (the pure error): the ratio is F with K − 3 and (n − 1)(K − 3) degrees of freedom, since each
-    block's residuals lie in the K − 3 dimensions which its own fit leaves.
+    block's residuals lie in the K − 3 dimensions left by its own fit.
     """
     blocks, levels = off.shape
     mean = off.mean(axis=0)
@@ -128,7 +128,7 @@ def lack_of_fit(off: Numbers) -> float:
 
 
 def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> Refused | None:
-    """Whether a thread does more in company than alone, which contention cannot explain."""
+    """Refuse a ladder with more throughput per thread at higher levels than contention allows."""
     contention = typical(usl.contention_unbounded(levels, rates).tolist(), design)
     each = np.exp(np.log(rates / np.asarray(levels)).mean(axis=0))
     best = int(each.argmax())
@@ -152,18 +152,18 @@ def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused |
 
 
 LEVELS_MIN: Final = 5
-"""Three are needed for the numbers; the others say whether the law holds."""
+"""Three determine the numbers; the others test the law."""
 CURVE_POINTS: Final = 33
 """Enough for a smooth line over three powers of ten."""
 OF_CLIENT: Final = "client-bound"
-"""The check that says so."""
+"""The check for a generator at its limit."""
 
 Ladder = tuple[str, str]
-"""Workload and setting: what one curve is about."""
+"""Workload and setting of a curve."""
 
 
 class LadderPoint(Noun):
-    """What was measured at one level; `off` is ln(measured / law), None without a law."""
+    """The measured throughput at a level; `off` is ln(measured / law), None without a law."""
 
     threads: int
     per_s: Typical
@@ -171,7 +171,7 @@ class LadderPoint(Noun):
 
 
 class CurvePoint(Noun):
-    """The law at one number of threads, with its 95 % interval over blocks."""
+    """The law at a number of threads, with its 95 % interval over blocks."""
 
     threads: float
     per_s: float
@@ -180,12 +180,12 @@ class CurvePoint(Noun):
 
 
 class BlockLaw(Noun):
-    """One block's fit; the peak is None where it has none.
+    """The fit of one block.
 
     Attributes:
-        per_s_of_one: λ, transactions a second of one thread.
+        per_s_of_one: λ, transactions per second of a single thread.
         sigma, kappa: contention and coherency.
-        peak_threads, peak_per_s: N* and X(N*).
+        peak_threads, peak_per_s: N* and X(N*); None without a peak.
     """
 
     block: int
@@ -207,20 +207,20 @@ class Law(Noun):
 
 
 class Peak(Noun):
-    """N* and X(N*): the threads at which throughput is greatest, and how great it is there."""
+    """N* and X(N*): the threads of greatest throughput, and the throughput there."""
 
     threads: Typical
     per_s: Typical
 
 
 class Scalability(Noun):
-    """One system's ladder of one workload and setting, of five load levels or more.
+    """A system's ladder in a workload and setting, of five load levels or more.
 
     Attributes:
-        points: what was measured; there whatever is refused.
+        points: the measured throughputs; present even if the law is refused.
         law: the fit; None where it is refused.
         peak: None where it, or the law, is refused.
-        refusal, why: the reason and its evidence; None where there is a peak.
+        refusal, why: the reason and its evidence; None if there is a peak.
     """
 
     workload: str
@@ -236,10 +236,10 @@ class Scalability(Noun):
 def scalability(
     sound: Iterable[Sound], findings: Sequence[Finding], plan: Plan
 ) -> list[Scalability]:
-    """Every closed loop's ladder of five levels or more with a sound trial, in the order they come.
+    """Fit each closed loop's ladder of five levels or more with a sound trial, in the given order.
 
     Args:
-        findings: on all trials, those that are not sound included.
+        findings: on all trials, sound or not.
     """
     rates: dict[tuple[Ladder, str], dict[int, dict[int, float]]] = {}
     still: dict[tuple[Ladder, str], set[int]] = {}
@@ -267,7 +267,7 @@ def scalability(
 
 
 def _client_bound(findings: Sequence[Finding], ladder: Ladder, system: str) -> list[int]:
-    """The levels at which a trial of that system was void as the generator was the limit."""
+    """The levels with a trial of that system void because the generator was the limit."""
     return sorted(
         {
             finding.cell.threads
@@ -288,7 +288,7 @@ def _scalability(
     spoilt: tuple[Sequence[int], Sequence[int]],
     design: DesignPlan,
 ) -> Scalability:
-    """One system's ladder.
+    """Judge the ladder of a single system.
 
     Args:
         spoilt: levels at which the generator was the limit, and at which the system stood still.
@@ -326,7 +326,7 @@ def _points(
 
 
 def _law(levels: Sequence[int], blocks: Sequence[int], laws: Laws, design: DesignPlan) -> Law:
-    """The fits of at least three blocks as one."""
+    """Combine the fits of at least three blocks."""
     of_one = typical_of_logs(np.log(laws.per_s_of_one).tolist(), design)
     sigma, kappa = (typical(part.tolist(), design) for part in (laws.sigma, laws.kappa))
     if of_one is None or sigma is None or kappa is None:
@@ -372,7 +372,7 @@ def _block_law(block: int, place: int, laws: Laws) -> BlockLaw:
 
 
 def _peaks_of(laws: Laws) -> tuple[Numbers, Numbers]:
-    """N* and X(N*) of every block; where there is no peak the second means nothing."""
+    """N* and X(N*) of every block; without a peak the second is meaningless."""
     threads = usl.peaks(laws)
     at = np.where(np.isfinite(threads), threads, 1.0)
     per_s = np.diagonal(usl.throughput(laws, at))

@@ -1,8 +1,8 @@
-"""How evenly a system worked within each window: slow seconds, dips, stalls, recovery, tail.
+"""Steadiness within each window: slow seconds, dips, stalls, recovery, tail.
 
-Two systems of the same throughput are not the same if one of them stands still for a second every
-minute. Everything here is of one trial; `counts` compares systems by it, block by block. Trials are
-never averaged second by second: that would hide what one of them did
+Two systems of the same throughput differ if one stands still for a second every minute. Every
+number here is of a single trial; `counts` compares systems block by block. Trials are never
+averaged second by second, since an average would hide the dips of each
 (docs/how-it-works/stability.md).
 """
 
@@ -26,7 +26,7 @@ LOW_SHARE: Final = 0.8
 DIP_SHARE: Final = 0.7
 RECOVERED_SHARE: Final = 0.95
 CHANCE_SD: Final = 3.0
-"""A second is low only if it also misses that many √(events): few events scatter by themselves."""
+"""A low second also misses at least so many √(events), since few events scatter by themselves."""
 STALL_S_MIN: Final = 0.2
 
 
@@ -36,8 +36,8 @@ class Dip(Noun):
     Attributes:
         start_s, end_s: since the load began.
         least: the lowest second's share of the median.
-        recovered_s: from its begin to the end of the first second at 95 % of the median again; None
-            if that was not within the window.
+        recovered_s: from its start to the end of the first second at 95 % of the median again; None
+            if not within the window.
     """
 
     start_s: float
@@ -47,11 +47,11 @@ class Dip(Noun):
 
 
 class Stall(Noun):
-    """A stretch of 0.2 s or more in which events ran and no statement was answered.
+    """A stretch of 0.2 s or more with events running and no statement answered.
 
     Attributes:
         until_s: end of the second in which it ended, since the load began.
-        seconds: how long it was; the longest that ended in that second.
+        seconds: length of the longest to end in that second.
     """
 
     until_s: float
@@ -59,13 +59,13 @@ class Stall(Noun):
 
 
 class Stability(Noun):
-    """How evenly one sound trial went; None where its window is too short to say.
+    """Steadiness of a sound trial; None where its window is too short.
 
     Attributes:
         rate_per_s_median: of the window's whole seconds.
         low_share: share of seconds below 80 % of the median.
-        stalls: None where nobody listened for them (an imported log).
-        latency_p99_over_p50: how much longer the slowest hundredth waits than half of all.
+        stalls: None if not recorded (an imported log).
+        latency_p99_over_p50: 99th percentile of latency over its median.
         latency_ms_p999: None with fewer than 100 requests beyond it.
     """
 
@@ -83,7 +83,7 @@ class Stability(Noun):
 
     @property
     def stall_s_longest(self) -> float:
-        """The longest stall in seconds, 0 without one."""
+        """Length of the longest stall in seconds, 0 without a stall."""
         return max((stall.seconds for stall in self.stalls or ()), default=0.0)
 
     @property
@@ -98,7 +98,7 @@ class Stability(Noun):
 
 
 def stability(sound: Iterable[Sound]) -> list[Stability]:
-    """Every sound trial that has seconds, in the order of trials."""
+    """Describe every sound trial with whole seconds, in the order of trials."""
     return [_of(one) for one in sound if whole_seconds(one.condensed)]
 
 
@@ -114,9 +114,9 @@ def dips_of(seconds: Sequence[Interval], rates: Rates) -> list[Dip]:
 
 
 def stalls_of(measured: Iterable[Interval], rate_per_s: float) -> list[Stall]:
-    """The stalls that ended in these intervals.
+    """The stalls ending in these intervals.
 
-    At a rate so low that fewer than ten events were to be expected in it, silence is no stall.
+    At a rate so low as to expect fewer than ten events in it, silence is no stall.
     """
     silent = ((i.end_s, i.silence_ns_max / 1e9) for i in measured)
     return [
@@ -153,7 +153,7 @@ def _tail(trial: Sound) -> float | None:
 
 
 def _bound(median: float, share: float) -> float:
-    """Below that rate a second is low: by the share, and by more than chance explains."""
+    """Rate below which a second is low: by the share, and by more than chance explains."""
     return min(share * median, median - CHANCE_SD * math.sqrt(median))
 
 
@@ -178,11 +178,11 @@ COUNTS: Final[Mapping[str, Callable[[Stability], int | None]]] = {
 
 
 class CountPair(Noun):
-    """How often something happened in both systems' trials of one cell.
+    """Number of stalls or of dips in both systems' trials of a cell.
 
     Attributes:
         what: a name of `COUNTS`.
-        baseline_total, system_total: in the blocks that both have.
+        baseline_total, system_total: over the blocks of both.
     """
 
     cell: Cell

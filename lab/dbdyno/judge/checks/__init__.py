@@ -1,1 +1,1 @@
-"""Checks of measurements: one file a question."""
+"""Checks of measurements: one file per subject."""

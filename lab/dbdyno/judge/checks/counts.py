@@ -1,10 +1,10 @@
-"""Do a trial's own numbers agree with each other? (docs/reference/findings.md, self-consistency)
+"""Consistency of a trial's own numbers (docs/reference/findings.md, self-consistency).
 
 Every count is taken over a window, and every connection has an event in flight at each of its two
-edges. So no identity holds exactly; each check says how far the edges alone can move it, and takes
-that or its limit, whichever is larger. A short window makes checks less sharp, never wrong. What an
-event consists of are sysbench's counts (read_write 20 statements, read_only 16, write_only 6,
-point_select 1) under the workload's options.
+edges. So no identity holds exactly: the tolerance of each check is the effect of the edges or its
+limit, whichever is larger. A short window makes checks less sharp, never wrong. Statements per
+event are sysbench's counts (read_write 20 statements, read_only 16, write_only 6, point_select 1)
+under the workload's options.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dbdyno.plan.workload import MIXES, RANGES, TRANSACTIONS, WRITES, WorkloadPl
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (docs/reference/findings.md, same work)."""
 COUNTED_BY_SCRIPT: Final = "script"
-"""The engine's code of what a script counts as an error itself (`SB_CNT_ERROR`)."""
+"""The engine's code for an error counted by a script itself (`SB_CNT_ERROR`)."""
 LITTLE_SHARE_MAX: Final = 0.01
-"""How far N = X·R may be off (docs/reference/findings.md)."""
+"""Tolerance of N = X·R (docs/reference/findings.md)."""
 STATEMENT_SHARE_MAX: Final = 0.001
-"""How far statements may be off their invariant (docs/reference/findings.md)."""
+"""Tolerance of statements against their invariant (docs/reference/findings.md)."""
 COMMIT_SHARE_MAX: Final = 0.005
-"""How far the server's count of commits may be off the load's."""
+"""Tolerance of the server's count of commits against the load's."""
 STATUS_SKEW_S: Final = 0.5
 """Both readings of the server's counters together may lie so far from the window's edges."""
 
@@ -41,12 +41,12 @@ STATUS_SKEW_S: Final = 0.5
 def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void above the limit, else a note: failed statements as a share of all statements.
 
-    Those after which the event was tried again count for the note alone: that is the system's way
-    to work under contention, the rate counts what succeeded, and `retries` doubts it. So do those
-    that a script counts itself, such as TPC-C's orders that are rolled back: no statement failed.
+    A failure followed by a retry of the event counts for the note alone: a retry is the system's
+    way to work under contention, the rate counts successes, and `retries` doubts it. The same holds
+    for errors counted by a script itself, such as TPC-C's rolled-back orders: no statement failed.
     """
     by_code = measurement.errors
-    if measurement.events == 0:  # a result, and the server's way to say that it stood still
+    if measurement.events == 0:  # a result: a standing server answers with this code
         by_code.pop(LOCK_WAIT_TIMEOUT, None)
     failed = sum(by_code.values())
     if failed == 0:
@@ -70,16 +70,16 @@ def errors(measurement: Measurement, plan: Plan) -> Finding | None:
 def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: in a closed loop, connections = throughput × mean latency (N = X·R), within 1 %.
 
-    X·R is the sum of the completed events' latencies over the window's length. A connection that
-    is never idle fills the window with its events, but the first of them may have begun before
-    the window (too much) and the last may end behind it (too little). Each connection has at most
-    one event across each edge, and so is off by edge / window at most, edge being the longest
-    event that can have straddled one; what holds for each holds for their mean. With equal
-    latencies this is N·R / window connections of N; after a stall at an edge it is more. An event
-    that never ended may have filled its connection's whole window.
+    X·R is the sum of the completed events' latencies over the window's length. A connection which
+    is never idle fills the window with its events, but the first of them may have begun before the
+    window (too much) and the last may end behind it (too little). Each connection has at most one
+    event across each edge. So it is off by edge / window at most, edge being the longest event to
+    straddle either, and the same bound holds for the mean over connections. With equal latencies
+    the error is N·R / window connections of N; after a stall at an edge it is larger. An event
+    which never ended may have filled its connection's whole window.
 
-    At a rate connections may well be idle, and latency counts from before they are used; where
-    they may rest between events, only too much is wrong.
+    In an open loop connections may well be idle, and latency counts from before they are used.
+    Where connections may rest between events, only too large a sum is wrong.
     """
     if measurement.trial.cell.rate_per_s is not None:
         return None
@@ -106,16 +106,17 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def _unfinished(measurement: Measurement) -> int:
-    """Events that were still running when the load was given up after its drain."""
+    """Events still running when the load was given up after its drain."""
     last = measurement.intervals[-1]
     return last.in_flight if last.phase is Phase.DRAIN else 0
 
 
 def _edge_s(measurement: Measurement) -> float:
-    """The longest event, in seconds, that can have straddled an edge of the window.
+    """The longest event, in seconds, which may have straddled an edge of the window.
 
-    At the start: one that ended in the window and is longer than the window then was. At the end:
-    one that ended in the drain; without a record of the drain, one as long as the last interval's.
+    At the start: an event which ended in the window and is longer than the window then was. At the
+    end: an event which ended in the drain; without a record of the drain, the longest of the last
+    interval.
     """
     measured = measurement.measured
     start_s = measured[0].start_s
@@ -129,9 +130,9 @@ def _edge_s(measurement: Measurement) -> float:
 
 
 def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: statements per event are those of the workload.
+    """Void: statements per event are the workload's.
 
-    Allowed besides the error share: at each edge a connection may be within an event, which moves
+    Tolerated besides the error share: at each edge a connection may be within an event, which moves
     the difference by its statements less one at most, and a restarted event repeats at most all its
     own.
     """
@@ -162,10 +163,10 @@ def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
 def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful: the server counted other commits than the load did (docs/reference/findings.md).
 
-    What the load did is counted between the two readings of the server's counters, since on a
-    starved machine one of them can be seconds late. The skew is for the second within which events
-    have no place; and an event in flight at a reading may have committed at the server before its
-    reply was counted.
+    The load's commits are counted between the two readings of the server's counters, since on a
+    starved machine a reading can be seconds late. The skew allows for the second of each reading:
+    the times of events within it are unknown. An event in flight at a reading may have committed at
+    the server before its reply was counted.
     """
     per_event = commits_per_event(measurement, plan)
     seen = measurement.server.status.get("Com_commit")
@@ -195,11 +196,11 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
 OFF: Final = ("off", "false", "no", "0")
 UPDATES: Final = ("oltp_update_index", "oltp_update_non_index")
 PAIRED: Final = frozenset({"deletes", "inserts"})
-"""Counted by one option, `delete_inserts`: each row that is deleted is inserted again."""
+"""Counted by the same option, `delete_inserts`: each deleted row is inserted again."""
 
 
 class Left(Enum):
-    """What the workloads of a plan leave of the loaded rows."""
+    """State of the loaded rows after a plan's workloads."""
 
     ALL_ROWS = "the very rows that were loaded"
     AS_MANY = "as many rows as were loaded"
@@ -207,7 +208,7 @@ class Left(Enum):
 
 
 def leaves(plan: Plan) -> Left:
-    """What must be left of each table when every event of all workloads was whole or undone."""
+    """State of each table when every event of all workloads was whole or undone."""
     left = Left.ALL_ROWS
     for workload in plan.workloads:
         kinds = MIXES.get(workload.name, {}).keys()
@@ -219,7 +220,7 @@ def leaves(plan: Plan) -> Left:
 
 
 def always_writes(measurement: Measurement, plan: Plan) -> bool:
-    """Whether every event of the workload changes a row, and so must reach the log."""
+    """True if every event of the workload changes a row, and so must reach the log."""
     name, options = _workload(measurement, plan)
     if name in ("oltp_insert", *UPDATES):
         return True
@@ -229,9 +230,9 @@ def always_writes(measurement: Measurement, plan: Plan) -> bool:
 
 
 def _statements_wanted(measurement: Measurement, plan: Plan) -> tuple[int, int] | None:
-    """Statements that the window's events consist of, and those of the longest kind of event.
+    """Statements of the window's events, and statements of the longest kind of event.
 
-    None where no invariant is known, as of a script that is not made of a template.
+    None where no invariant is known, as for a script not made of a template.
     """
     per_event = statements_per_event(measurement, plan)
     if per_event is not None:
@@ -248,7 +249,7 @@ def _statements_wanted(measurement: Measurement, plan: Plan) -> tuple[int, int] 
 
 
 def statements_per_event(measurement: Measurement, plan: Plan) -> int | None:
-    """Statements of one event of the measured workload; None where no invariant is known."""
+    """Statements per event of the measured workload; None where no invariant is known."""
     name, options = _workload(measurement, plan)
     if name not in MIXES:
         return None
@@ -256,7 +257,7 @@ def statements_per_event(measurement: Measurement, plan: Plan) -> int | None:
 
 
 def commits_per_event(measurement: Measurement, plan: Plan) -> int:
-    """COMMIT statements of one event: 1 for a workload with transactions, else 0."""
+    """COMMIT statements per event: 1 for a workload with transactions, else 0."""
     return _commits(*_workload(measurement, plan))
 
 

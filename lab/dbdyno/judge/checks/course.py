@@ -1,9 +1,9 @@
-"""Did the trial run to its end, on one server, at a steady rate and without a stall?
+"""The course of a trial: to its end, on one server, at a steady rate and without a stall.
 
-Whether windows were steady is asked of all trials of a cell together (`stats.settling`), as one
-trial does not tell a warm-up from noise. If a system was not, the windows of all systems and blocks
-of the cell begin to count later, by the same seconds, since different cuts would compare different
-minutes of the machine; what may be left of its warm-up widens the verdict's interval
+Steadiness is judged over all trials of a cell together (`stats.settling`), as a single trial does
+not tell a warm-up from noise. If a system was not steady, the windows of all systems and blocks of
+the cell are cut at their start by the same seconds, since different cuts would compare different
+minutes of the machine. The remainder of its warm-up widens the verdict's interval
 (docs/how-it-works/verdicts.md).
 """
 
@@ -27,7 +27,7 @@ UPTIME_SHORT_S: Final = 2.0
 """The counter has whole seconds, at both readings."""
 UPTIME_LONG_S: Final = 5.0
 SILENCE_S_MIN: Final = 0.5
-"""Far beyond what a queue or a scheduler explains, and below the stalls that are complained of."""
+"""Far beyond the waits in a queue or a scheduler, and below the stalls of user complaints."""
 
 
 def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -49,9 +49,9 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
 def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: the server's uptime grew by less than the window; doubtful: by much more.
 
-    Where the times of the two readings are known, they say by how much: a server that stands still
-    may answer the first only when the second is due. More means that the counters cover another
-    span than the window, so that they prove nothing.
+    Where the times of the two readings are known, they set the bounds: a stalled server may answer
+    the first only when the second is due. Too large a growth means counters over another span than
+    the window, so they prove nothing.
     """
     uptime_s = measurement.server.status.get("Uptime")
     if uptime_s is None:
@@ -78,9 +78,9 @@ def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
 def stall(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful: the server stood still within the window, though not for most of it.
 
-    That is half a second in which events ran and nothing was answered, wherever it lies: one that
-    begins in the middle of a second leaves events in both seconds it touches. It is a measured
-    second without one event, too, where no connection rests between events.
+    A stall is half a second with events running and no answer, wherever it lies: if it begins in
+    the middle of a second, both seconds it touches have events. Where no connection rests between
+    events, a measured second without an event is a stall too.
     """
     rate_per_s = measurement.events / measurement.window_s
     if stands_still(measurement, plan):
@@ -114,39 +114,38 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 class Steadiness(NamedTuple):
-    """What was found of a cell whose windows were not all steady.
+    """Steadiness of a cell with windows which were not all steady.
 
     Attributes:
-        settling: the cut of its windows, and what may be left by `systems`.
-        systems: the cell's systems, in the order in which their trials came.
+        found: the cut of its windows, and the warm-up's remainder by `systems`.
+        systems: the cell's systems, in the order of their first trials.
         warmup_s: load before the windows.
     """
 
-    settling: Settling
+    found: Settling
     systems: tuple[str, ...]
     warmup_s: float
 
     def left(self, system: str) -> Tail:
-        """What is left of a system's warm-up; one that completed nothing approaches no rate."""
+        """Remainder of a system's warm-up; without a completed event it approaches no rate."""
         if system not in self.systems:
             return NO_TAIL
-        return self.settling.left[self.systems.index(system)]
+        return self.found.left[self.systems.index(system)]
 
 
 def not_yet_steady(measurements: Iterable[Measurement]) -> dict[Cell, Steadiness]:
-    """The cells of closed loops whose windows were not all steady: at a given rate there is none.
+    """The cells of closed loops with windows not all steady; in an open loop the rate is given.
 
     Args:
-        measurements: complete trials; those of one cell may have different lengths, and what all of
-            them have is looked at.
+        measurements: complete trials; if lengths differ within a cell, the part common to all is
+            judged.
     """
     trials: dict[Cell, dict[str, list[Measurement]]] = {}
-    for measurement in measurements:
-        trial = measurement.trial
-        if trial.cell.rate_per_s is None and len(rates_of(measurement)) > 1 and measurement.events:
-            trials.setdefault(trial.cell, {}).setdefault(trial.system, []).append(measurement)
-    steadiness = {cell: _steadiness(of_systems) for cell, of_systems in trials.items()}
-    return {cell: steady for cell, steady in steadiness.items() if steady is not None}
+    for one in measurements:
+        if one.trial.cell.rate_per_s is None and len(rates_of(one)) > 1 and one.events:
+            trials.setdefault(one.trial.cell, {}).setdefault(one.trial.system, []).append(one)
+    found = {cell: _steadiness(of_systems) for cell, of_systems in trials.items()}
+    return {cell: one for cell, one in found.items() if one is not None}
 
 
 def _steadiness(trials: Mapping[str, Sequence[Measurement]]) -> Steadiness | None:
@@ -154,19 +153,19 @@ def _steadiness(trials: Mapping[str, Sequence[Measurement]]) -> Steadiness | Non
     before = min(len(rates_of(one, Phase.WARMUP)) for one in everything)
     window = min(len(rates_of(one)) for one in everything)
 
-    def load(measurement: Measurement) -> Rates:
-        warmup = rates_of(measurement, Phase.WARMUP)
-        return np.concatenate([warmup[len(warmup) - before :], rates_of(measurement)[:window]])
+    def load(one: Measurement) -> Rates:
+        warmup = rates_of(one, Phase.WARMUP)
+        return np.concatenate([warmup[len(warmup) - before :], rates_of(one)[:window]])
 
     loads = [np.array([load(one) for one in of_system]) for of_system in trials.values()]
-    fit = settling(loads, before)
-    if fit is None:
+    found = settling(loads, before)
+    if found is None:
         return None
-    return Steadiness(fit, tuple(trials), min(one.warmup_s for one in everything))
+    return Steadiness(found, tuple(trials), min(one.warmup_s for one in everything))
 
 
 def without_head(measurement: Measurement, cut_s: int) -> Measurement:
-    """The same trial with a warm-up that is longer by so many seconds of the window."""
+    """The same trial with the window's first seconds counted as warm-up."""
     if cut_s == 0 or not measurement.measured:
         return measurement
     from_s = measurement.measured[0].start_s + cut_s - 0.5  # seconds are a little off
@@ -177,7 +176,7 @@ def without_head(measurement: Measurement, cut_s: int) -> Measurement:
         for one in measurement.intervals
     ]
     kept = [one for one in intervals if one.phase is Phase.MEASURED]
-    if not kept:  # one that ended before the cut has nothing else to show
+    if not kept:  # ended before the cut: keep the whole window
         return measurement
     changed = {
         "intervals": tuple(intervals),
@@ -188,12 +187,13 @@ def without_head(measurement: Measurement, cut_s: int) -> Measurement:
 
 
 def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
-    """Doubtful or a note: the rate still changed, so that the cell's windows count later.
+    """Doubtful or a note: the rate still changed, so the cell's windows count later.
 
-    Doubtful where more than half a percent may be left of that: it widens the verdict's interval.
+    Doubtful where more than half a percent of the change may be left: it widens the verdict's
+    interval.
     """
-    fit, is_left = steadiness.settling, _most_left(steadiness) > NEAR
-    if not is_left and not fit.cut_s:
+    found, is_left = steadiness.found, _most_left(steadiness) > NEAR
+    if not is_left and not found.cut_s:
         return None
     ends = {one: np.expm1(steadiness.left(one)) for one in steadiness.systems}
     left = {
@@ -205,29 +205,29 @@ def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
         check="not-steady",
         level=Level.DOUBTFUL if is_left else Level.NOTE,
         values={
-            "cut_s": fit.cut_s,
-            "from_s": steadiness.warmup_s + fit.cut_s,
+            "cut_s": found.cut_s,
+            "from_s": steadiness.warmup_s + found.cut_s,
             "left": left,
-            "until_s": fit.until_s,
+            "until_s": found.until_s,
         },
         cell=cell,
     )
 
 
 def _most_left(steadiness: Steadiness) -> float:
-    return max(max(high, -low) for low, _, high in steadiness.settling.left)
+    return max(max(high, -low) for low, _, high in steadiness.found.left)
 
 
 Rates = npt.NDArray[np.float64]
 
 SECONDS_MIN: Final = 10
-"""Below that many seconds nothing is said about their course."""
+"""Fewer seconds are too few to judge their course."""
 
 
 def whole_seconds(measurement: Measurement, phase: Phase = Phase.MEASURED) -> list[Interval]:
-    """The intervals of about a second, of the window; what is left over at its end is none."""
-    intervals = (one for one in measurement.intervals if one.phase is phase)
-    return [i for i in intervals if 0.5 < i.end_s - i.start_s < 1.5]
+    """The window's intervals of about a second, without a remainder at its end."""
+    found = (one for one in measurement.intervals if one.phase is phase)
+    return [i for i in found if 0.5 < i.end_s - i.start_s < 1.5]
 
 
 def rates_of(measurement: Measurement, phase: Phase = Phase.MEASURED) -> Rates:

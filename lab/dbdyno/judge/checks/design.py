@@ -1,8 +1,9 @@
-"""Checks over all trials together: was the plan followed, and did the systems take turns?
+"""Checks of the design over all trials: the plan was followed, and the systems took turns.
 (docs/reference/findings.md)
 
-Blocks cancel what a machine does over hours only if the arms of a block lie next to each other. A
-run that was interrupted in the middle of a block, or put together from logs, may not be so.
+Blocks cancel the machine's changes over hours only if the arms of a block lie next to each other.
+They may lie apart in a run which was interrupted in the middle of a block, or put together from
+logs.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from dbdyno.plan.plan import Plan, cells, system_pairs
 from dbdyno.stats.distributions import line
 
 WINDOW_S_MIN: Final = 60.0
-"""In a shorter window the noise within a trial shows beside that of restarts."""
+"""In a shorter window the noise within a trial shows beside the noise of restarts."""
 NAMED_MAX: Final = 5
-"""How many trials a finding names before it stops."""
+"""Most trials named by a finding."""
 
 
 def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Void: systems of one block were given different requests (docs/reference/findings.md, same
     work).
 
-    One seed, one distribution of rows and one way of sending statements make the streams equal.
-    All trials of such a group are void: nobody can say which of them is the right one.
+    With equal seed, distribution of rows and way of sending statements the streams are equal. All
+    trials of a differing group are void: there is no way to tell the right trial.
     """
 
     def place(measurement: Measurement) -> tuple[int, str]:
@@ -50,14 +51,14 @@ def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
 
 
 def imported_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: another tool measured it, so that nobody saw what a verdict rests on."""
+    """Doubtful: another tool measured it, so the grounds of a verdict were not observed."""
     yield Finding(check="imported-run", level=Level.DOUBTFUL)
 
 
 def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's.
+    """Doubtful: planned trials are missing, so the run did not end as planned.
 
-    A run that may stop when it is decided lacks nothing in blocks that were not begun.
+    In a run until decided, blocks which were not begun are not missing.
     """
     ended = (m.trial for m in measurements if m.failure is None or m.impossible)
     done = {(trial.block, trial.system, trial.cell) for trial in ended}
@@ -79,7 +80,7 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 
 def _blocks_due(measurements: Sequence[Measurement], plan: Plan) -> int:
-    """Blocks whose trials must all be there: those that were begun, if the run may stop early."""
+    """Number of blocks in which all trials are due: if the run may stop early, the blocks begun."""
     if plan.design.stop == "decided" and measurements:
         return max(measurement.trial.block for measurement in measurements) + 1
     return plan.design.blocks
@@ -100,7 +101,7 @@ def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iter
 
 
 def lacks_control(plan: Plan) -> bool:
-    """Whether several systems are compared and all differ: a baseline named twice is a control."""
+    """True if several systems are compared and all differ: a baseline named twice is a control."""
     kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
     return len(plan.systems) > 1 and len(kinds) == len(plan.systems)
 
@@ -121,7 +122,7 @@ DRIFT_P_MAX: Final = 0.01
 
 
 def sequential_design(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: all trials of a system came before, or after, all those of the baseline."""
+    """Doubtful: all trials of a system came before, or after, all of the baseline's."""
     places = _places(measurements)
     for baseline, system in system_pairs(plan):
         blocks = {m.trial.block for m in measurements if m.trial.system == system}
@@ -139,14 +140,14 @@ def sequential_design(measurements: Sequence[Measurement], plan: Plan) -> Iterat
 
 
 def split_block(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: a block was broken off, by a pause or by a server that was started again."""
+    """Doubtful: a block was broken off, by a pause or by a server restart."""
     yield from _paused(measurements)
     if plan.procedure.restart == "block":
         yield from _started_again(measurements)
 
 
 def _started_again(measurements: Sequence[Measurement]) -> Iterator[Finding]:
-    """Arms whose cells of one block ran on several servers, while another's ran on one."""
+    """Arms with their cells of a block on several servers, while another arm's ran on one."""
     servers: dict[tuple[int, str], dict[str, set[int]]] = {}
     for m in measurements:
         if m.failure is None and m.server.pid:
@@ -164,7 +165,7 @@ def _started_again(measurements: Sequence[Measurement]) -> Iterator[Finding]:
 
 
 def _paused(measurements: Sequence[Measurement]) -> Iterator[Finding]:
-    """Blocks between whose trials a long pause lies."""
+    """Blocks with a long pause between their trials."""
     pauses: dict[int, list[float]] = {}
     for block in dict.fromkeys(m.trial.block for m in measurements):
         own = [m for m in measurements if m.trial.block == block and m.failure is None]
@@ -187,7 +188,7 @@ def _paused(measurements: Sequence[Measurement]) -> Iterator[Finding]:
 
 
 def machine_drift(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: the rates of all systems rose or fell together over the run; blocks cancel that."""
+    """Note: the rates of all systems rose or fell together over the run; blocks cancel it."""
     points = _off_their_means(measurements)
     if len(points) < TRIALS_MIN:
         return
@@ -227,7 +228,7 @@ def _places(measurements: Sequence[Measurement]) -> dict[str, list[int]]:
 
 
 def _pauses(trials: Sequence[Measurement]) -> list[float]:
-    """Seconds from the end of each trial to the begin of the next, where both have a time."""
+    """Seconds from the end of each trial to the start of the next, where both have a time."""
     spans = sorted(
         (began_s, began_s + m.load_s) for m in trials if (began_s := m.started_s) is not None
     )

@@ -1,9 +1,9 @@
-"""Did others leave the servers alone, and each arm as much as the other?
+"""Disturbance by others: the servers' CPU taken, and its share in each arm.
 (docs/how-it-works/procedure.md)
 
-What disturbs all arms of a block alike cancels in its ratio. What disturbs one of them looks like a
-difference of the systems, so a trial that lost more than the plan allows is void, it is measured
-again with all others of its cell, and arms that lost unequal shares below that are doubtful.
+A disturbance of all arms of a block alike cancels in its ratio. A disturbance of one arm looks like
+a difference of the systems. So a trial which lost more than the plan allows is void, and it is
+measured again with all others of its cell; arms with unequal losses below the limit are doubtful.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.plan.plan import Plan
 
 UNEVEN_MAX: Final = 0.05
-"""Trials of 10 s on a quiet machine of two cores differed by 2 % of its CPU, those of 2 s by 7 %
+"""Trials of 10 s on a quiet machine of two cores differed by 2 % of its CPU, trials of 2 s by 7 %
 (docs/how-it-works/procedure.md)."""
 
 
@@ -47,7 +47,7 @@ def disturbed(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def uneven_disturbance(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: others took more beside one arm of a block than beside another."""
+    """Doubtful: others took more beside an arm of a block than beside another."""
     groups: dict[Cell, dict[int, list[tuple[str, Disturbance]]]] = {}
     for m in measurements:
         seen = disturbance_of(m) if m.failure is None and m.trial.block >= 0 else None
@@ -85,7 +85,7 @@ def _figures(arm: str, seen: Disturbance) -> dict[str, Any]:
 
 
 def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Notes of `disturbed`: cells that were measured again, or no longer; sees replaced trials."""
+    """Notes of `disturbed`: cells measured again, or no longer; sees replaced trials."""
     for place, times in repeats(measurements).items():
         if times:
             there = [m for m in measurements if place_of(m.trial) == place]

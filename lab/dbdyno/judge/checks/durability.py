@@ -1,14 +1,14 @@
-"""Did commits reach the disk as the settings promise, and what has a kill -9 proved?
+"""Commits on the disk as promised by the settings, and the proof of a kill -9.
 (docs/reference/findings.md, durability by behaviour)
 
-A connection waits for its commit before it sends the next. So one flush of the log can answer at
-most one commit of each connection: a server that answers C commits over N connections and flushes
-less than C / N times has answered some that were on no disk, whatever its settings say. This holds
+A connection waits for its commit before it sends the next. So a flush of the log can answer at most
+one commit of each connection: a server which answers C commits over N connections and flushes less
+than C / N times has answered some before they were on a disk, whatever its settings say. This holds
 with group commit, with and without a binary log.
 
-A killed process loses what it had not given to the operating system; the system writes out the rest
-later. So "every answered commit was there" alone does not say that a loss of power would have left
-them; that takes the flushes as well.
+A killed process loses the data not yet given to the operating system, which writes out the rest
+later. So "every answered commit was there" alone does not prove survival of a loss of power; the
+proof takes the flushes as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHARE_MIN: Final = 0.9
 COMMITS_MIN: Final = 100
 SEEN: Final = 0.5
 UNSEEN: Final = 0.1
-"""Flushes that the disks report for each sync of the log: from here on seen, below there unseen."""
+"""Disk flushes for each sync of the log: from `SEEN` on seen, below `UNSEEN` unseen."""
 
 
 def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -60,7 +60,7 @@ def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def unseen_flushes(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: one system's syncs reach the disks and another's do not; a note if no one's do."""
+    """Doubtful: a system's syncs reach the disks and another's do not; a note if no system's do."""
     shares: dict[str, float] = {}
     for system in dict.fromkeys(m.trial.system for m in measurements):
         own = [m for m in measurements if m.trial.system == system and m.failure is None]
@@ -83,7 +83,7 @@ def unseen_flushes(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 
 def _expected(measurement: Measurement, plan: Plan) -> float | None:
-    """Syncs that the server counted; where it counts none, the least that its promise takes."""
+    """Syncs counted by the server; without a count, the least needed for its promise."""
     counted = counted_syncs(measurement)
     promised = commit_is_waited_for(measurement.server.settings)
     if counted is not None or not promised or not always_writes(measurement, plan):
@@ -92,16 +92,16 @@ def _expected(measurement: Measurement, plan: Plan) -> float | None:
 
 
 def counted_syncs(measurement: Measurement) -> float | None:
-    """How often the server had its log written to the disk in the window; None if nobody counted.
+    """Number of log syncs by the server in the window; None without a count.
 
-    PostgreSQL's sessions report theirs up to a second late, so that a window which lacks some
-    proves nothing.
+    PostgreSQL's sessions report theirs up to a second late, so a window lacking some proves no
+    fault.
     """
     return innodb_log_syncs(measurement.server.status, measurement.server.settings)
 
 
 class Proof(StrEnum):
-    """What is known of a server's commits."""
+    """Degree of proof for a server's commits."""
 
     DURABLE = "durable"  # all were there, with flushes enough for each answer
     UNFLUSHED = "unflushed"  # all were there; a loss of power would take some
@@ -110,14 +110,14 @@ class Proof(StrEnum):
 
 
 class DurabilityVerdict(Noun):
-    """The word, and the counts behind it.
+    """The degree of proof, and the counts behind it.
 
     Attributes:
         acknowledged, missing: commits over all kills.
-        server_flushes_per_commit, disk_flushes_per_commit: as counted; None if nobody counts.
-        flushes_needed_per_commit: the least that can answer each commit from the disk.
-        rows_unexplained: the most rows after a kill that were never answered, where those are more
-            than the connections can have had on their way; else 0.
+        server_flushes_per_commit, disk_flushes_per_commit: as counted; None without a count.
+        flushes_needed_per_commit: the least which can answer each commit from the disk.
+        rows_unexplained: the most unanswered rows found after a kill, if more than the connections
+            can have had on their way; else 0.
     """
 
     proof: Proof
@@ -130,7 +130,7 @@ class DurabilityVerdict(Noun):
 
 
 def verdict_of(killed: KilledServer) -> DurabilityVerdict:
-    """Judges what was seen of one server."""
+    """Judge the kills of one server."""
     acknowledged = sum(kill.acknowledged for kill in killed.kills)
     missing = acknowledged - sum(kill.kept for kill in killed.kills)
     server = _per_commit(killed.kills, [kill.server_flushes for kill in killed.kills])
@@ -148,11 +148,12 @@ def verdict_of(killed: KilledServer) -> DurabilityVerdict:
 
 
 def _proof(killed: KilledServer, missing: int, server: float | None, disk: float | None) -> Proof:
-    """The disks' count is the whole machine's, and a disk that cannot lose reports none at all.
+    """Weigh the server's count of flushes against the disks'.
 
-    So it confirms what the server counts, or stands in for it, and proves nothing alone against
-    settings that do not promise a flush. PostgreSQL counts late, and with a log that is opened for
-    syncing not at all: too few there prove nothing.
+    The disks' count is the whole machine's, and a disk which cannot lose data reports no flush. So
+    it confirms the server's count, or stands in for it, and alone proves no flush against settings
+    which do not promise any. PostgreSQL counts late, and with a log opened for syncing not at all:
+    too few there prove no fault.
     """
     least = SHARE_MIN / killed.connections
     if missing > 0:
@@ -173,16 +174,16 @@ def _per_commit(kills: Sequence[Kill], flushes: Sequence[float | None]) -> float
     return sum(known) / commits if commits and len(known) == len(kills) else None
 
 
-# Did commits of a replicated system wait as the plan promised? A primary that stops waiting for its
-# replicas shows it in a counter only; clients see faster commits. So a replicated trial without
-# these counters is void.
+# Commits of a replicated system must wait as planned. If a primary stops waiting for its replicas,
+# only a counter shows it; clients see faster commits. So a replicated trial without these counters
+# is void.
 
 BEHIND_S_MAX: Final = 1.0
-"""Replicas that are that much of the window's commits behind do not keep up with the load."""
+"""Most seconds of commits for a replica to be behind and still keep up with the load."""
 
 
 def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: not all replicas ran at both edges of the window, or nothing says that they did."""
+    """Void: at an edge of the window not all replicas ran, or there is no evidence of them."""
     topology = _topology(measurement, plan)
     running = measurement.server.replication.get(replication.REPLICAS_RUNNING)
     if topology.replicas in (0, running):
@@ -198,7 +199,7 @@ def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def commits_not_waited(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: commits did not wait for a replica as the plan says, or nothing proves it."""
+    """Void: commits did not wait for a replica as planned, or there is no proof of it."""
     topology, seen = _topology(measurement, plan), measurement.server.replication
     if topology.replicas == 0 or topology.replication != "semisync":
         return None
@@ -229,7 +230,7 @@ def _went_on_alone(seen: Mapping[str, float]) -> dict[str, Any] | None:
 
 
 def _unproven(measurement: Measurement) -> dict[str, Any] | None:
-    """The window wrote, and a primary that counts them had not one acknowledged commit."""
+    """The window wrote, and a primary with a counter of acknowledged commits had counted zero."""
     seen = measurement.server.replication
     wrote = sum(interval.writes for interval in measurement.measured)
     proven = replication.waits_uncounted(seen) or seen.get(replication.COMMITS_ACKNOWLEDGED, 0) > 0
@@ -237,7 +238,7 @@ def _unproven(measurement: Measurement) -> dict[str, Any] | None:
 
 
 def _wrong_wait_point(seen: Mapping[str, float], topology: TopologyPlan) -> dict[str, Any] | None:
-    """Commits waited at another point than the plan says."""
+    """Commits waited at another point than planned."""
     after_sync = seen.get(replication.AFTER_SYNC)
     at = "after_sync" if after_sync else "after_commit"
     if after_sync is None or at == topology.wait_point:
@@ -246,7 +247,7 @@ def _wrong_wait_point(seen: Mapping[str, float], topology: TopologyPlan) -> dict
 
 
 def replica_lags(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: a replica was so far behind that this rate could not have gone on."""
+    """Doubtful: a replica was too far behind for this rate to go on."""
     behind = measurement.server.replication.get(replication.TRANSACTIONS_BEHIND, 0)
     if not measurement.window_s or not measurement.events:
         return None

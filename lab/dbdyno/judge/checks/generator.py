@@ -1,8 +1,8 @@
-"""Could the generator itself be what was measured? (docs/reference/findings.md, client-bound)
+"""Limits of the load generator itself (docs/reference/findings.md, client-bound).
 
-Checked are its CPU, whether it sends on time, how near the trial was to the rate that the same
-generator reaches without a server, and in an open loop whether the rate was sustained by enough
-requests (docs/how-to/open-loop.md).
+Checked are its CPU, its punctuality, the trial's rate against the rate of the same generator
+without a server, and in an open loop the sustained rate and the number of requests
+(docs/how-to/open-loop.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan, latency_of
 
 TIMER_LAG: Final = "timer_lag"
-"""The histogram of how late the generator was where a connection was free; open loops have it."""
+"""The histogram of the generator's lateness when a connection was free; open loops have it."""
 GENERATOR_CPU_MAX: Final = 0.70
 LAG_NS_MIN: Final = 200_000
 LAG_SHARE_MAX: Final = 0.05
@@ -26,7 +26,7 @@ CEILING_SHARE_MAX: Final = 0.5
 
 
 def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: a generator thread was so busy that it may have been what was measured."""
+    """Void: a generator thread was so busy as to be possibly the limit."""
     share = measurement.engine.cpu_share_max
     if share <= GENERATOR_CPU_MAX:
         return None
@@ -61,7 +61,7 @@ def timer_late(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def near_ceiling(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the trial's rate is over half of what the generator reaches without a server."""
+    """Doubtful: the trial's rate is over half of the generator's rate without a server."""
     evidence = measurement.evidence
     if evidence.ceiling_per_s is None or measurement.trial.cell.rate_per_s is not None:
         return None
@@ -81,9 +81,10 @@ def near_ceiling(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Void: `dbdyno certify` found that on this machine the generator's numbers are wrong.
+    """Void: by `dbdyno certify` the generator's numbers are wrong on this machine.
 
-    Said once where that is so of all trials, as on one machine; else of each whose machine it is.
+    A single finding if it holds for all trials, as on one machine; else a finding for each trial of
+    such a machine.
     """
     known = [(trial, trial.certificate) for trial in measurements if trial.certificate]
     failed = [(trial, facts) for trial, facts in known if facts.failed]
@@ -104,8 +105,8 @@ def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Itera
 def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful or, in search of a limit, a note: the backlog grew over the window's last half.
 
-    Requests wait longer the longer such a window is: its percentiles are no property of the server.
-    Where the rate is there to find the limit of a latency, some of them must break.
+    In such a window waiting times grow with its length: its percentiles are no property of the
+    server. In a search for a latency limit some rates must break.
     """
     rate_per_s = measurement.trial.cell.rate_per_s
     seen = backlog_growth(measurement)
@@ -124,7 +125,7 @@ def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def few_requests(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the percentile that the cell is about has fewer than 100 requests beyond it."""
+    """Doubtful: the cell's percentile has fewer than 100 requests beyond it."""
     metric = latency_of(plan)
     rate_per_s = measurement.trial.cell.rate_per_s
     if rate_per_s is None or measurement.events >= metric.requests_needed():

@@ -1,10 +1,10 @@
-"""Did the machine leave the server alone, was it held back, and was it the same before every arm?
+"""The machine in each trial: shared, held back, or changed since another arm.
 (docs/reference/findings.md)
 
-What slows a machine down (a quota, heat, lack of memory, a lower clock) does not show as load. A
-clock is compared with that of the run's other trials. Before each arm, with no server up, some
-arithmetic and a few syncs are timed: a time is a row if it lies more than three deviations (1.4826
-× the median absolute one) from the run's median.
+A machine slowed down by a quota, heat, lack of memory or a lower clock does not show it as load. A
+clock is compared with the run's other trials. Before each arm, with no server up, some arithmetic
+and a few syncs are timed: a time is reported if it lies more than three deviations (1.4826 × the
+median absolute deviation) from the run's median.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dbdyno.plan.plan import Plan
 
 
 class Limit(NamedTuple):
-    """Limits of one quantity: beyond the first it is a note, from the second on a doubt."""
+    """Limits of a quantity: beyond the first it is a note, from the second on a doubt."""
 
     note: float
     doubtful: float = math.inf
@@ -42,11 +42,11 @@ LIMITS: Final[Mapping[str, Limit]] = {
     "arithmetic": Limit(0.05, 0.20),
     "sync": Limit(0.50, 2.00),
 }
-"""Shares, times in the window, pages a second, and shares off what is usual in the run."""
+"""Shares, times in the window, pages a second, and shares off the run's usual value."""
 TRIALS_MIN: Final = 3
-"""Fewer clocks have no usual one."""
+"""Least number of trials for a usual clock."""
 PROBES_MIN: Final = 5
-"""Fewer probes give no usable deviation."""
+"""Least number of probes for a usable deviation."""
 DEVIATIONS_MAX: Final = 3.0
 NORMAL: Final = 1.4826
 """Turns a median absolute deviation into a standard deviation, for normal data."""
@@ -56,7 +56,7 @@ PROBED: Final[Mapping[str, Callable[[Probe], float | None]]] = {
 }
 
 Rows = Iterator[dict[str, Any]]
-"""Quantities that may be beyond their limits: `what`, `value`, and what else is told of it."""
+"""Quantities to hold against their limits: `what`, `value`, and further values for the report."""
 
 
 def machine(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -117,7 +117,7 @@ def _clocks(complete: Sequence[Measurement]) -> dict[str, list[float]]:
 
 
 def _clock(m: Measurement, clocks: Mapping[str, Sequence[float]]) -> Rows:
-    """The clock beside that of the machine's other trials."""
+    """The clock beside the machine's other trials."""
     mhz, known = _mhz(m), clocks.get(m.machine, ())
     if mhz is not None and len(known) >= TRIALS_MIN:
         usual = statistics.median(known)
@@ -141,7 +141,7 @@ def _probes(complete: Sequence[Measurement]) -> dict[str, dict[Arm, Probe]]:
 
 
 def _probed(m: Measurement, probes: Mapping[str, Mapping[Arm, Probe]]) -> Rows:
-    """Times that the probe before the trial's arm took, as shares off the machine's usual ones."""
+    """Times of the probe before the trial's arm, as shares off the machine's usual times."""
     of_machine = probes.get(m.machine, {})
     if (own := of_machine.get(_arm(m))) is None:
         return

@@ -1,10 +1,9 @@
-"""Did the systems work under equal conditions and equal promises? (docs/reference/findings.md)
+"""Equality of the systems' conditions and promises (docs/reference/findings.md).
 
-Settings are compared as the servers report them, not as the plan asked for them. What survives a
-crash and how much memory holds data is called differently by MySQL, MariaDB and PostgreSQL, so
-those settings are first read as promises, which can be compared. A difference that the plan itself
-asks for is a note: it may be what the experiment is about. Any other is a doubt, since the cheaper
-promise looks like the faster server.
+Settings are compared as reported by the servers, not as planned. Durability and cache have
+different names in MySQL, MariaDB and PostgreSQL, so their settings are first read as promises,
+which can be compared. A difference set by the plan itself is a note: it may be the subject of the
+experiment. Any other is a doubt, since the cheaper promise looks like the faster server.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ EQUAL_SETTINGS: Final = (
     "query_cache_type",
     "thread_handling",
 )
-"""Settings that decide how much work a statement is; durability and memory are promises
+"""Settings with an effect on the work of a statement; durability and memory are promises
 (`durability`, `cache_bytes`)."""
 
 ALIKE: Final = {"TRUE": "ON", "FALSE": "OFF"}
-"""Spellings of one value."""
+"""Spellings of the same value."""
 
 Values = Mapping[str, set[str]]
-"""The values that each setting had over a system's trials."""
+"""The values of each setting over a system's trials."""
 
 
 def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful or a note: a system promises less, caches more, or works otherwise than what it is
-    compared with.
+    """Doubtful or a note: a system promises less, caches more, or works otherwise than its
+    baseline.
 
-    A difference which the plan itself asks for is a note: it is what the experiment is about.
+    A difference set by the plan itself is a note: it is the subject of the experiment.
     """
     for baseline, system, of_baseline, of_system in _compared(measurements, plan):
         reported = {baseline: of_baseline, system: of_system}
@@ -60,17 +59,17 @@ def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterato
 
 
 Reported = Mapping[str, Sequence[Mapping[str, str]]]
-"""The settings that the baseline and a system reported, by trials; the baseline first."""
+"""The settings reported by the baseline and a system, by trials; the baseline first."""
 Differences = Iterator[tuple[dict[str, Any], set[str]]]
-"""Values of each difference, with the settings that decide it: its `case` (a promise, a setting or
-the cache), and the systems' own values by their labels."""
+"""Values of each difference, with the settings behind it: its `case` (a promise, a setting or the
+cache), and the systems' own values by their labels."""
 
 
 def _of_settings(reported: Reported) -> Differences:
     values = {label: _effective(trials) for label, trials in reported.items()}
-    wanted, seen = values.values()
+    wanted, found = values.values()
     for key in EQUAL_SETTINGS:
-        if key in wanted and key in seen and wanted[key] != seen[key]:
+        if key in wanted and key in found and wanted[key] != found[key]:
             systems = {label: sorted(had[key]) for label, had in values.items()}
             yield {"case": key, "systems": systems}, {key}
 
@@ -88,19 +87,19 @@ def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterato
             arm = trial.system, trial.cell.setting
             versions.setdefault(arm, set()).add(server.version)
             versions.setdefault(ENGINE, set()).add(measurement.engine.version)
-    for (system, setting), releases in versions.items():
-        if len(releases) > 1:
+    for (system, setting), found in versions.items():
+        if len(found) > 1:
             yield Finding(
                 check="changed-versions",
                 level=Level.DOUBTFUL,
-                values={"system": system, "setting": setting, "versions": sorted(releases)},
+                values={"system": system, "setting": setting, "versions": sorted(found)},
             )
 
 
 def _compared(
     measurements: Sequence[Measurement], plan: Plan
 ) -> Iterator[tuple[str, str, list[Settings], list[Settings]]]:
-    """Baseline and system of each pair under each setting, and what both reported, by trials."""
+    """Baseline and system of each pair under each setting, with both sides' reports by trials."""
     seen: dict[tuple[str, str], list[Settings]] = {}
     for m in measurements:
         reported = seen.setdefault((m.trial.system, m.trial.cell.setting), [])
@@ -121,8 +120,7 @@ def _effective(trials: Iterable[Settings]) -> Values:
 
 
 def _is_asked(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
-    """Whether the plan itself gives one of these keys for one of the systems, be it for a workload
-    only; as a plugin too."""
+    """True if the plan sets any of the keys for either system, for a workload or a plugin too."""
     systems = [plan.system(label) for label in labels]
     every = (keys for one in systems for keys in (one.settings, *one.workload_settings.values()))
     given = [item for keys in every for item in keys.items()]
@@ -134,7 +132,7 @@ def _is_asked(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
 
 
 def _plain(key: str, value: str) -> str:
-    """The value written one way: an empty flush method is fsync, as MySQL 5.7 documents it."""
+    """The value in a uniform spelling: an empty flush method is fsync (MySQL 5.7's manual)."""
     if key == "innodb_flush_method":
         return value.lower() or "fsync"
     return ALIKE.get(value.upper(), value.upper())
@@ -146,35 +144,35 @@ CACHE: Final = "cache"
 
 
 def _of_promises(reported: Reported) -> Differences:
-    """What a crash would leave less of."""
+    """Differences of durability promises."""
     promises = {label: _promises(trials) for label, trials in reported.items()}
-    wanted, seen = promises.values()
+    wanted, found = promises.values()
     for what in wanted:
-        if what in seen and not _alike(wanted[what], seen[what]):
+        if what in found and not _alike(wanted[what], found[what]):
             systems = {label: _kept(of_system[what]) for label, of_system in promises.items()}
-            yield {"case": what.value, "systems": systems}, _keys(wanted[what] | seen[what])
+            yield {"case": what.value, "systems": systems}, _keys(wanted[what] | found[what])
 
 
 def _of_memory(reported: Reported) -> Differences:
-    """Caches that differ by more than servers round their sizes."""
+    """Differences of caches beyond the servers' rounding of sizes."""
     systems = {label: _cache(trials) for label, trials in reported.items()}
-    wanted, seen = systems.values()
-    if wanted is None or seen is None:
+    wanted, found = systems.values()
+    if wanted is None or found is None:
         return
-    if abs(seen - wanted) > MEMORY_TOLERANCE * max(seen, wanted):
+    if abs(found - wanted) > MEMORY_TOLERANCE * max(found, wanted):
         yield {"case": CACHE, "systems": systems}, set(CACHE_KEYS)
 
 
 def _promises(trials: Iterable[Settings]) -> dict[Promised, set[Promise]]:
-    promises: dict[Promised, set[Promise]] = {}
+    found: dict[Promised, set[Promise]] = {}
     for settings in trials:
         for promise in durability(settings):
-            promises.setdefault(promise.what, set()).add(promise)
-    return promises
+            found.setdefault(promise.what, set()).add(promise)
+    return found
 
 
-def _alike(these: set[Promise], other: set[Promise]) -> bool:
-    return _kept(these) == _kept(other)
+def _alike(one: set[Promise], other: set[Promise]) -> bool:
+    return _kept(one) == _kept(other)
 
 
 def _keys(promises: set[Promise]) -> set[str]:
@@ -186,9 +184,9 @@ def _kept(promises: set[Promise]) -> list[tuple[str, str]]:
 
 
 def _cache(trials: Iterable[Settings]) -> int | None:
-    """The cache in bytes, the largest if it changed over the trials; None if nobody knows."""
-    sizes = [cache_bytes(settings) for settings in trials]
-    return max((cache for cache in sizes if cache is not None), default=None)
+    """The cache in bytes, the largest if it changed over the trials; None if unknown."""
+    found = [cache_bytes(settings) for settings in trials]
+    return max((cache for cache in found if cache is not None), default=None)
 
 
 Settings = Mapping[str, str]
@@ -225,12 +223,12 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True)
 class Promise:
-    """A promise that a server's settings give.
+    """A promise given by a server's settings.
 
     Attributes:
         what: its subject.
         kept: its extent.
-        keys: the settings that decide it.
+        keys: the settings which decide it.
         value: the setting's value, where the extent depends on it.
     """
 
@@ -241,7 +239,7 @@ class Promise:
 
 
 def durability(settings: Settings) -> tuple[Promise, ...]:
-    """What a crash leaves of commits and pages; empty for settings of an unknown product."""
+    """Promises for commits and pages after a crash; empty for settings of an unknown product."""
     if FLUSH in settings:
         return _of_innodb(settings)
     if is_postgres(settings):
@@ -250,17 +248,17 @@ def durability(settings: Settings) -> tuple[Promise, ...]:
 
 
 def is_postgres(settings: Settings) -> bool:
-    """Whether they are a PostgreSQL's: they have one that no other product has."""
+    """True for PostgreSQL's settings, by a key which no other product has."""
     return "synchronous_commit" in settings
 
 
 def commit_is_waited_for(settings: Settings) -> bool:
-    """Whether the settings promise that a commit is on the disk before it is answered."""
+    """True if the settings promise each commit on the disk before its answer."""
     return any(promise.kept is Kept.BEFORE_ANSWER for promise in durability(settings))
 
 
 def cache_bytes(settings: Settings) -> int | None:
-    """The memory that holds data pages; None for settings of an unknown product."""
+    """Size of the cache of data pages; None for settings of an unknown product."""
     sizes = (_bytes(settings.get(key, "")) for key in CACHE_KEYS)
     return next((size for size in sizes if size is not None), None)
 
@@ -323,7 +321,7 @@ def _of_postgres(settings: Settings) -> tuple[Promise, ...]:
 
 
 def _bytes(text: str) -> int | None:
-    match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.strip().lower())
-    if match is None or match[2] not in UNITS:
+    found = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in UNITS:
         return None
-    return int(match[1]) * UNITS[match[2]]
+    return int(found[1]) * UNITS[found[2]]

@@ -1,8 +1,8 @@
-"""Did the server stand still while it was asked, and what waited in it?
+"""Standstill of a server under load, and the statements waiting in it.
 
-A trial in which nothing was completed is a result if the server was there, was asked, and answered
-nothing for most of the window: its throughput is 0. It is void if statements were answered all
-along, as its events may only be longer than the window, or if nobody asked.
+A trial without a completed event is a result if the server was there, was sent statements, and gave
+no answer for most of the window: its throughput is 0. It is void if statements were answered all
+along, as its events may only be longer than the window, or if no statement was sent.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dbdyno.plan.known import Fact, known_of_trial
 from dbdyno.plan.plan import Plan
 
 SHARE_MIN: Final = 0.5
-"""So much of the window nothing is answered; less than that is a stall."""
+"""Least share of the window without an answer; a shorter silence is a stall."""
 STALL_EVENTS_MIN: Final = 10
-"""Where events were completed, a time is said to stand still only if so many more were to be
-expected in it: slow statements are no standstill."""
+"""Least number of events expected in a silence for it to count as a standstill, where events were
+completed: slow statements are no standstill."""
 LOCK_WAIT_TIMEOUT: Final = "1205"
-"""The server's own word for a statement that waited until its patience was over."""
+"""The server's error code for a lock wait timeout."""
 LATE_S: Final = 1.0
-"""An answer about the counters that took longer is worth a word."""
+"""A slower answer to a reading of the counters is reported."""
 WAITS: Final = (
     "Threads_running",
     "Innodb_row_lock_current_waits",
@@ -32,11 +32,11 @@ WAITS: Final = (
     "Rpl_semi_sync_source_wait_sessions",
     "Innodb_data_pending_fsyncs",
 )
-"""Counters that say how many wait, and for what; the first one includes who reads them."""
+"""Counters of waiting sessions, by cause; the first includes the reading session itself."""
 
 
 def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: nothing was completed in the window, and not because the server stood still."""
+    """Void: no event was completed in the window, and not because the server stood still."""
     if measurement.events > 0 and measurement.window_s > 0:
         return None
     if stands_still(measurement, plan):
@@ -51,9 +51,9 @@ def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Note or doubtful: nothing was answered for half of the window or more.
+    """Note or doubtful: no statement was answered for half of the window or more.
 
-    A note where nothing was completed at all: the verdict itself says it then.
+    A note if no event was completed at all: the verdict itself states the standstill then.
     """
     stretch = longest_silence(measurement)
     if not stretch:
@@ -61,7 +61,7 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
     silent_s = stretch[-1].end_s - stretch[0].start_s
     if silent_s < SHARE_MIN * measurement.window_s:
         return None
-    if known_of_trial(measurement, plan).has(Fact.RESTING):  # so do those that are in flight
+    if known_of_trial(measurement, plan).has(Fact.RESTING):  # events in flight rest as well
         heard_s = max(one.silence_ns_max for one in measurement.measured) / 1e9
         if heard_s < SHARE_MIN * measurement.window_s:
             return None
@@ -80,7 +80,7 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def longest_silence(measurement: Measurement) -> list[Interval]:
-    """The measured seconds, one after the other, in which events ran and nothing was answered."""
+    """The longest stretch of measured seconds with events running and no answer."""
     groups = groupby(measurement.measured, key=_is_silent)
     stretches = [list(seconds) for silent, seconds in groups if silent]
     return max(stretches, key=lambda one: one[-1].end_s - one[0].start_s, default=[])
@@ -95,7 +95,7 @@ def _is_silent(interval: Interval) -> bool:
 
 
 def _waiting(measurement: Measurement, stretch: list[Interval]) -> dict[str, Any]:
-    """The server's own account of the statements that waited."""
+    """The server's own account of the waiting statements."""
     series = measurement.status_seconds or StatusSeries()
     places = _asked_within(series, stretch)
     waited_s = max((series.took_ms[place] / 1e3 for place in places), default=0.0)
@@ -108,7 +108,7 @@ def _waiting(measurement: Measurement, stretch: list[Interval]) -> dict[str, Any
 
 
 def _asked_within(series: StatusSeries, stretch: list[Interval]) -> list[int]:
-    """Which readings were waited for while nothing was answered, however late they came."""
+    """Places of the readings awaited during the silence, however late they came."""
     start_s, end_s = stretch[0].start_s, stretch[-1].end_s
     halves_s = [took_ms / 2e3 for took_ms in series.took_ms]
     return [
@@ -119,7 +119,7 @@ def _asked_within(series: StatusSeries, stretch: list[Interval]) -> list[int]:
 
 
 def _counted(series: StatusSeries, places: list[int]) -> dict[str, float]:
-    """The highest reading of each counter of waits that rose above 0."""
+    """The highest reading of each counter of waits, if above 0."""
     columns = {counter: series.counters.get(counter, ()) for counter in WAITS}
     most = {
         counter: max((column[place] or 0 for place in places if place < len(column)), default=0)

@@ -1,5 +1,6 @@
-"""Did all systems do the same work, from the same rows and the same state, and leave the rows that
-it must leave? (docs/reference/findings.md)"""
+"""Equality of the systems' work: same rows and state before it, and the right rows after it.
+(docs/reference/findings.md)
+"""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def rows_not_kept(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
 
 
 def script_check(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: the script's check found rows that break its rules. Doubtful: it could not be asked."""
+    """Void: the script's check found rows against its rules. Doubtful: it could not be asked."""
     said = measurement.evidence.script_check
     if said in ("", "holds"):
         return None
@@ -92,7 +93,7 @@ def script_check(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def cell_cannot_run(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: this system cannot have the setting, or cannot bear the load; nothing was measured."""
+    """Void: this system cannot have the setting, or cannot bear the load; it was not measured."""
     if not measurement.impossible:
         return None
     return on_trial(
@@ -120,7 +121,7 @@ def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator
     """Void: a system held other rows than the baseline (docs/reference/findings.md, dataset
     equality).
 
-    Digests were taken when the rows had been loaded; a system without one is not judged.
+    Digests were taken after the rows had been loaded; a system without a digest is not judged.
     """
     held: dict[str, set[str]] = {}
     for measurement in measurements:

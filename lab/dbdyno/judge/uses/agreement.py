@@ -1,23 +1,23 @@
-"""Two runs of one experiment held against each other: do they say the same?
+"""Agreement of two runs of an experiment.
 
-A block of one run is no partner of a block of the other: days and machines lie between them. So
-only what each run says of its own pairs is compared, the ratio of system to baseline, which shares
-no drift with anything. Both are means of ln ratios with a spread of their own, so their difference
-has Welch's interval (Welch 1947, degrees of freedom by Satterthwaite):
+A block of one run cannot be paired with a block of the other: days and machines lie between them.
+So only each run's own ratio of system to baseline is compared, which is free of drift between the
+runs. Both are means of ln ratios with a spread of their own, so their difference has Welch's
+interval (Welch 1947, degrees of freedom by Satterthwaite):
 
     (m₂ − m₁) ± t(ν)·√(f₁²·s₁²/n₁ + f₂²·s₂²/n₂)
 
-f is 1 for a run of fixed blocks. A run that stopped when it was decided stopped at a moment that
-its data chose, so there f is how much wider than Student's its repeated interval is (`interval`).
-The cells of a system share the 5 % equally.
+f is 1 for a run of fixed blocks. A run until decided stopped at a moment chosen by its data, so
+there f is the width of its repeated interval over Student's (`interval`). The cells of a system
+share the 5 % equally.
 
-Where a warm-up may have left something in either run's ratio, that interval reaches at least as far
-as the ends of the two verdicts' intervals allow, which have room for it.
+If either run's ratio has a warm-up's remainder, the interval reaches at least as far as the ends of
+the two verdicts' intervals, which have room for it.
 
-The same table as for verdicts says what that means. All of it within the margin: the runs agree.
-All on one side of zero: they differ. Anything else is not shown to differ, which is less than to
-agree. Two experiments of five blocks rarely prove agreement within 2 %; that is no fault of either.
-Where a system stood still in some blocks of a run, the others' ratio is not compared.
+The table of the verdicts gives the word. All of the interval within the margin: the runs agree. All
+on one side of zero: they differ. Otherwise they are not shown to differ, a weaker result than
+agreement. Two experiments of five blocks rarely prove agreement within 2 %; neither is at fault. If
+a system stood still in some blocks of a run, the ratio of the others is not compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dbdyno.stats.distributions import student_quantile
 
 
 class Agreeing(StrEnum):
-    """How two runs relate in one comparison."""
+    """Relation of two runs in one comparison."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -45,15 +45,14 @@ class Agreeing(StrEnum):
 
 
 class Agreement(Noun):
-    """One system against the baseline in one cell, in two runs.
+    """A system against the baseline in one cell, in two runs.
 
     Attributes:
-        first, second: the runs' verdicts; None where a run has none.
-        ratio: second ratio / first ratio; None where one of them is missing, or where a system
-            stood still in some block.
-        low, high: its interval, which holds together with those of the system's other cells at
-            95 %; None below three blocks in either run.
-        cells: how many cells that are.
+        first, second: the runs' verdicts; None where a run has no verdict.
+        ratio: second ratio / first ratio; None if either is missing or has a standstill.
+        low, high: its interval, simultaneous with the system's other cells at 95 %; None below
+            three blocks in either run.
+        cells: number of these cells.
     """
 
     cell: Cell
@@ -69,12 +68,12 @@ class Agreement(Noun):
 
     @property
     def same_word(self) -> bool:
-        """Whether both runs give the same verdict."""
+        """True if both runs give the same verdict."""
         return bool(self.first and self.second and self.first.word is self.second.word)
 
     @property
     def contradict(self) -> bool:
-        """Whether one run says better and the other worse."""
+        """True if one run says better and the other worse."""
         words = {verdict.word for verdict in (self.first, self.second) if verdict}
         return words == {Word.BETTER, Word.WORSE}
 
@@ -82,10 +81,10 @@ class Agreement(Noun):
 def agreements(
     first: Sequence[Verdict], second: Sequence[Verdict], designs: tuple[DesignPlan, DesignPlan]
 ) -> tuple[Agreement, ...]:
-    """Every comparison that one of the runs has, in the first run's order.
+    """Compare every comparison of either run, in the first run's order.
 
     Args:
-        designs: how each run ends; the margin is the first one's.
+        designs: each run's stopping rule; the margin is the first run's.
     """
     return tuple(_agreements(first, second, designs))
 
@@ -133,7 +132,7 @@ def _difference(
 
 
 def _settled(first: Verdict, second: Verdict, low: float, high: float) -> tuple[float, float]:
-    """The interval with room for what warm-ups may have left in either ratio."""
+    """The interval with room for the warm-ups' remainder in either ratio."""
     if first.steady_after_s is None and second.steady_after_s is None:
         return low, high
     if not (first.low and first.high and second.low and second.high):

@@ -1,16 +1,16 @@
-"""A verdict as a gate: may this version pass, if it may be slower by no more than that?
+"""A verdict as a gate: a version passes if it is slower by no more than a limit.
 
-Each comparison is held against a limit, with the interval that gave its verdict's word, so that
-the cells of a system are right together and a long ladder does not close the gate by chance:
+Each comparison is held against the limit, with the interval of its verdict. So the cells of a
+system are right together, and a long ladder does not close the gate by chance:
 
     the whole interval is beyond the limit    slower      the gate does not hold
     none of it is                             held
     the limit lies within it                  undecided   holds, unless `strict`
     there is no interval                      void        holds, unless `strict`
 
-What is undecided or void is said each time, and a gate at which nothing was decided never holds:
-silence is no proof. "Slower by more than 3 %" is a throughput below 0.97 of the baseline's, or a
-latency above 1.03 of it.
+Undecided and void comparisons are reported each time, and a gate without any decided comparison
+never holds: silence is no proof. "Slower by more than 3 %" is a throughput below 0.97 of the
+baseline's, or a latency above 1.03 of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dbdyno.measurement.parts import Noun
 
 
 class GateOutcome(StrEnum):
-    """What a gate says of one comparison."""
+    """Outcome of a comparison at a gate."""
 
     SLOWER = "slower"
     HELD = "held"
@@ -33,10 +33,10 @@ class GateOutcome(StrEnum):
 
 
 class Passage(Noun):
-    """One comparison at the gate.
+    """A comparison at the gate.
 
     Attributes:
-        holds: whether the gate may open as far as this comparison goes.
+        holds: true if this comparison lets the gate open.
     """
 
     verdict: Verdict
@@ -48,8 +48,8 @@ class Gate(Noun):
     """A run at the gate.
 
     Attributes:
-        slower_max: how much slower a system may be, 0.03 = 3 %.
-        strict: whether each comparison must be proved to be within that.
+        slower_max: the limit on a system's slowdown, 0.03 = 3 %.
+        strict: true if each comparison must be proved to be within the limit.
     """
 
     slower_max: float
@@ -58,33 +58,33 @@ class Gate(Noun):
 
     @property
     def decided(self) -> int:
-        """Comparisons that are within the limit or beyond it."""
+        """Number of comparisons proved within the limit or beyond it."""
         return sum(p.outcome in (GateOutcome.HELD, GateOutcome.SLOWER) for p in self.passages)
 
     @property
     def holds(self) -> bool:
-        """Whether every comparison may pass, and one of them at least is decided."""
+        """True if every comparison may pass, and at least one is decided."""
         return self.decided > 0 and all(passage.holds for passage in self.passages)
 
     @property
     def fails_by_void(self) -> bool:
-        """Whether it does not hold, and comparisons that are void are the only cause."""
+        """True if the gate does not hold, and void comparisons are the only cause."""
         kinds = {p.outcome for p in self.passages if not p.holds} or {
             p.outcome for p in self.passages
         }
         return not self.holds and kinds == {GateOutcome.VOID}
 
     def count(self, outcome: GateOutcome) -> int:
-        """How many comparisons came out so."""
+        """Number of comparisons with this outcome."""
         return sum(passage.outcome is outcome for passage in self.passages)
 
 
 def gate(verdicts: tuple[Verdict, ...], slower_max: float, *, strict: bool = False) -> Gate:
-    """Holds a run's verdicts against a limit.
+    """Hold a run's verdicts against a limit.
 
     Args:
-        slower_max: how much slower a system may be than the baseline, 0.03 = 3 %.
-        strict: also what is undecided or void closes the gate.
+        slower_max: the limit on a system's slowdown against the baseline, 0.03 = 3 %.
+        strict: undecided and void comparisons close the gate too.
     """
     passages = tuple(_passage(verdict, slower_max, strict) for verdict in verdicts)
     return Gate(slower_max=slower_max, strict=strict, passages=passages)
@@ -101,7 +101,7 @@ def _passage(verdict: Verdict, slower_max: float, strict: bool) -> Passage:
 
 
 OF_STANDSTILL: Final = {Word.WORSE: GateOutcome.SLOWER, Word.BETTER: GateOutcome.HELD}
-"""Where one stood still there is no ratio to hold against the limit, but a word."""
+"""With a standstill there is no ratio to hold against the limit, only a word."""
 
 
 def _outcome(verdict: Verdict, slower_max: float) -> GateOutcome:

@@ -1,11 +1,12 @@
-"""What a comparison can see before it is made: differences for its blocks, blocks for a difference.
+"""Power of a comparison before it is made: differences for its blocks, blocks for a difference.
 
-Two systems that are started anew for each block differ by chance from start to start; how much is
-not known before the first run, so every answer is given for several sizes of that noise
-(docs/how-it-works/method.md). Noise within a window is what a second of throughput scatters,
-averaged over the window. "Seen" is: in four of five comparisons the ratio's interval leaves 1
-outside. A run that stops when decided is judged here by its last block; what it sees before comes
-on top."""
+Two systems started anew for each block differ by chance from start to start. The size of this noise
+is not known before the first run, so every answer is given for several sizes
+(docs/how-it-works/method.md). Noise within a window is the scatter of throughput per second,
+averaged over the window. "Seen" means: in four of five comparisons the ratio's interval leaves 1
+outside. A run which stops when decided is judged here by its last block; differences seen earlier
+come on top.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ Stop = Literal["blocks", "decided"]
 POWER: Final = 0.8
 """Four of five."""
 NOISES: Final = (0.005, 0.015, 0.04, 0.08)
-"""Standard deviations of a system's throughput over restarts: a quiet machine to a busy one; 4 % is
-what virtual machines of two processors had (docs/how-it-works/verdicts.md)."""
+"""Standard deviations of a system's throughput over restarts: a quiet machine to a busy machine;
+virtual machines of two processors had 4 % (docs/how-it-works/verdicts.md)."""
 USUAL_NOISE: Final = 0.015
 SECOND_NOISE: Final = 0.06
-"""Scatter of a mean over one second when seconds hang together (3 %, autocorrelation 0.6)."""
+"""Scatter of a one-second mean with autocorrelated seconds (3 %, autocorrelation 0.6)."""
 
 
 def log_sd(noise: float, window_s: float) -> float:
@@ -45,10 +46,11 @@ def power_of(
     stop: Stop = "blocks",
     level: float = LEVEL,
 ) -> float:
-    """How probably a ratio of 1 + difference is distinguished from 1 by so many blocks, at most.
+    """Upper bound of the probability to distinguish a ratio of 1 + difference from 1 by so many
+    blocks.
 
     Args:
-        level: how often the interval may miss: 0.05, or a cell's share of it.
+        level: error rate of the interval: 0.05, or a cell's share of it.
     """
     if blocks < BLOCKS_MIN:
         return 0.0
@@ -60,7 +62,7 @@ def power_of(
 def difference_seen(
     blocks: int, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
 ) -> float | None:
-    """The least ratio difference that is seen, 0.02 = 2 %; None where blocks give no verdict."""
+    """The least ratio difference seen, 0.02 = 2 %; None where blocks give no verdict."""
     if blocks < BLOCKS_MIN:
         return None
     multiplier = _multiplier(blocks, stop, level)
@@ -69,7 +71,7 @@ def difference_seen(
 
 
 def difference_seen_in_time(chosen: TimedDesign, scatter: Scatter) -> float:
-    """The least ratio difference that a run with a time sees, on a machine that scatters so."""
+    """The least ratio difference seen by a run with a time, on a machine of this scatter."""
     blocks, variance = chosen.blocks, scatter.variance(chosen.windows.window_s)
     design = DesignPlan(time_s=blocks * chosen.block_s, stop="decided", blocks=blocks)
     off = float(scipy.special.nctdtrinc(blocks - 1, 1 - POWER, quantile(blocks, design)))
@@ -81,7 +83,8 @@ def blocks_to_see(
 ) -> int | None:
     """The blocks in which a ratio difference is seen; None if a plan cannot have so many.
 
-    The intervals of more than `HORIZON_MAX` are wider than need be, so some of those see less.
+    Above `HORIZON_MAX` blocks the intervals are wider than need be, so some larger numbers see
+    less.
     """
 
     def power(blocks: int) -> float:
@@ -102,10 +105,10 @@ def tie_power(
     stop: Stop = "blocks",
     level: float = LEVEL,
 ) -> float:
-    """How probably two systems that are the same are called equivalent within the margin.
+    """Probability for two equal systems to be called equivalent within the margin.
 
-    The interval must lie within the margin, whatever spread the blocks show; so it is the mean over
-    that spread's distribution, at a thousand of its quantiles.
+    The interval must lie within the margin, whatever spread the blocks show. So it is the mean over
+    the distribution of the spread, at a thousand of its quantiles.
     """
     if blocks < BLOCKS_MIN:
         return 0.0
@@ -118,18 +121,19 @@ def tie_power(
 POINTS: Final = (np.arange(24) + 0.5) / 24
 """Where a distribution is looked at: the middles of as many equally likely parts."""
 PLANNED: Final = 0.85
-"""Planned a little safer than the four of five that are promised: a spread that few blocks show is
-more often too small than too large."""
+"""Planned a little safer than the promised four of five: a spread from few blocks is more often too
+small than too large."""
 
 
 def blocks_to_decide(
     mean: float, sd: float, blocks: int, margin: float, design: DesignPlan, level: float = LEVEL
 ) -> int | None:
-    """The blocks in all that decide in four of five runs like the one that showed this.
+    """Total blocks to decide in four of five runs, given the results of the blocks so far.
 
-    Neither the true difference nor its spread is known, so the chance is the mean over what both
-    may be after these blocks: Student's posterior, and beside it a tie (within half the margin),
-    which has the weight of its Bayes factor against the other with the prior of one block.
+    Neither the true difference nor its spread is known, so the chance is the mean over the
+    posterior of both after these blocks: Student's posterior, and beside it a tie (within half the
+    margin). The tie has the weight of its Bayes factor against the other with the prior of one
+    block.
 
     Args:
         mean, sd: of the ln ratios of so many blocks.
@@ -158,7 +162,7 @@ def blocks_to_decide(
 
 
 def _decides(truth: Numbers, error: Numbers, half: Numbers, margin: float) -> float:
-    """How probably an interval of that half width leaves 1 outside or lies within the margin."""
+    """Probability of an interval, with this half width, without 1 or within the margin."""
     ndtr = scipy.special.ndtr
     away = ndtr((truth - half) / error) + ndtr((-truth - half) / error)
     room = math.log1p(margin) - half

@@ -146,9 +146,9 @@ def test_markup_in_a_message_is_printed_as_it_is() -> None:
 
 def test_a_rate_is_of_the_whole_phase_so_far() -> None:
     meter = progress.Meter()
-    meter.told(interval(1, "warmup", events=9000))
-    meter.told(interval(2, events=500))
-    assert meter.told(interval(3, events=300)).startswith(
+    meter.line_of(interval(1, "warmup", events=9000))
+    meter.line_of(interval(2, events=500))
+    assert meter.line_of(interval(3, events=300)).startswith(
         "measured 3 s: TPS 800.0; last second: TPS 600.0, "
     )
 

@@ -21,7 +21,9 @@ def test_a_text_is_told_and_chinese_has_no_space_within():
     text = say("{metric} of {system} against {baseline}", metric="p95", system="a", baseline="b")
     assert said_in(text, Language.EN) == text
     assert said_in(text, Language.ZH) == "a 相对 b 的 p95"
-    assert said_in(say("{system} (pilot)", system="生产"), Language.ZH) == "生产（试探）"
+    assert (
+        said_in(say("{system} ({setting})", system="生产", setting="a"), Language.ZH) == "生产（a）"
+    )
 
 
 def test_chinese_has_one_word_for_one_thing():

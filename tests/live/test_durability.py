@@ -14,6 +14,7 @@ import pytest
 from dbdyno.experiment.durability import prove
 from dbdyno.judge.checks.durability import Proof, verdict_of
 from dbdyno.measurement.parts import KilledServer
+from dbdyno.report.tell.durability import proof_reasons
 from dbdyno.servers.base import ServerSpec
 from support.lab_process import children
 from support.real_server import small_redo
@@ -48,9 +49,11 @@ def test_a_server_that_waits_for_its_log_keeps_every_answered_commit(reference: 
 def test_a_server_that_writes_its_log_once_a_second_is_found_out() -> None:
     # From 8.0 on a thread of MySQL hands the log to the system at once: power alone takes it.
     for _ in range(TRIES):
-        verdict = verdict_of(killed("mysql:5.7.22", LAZY, load_s=0.6))
+        server = killed("mysql:5.7.22", LAZY, load_s=0.6)
+        verdict = verdict_of(server)
         if verdict.missing:
             break
     assert verdict.proof is Proof.LOST
     assert 0 < verdict.missing <= verdict.acknowledged
-    assert verdict.reasons[0].startswith("its settings do not promise durable commits")
+    reason = proof_reasons(verdict, server)[0]
+    assert reason.startswith("its settings do not promise durable commits")

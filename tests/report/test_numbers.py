@@ -18,7 +18,7 @@ from dbdyno.plan.plan import cells
 from dbdyno.report import numbers
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
-from dbdyno.report.numbers import found, what
+from dbdyno.report.numbers import value_of, what
 from support import making
 from support.made_run import run
 
@@ -154,16 +154,18 @@ def test_english_says_what_was_stored():
         "",
         "made, 4 cores",
     ):
-        assert found(text) == text
+        assert value_of(text) == text
     assert [what("kernel"), what("python")] == ["kernel", "python"]
 
 
 def test_known_names_and_values_can_be_told_and_others_stay():
     assert translated(what("kernel"), CHINESE) == "内核"
     assert translated(what("python"), CHINESE) == "python"
-    assert translated(found("4 logical, 2 usable"), CHINESE) == "4 个逻辑核，可用 2 个"
-    assert translated(found("virtual machine (a b), container"), CHINESE) == "虚拟机（a b）, 容器"
-    assert translated(found("Intel(R) Xeon(R) CPU @ 2.20GHz"), CHINESE).startswith("Intel(R)")
+    assert translated(value_of("4 logical, 2 usable"), CHINESE) == "4 个逻辑核，可用 2 个"
+    assert (
+        translated(value_of("virtual machine (a b), container"), CHINESE) == "虚拟机（a b）, 容器"
+    )
+    assert translated(value_of("Intel(R) Xeon(R) CPU @ 2.20GHz"), CHINESE).startswith("Intel(R)")
 
 
 # Rates within a limit in words.

@@ -81,4 +81,4 @@ def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no run nobody"):
         runs_of(tmp_path).judged("nobody")
     with pytest.raises(StoreError, match="no run nobody"):
-        runs_of(tmp_path).one("nobody")
+        runs_of(tmp_path).run("nobody")

@@ -51,7 +51,7 @@ def grids_in(text: str, source: str, is_heading: Callable[[str], bool]) -> list[
         parser = _Tables(source)
         parser.feed(text)
         parser.close()
-        return [_checked(rows, lines, caption, source) for rows, lines, caption in parser.found]
+        return [_checked(rows, lines, caption, source) for rows, lines, caption in parser.tables]
     grids = [*_markdown(text, source)]
     return grids or [*_delimited(text, source)] or [*_cell_a_line(text, is_heading)]
 
@@ -79,7 +79,7 @@ class _Tables(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._source = source
         self._cells = 0
-        self.found: list[tuple[list[list[str]], list[int], str]] = []
+        self.tables: list[tuple[list[list[str]], list[int], str]] = []
         self._rows: list[list[str]] | None = None
         self._lines: list[int] = []
         self._row: list[str] = []
@@ -110,7 +110,7 @@ class _Tables(HTMLParser):
         elif tag == "table" and self._rows is not None:
             self._end_row()
             if len(self._rows) > 1:
-                self.found.append((self._rows, self._lines, " ".join(self._words[-1:])))
+                self.tables.append((self._rows, self._lines, " ".join(self._words[-1:])))
             self._rows, self._words = None, []
 
     def handle_data(self, data: str) -> None:

@@ -67,7 +67,7 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
     if runs := runs_in(text, source):
         return [_sysbench(run) for run in runs]
     if rows := rows_in(text, source):
-        return [one for row in rows if (one := _other(row)) is not None]
+        return [run for row in rows if (run := _other(row)) is not None]
     grids = grids_in(text, source, columns.is_heading)
     tables = [table for one in grids for table in columns.published(one, mapping, source).tables]
     return [one for table in tables for one in _rows(table)]

@@ -107,7 +107,7 @@ class Meter:
         self._phase = ""
         self._events = self._seconds = 0.0
 
-    def told(self, interval: Mapping[str, Any]) -> str:
+    def line_of(self, interval: Mapping[str, Any]) -> str:
         """Report an interval of the engine."""
         if interval["phase"] != self._phase:
             self._phase, self._events, self._seconds = interval["phase"], 0.0, 0.0
@@ -199,7 +199,7 @@ class Lines:
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """Print the current speed, `every_s` seconds after the last line or in a new load."""
         self._repeated_at = time.monotonic()
-        line = self._meter.told(interval)
+        line = self._meter.line_of(interval)
         if not 0 <= interval["at_s"] - self._written_at_s < self._every_s:
             self._written_at_s = interval["at_s"]
             self._write(with_time_left(line, seconds_left), "  ")
@@ -230,7 +230,7 @@ class RedrawnLines:
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """Shows the current speed."""
-        self._draw(with_time_left(self._meter.told(interval), seconds_left))
+        self._draw(with_time_left(self._meter.line_of(interval), seconds_left))
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """Leave the trial's outcome above the redrawn lines."""

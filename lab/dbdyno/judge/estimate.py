@@ -135,8 +135,8 @@ def back(
         return None, None, None, None
     if len(logs) == 1:
         return math.exp(logs[0]), None, None, None
-    found = interval(logs, design)
-    mean, sd, half = float(found.mean), float(found.sd), float(found.half)
+    ratio = interval(logs, design)
+    mean, sd, half = float(ratio.mean), float(ratio.sd), float(ratio.half)
     if len(logs) < BLOCKS_MIN:
         return math.exp(mean), None, None, sd
     return math.exp(mean), end_of(mean - half), end_of(mean + half), sd
@@ -167,9 +167,9 @@ class Pairs:
 
     def __init__(self, sound: Iterable[Sound]) -> None:
         self._arms: dict[tuple[Cell, str], dict[int, Sound]] = {}
-        for one in sound:
-            arm = self._arms.setdefault((one.trial.cell, one.trial.system), {})
-            arm.setdefault(one.trial.block, one)
+        for measured in sound:
+            arm = self._arms.setdefault((measured.trial.cell, measured.trial.system), {})
+            arm.setdefault(measured.trial.block, measured)
 
     def of(self, comparison: Comparison) -> Pairs:
         """The trials of two arms alone, filed under the cells and names of their verdicts."""
@@ -181,10 +181,10 @@ class Pairs:
 
     def filed(self, arms: Iterable[tuple[Cell, str, MeasuredArm]]) -> Pairs:
         """Select the trials of these arms, each filed under its given cell and name."""
-        found = Pairs(())
+        pairs = Pairs(())
         for cell, label, place in arms:
-            found._arms[cell, label] = self._arms.get((place.cell, place.system), {})
-        return found
+            pairs._arms[cell, label] = self._arms.get((place.cell, place.system), {})
+        return pairs
 
     def arm(self, cell: Cell, system: str) -> Mapping[int, Sound]:
         """The system's trials of the cell by block, in the order stored."""
@@ -196,8 +196,8 @@ class Pairs:
 
     def logs(self, cell: Cell, system: str, metric: Metric) -> dict[int, float]:
         """ln of the metric in every block with a value, in the order of blocks."""
-        found = {block: _log_value(one, metric) for block, one in self.arm(cell, system).items()}
-        return {block: log for block, log in sorted(found.items()) if log is not None}
+        logs = {block: _log_value(one, metric) for block, one in self.arm(cell, system).items()}
+        return {block: log for block, log in sorted(logs.items()) if log is not None}
 
     def stood_still(self, system: str, *cells: Cell) -> bool:
         """True if the system completed no event in some block of these cells.
@@ -223,9 +223,10 @@ class Pairs:
         unsteady = [one.steadiness for one in (below, above) if one.steadiness is not None]
         if not unsteady:
             return None
-        until_s = max(steadiness.found.until_s for steadiness in unsteady)
-        found = Unsettled.of(below.left, above.left, until_s)
-        return found if max(found.high, -found.low, found.high - found.low) > NEAR else None
+        until_s = max(steadiness.settling.until_s for steadiness in unsteady)
+        unsettled = Unsettled.of(below.left, above.left, until_s)
+        widest = max(unsettled.high, -unsettled.low, unsettled.high - unsettled.low)
+        return unsettled if widest > NEAR else None
 
 
 class Unsettled(NamedTuple):
@@ -266,6 +267,6 @@ class Unsettled(NamedTuple):
         return min(low, end_of(moved - down)), max(high, end_of(moved + up))
 
 
-def _log_value(one: Sound, metric: Metric) -> float | None:
-    value = one.value(metric)
+def _log_value(sound: Sound, metric: Metric) -> float | None:
+    value = sound.value(metric)
     return math.log(value) if value is not None and value > 0 else None

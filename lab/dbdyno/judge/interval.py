@@ -145,12 +145,12 @@ def typical(values: Sequence[float], design: DesignPlan) -> Typical | None:
 
 def typical_of_logs(logs: Sequence[float], design: DesignPlan) -> Typical | None:
     """The geometric mean of numbers given by their natural logarithms; None if empty."""
-    found = typical(logs, design)
-    if found is None:
+    typical_log = typical(logs, design)
+    if typical_log is None:
         return None
     return Typical(
-        value=math.exp(found.value),
-        low=None if found.low is None else end_of(found.low),
-        high=None if found.high is None else end_of(found.high),
-        blocks=found.blocks,
+        value=math.exp(typical_log.value),
+        low=None if typical_log.low is None else end_of(typical_log.low),
+        high=None if typical_log.high is None else end_of(typical_log.high),
+        blocks=typical_log.blocks,
     )

@@ -196,12 +196,12 @@ def _own(estimate: Estimate) -> Adjusted | None:
     return Adjusted(low=estimate.low, high=estimate.high, level=LEVEL, cells=1)
 
 
-def settled(found: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | None:
+def settled(adjusted: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | None:
     """The interval with room for the warm-ups' remainder."""
-    if found is None or unsettled is None:
-        return found
-    low, high = unsettled.widened(found.low, found.high)
-    return found.model_copy(update={"low": low, "high": high})
+    if adjusted is None or unsettled is None:
+        return adjusted
+    low, high = unsettled.widened(adjusted.low, adjusted.high)
+    return adjusted.model_copy(update={"low": low, "high": high})
 
 
 def _widened_by(unsettled: Unsettled | None) -> list[Reason]:
@@ -217,15 +217,15 @@ def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tup
     return word_for(BY_NAME[metric], shown.low, shown.high, margin)
 
 
-def _word_of_standstill(found: Standstill, lost: bool) -> tuple[Word, bool, int | None]:
+def _word_of_standstill(standstill: Standstill, lost: bool) -> tuple[Word, bool, int | None]:
     """Word, whether it is material, and the blocks needed; None if more blocks do not help."""
-    if found.pairs < BLOCKS_MIN:
+    if standstill.pairs < BLOCKS_MIN:
         return (Word.VOID if lost else Word.NO_VERDICT), False, None
-    if not found.is_whole:
+    if not standstill.is_whole:
         return Word.UNDECIDED, False, None
-    if found.pairs < found.pairs_needed:
-        return Word.UNDECIDED, False, found.pairs_needed
-    return (Word.WORSE if found.system else Word.BETTER), True, None
+    if standstill.pairs < standstill.pairs_needed:
+        return Word.UNDECIDED, False, standstill.pairs_needed
+    return (Word.WORSE if standstill.system else Word.BETTER), True, None
 
 
 def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Reason]:
@@ -323,11 +323,11 @@ def adjusted(
         their own, which make no claim and take no share of the level.
     """
     places = [place for place, one in enumerate(estimates) if one.low is not None]
-    near, kept, made = places, KEPT * level / max(1, len(places)), dict[int, Adjusted]()
+    near, kept, adjusted = places, KEPT * level / max(1, len(places)), dict[int, Adjusted]()
     while near:
         share = (level - kept * (len(places) - len(near))) / len(near)
-        made.update({p: widened(estimates[p], design, share, len(places)) for p in near})
-        left = [p for p in near if not _is_far(made[p], design.margin)]
+        adjusted.update({p: widened(estimates[p], design, share, len(places)) for p in near})
+        left = [p for p in near if not _is_far(adjusted[p], design.margin)]
         if left == near:
             break
         near = left
@@ -335,15 +335,15 @@ def adjusted(
         # All cells are far, or all but this one: then no other cell would take a share.
         beyond = kept if set(near) - {place} else level / len(places)
         outer = widened(estimates[place], design, beyond, len(places))
-        inner = made[place] if place in near else None
-        made[place] = _possible(inner, outer, design.margin)
-    return [made.get(place) for place in range(len(estimates))]
+        inner = adjusted[place] if place in near else None
+        adjusted[place] = _possible(inner, outer, design.margin)
+    return [adjusted.get(place) for place in range(len(estimates))]
 
 
-def _is_far(one: Adjusted, margin: float) -> bool:
+def _is_far(interval: Adjusted, margin: float) -> bool:
     """True if the whole interval lies far beyond the margin, on either side."""
     far = 1 + FAR_MARGINS * margin
-    return max(one.low, 1 / one.high) > far
+    return max(interval.low, 1 / interval.high) > far
 
 
 def _possible(inner: Adjusted | None, outer: Adjusted, margin: float) -> Adjusted:
@@ -402,11 +402,11 @@ def block_seconds(measurements: Sequence[Measurement]) -> float | None:
     """
     machines: dict[str, dict[int, float]] = {}
     loads_s = 0.0
-    for one in measurements:
-        if (at_s := one.started_s) is not None:
-            begun, block = machines.setdefault(one.machine, {}), one.trial.block
+    for measurement in measurements:
+        if (at_s := measurement.started_s) is not None:
+            begun, block = machines.setdefault(measurement.machine, {}), measurement.trial.block
             begun[block] = min(at_s, begun.get(block, at_s))
-            loads_s += one.load_s
+            loads_s += measurement.load_s
     begins_s = [sorted(begun.values()) for begun in machines.values()]
     steps = [later - earlier for of_machine in begins_s for earlier, later in pairwise(of_machine)]
     if rising := [step for step in steps if step > 0]:

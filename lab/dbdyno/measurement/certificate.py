@@ -154,7 +154,7 @@ class Certificate(Noun):
         return all(one.holds for one in answers) and all(one.holds for one in punctual)
 
     def facts(self, machine: Mapping[str, str]) -> CertificateFacts:
-        """The part that a run on this machine stores."""
+        """The part stored by a run on this machine."""
         return CertificateFacts(
             digest=self.digest,
             made_at=self.made_at,

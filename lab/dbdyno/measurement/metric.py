@@ -16,7 +16,7 @@ KIND: Final = "event_kind_"
 
 
 class Better(StrEnum):
-    """The direction that is good for the user."""
+    """The direction good for the user."""
 
     HIGHER = "higher"
     LOWER = "lower"

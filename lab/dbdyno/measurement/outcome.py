@@ -1,4 +1,4 @@
-"""Facts that name a run in a report."""
+"""Facts naming a run in a report."""
 
 from __future__ import annotations
 

@@ -223,22 +223,22 @@ def take_scales(document: Document) -> dict[str, dict[str, Any]]:
 
 def scaled(document: Document, scales: dict[str, dict[str, Any]], name: str) -> Document:
     """A new document: the plan with the named scale laid over it, each value with its own line."""
-    made = Document(deepcopy(document.value), dict(document.lines), [])
+    merged = Document(deepcopy(document.value), dict(document.lines), [])
     part = {key: value for key, value in deepcopy(scales[name]).items() if key != SCALES}
-    made.value = {**_laid_over(made, made.value, part, (), (SCALES, name)), "scale": name}
-    return made
+    merged.value = {**_laid_over(merged, merged.value, part, (), (SCALES, name)), "scale": name}
+    return merged
 
 
 def _laid_over(
-    made: Document, below: dict[str, Any], above: dict[str, Any], path: Path, source: Path
+    document: Document, below: dict[str, Any], above: dict[str, Any], path: Path, source: Path
 ) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
         here, there = (*path, key), (*source, key)
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
-            merged[key] = _laid_over(made, merged[key], value, here, there)
+            merged[key] = _laid_over(document, merged[key], value, here, there)
             continue
-        _take_lines(made, here, there)
+        _take_lines(document, here, there)
         if value is None:
             merged.pop(key, None)
         else:
@@ -246,11 +246,11 @@ def _laid_over(
     return merged
 
 
-def _take_lines(made: Document, path: Path, source: Path) -> None:
+def _take_lines(document: Document, path: Path, source: Path) -> None:
     """Replace the lines of the old value at the path by those of its new value."""
     depth = len(source)
-    for old in [old for old in made.lines if old[: len(path)] == path]:
-        del made.lines[old]
-    for old, line in list(made.lines.items()):
+    for old in [old for old in document.lines if old[: len(path)] == path]:
+        del document.lines[old]
+    for old, line in list(document.lines.items()):
         if old[:depth] == source:
-            made.lines[(*path, *old[depth:])] = line
+            document.lines[(*path, *old[depth:])] = line

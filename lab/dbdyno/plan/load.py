@@ -32,14 +32,14 @@ GENERATORS_MAX: Final = 64
 
 def rate_per_s(text: str) -> float | None:
     """Rate in events a second, such as 500.0 of ``500``; None for a share."""
-    found = _RATE.fullmatch(text)
-    return float(found[1]) if found else None
+    match = _RATE.fullmatch(text)
+    return float(match[1]) if match else None
 
 
 def share_of(text: str) -> float | None:
     """Share such as 0.7 of ``70%``; None for a rate."""
-    found = _SHARE.fullmatch(text)
-    return float(found[1]) / 100 if found else None
+    match = _SHARE.fullmatch(text)
+    return float(match[1]) / 100 if match else None
 
 
 def _a_rate(typed: str) -> str:
@@ -177,9 +177,9 @@ class LoadPlan(FiniteNoun):
     def rates_of(self, workload: str, setting: str) -> tuple[float, ...]:
         """The rates of a workload and setting in events a second, as far as they are known."""
         known = [rate for text in self.rates if (rate := rate_per_s(text)) is not None]
-        for found in self.pilot:
-            if (found.workload, found.setting) == (workload, setting):
-                known.extend(found.rates_per_s)
+        for rates in self.pilot:
+            if (rates.workload, rates.setting) == (workload, setting):
+                known.extend(rates.rates_per_s)
         return tuple(sorted(set(known)))
 
     def is_rung(self, rate: float | None) -> bool:

@@ -36,14 +36,14 @@ def each_value(value: SettingValue) -> tuple[OptionValue, ...]:
 
 def size_bytes(text: str) -> int | None:
     """Size in bytes, such as of ``512M`` or ``1G`` (units of 1024); None for other text."""
-    found = _SIZE.fullmatch(text.strip())
-    return int(found[1]) * _UNITS[found[2].upper()] if found else None
+    match = _SIZE.fullmatch(text.strip())
+    return int(match[1]) * _UNITS[match[2].upper()] if match else None
 
 
 def share(text: str) -> float | None:
     """Share such as 0.25 of ``25%``; None for other text."""
-    found = _SHARE.fullmatch(text.strip())
-    return float(found[1]) / 100 if found else None
+    match = _SHARE.fullmatch(text.strip())
+    return float(match[1]) / 100 if match else None
 
 
 def _a_size(typed: str) -> str:
@@ -148,8 +148,8 @@ def setting_name(
     Args:
         without: further axes to leave out.
     """
-    told = [axis for axis, known in axes(settings).items() if len(known) > 1]
-    return ", ".join(f"{axis} {values[axis]}" for axis in told if axis not in without) or DEFAULT
+    varied = [axis for axis, known in axes(settings).items() if len(known) > 1]
+    return ", ".join(f"{axis} {values[axis]}" for axis in varied if axis not in without) or DEFAULT
 
 
 def setting_names(settings: SettingsPlan) -> list[str]:

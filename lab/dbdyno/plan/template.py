@@ -218,8 +218,8 @@ def _write_in_full(document: Document) -> None:
     for name, event in _entries(template, "events").items():
         statements = event.get("statements")
         if isinstance(draw := event.get("draw"), dict):
-            for one in draw:
-                _write_value(draw, one)
+            for key in draw:
+                _write_value(draw, key)
         if isinstance(statements, list):
             event["statements"] = [{"sql": s} if isinstance(s, str) else s for s in statements]
         if "think_time" in event and "think_time_ms" in event:
@@ -231,8 +231,8 @@ def _write_in_full(document: Document) -> None:
 
 def _entries(part: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:
     parts = part.get(key)
-    found = parts.items() if isinstance(parts, dict) else ()
-    return {name: one for name, one in found if isinstance(one, dict)}
+    items = parts.items() if isinstance(parts, dict) else ()
+    return {name: one for name, one in items if isinstance(one, dict)}
 
 
 def _write_value(part: dict[str, Any], key: str) -> None:
@@ -263,9 +263,9 @@ _NO_TABLE: Final = frozenset({"select", "lateral", "set", "skip", "nowait", "of"
 def _mistakes(document: Document, template: Template) -> Iterator[PlanMistake]:
     for name, table in template.tables.items():
         path: Path = ("tables", name)
-        for column, made in table.columns.items():
-            yield from _of_value(document, (*path, "columns", column), made.value, template)
-            if made.value.sequential is not None:
+        for column, value in table.columns.items():
+            yield from _of_value(document, (*path, "columns", column), value.value, template)
+            if value.value.sequential is not None:
                 where = (*path, "columns", column)
                 yield document.mistake(where, f"sequential is for events; say {ROW} here")
         for at, index in enumerate(table.indexes):
@@ -409,22 +409,22 @@ def _one_line(sql: str) -> str:
 
 def _example(value: Value, template: Template) -> Scalar:
     """An example of the value: from the middle of its range, or its likeliest choice."""
-    made = getattr(value, value.kind)
+    spec = getattr(value, value.kind)
     example: Scalar
     match value.kind:
         case "sequential":
-            example = template.tables[made.partition(".")[0]].rows + 1
+            example = template.tables[spec.partition(".")[0]].rows + 1
         case "text":
-            example = "m" * min(sum(made) // 2, EXAMPLE_LETTERS)
+            example = "m" * min(sum(spec) // 2, EXAMPLE_LETTERS)
         case "format":
-            example = made.replace("#", "5").replace("@", "m")
+            example = spec.replace("#", "5").replace("@", "m")
         case "choice":
             weights = value.weights or (1.0,)
-            example = made[weights.index(max(weights))]
+            example = spec[weights.index(max(weights))]
         case "constant":
-            example = made
+            example = spec
         case _:
-            example = sum(_ends(made, template.tables)) // 2
+            example = sum(_ends(spec, template.tables)) // 2
     return example
 
 
@@ -434,20 +434,20 @@ def _literal(value: Scalar) -> str:
 
 
 def _tables(template: Template) -> str:
-    made = []
+    statements = []
     for name, table in template.tables.items():
         columns = ", ".join(f"{column} {one.type}" for column, one in table.columns.items())
         values = ", ".join(
             f"literal({_drawn(one.value, template)})" for one in table.columns.values()
         )
-        made.append(
+        statements.append(
             f"  {{ name = {_quoted(name)}, rows = {table.rows},\n"
             f"    create = {_quoted(f'CREATE TABLE {name} ({columns})')},\n"
             f"    columns = {_quoted(', '.join(table.columns))},\n"
             f'    row = function(row) return table.concat({{ {values} }}, ",") end,\n'
             f"    indexes = {{ {', '.join(map(_quoted, table.indexes))} }} }},\n"
         )
-    return f"local TABLES = {{\n{''.join(made)}}}\n"
+    return f"local TABLES = {{\n{''.join(statements)}}}\n"
 
 
 def _events(template: Template) -> Iterator[str]:
@@ -515,24 +515,24 @@ def _kind(value: Value) -> str:
 def _drawn(value: Value, template: Template) -> str:
     """A Lua expression for the value; in a column `row` is the row's number."""
     kind = value.kind
-    made = getattr(value, kind)
+    spec = getattr(value, kind)
     if kind in DRAWS:
-        low, high = _ends(made, template.tables)
+        low, high = _ends(spec, template.tables)
         return f"rand.{kind}({low}, {high})"
     match kind:
         case "sequential":
-            text = f"next_of({_quoted(made)})"
+            text = f"next_of({_quoted(spec)})"
         case "text":
-            text = f"text_of({made[0]}, {made[1]})"
+            text = f"text_of({spec[0]}, {spec[1]})"
         case "format":
-            text = f"rand.string({_quoted(made)})"
+            text = f"rand.string({_quoted(spec)})"
         case "choice":
-            weights = value.weights or tuple(1.0 for _ in made)
+            weights = value.weights or tuple(1.0 for _ in spec)
             limits = [sum(weights[: at + 1]) for at in range(len(weights))]
-            choices = ", ".join(map(_scalar, made))
+            choices = ", ".join(map(_scalar, spec))
             text = f"choice_of({{ {choices} }}, {{ {', '.join(map(repr, limits))} }})"
         case "constant":
-            text = _scalar(made)
+            text = _scalar(spec)
         case _:
             text = ROW
     return text

@@ -86,18 +86,18 @@ def ratio_with_interval(ratio: Typical) -> Text:
     return interval(ratio.value, ratio.low, ratio.high)
 
 
-def typical_value(found: Typical | None) -> Text:
+def typical_value(typical: Typical | None) -> Text:
     """A typical value with its interval: "63.2 [60.1, 66.5]"; a dash without a value."""
-    if found is None:
+    if typical is None:
         return NONE
-    return _with_ends(found, lambda value: number(value, 1))
+    return _with_ends(typical, lambda value: number(value, 1))
 
 
-def coefficient(found: Typical | None) -> Text:
+def coefficient(typical: Typical | None) -> Text:
     """As `typical_value`, with three significant digits however small: "0.00042 [0.0004, …]"."""
-    if found is None:
+    if typical is None:
         return NONE
-    return _with_ends(found, lambda value: f"{value:.3g}".replace("-", "−"))
+    return _with_ends(typical, lambda value: f"{value:.3g}".replace("-", "−"))
 
 
 def percentage(value: float | None) -> Text:
@@ -105,14 +105,14 @@ def percentage(value: float | None) -> Text:
     return NONE if value is None else name(f"{value * 100:.3g} %".replace("-", "−"))
 
 
-def _with_ends(found: Typical, printed: Callable[[float], str]) -> Text:
-    if found.low is None or found.high is None:
-        return name(printed(found.value))
-    return name(f"{printed(found.value)} [{printed(found.low)}, {printed(found.high)}]")
+def _with_ends(typical: Typical, printed: Callable[[float], str]) -> Text:
+    if typical.low is None or typical.high is None:
+        return name(printed(typical.value))
+    return name(f"{printed(typical.value)} [{printed(typical.low)}, {printed(typical.high)}]")
 
 
-def _said(found: str | None) -> Text:
-    return NONE if found is None else name(found)
+def _said(value: str | None) -> Text:
+    return NONE if value is None else name(value)
 
 
 def decided(verdict: Verdict) -> Text:
@@ -183,7 +183,7 @@ def what(feature: str) -> Text:
     return FEATURES.get(feature, name(feature))
 
 
-def found(value: str) -> Text:
+def value_of(value: str) -> Text:
     """A feature's value, in translatable words where they are known."""
     if cores := CORES.fullmatch(value):
         return say("{logical} logical, {usable} usable", logical=cores[1], usable=cores[2])

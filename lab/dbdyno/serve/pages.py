@@ -87,11 +87,11 @@ class Pages:
 
     def live(self, request: Request) -> Response:
         """A run in progress; its script listens to `events`."""
-        return self._page("live.html.j2", listed=self._runs.one(request.path_params["run_id"]))
+        return self._page("live.html.j2", listed=self._runs.run(request.path_params["run_id"]))
 
     async def events(self, request: Request) -> Response:
         run_id = request.path_params["run_id"]
-        listed = await run_in_threadpool(self._runs.one, run_id)
+        listed = await run_in_threadpool(self._runs.run, run_id)
         feed = self._runs.workspace / listed.run.run_id / FEED_NAME
         seen = request.headers.get("last-event-id", "0")
         place = int(seen) if PLACE.fullmatch(seen) else 0

@@ -74,7 +74,7 @@ class Runs:
         with Store.open(self.workspace) as store:
             return [self._row(store, run) for run in store.listed()]
 
-    def one(self, run_id: str) -> ListedRun:
+    def run(self, run_id: str) -> ListedRun:
         with Store.open(self.workspace) as store:
             return self._listed(store, store.run(run_id))
 

@@ -49,11 +49,11 @@ class Costs(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """What the first blocks showed, as standard deviations of ln throughput.
+    """Noise in the first blocks, as standard deviations of ln throughput.
 
     Attributes:
-        start: from start to start, beyond what the seconds of a window explain.
-        second: of one second, as it counts in the mean of many.
+        start: from start to start, beyond the part explained by the seconds of a window.
+        second: of a second, as it counts in the mean of many.
     """
 
     start: float

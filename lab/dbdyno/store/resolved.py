@@ -61,10 +61,10 @@ def _with_rates(plan: Plan, pilots: Sequence[Measurement]) -> Plan:
     if not all(is_ended(plan, tried) for tried in searches):
         return plan
     rates = [
-        one
+        rate
         for setting in names
         for workload in workloads
-        if (one := _found(plan, pilots, workload, setting)) is not None
+        if (rate := _found(plan, pilots, workload, setting)) is not None
     ]
     return with_found(plan, rates)
 
@@ -83,9 +83,9 @@ def tried_of(
 
 
 def is_ended(plan: Plan, tried: Sequence[Measurement]) -> bool:
-    """Whether a pilot needs no further trial of a system, workload and setting.
+    """True if a pilot needs no further trial of a system, workload and setting.
 
-    A system that cannot bear a load is asked no more.
+    A system that cannot bear a load is not tried again.
 
     Args:
         tried: as `tried_of`.
@@ -106,7 +106,10 @@ def capacity_per_s_of(tried: Sequence[Measurement]) -> float | None:
 
 
 def points_of(plan: Plan, tried: Sequence[Measurement]) -> Iterator[Point]:
-    """What was seen at rates. Percentiles are read whatever the count: they only choose levels."""
+    """Points of a latency search, one for each rate tried.
+
+    Percentiles are read from any number of requests: they only choose levels.
+    """
     slo = plan.load.slo
     for trial in tried:
         rate = trial.trial.cell.rate_per_s
@@ -118,7 +121,7 @@ def points_of(plan: Plan, tried: Sequence[Measurement]) -> Iterator[Point]:
 def _found(
     plan: Plan, pilots: Sequence[Measurement], workload: str, setting: str
 ) -> PilotFound | None:
-    """What came of one workload and setting; None where no system can run it."""
+    """Rates of a workload and setting; None if no system can run it."""
     sustained: dict[str, float] = {}
     limits: dict[str, float] = {}
     for system in plan.systems:

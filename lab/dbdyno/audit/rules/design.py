@@ -157,9 +157,9 @@ def _crossovers(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """Systems of which neither is ahead in all cells."""
     for first, second in combinations(dict.fromkeys(cell.system for cell in cells), 2):
         beside = [
-            (cell, one.value / other.value)
+            (cell, rate.value / other.value)
             for cell, its in pairs(cells, first, second)
-            if (one := _rate(cell)) and (other := _rate(its)) and other.value > 0
+            if (rate := _rate(cell)) and (other := _rate(its)) and other.value > 0
         ]
         ahead = [cell for cell, ratio in beside if ratio > 1 + DROP]
         behind = [cell for cell, ratio in beside if ratio < 1 - DROP]

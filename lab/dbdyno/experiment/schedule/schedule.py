@@ -85,11 +85,11 @@ class Schedule(TrialQueue):
         self._store, self._run_id, self._tell = store, run_id, tell
         self._machines, self._enough = machines, enough
         now = resolved(plan, store.pilots(run_id), store.design(run_id))
-        found = begun(now, machines)
-        self._planned = trials_of(foreseen(found), run_id)
+        resolved_plan = begun(now, machines)
+        self._planned = trials_of(foreseen(resolved_plan), run_id)
         times, done = store.repeats(run_id), store.done(run_id, impossible=not retry)
         every = [_repeated(one, times.get(place_of(one), 0)) for one in self._planned]
-        super().__init__(found, [one for one in every if one.key not in done], len(every))
+        super().__init__(resolved_plan, [one for one in every if one.key not in done], len(every))
 
     def __iter__(self) -> Iterator[list[Trial]]:
         """Block after block; repeats of a disturbed block follow at once."""
@@ -123,11 +123,11 @@ class Schedule(TrialQueue):
 
     def needs_pilot(self) -> bool:
         """True if a pilot must find rates before the first block; stored rates enter the plan."""
-        found = resolved(self.plan, self._store.pilots(self._run_id), None)
-        if found is not self.plan:  # none of its rates were measured before
-            self._replan(found)
+        resolved_plan = resolved(self.plan, self._store.pilots(self._run_id), None)
+        if resolved_plan is not self.plan:  # none of its rates were measured before
+            self._replan(resolved_plan)
             self.left, self.total = list(self._planned), len(self._planned)
-        return found.load.needs_pilot and not found.load.pilot
+        return resolved_plan.load.needs_pilot and not resolved_plan.load.pilot
 
     def repeat_block(self, block: int) -> list[Trial]:
         """Queue all trials of a block again whose machine was lost."""

@@ -127,18 +127,18 @@ def _compared(
         return estimate_of(list(logs.values()), cell, VARIATION, below, above, plan.design), None
     metric = BY_NAME[claim.metric]
     logs = both.log_ratios(cell, below, above, metric)
-    found = estimate_of(list(logs.values()), cell, metric, below, above, plan.design)
-    return found, both.unsettled(cell, below, above) if metric.name in RATES else None
+    estimate = estimate_of(list(logs.values()), cell, metric, below, above, plan.design)
+    return estimate, both.unsettled(cell, below, above) if metric.name in RATES else None
 
 
 def _variations(pairs: Pairs, cell: Cell, label: str) -> dict[int, float]:
     """ln of the variation by block, for windows of at least ten seconds."""
-    found = {block: _variation(one) for block, one in pairs.arm(cell, label).items()}
-    return {block: math.log(value) for block, value in sorted(found.items()) if value}
+    variations = {block: _variation(one) for block, one in pairs.arm(cell, label).items()}
+    return {block: math.log(value) for block, value in sorted(variations.items()) if value}
 
 
-def _variation(one: Sound) -> float | None:
-    rates = rates_of(one.condensed)
+def _variation(sound: Sound) -> float | None:
+    rates = rates_of(sound.condensed)
     if len(rates) < SECONDS_MIN or not rates.any():
         return None
     return float(rates.std(ddof=1) / rates.mean())

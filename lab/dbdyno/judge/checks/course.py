@@ -117,12 +117,12 @@ class Steadiness(NamedTuple):
     """Steadiness of a cell with windows which were not all steady.
 
     Attributes:
-        found: the cut of its windows, and the warm-up's remainder by `systems`.
+        settling: the cut of its windows, and the warm-up's remainder by `systems`.
         systems: the cell's systems, in the order of their first trials.
         warmup_s: load before the windows.
     """
 
-    found: Settling
+    settling: Settling
     systems: tuple[str, ...]
     warmup_s: float
 
@@ -130,7 +130,7 @@ class Steadiness(NamedTuple):
         """Remainder of a system's warm-up; without a completed event it approaches no rate."""
         if system not in self.systems:
             return NO_TAIL
-        return self.found.left[self.systems.index(system)]
+        return self.settling.left[self.systems.index(system)]
 
 
 def not_yet_steady(measurements: Iterable[Measurement]) -> dict[Cell, Steadiness]:
@@ -141,11 +141,12 @@ def not_yet_steady(measurements: Iterable[Measurement]) -> dict[Cell, Steadiness
             judged.
     """
     trials: dict[Cell, dict[str, list[Measurement]]] = {}
-    for one in measurements:
-        if one.trial.cell.rate_per_s is None and len(rates_of(one)) > 1 and one.events:
-            trials.setdefault(one.trial.cell, {}).setdefault(one.trial.system, []).append(one)
-    found = {cell: _steadiness(of_systems) for cell, of_systems in trials.items()}
-    return {cell: one for cell, one in found.items() if one is not None}
+    for measurement in measurements:
+        trial = measurement.trial
+        if trial.cell.rate_per_s is None and len(rates_of(measurement)) > 1 and measurement.events:
+            trials.setdefault(trial.cell, {}).setdefault(trial.system, []).append(measurement)
+    steadiness = {cell: _steadiness(of_systems) for cell, of_systems in trials.items()}
+    return {cell: steady for cell, steady in steadiness.items() if steady is not None}
 
 
 def _steadiness(trials: Mapping[str, Sequence[Measurement]]) -> Steadiness | None:
@@ -153,15 +154,15 @@ def _steadiness(trials: Mapping[str, Sequence[Measurement]]) -> Steadiness | Non
     before = min(len(rates_of(one, Phase.WARMUP)) for one in everything)
     window = min(len(rates_of(one)) for one in everything)
 
-    def load(one: Measurement) -> Rates:
-        warmup = rates_of(one, Phase.WARMUP)
-        return np.concatenate([warmup[len(warmup) - before :], rates_of(one)[:window]])
+    def load(measurement: Measurement) -> Rates:
+        warmup = rates_of(measurement, Phase.WARMUP)
+        return np.concatenate([warmup[len(warmup) - before :], rates_of(measurement)[:window]])
 
     loads = [np.array([load(one) for one in of_system]) for of_system in trials.values()]
-    found = settling(loads, before)
-    if found is None:
+    fit = settling(loads, before)
+    if fit is None:
         return None
-    return Steadiness(found, tuple(trials), min(one.warmup_s for one in everything))
+    return Steadiness(fit, tuple(trials), min(one.warmup_s for one in everything))
 
 
 def without_head(measurement: Measurement, cut_s: int) -> Measurement:
@@ -192,8 +193,8 @@ def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
     Doubtful where more than half a percent of the change may be left: it widens the verdict's
     interval.
     """
-    found, is_left = steadiness.found, _most_left(steadiness) > NEAR
-    if not is_left and not found.cut_s:
+    fit, is_left = steadiness.settling, _most_left(steadiness) > NEAR
+    if not is_left and not fit.cut_s:
         return None
     ends = {one: np.expm1(steadiness.left(one)) for one in steadiness.systems}
     left = {
@@ -205,17 +206,17 @@ def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
         check="not-steady",
         level=Level.DOUBTFUL if is_left else Level.NOTE,
         values={
-            "cut_s": found.cut_s,
-            "from_s": steadiness.warmup_s + found.cut_s,
+            "cut_s": fit.cut_s,
+            "from_s": steadiness.warmup_s + fit.cut_s,
             "left": left,
-            "until_s": found.until_s,
+            "until_s": fit.until_s,
         },
         cell=cell,
     )
 
 
 def _most_left(steadiness: Steadiness) -> float:
-    return max(max(high, -low) for low, _, high in steadiness.found.left)
+    return max(max(high, -low) for low, _, high in steadiness.settling.left)
 
 
 Rates = npt.NDArray[np.float64]
@@ -226,8 +227,8 @@ SECONDS_MIN: Final = 10
 
 def whole_seconds(measurement: Measurement, phase: Phase = Phase.MEASURED) -> list[Interval]:
     """The window's intervals of about a second, without a remainder at its end."""
-    found = (one for one in measurement.intervals if one.phase is phase)
-    return [i for i in found if 0.5 < i.end_s - i.start_s < 1.5]
+    intervals = (one for one in measurement.intervals if one.phase is phase)
+    return [i for i in intervals if 0.5 < i.end_s - i.start_s < 1.5]
 
 
 def rates_of(measurement: Measurement, phase: Phase = Phase.MEASURED) -> Rates:

@@ -67,9 +67,9 @@ cache), and the systems' own values by their labels."""
 
 def _of_settings(reported: Reported) -> Differences:
     values = {label: _effective(trials) for label, trials in reported.items()}
-    wanted, found = values.values()
+    wanted, seen = values.values()
     for key in EQUAL_SETTINGS:
-        if key in wanted and key in found and wanted[key] != found[key]:
+        if key in wanted and key in seen and wanted[key] != seen[key]:
             systems = {label: sorted(had[key]) for label, had in values.items()}
             yield {"case": key, "systems": systems}, {key}
 
@@ -87,12 +87,12 @@ def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterato
             arm = trial.system, trial.cell.setting
             versions.setdefault(arm, set()).add(server.version)
             versions.setdefault(ENGINE, set()).add(measurement.engine.version)
-    for (system, setting), found in versions.items():
-        if len(found) > 1:
+    for (system, setting), releases in versions.items():
+        if len(releases) > 1:
             yield Finding(
                 check="changed-versions",
                 level=Level.DOUBTFUL,
-                values={"system": system, "setting": setting, "versions": sorted(found)},
+                values={"system": system, "setting": setting, "versions": sorted(releases)},
             )
 
 
@@ -146,33 +146,33 @@ CACHE: Final = "cache"
 def _of_promises(reported: Reported) -> Differences:
     """Differences of durability promises."""
     promises = {label: _promises(trials) for label, trials in reported.items()}
-    wanted, found = promises.values()
+    wanted, seen = promises.values()
     for what in wanted:
-        if what in found and not _alike(wanted[what], found[what]):
+        if what in seen and not _alike(wanted[what], seen[what]):
             systems = {label: _kept(of_system[what]) for label, of_system in promises.items()}
-            yield {"case": what.value, "systems": systems}, _keys(wanted[what] | found[what])
+            yield {"case": what.value, "systems": systems}, _keys(wanted[what] | seen[what])
 
 
 def _of_memory(reported: Reported) -> Differences:
     """Differences of caches beyond the servers' rounding of sizes."""
     systems = {label: _cache(trials) for label, trials in reported.items()}
-    wanted, found = systems.values()
-    if wanted is None or found is None:
+    wanted, seen = systems.values()
+    if wanted is None or seen is None:
         return
-    if abs(found - wanted) > MEMORY_TOLERANCE * max(found, wanted):
+    if abs(seen - wanted) > MEMORY_TOLERANCE * max(seen, wanted):
         yield {"case": CACHE, "systems": systems}, set(CACHE_KEYS)
 
 
 def _promises(trials: Iterable[Settings]) -> dict[Promised, set[Promise]]:
-    found: dict[Promised, set[Promise]] = {}
+    promises: dict[Promised, set[Promise]] = {}
     for settings in trials:
         for promise in durability(settings):
-            found.setdefault(promise.what, set()).add(promise)
-    return found
+            promises.setdefault(promise.what, set()).add(promise)
+    return promises
 
 
-def _alike(one: set[Promise], other: set[Promise]) -> bool:
-    return _kept(one) == _kept(other)
+def _alike(these: set[Promise], other: set[Promise]) -> bool:
+    return _kept(these) == _kept(other)
 
 
 def _keys(promises: set[Promise]) -> set[str]:
@@ -185,8 +185,8 @@ def _kept(promises: set[Promise]) -> list[tuple[str, str]]:
 
 def _cache(trials: Iterable[Settings]) -> int | None:
     """The cache in bytes, the largest if it changed over the trials; None if unknown."""
-    found = [cache_bytes(settings) for settings in trials]
-    return max((cache for cache in found if cache is not None), default=None)
+    sizes = [cache_bytes(settings) for settings in trials]
+    return max((cache for cache in sizes if cache is not None), default=None)
 
 
 Settings = Mapping[str, str]
@@ -321,7 +321,7 @@ def _of_postgres(settings: Settings) -> tuple[Promise, ...]:
 
 
 def _bytes(text: str) -> int | None:
-    found = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in UNITS:
+    match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.strip().lower())
+    if match is None or match[2] not in UNITS:
         return None
-    return int(found[1]) * UNITS[found[2]]
+    return int(match[1]) * UNITS[match[2]]

@@ -57,24 +57,24 @@ def _section(section: Section, language: Language, level: int = 2) -> Iterator[s
         yield from ("</details>", "")
 
 
-def part(one: Part, language: Language = Language.EN) -> Iterator[str]:
+def part(shown: Part, language: Language = Language.EN) -> Iterator[str]:
     """Lines of a part."""
-    match one:
+    match shown:
         case Paragraph():
-            yield f"**{text(one.text)}**" if one.strong else text(one.text)
+            yield (f"**{text(shown.text)}**" if shown.strong else text(shown.text))
         case Items():
-            yield from (f"- {text(item)}" for item in one.items)
+            yield from (f"- {text(item)}" for item in shown.items)
         case Table():
-            yield from _folded(one, language) if one.folded else _table(one)
+            yield from (_folded(shown, language) if shown.folded else _table(shown))
         case Entries():
-            for entry in one.entries:
+            for entry in shown.entries:
                 yield f"- {_statement(entry, language)}"
                 yield from (f"  - {text(line)}" for line in entry.lines)
         case Figure():
-            yield f"![{text(one.title)}]({CHARTS}/{one.name}.png)"
-            yield from ("", f"*{_read(one, language)}*")
+            yield f"![{text(shown.title)}]({CHARTS}/{shown.name}.png)"
+            yield from ("", f"*{_read(shown, language)}*")
         case Code():
-            yield from ("```sh", one.text.replace("```", "'''"), "```")
+            yield from ("```sh", shown.text.replace("```", "'''"), "```")
 
 
 def _table(table: Table) -> Iterator[str]:

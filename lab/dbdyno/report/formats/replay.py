@@ -22,7 +22,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.known import Fact
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Result
-from dbdyno.report.numbers import NONE, found, interval, what
+from dbdyno.report.numbers import NONE, interval, value_of, what
 from dbdyno.report.parts import Column, Items, Paragraph, Table, table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 from dbdyno.report.sections.method import generator_threads
@@ -210,7 +210,7 @@ def _differences(first: JudgedRun, second: JudgedRun) -> Iterator[tuple[Text, Te
 
 
 def _machine(environment: dict[str, str]) -> dict[Text, Text]:
-    return {what(feature): found(value) for feature, value in environment.items()}
+    return {what(feature): value_of(value) for feature, value in environment.items()}
 
 
 def _differing(

@@ -57,19 +57,21 @@ def how_imported(measurements: Sequence[Measurement], run: RunFacts) -> Section:
 
 
 def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
-    asked = {system.label: system for system in plan.systems}
+    systems = {system.label: system for system in plan.systems}
     return table(
         say("Systems, the baseline first"),
         systems_of(plan, measurements),
         (say("System"), str),
         (
             say("Reference"),
-            lambda label: asked[label].reference if label in asked else say("(not in the plan)"),
+            lambda label: (
+                systems[label].reference if label in systems else say("(not in the plan)")
+            ),
         ),
         (say("Version it reports"), lambda label: _versions(label, measurements)),
         (
             say("Settings asked for"),
-            lambda label: _asked(asked[label]) if label in asked else NONE,
+            lambda label: _asked(systems[label]) if label in systems else NONE,
         ),
     )
 
@@ -184,7 +186,7 @@ def _p95(measurement: Measurement, known: Known) -> Text:
 
 def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
     """Every attempt in the order in which the design placed it."""
-    made = table(
+    order = table(
         say("Every attempt, in the order of the design"),
         attempts,
         (numeric(name("#")), lambda attempt: _place(attempt)[0]),
@@ -200,7 +202,7 @@ def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
         (say("State"), _state),
         folded=len(attempts) > ROWS_OPEN_MAX,
     )
-    return Section(say("Order of trials"), (made,) if attempts else ())
+    return Section(say("Order of trials"), (order,) if attempts else ())
 
 
 def _place(attempt: Attempt) -> tuple[Text, Text]:
@@ -388,10 +390,10 @@ def _servers(plan: Plan, known: Known) -> list[Text]:
 
 def _chosen(plan: Plan) -> list[Text]:
     """Reasons for windows and blocks chosen by the run."""
-    time_s, found = plan.design.time_s, plan.design.chosen
+    time_s, chosen = plan.design.time_s, plan.design.chosen
     if time_s is None:
         return []
-    if found is None:
+    if chosen is None:
         return [say("{time} were given; the run ended before it chose.", time=duration(time_s))]
     return [
         say(
@@ -401,10 +403,10 @@ def _chosen(plan: Plan) -> list[Text]:
             "interval.",
             time=duration(time_s),
             first=count(FIRST_BLOCKS, "block"),
-            start=found.start_noise,
-            second=found.second_noise,
-            window=seconds(found.window_s),
-            blocks=count(found.blocks, "block"),
+            start=chosen.start_noise,
+            second=chosen.second_noise,
+            window=seconds(chosen.window_s),
+            blocks=count(chosen.blocks, "block"),
         )
     ]
 
@@ -457,8 +459,8 @@ DISTRIBUTION: Final = {
 
 def _distribution(plan: Plan, known: Known) -> list[Text]:
     distribution = plan.distribution.name
-    told = DISTRIBUTION[distribution == SYSBENCH_DEFAULT]
-    return told.of(known, distribution=distribution, default=SYSBENCH_DEFAULT)
+    sentence = DISTRIBUTION[distribution == SYSBENCH_DEFAULT]
+    return sentence.of(known, distribution=distribution, default=SYSBENCH_DEFAULT)
 
 
 # The procedure: steps between measured windows, how often and how long.
@@ -485,14 +487,14 @@ QUIESCED: Final = Sentence(
 
 def asked_procedure(plan: Plan) -> list[Text]:
     """Steps of the plan beyond a restart, a sentence each."""
-    asked, known = plan.procedure, known_of(plan)
+    procedure, known = plan.procedure, known_of(plan)
     steps = {
-        RESTORED[asked.fresh_data]: True,
-        CACHES: asked.drop_caches,
-        BINLOGS: asked.purge_binlogs,
-        QUIESCED: asked.settle_cap_s > 0,
+        RESTORED[procedure.fresh_data]: True,
+        CACHES: procedure.drop_caches,
+        BINLOGS: procedure.purge_binlogs,
+        QUIESCED: procedure.settle_cap_s > 0,
     }
-    most = seconds(asked.settle_cap_s)
+    most = seconds(procedure.settle_cap_s)
     return [text for one, holds in steps.items() if holds for text in one.of(known, most=most)]
 
 
@@ -545,9 +547,11 @@ def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | N
     """Replication in the windows of each system and cell; None without replication."""
     groups: dict[tuple[str, Text], list[Measurement]] = {}
     for system in systems_of(plan, measurements):
-        for one in measurements:
-            if one.trial.system == system and one.server.replication:
-                groups.setdefault((system, cell_title(one.trial.cell)), []).append(one)
+        for measurement in measurements:
+            if measurement.trial.system == system and measurement.server.replication:
+                groups.setdefault((system, cell_title(measurement.trial.cell)), []).append(
+                    measurement
+                )
     if not groups:
         return None
     columns = (

@@ -11,7 +11,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.known import Fact, Known, known_of
 from dbdyno.plan.plan import Plan, ProcedurePlan
 from dbdyno.plan.settings import axes
-from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
+from dbdyno.report.numbers import NONE, mebibytes, seconds, value_of, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.limits import blocks_run, pools_of
@@ -48,28 +48,30 @@ def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     return Section(DIFFERENCES, tuple(parts))
 
 
-def _summary(found: SettingsComparison) -> Text:
+def _summary(comparison: SettingsComparison) -> Text:
     return say(
         "Read back from the running servers: {different} with different values, {partial} that not "
         "every system has, {equal} alike everywhere, {ignored} ignored.",
-        different=count(len(found.differing), "variable"),
-        partial=len(found.partial),
-        equal=found.equal,
-        ignored=len(found.ignored),
+        different=count(len(comparison.differing), "variable"),
+        partial=len(comparison.partial),
+        equal=comparison.equal,
+        ignored=len(comparison.ignored),
     )
 
 
-def _table(caption: Text, found: SettingsComparison, rows: Sequence[tuple[Text, ...]]) -> Table:
-    columns = (Column(say("Variable")), *(Column(name(system)) for system in found.systems))
+def _table(
+    caption: Text, comparison: SettingsComparison, rows: Sequence[tuple[Text, ...]]
+) -> Table:
+    columns = (Column(say("Variable")), *(Column(name(system)) for system in comparison.systems))
     return Table(caption, columns, tuple(rows), folded=len(rows) > ROWS_OPEN_MAX)
 
 
 def environment(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
     """The machine and its software, and which malloc each system's server used."""
-    rows = [(what(feature), found(value)) for feature, value in run.environment.items()]
+    rows = [(what(feature), value_of(value)) for feature, value in run.environment.items()]
     for label in systems_of(plan, measurements):
         seen = dict.fromkeys(m.server.allocator for m in measurements if m.trial.system == label)
-        if allocators := [found(allocator) for allocator in seen if allocator]:
+        if allocators := [value_of(allocator) for allocator in seen if allocator]:
             rows.append((say("memory allocator of {system}", system=label), listed(allocators)))
     if apart := [one for m in measurements for one in m.engine.apart]:
         kept = say(
@@ -245,13 +247,13 @@ STEPS: Final = {
 """Steps before trials, by keys and values of the plan."""
 
 
-def _steps(asked: ProcedurePlan) -> list[Sentence]:
+def _steps(procedure: ProcedurePlan) -> list[Sentence]:
     """Steps repeated before trials."""
-    switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(asked, key)]
-    keys = [asked.restart, asked.fresh_data, *switches, "others"]
+    switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(procedure, key)]
+    keys = [procedure.restart, procedure.fresh_data, *switches, "others"]
     return [STEPS[key] for key in keys if key in STEPS]
 
 
 def _machine(run: RunFacts, *features: str) -> Text:
-    seen = (found(run.environment[one]) for one in features if one in run.environment)
+    seen = (value_of(run.environment[one]) for one in features if one in run.environment)
     return listed(seen) or NONE

@@ -47,13 +47,13 @@ SCALABILITY_EXPLAINED = say(
 
 def scalability(judgement: Judgement) -> Section:
     """Laws and their peaks; empty where no ladder is long enough."""
-    found = judgement.scalability
-    if not found:
+    scalabilities = judgement.scalability
+    if not scalabilities:
         return Section(SCALABILITY, ())
-    return Section(SCALABILITY, (Paragraph(SCALABILITY_EXPLAINED), _laws(found)))
+    return Section(SCALABILITY, (Paragraph(SCALABILITY_EXPLAINED), _laws(scalabilities)))
 
 
-def _laws(found: Sequence[Scalability]) -> Table:
+def _laws(scalabilities: Sequence[Scalability]) -> Table:
     columns = (
         Column(say("Workload")),
         Column(say("System")),
@@ -64,20 +64,20 @@ def _laws(found: Sequence[Scalability]) -> Table:
         numeric(say("κ [95 %]")),
         Column(say("Not said, and why")),
     )
-    return Table(say("Fitted scalability"), columns, tuple(_law(one) for one in found))
+    return Table(say("Fitted scalability"), columns, tuple(_law(one) for one in scalabilities))
 
 
-def _law(one: Scalability) -> tuple[Text, ...]:
-    law, peak = one.law, one.peak
+def _law(scalability: Scalability) -> tuple[Text, ...]:
+    law, peak = scalability.law, scalability.peak
     return (
-        name(workload_name(one.workload, one.setting)),
-        name(one.system),
+        name(workload_name(scalability.workload, scalability.setting)),
+        name(scalability.system),
         typical_value(peak.threads if peak else None),
         typical_value(peak.per_s if peak else None),
         typical_value(law.per_s_of_one if law else None),
         coefficient(law.sigma if law else None),
         coefficient(law.kappa if law else None),
-        reason(one.why) if one.why else NONE,
+        reason(scalability.why) if scalability.why else NONE,
     )
 
 
@@ -103,12 +103,12 @@ COMPARED: Final = say(
 
 def stability(judgement: Judgement) -> Section:
     """Stability of each system, then the differences; empty without a sound trial."""
-    found = judgement.stability
-    if not found:
+    stabilities = judgement.stability
+    if not stabilities:
         return Section(STABILITY, ())
     runs: dict[tuple[Cell, str], list[Stability]] = {}
-    for one in found:
-        runs.setdefault((one.cell, one.system), []).append(one)
+    for stability in stabilities:
+        runs.setdefault((stability.cell, stability.system), []).append(stability)
     own = table(
         say("How evenly each system worked"),
         runs.values(),
@@ -174,8 +174,8 @@ def _recovery(runs: Sequence[Stability]) -> Text:
 
 def _differences(judgement: Judgement) -> Table:
     pairs: dict[tuple[Cell, str, str], dict[str, Text]] = {}
-    for one in judgement.stability_counts:
-        pairs.setdefault((one.cell, one.system, one.baseline), {})[one.what] = _counted(one)
+    for both in judgement.stability_counts:
+        pairs.setdefault((both.cell, both.system, both.baseline), {})[both.what] = _counted(both)
     return table(
         say("Stalls and dips of two systems"),
         pairs.items(),
@@ -187,8 +187,10 @@ def _differences(judgement: Judgement) -> Table:
     )
 
 
-def _counted(one: CountPair) -> Text:
-    return say("{system} against {baseline}", system=one.system_total, baseline=one.baseline_total)
+def _counted(pair: CountPair) -> Text:
+    return say(
+        "{system} against {baseline}", system=pair.system_total, baseline=pair.baseline_total
+    )
 
 
 # Outlying runs. They still count in every mean and interval.
@@ -211,15 +213,15 @@ def outliers(judgement: Judgement) -> Section:
     return Section(OUTLIERS, (Paragraph(RULE), Items(listed)))
 
 
-def _outlier(one: Outlier) -> Text:
+def _outlier(outlier: Outlier) -> Text:
     return say(
         "{system}, {cell}, block {block}: {metric} {change} against its other {runs} runs.",
-        system=one.system,
-        cell=cell_title(one.cell),
-        block=one.block + 1,
-        metric=metric_label(BY_NAME[one.metric]),
-        change=change(one.ratio),
-        runs=one.runs - 1,
+        system=outlier.system,
+        cell=cell_title(outlier.cell),
+        block=outlier.block + 1,
+        metric=metric_label(BY_NAME[outlier.metric]),
+        change=change(outlier.ratio),
+        runs=outlier.runs - 1,
     )
 
 

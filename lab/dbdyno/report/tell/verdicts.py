@@ -85,17 +85,19 @@ def without_ratio(still: Said, change: Text | None) -> Said:
     return say("{change} in the others ({stood_still})", change=change, stood_still=still)
 
 
-def stood_still(found: Standstill, baseline: str, system: str) -> Said:
+def stood_still(standstill: Standstill, baseline: str, system: str) -> Said:
     """Systems that stood still, with the number of blocks: "B stood still in 3 of 3 blocks"."""
-    pairs = count(found.pairs, "block")
+    pairs = count(standstill.pairs, "block")
     clause = phrase("{who} stood still in {times} of {pairs}")
     parts = [
         say(clause, who=who, times=times, pairs=pairs)
-        for who, times in ((system, found.system), (baseline, found.baseline))
+        for who, times in ((system, standstill.system), (baseline, standstill.baseline))
         if times
     ]
-    if found.both:
-        parts.append(say("both stood still in {times} of {pairs}", times=found.both, pairs=pairs))
+    if standstill.both:
+        parts.append(
+            say("both stood still in {times} of {pairs}", times=standstill.both, pairs=pairs)
+        )
     return listed(parts)
 
 
@@ -171,9 +173,9 @@ def _bare(ratio: float) -> str:
 # Reasons: clauses that weaken or explain a word, and refusals of a scaling law.
 
 
-def reason(found: Reason) -> Said:
+def reason(why: Reason) -> Said:
     """The clause of a verdict's reason, or of a refusal."""
-    return REASONS[found.kind](found.values)
+    return REASONS[why.kind](why.values)
 
 
 def few_blocks(blocks: int) -> Said:
@@ -345,18 +347,18 @@ TAKEN: Final[Mapping[int, str]] = {
 """Sentences for less CPU used while others took more, by the direction of work."""
 
 
-def accounting(found: Accounting) -> Said | None:
+def accounting(parts: Accounting) -> Said | None:
     """Both parts of a difference in one clause; None where both are too small for a word.
 
     >>> "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that …"
     """
-    work, use = found.directions
+    work, use = parts.directions
     if not work and not use:
         return None
     return say(
-        TAKEN[work] if found.is_taken else PARTS[work, use],
-        total=change(found.ratio),
-        work=change(found.by_work),
-        use=change(found.by_use),
-        taken=found.taken or 0.0,
+        TAKEN[work] if parts.is_taken else PARTS[work, use],
+        total=change(parts.ratio),
+        work=change(parts.by_work),
+        use=change(parts.by_use),
+        taken=parts.taken or 0.0,
     )

@@ -6,7 +6,7 @@
 //! message of a server's error is allocated. Lengths, sequence numbers and the order of packets are
 //! checked, since a generator out of step would measure nonsense.
 //!
-//! [`Scanner`] cuts bytes into packets; [`ReplyState`] knows the packet due next and reads its
+//! [`Scanner`] cuts bytes into packets; `ReplyState` knows the packet due next and reads its
 //! meaning from the payload's first bytes and length.
 //!
 //! A server may announce the end of a session by an unrequested error after a reply, its last

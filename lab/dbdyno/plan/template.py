@@ -429,7 +429,6 @@ def _example(value: Value, template: Template) -> Scalar:
 
 
 def _literal(value: Scalar) -> str:
-    """A value as SQL has it."""
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
@@ -451,7 +450,6 @@ def _tables(template: Template) -> str:
 
 
 def _events(template: Template) -> Iterator[str]:
-    """All prepared statements, in a table of their own, then the events."""
     prepares, events = [], []
     for name, event in template.events.items():
         drawn = {one: _drawn(value, template) for one, value in event.draw.items()}
@@ -570,7 +568,6 @@ def text_of(path: FilePath) -> str:
 
 
 def _in_its_place(path: FilePath) -> str:
-    """Hint for a workload's missing file."""
     if path.stem in known_workloads():
         return f"{path.stem} is built in: leave {path.suffix} out"
     return file_meant(path, f"*{path.suffix}", f"it was looked for in {path.parent.absolute()}")

@@ -356,7 +356,6 @@ def connections(levels: Sequence[int]) -> Text:
 
 
 def _compared(plan: Plan) -> Text:
-    """The metric of the verdicts."""
     labels = [metric_label(PRIMARY)] if plan.load.threads else []
     labels += [metric_label(latency_of(plan))] if plan.load.rates else []
     labels += [metric_label(RATE_AT_LIMIT)] if plan.load.slo else []
@@ -389,7 +388,6 @@ def _servers(plan: Plan, known: Known) -> list[Text]:
 
 
 def _chosen(plan: Plan) -> list[Text]:
-    """Reasons for windows and blocks chosen by the run."""
     time_s, chosen = plan.design.time_s, plan.design.chosen
     if time_s is None:
         return []

@@ -56,8 +56,7 @@ def test_a_typical_value_has_the_interval_of_its_blocks() -> None:
 
 
 def test_a_ratio_of_blocks_is_the_change_it_means() -> None:
-    ratio = Typical(value=0.769, low=0.75, high=0.788, blocks=5)
-    assert numbers.ratio_with_interval(ratio) == "−23.1 % [−25.0, −21.2]"
+    assert numbers.interval(0.769, 0.75, 0.788) == "−23.1 % [−25.0, −21.2]"
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.0312, "3.12 %"), (0.0, "0 %"), (None, "—")])

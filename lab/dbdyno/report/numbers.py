@@ -81,11 +81,6 @@ def interval(ratio: float | None, low: float | None, high: float | None) -> Text
     return _said(wording.interval_text(ratio, low, high))
 
 
-def ratio_with_interval(ratio: Typical) -> Text:
-    """A ratio of blocks as the change it means, with its interval: "−23.1 % [−25.0, −21.2]"."""
-    return interval(ratio.value, ratio.low, ratio.high)
-
-
 def typical_value(typical: Typical | None) -> Text:
     """A typical value with its interval: "63.2 [60.1, 66.5]"; a dash without a value."""
     if typical is None:

@@ -34,13 +34,13 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: the trial did not end as planned."""
     if measurement.failure is None:
         return None
-    case: dict[str, Any] = {"case": "elsewhere"}
-    of_others = known_of_trial(measurement, plan).has(Fact.ELSEWHERE)
+    elsewhere = known_of_trial(measurement, plan).has(Fact.ELSEWHERE)
+    case: dict[str, Any] = {"case": "elsewhere"} if elsewhere else {}
     return on_trial(
         measurement,
         "trial-failed",
         Level.VOID,
-        **(case if of_others else {}),
+        **case,
         window_s=measurement.window_s,
         failure=measurement.failure,
     )

@@ -148,7 +148,7 @@ def _of_promises(reported: Reported) -> Differences:
     promises = {label: _promises(trials) for label, trials in reported.items()}
     wanted, seen = promises.values()
     for what in wanted:
-        if what in seen and not _alike(wanted[what], seen[what]):
+        if what in seen and _kept(wanted[what]) != _kept(seen[what]):
             systems = {label: _kept(of_system[what]) for label, of_system in promises.items()}
             yield {"case": what.value, "systems": systems}, _keys(wanted[what] | seen[what])
 
@@ -169,10 +169,6 @@ def _promises(trials: Iterable[Settings]) -> dict[Promised, set[Promise]]:
         for promise in durability(settings):
             promises.setdefault(promise.what, set()).add(promise)
     return promises
-
-
-def _alike(these: set[Promise], other: set[Promise]) -> bool:
-    return _kept(these) == _kept(other)
 
 
 def _keys(promises: set[Promise]) -> set[str]:

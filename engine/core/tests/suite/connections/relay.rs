@@ -1,6 +1,6 @@
 //! Simulated network between servers: its addition to a round trip, without loss or reordering.
 
-use crate::support::in_a_quiet_moment;
+use crate::support::{in_a_quiet_moment, median};
 use dbdyno_core::relay::Relay;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -56,21 +56,28 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// Mean and 99th percentile of what a relay adds to a round trip, ms.
+fn added_ms(asked_ms: f64) -> (f64, f64) {
+    let listener = TcpListener::bind(ANY).unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (far, _) = listener.accept().unwrap();
+    near.set_nodelay(true).unwrap();
+    far.set_nodelay(true).unwrap();
+    let direct_ms = mean(&round_trips_ms(near, far));
+    let (near, far) = joined(Duration::from_secs_f64(asked_ms / 1e3));
+    let through_ms = round_trips_ms(near, far);
+    (mean(&through_ms) - direct_ms, through_ms[through_ms.len() * 99 / 100] - direct_ms)
+}
+
+/// Usually, and not only at best: by the medians of several connections.
 #[test]
-fn a_round_trip_takes_what_is_asked_for_longer() {
+fn a_round_trip_takes_the_requested_time_longer() {
+    const CONNECTIONS: usize = 9;
     let asked_ms = 0.8;
     assert!(in_a_quiet_moment(|| {
-        let listener = TcpListener::bind(ANY).unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (far, _) = listener.accept().unwrap();
-        near.set_nodelay(true).unwrap();
-        far.set_nodelay(true).unwrap();
-        let direct_ms = mean(&round_trips_ms(near, far));
-        let (near, far) = joined(Duration::from_secs_f64(asked_ms / 1e3));
-        let through_ms = round_trips_ms(near, far);
-        let mean_ms = mean(&through_ms) - direct_ms;
-        let p99_ms = through_ms[through_ms.len() * 99 / 100] - direct_ms;
-        (mean_ms / asked_ms - 1.0).abs() < 0.05 && p99_ms < asked_ms + 0.3
+        let (means_ms, p99s_ms): (Vec<_>, Vec<_>) =
+            (0..CONNECTIONS).map(|_| added_ms(asked_ms)).unzip();
+        (median(means_ms) / asked_ms - 1.0).abs() < 0.05 && median(p99s_ms) < asked_ms + 0.3
     }));
 }
 

@@ -22,6 +22,13 @@ pub fn in_a_quiet_moment(once: impl FnMut() -> bool) -> bool {
     std::iter::repeat_with(once).take(200).any(|is_shown| is_shown)
 }
 
+/// Middle value of an odd number of values.
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
 /// Reactors allowed by this kernel.
 pub fn reactors() -> Vec<&'static str> {
     if io_uring_is_allowed() { vec!["io_uring", "epoll"] } else { vec!["epoll"] }

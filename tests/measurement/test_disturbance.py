@@ -14,7 +14,6 @@ from dbdyno.measurement.disturbance import (
     to_repeat,
 )
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.replication import NETWORK_CPU_S, REPLICAS_CPU_S
 from support import making
 from support.making import A, B
 
@@ -43,10 +42,7 @@ def test_shares_are_of_the_whole_host():
 
 
 def test_replicas_and_the_network_between_them_are_no_others():
-    made = making.measurement(other_cpu=1.5)
-    own = {REPLICAS_CPU_S: 10.0, NETWORK_CPU_S: 5.0}
-    facts = made.server.model_copy(update={"replication": own})
-    seen = disturbance_of(making.changed(made, server=facts))
+    seen = disturbance_of(making.with_replicas(making.measurement(other_cpu=1.5), cpu=1.5))
     assert seen.others == pytest.approx(0.0)
     assert seen.waiting is None  # their bytes are not counted
 
@@ -55,7 +51,7 @@ def merged(first, second):
     """One sample over the time of two."""
     rates = {"length_s": 2.0, "at_s": (first.at_s + second.at_s) / 2}
     for name in type(first).model_fields:
-        if name.startswith(("host_", "server_cpu", "generator_cpu")):
+        if name.startswith(("host_", "server_cpu", "generator_cpu", "replicas_cpu")):
             rates[name] = (getattr(first, name) + getattr(second, name)) / 2
     return first.model_copy(update=rates)
 
@@ -72,8 +68,7 @@ def test_a_reading_that_came_ten_seconds_late_counts_for_eleven():
 
 def test_shares_are_the_same_however_long_the_samples_are():
     made = making.measurement(window_s=60, warmup_s=0, other_cpu=1.5, steal=0.4)
-    facts = made.server.model_copy(update={"replication": {REPLICAS_CPU_S: 60.0}})
-    made = making.changed(made, server=facts)
+    made = making.with_replicas(made, cpu=1.0)
     pairs = zip(made.watch[::2], made.watch[1::2], strict=True)
     halved = making.changed(made, watch=tuple(merged(*pair) for pair in pairs))
     assert len(halved.watch_measured) == 30

@@ -319,6 +319,12 @@ def _status_seconds(seconds: int, queries_per_s: float) -> StatusSeries:
     )
 
 
+def with_replicas(measured: Measurement, cpu: float) -> Measurement:
+    """The measurement with replicas that use `cpu` cores."""
+    watch = tuple(s.model_copy(update={"replicas_cpu": cpu}) for s in measured.watch)
+    return changed(measured, watch=watch)
+
+
 def _watch(
     second: int, cores: int, server: float, generator: float, steal: float, other: float
 ) -> WatchSample:

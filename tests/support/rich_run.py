@@ -118,13 +118,12 @@ def _replicated(one: Measurement) -> Measurement:
         replication.TRANSACTIONS_BEHIND: 2.0,
         replication.COMMITS_ACKNOWLEDGED: 20_000.0,
         replication.COMMITS_NOT_ACKNOWLEDGED: 0.0,
-        replication.REPLICAS_CPU_S: 2.0,
     }
     if trial.system == making.B:
         seen |= {replication.REPLICAS_RUNNING: 1.0, replication.SEMISYNC_ON: 0.0}
     settings = {**one.server.settings, "sync_binlog": str(trial.block % 2)}
     server = one.server.model_copy(update={"replication": seen, "settings": settings})
-    return making.changed(one, server=server)
+    return making.with_replicas(making.changed(one, server=server), cpu=2.0 / one.window_s)
 
 
 def _numbered(one: Measurement, number: int) -> Measurement:

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.parts import WatchSample, mean_over_time
-from dbdyno.measurement.replication import NETWORK_CPU_S, REPLICAS_CPU_S
 
 REPEATS_MIN: Final = 2
 REPEATS_SHARE: Final = 4
@@ -66,9 +65,6 @@ def disturbance_of(measurement: Measurement) -> Disturbance | None:
         return None
     apart = measurement.evidence.irq_apart
     others = _mean(samples, _not_own) - (_mean(samples, _interrupts) if apart else 0.0)
-    behind = measurement.server.replication
-    own_cpu_s = behind.get(REPLICAS_CPU_S, 0) + behind.get(NETWORK_CPU_S, 0)
-    others -= own_cpu_s / measurement.window_s
     unclear = apart is None and not _are_charged(samples)
     return Disturbance(
         others=others / cores,
@@ -97,7 +93,7 @@ def host_cpu(sample: WatchSample) -> float:
 
 def _not_own(sample: WatchSample) -> float:
     busy = sample.host_cpu_user + sample.host_cpu_system
-    return busy - sample.server_cpu - sample.generator_cpu
+    return busy - sample.server_cpu - sample.generator_cpu - (sample.replicas_cpu or 0.0)
 
 
 def _interrupts(sample: WatchSample) -> float:
@@ -117,12 +113,12 @@ def _waiting(
     measurement: Measurement, samples: Sequence[WatchSample], cores: float
 ) -> float | None:
     """Others' part of the I/O wait, by bytes beyond the server's own."""
-    if REPLICAS_CPU_S in measurement.server.replication:
-        return None
     disks = servers = 0.0
     for s in samples:
         if s.server_read_bytes_per_s is None or s.server_written_bytes_per_s is None:
             return None
+        if s.replicas_cpu is not None:
+            return None  # nobody counts the replicas' bytes
         disks += (s.disk_read_bytes_per_s + s.disk_written_bytes_per_s) * s.length_s
         servers += (s.server_read_bytes_per_s + s.server_written_bytes_per_s) * s.length_s
     if disks <= 0:

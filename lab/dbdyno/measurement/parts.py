@@ -179,6 +179,9 @@ class WatchSample(Noun):
     generator_cpu: float = Field(description="the load generator")
     generator_rss_bytes: int | None = Field(None, description="resident memory")
     generator_switches_per_s: float | None = Field(None, description="context switches")
+    replicas_cpu: float | None = Field(
+        None, description="replicas and the network between the servers; empty without replicas"
+    )
     watch_cpu: float | None = Field(None, description="what these readings took")
     disks: dict[str, DiskSample] = {}
     networks: dict[str, NetworkSample] = {}

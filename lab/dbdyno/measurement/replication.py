@@ -14,10 +14,6 @@ REPLICAS_RUNNING: Final = "replicas_running"
 """Replicas that receive and apply; those of a group that are online besides the primary."""
 TRANSACTIONS_BEHIND: Final = "transactions_behind"
 """Transactions of the primary that the slowest replica has not applied."""
-REPLICAS_CPU_S: Final = "replicas_cpu_s"
-"""CPU seconds of the processes of all replicas."""
-NETWORK_CPU_S: Final = "network_cpu_s"
-"""CPU seconds of the relays between the servers, where the plan delays them."""
 SEMISYNC_ON: Final = "semisync_on"
 """1 while commits wait for a replica, 0 once the primary has given up waiting."""
 SEMISYNC_REPLICAS: Final = "semisync_replicas"
@@ -36,8 +32,6 @@ TIMEOUT_S: Final = "semisync_timeout_s"
 EDGES: Final[Mapping[str, Literal["growth", "least", "most", "end"]]] = {
     REPLICAS_RUNNING: "least",
     TRANSACTIONS_BEHIND: "end",
-    REPLICAS_CPU_S: "growth",
-    NETWORK_CPU_S: "growth",
     SEMISYNC_ON: "least",
     SEMISYNC_REPLICAS: "least",
     COMMITS_ACKNOWLEDGED: "growth",

@@ -195,7 +195,7 @@ class Replicated(Protocol):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes of the primary and of its replicas."""
+        """The processes of the primary, of its replicas and of the network between them."""
 
     def replication(self) -> dict[str, float]:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""

@@ -184,14 +184,13 @@ SEEN = {
     replication.COMMITS_ACKNOWLEDGED: 9_990.0,
     replication.COMMITS_NOT_ACKNOWLEDGED: 10.0,
     replication.TRANSACTIONS_BEHIND: 3.0,
-    replication.REPLICAS_CPU_S: 2.0,
 }
 
 
 def measured(system: str, block: int, **changed: float) -> measurement.Measurement:
     made = making.measurement(system, block)
     server = made.server.model_copy(update={"replication": {**SEEN, **changed}})
-    return making.changed(made, server=server)
+    return making.with_replicas(making.changed(made, server=server), cpu=2.0 / made.window_s)
 
 
 def plan(*topologies: TopologyPlan, **more: object) -> Plan:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -41,8 +41,15 @@ PERIOD_S: Final = 1.0
 class Watch:
     """Thread that takes readings inside its `with` block."""
 
-    def __init__(self, server_pid: int, generator_pid: int, period_s: float = PERIOD_S) -> None:
+    def __init__(
+        self,
+        server_pid: int,
+        generator_pid: int,
+        replica_pids: Sequence[int] = (),
+        period_s: float = PERIOD_S,
+    ) -> None:
         self._pids = (server_pid, generator_pid)
+        self._replica_pids = tuple(replica_pids)
         self._period_s = period_s
         self._readings: list[Reading] = []
         self._over = threading.Event()
@@ -68,7 +75,7 @@ class Watch:
         due_s = time.monotonic()
         switches = [SwitchCounter(pid) for pid in self._pids]
         while True:
-            reading = read(*self._pids)
+            reading = read(*self._pids, *self._replica_pids)
             server, generator = (counter.rate_per_s() for counter in switches)
             self._readings.append(
                 replace(reading, server_switches_per_s=server, generator_switches_per_s=generator)
@@ -120,6 +127,7 @@ class Reading:
     cpu_idle_s: float
     server: ProcessReading
     generator: ProcessReading
+    replicas_cpu_s: float | None = None
     pressure_s: dict[str, float] = field(default_factory=dict)
     memory_bytes: dict[str, int] = field(default_factory=dict)
     disks: dict[str, DiskCounters] = field(default_factory=dict)
@@ -133,8 +141,9 @@ class Reading:
     swap_pages: int | None = None
 
 
-def read(server_pid: int, generator_pid: int) -> Reading:
+def read(server_pid: int, generator_pid: int, *replica_pids: int) -> Reading:
     """Reads everything now, but for context switches, which need to know the reading before."""
+    replicas = [read_process(pid).cpu_s for pid in replica_pids]
     cpu = psutil.cpu_times()
     return Reading(
         at_s=time.monotonic(),
@@ -147,6 +156,7 @@ def read(server_pid: int, generator_pid: int) -> Reading:
         cpu_idle_s=cpu.idle,
         server=read_process(server_pid),
         generator=read_process(generator_pid),
+        replicas_cpu_s=sum(replicas) if replicas else None,
         pressure_s=_pressure(),
         memory_bytes=_read_memory(),
         disks=_disks(),
@@ -253,6 +263,7 @@ def sample(before: Reading, after: Reading, origin_s: float) -> WatchSample:
         generator_cpu=rate(before.generator.cpu_s, after.generator.cpu_s),
         generator_rss_bytes=after.generator.rss_bytes,
         generator_switches_per_s=after.generator_switches_per_s,
+        replicas_cpu=known_rate(before.replicas_cpu_s, after.replicas_cpu_s),
         watch_cpu=rate(before.watch_cpu_s, after.watch_cpu_s),
         disks=disks,
         networks=_network_samples(before, after, seconds),

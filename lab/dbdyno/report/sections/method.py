@@ -12,7 +12,7 @@ from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import EngineFacts, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.measurement.parts import Step
+from dbdyno.measurement.parts import Step, mean_over_time
 from dbdyno.plan.known import Fact, Known, known_of
 from dbdyno.plan.plan import Plan, latency_of
 from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
@@ -545,11 +545,9 @@ def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | N
     """Replication in the windows of each system and cell; None without replication."""
     groups: dict[tuple[str, Text], list[Measurement]] = {}
     for system in systems_of(plan, measurements):
-        for measurement in measurements:
-            if measurement.trial.system == system and measurement.server.replication:
-                groups.setdefault((system, cell_title(measurement.trial.cell)), []).append(
-                    measurement
-                )
+        for m in measurements:
+            if m.trial.system == system and m.server.replication:
+                groups.setdefault((system, cell_title(m.trial.cell)), []).append(m)
     if not groups:
         return None
     columns = (
@@ -588,13 +586,15 @@ def _said(topology: TopologyPlan, seen: Mapping[str, float]) -> Text:
 def _replicas_row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
     every = [m.server.replication for m in trials]
 
-    def total(*names: str) -> float | None:
-        return sum(seen) if (seen := [o[n] for o in every for n in names if n in o]) else None
+    def total(name: str) -> float | None:
+        return sum(known) if (known := [o[name] for o in every if name in o]) else None
 
-    events, cpu_s = sum(m.events for m in trials), total(replication.REPLICAS_CPU_S)
+    watched = [sample for m in trials for sample in m.watch_measured]
+    cores = mean_over_time(watched, lambda sample: sample.replicas_cpu)
+    rate_per_s = sum(m.events for m in trials) / sum(m.window_s for m in trials)
     return (
         number(total(replication.COMMITS_ACKNOWLEDGED), 0),
         number(total(replication.COMMITS_NOT_ACKNOWLEDGED), 0),
         number(max(one.get(replication.TRANSACTIONS_BEHIND, 0) for one in every), 0),
-        number(cpu_s / events * 1e6 if cpu_s is not None and events else None, 1),
+        number(cores / rate_per_s * 1e6 if cores is not None and rate_per_s else None, 1),
     )

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import psutil
-
 from dbdyno.errors import ServerError
 from dbdyno.files import remove_tree
-from dbdyno.measurement import replication
 from dbdyno.plan.settings import SettingValue
 from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers.base import STOP_S, Endpoint, Observer, Server, ServerSpec, observe
@@ -194,7 +191,7 @@ class TopologyServer:
         self.credentials = primary.credentials
         self.database = primary.database
         self.replicas = tuple(replicas)
-        self.pids = tuple(server.pid for server in (primary, *replicas))
+        self.pids = tuple(part.pid for part in (primary, *replicas, network) if part is not None)
         self._primary = primary
         self._replication = replication
         self._network = network
@@ -250,11 +247,7 @@ class TopologyServer:
 
     def replication(self) -> dict[str, float]:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""
-        used = {replication.REPLICAS_CPU_S: sum(_cpu_s(server.pid) for server in self.replicas)}
-        if self._network is not None:
-            used[replication.NETWORK_CPU_S] = _cpu_s(self._network.pid)
-        state = self._replication.state(self._primary, self.replicas)
-        return {**state, **used}
+        return self._replication.state(self._primary, self.replicas)
 
     def catch_up(self, cap_s: float) -> float:
         """Wait until the replicas have applied all commits of the primary up to now.
@@ -271,17 +264,3 @@ class TopologyServer:
 
     def _all(self) -> tuple[Server, ...]:
         return (self._primary, *self.replicas)
-
-
-def _cpu_s(pid: int) -> float:
-    """CPU seconds of a server's process and its forks until now; 0 of a process that is gone."""
-    total = 0.0
-    with suppress(psutil.Error):
-        server = psutil.Process(pid)
-        own = server.cpu_times()
-        total = own.user + own.system + own.children_user + own.children_system
-        for forked in server.children(recursive=True):
-            with suppress(psutil.Error):  # it has ended, and is among the children's time
-                times = forked.cpu_times()
-                total += times.user + times.system
-    return total

@@ -131,7 +131,7 @@ def measured(
     """All that one run stores; hogs are ended whatever ends it."""
     run = store.create_run(plan, "validation.disturbance", {}, len(trials_of(plan, "")))
     try:
-        runner.run(plan, store, run, folder, progress, makers)
+        runner.run(store, run, folder, progress, makers)
     finally:
         progress.stop()
     return store.measurements(run.run_id)

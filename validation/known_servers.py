@@ -170,7 +170,7 @@ def experiment(seed: int, planted: float, blocks: int, window_s: float) -> Outco
         Store.open(Path(name)) as store,
     ):
         run = store.create_run(plan, "validation.known_servers", {}, len(trials_of(plan, "")))
-        runner.run(plan, store, run, Path(name), Several(()), makers)
+        runner.run(store, run, Path(name), Several(()), makers)
         (verdict,) = judge(store.measurements(run.run_id), plan).verdicts
     found = verdict.estimate
     return {

@@ -66,7 +66,6 @@ def made_bench(
     """
 
     def run(
-        plan: Plan,
         store: Store,
         run: StoredRun,
         folder: Path,
@@ -75,6 +74,7 @@ def made_bench(
         retry: bool = False,
         enough: runner.Enough | None = None,
     ) -> None:
+        plan = run.plan
         if plan.design.time_s is not None and plan.design.chosen is None:
             store.choose(run.run_id, CHOSEN)
             plan = evidence.resolved_run(store, run).plan
@@ -214,7 +214,7 @@ def test_nothing_is_added_to_a_run_of_blocks_or_one_that_is_not_complete(
     with pytest.raises(UsageError, match="nothing can be added") as caught:
         flow.resume("latest", workspace, PLAIN, time_s=300.0)
     assert caught.value.hint == "begin a new run with --time, or with more blocks"
-    monkeypatch.setattr(runner, "run", made_bench(stop_after=3, error=Interrupted("stopped")))
+    monkeypatch.setattr(runner, "run", made_bench(stop_after=3, error=KeyboardInterrupt()))
     with pytest.raises(Interrupted):
         begin_timed(workspace)
     with pytest.raises(UsageError, match="is not complete"):
@@ -255,7 +255,7 @@ def test_a_highest_rate_is_open_unless_its_rates_are_to_blame(
     limits: tuple[float, ...],
     is_open: bool,
 ) -> None:
-    def bench(plan: Plan, store: Store, run: StoredRun, *_: object) -> None:
+    def bench(store: Store, run: StoredRun, *_: object) -> None:
         for one in trials_of({making.A: [1000.0] * 3, making.B: list(limits)}):
             store.append(making.with_trial(one, run_id=run.run_id))
         store.finish(run.run_id)

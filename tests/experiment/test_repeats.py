@@ -3,7 +3,6 @@
 import pytest
 from tests.experiment.test_runner import after, created, interrupt_in, small, start
 
-from dbdyno.errors import Interrupted
 from dbdyno.experiment import arm
 from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.measurement import disturbance
@@ -88,7 +87,7 @@ def test_a_resumed_run_goes_on_with_the_repeat_that_was_begun(store, monkeypatch
         if trial.key == again[1] and interval["phase"] == "measured":
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         start(store, plan, progress=Progress(press), stored=stored)
     assert not evidence.completion(store, stored.run_id).complete
     start(store, plan, stored=stored)
@@ -164,7 +163,7 @@ def test_a_machine_that_is_lost_takes_back_what_was_done_before_the_run_was_resu
     plan = making.with_parts(plan, design={"disturbance_max": 1.0})
     planned = [trial.key for trial in trials_of(plan, "")]
     stored = created(store, plan)
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         start(store, plan, progress=interrupt_in(1), stored=stored)
     losing_machine(monkeypatch, planned[1])
     start(store, plan, stored=stored)

@@ -66,7 +66,7 @@ def lived_through(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> C
             with suppress(DbdynoError, KeyboardInterrupt, Killed):
                 stored_run = store.run(run_id)
                 progress = SimulatedProgress(world)
-                runner.run(PLAN, store, stored_run, folder, progress, world.makers)
+                runner.run(store, stored_run, folder, progress, world.makers)
         happened.update(world.happened)
         happened["lab"] += 1
         assert world.alive() == [], world.happened

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.errors import Interrupted, ServerError
+from dbdyno.errors import ServerError
 from dbdyno.experiment import evidence, runner
 from dbdyno.experiment.engine.spec import prepared
 from dbdyno.experiment.watch import probe
@@ -34,7 +34,7 @@ def ran(tmp_path):
     world.makers = type(world.makers)(world.makers.open_instance, world.makers.command, ceiling)
     with Store.open(tmp_path) as store:
         stored = store.create_run(plan, "command", {}, 8)
-        runner.run(plan, store, stored, tmp_path, Progress(), world.makers)
+        runner.run(store, stored, tmp_path, Progress(), world.makers)
         yield store.measurements(stored.run_id), asked
 
 
@@ -57,7 +57,7 @@ def test_a_load_without_prepared_statements_has_a_ceiling_of_its_own(tmp_path):
     world.makers = type(world.makers)(world.makers.open_instance, world.makers.command, ceiling)
     with Store.open(tmp_path) as store:
         stored = store.create_run(plan, "command", {}, 4)
-        runner.run(plan, store, stored, tmp_path, Progress(), world.makers)
+        runner.run(store, stored, tmp_path, Progress(), world.makers)
         measured = store.measurements(stored.run_id)
     told = {(prepared(plan, m.trial.cell), m.evidence.ceiling_per_s) for m in measured}
     assert told == set(per_s.items())
@@ -265,7 +265,7 @@ def run(store, plan, progress=None, stored=None):
     stored = stored or store.create_run(plan, "command", {}, 0)
     world = World(tick_s=0.001)
     try:
-        runner.run(plan, store, stored, store.path.parent, progress or Progress(), world.makers)
+        runner.run(store, stored, store.path.parent, progress or Progress(), world.makers)
     finally:
         assert world.servers_left() == []
     return stored
@@ -280,7 +280,7 @@ def test_ctrl_c_while_rows_are_counted_keeps_the_trial(store):
 
     plan = small(systems=(making.A,))
     stored = store.create_run(plan, "command", {}, 2)
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         run(store, plan, Pressing(), stored)
     assert [m.failure for m in store.measurements(stored.run_id)] == [None, None]
 
@@ -292,7 +292,7 @@ def test_ctrl_c_while_query_plans_are_asked_keeps_the_trial_and_ends_the_run(sto
     monkeypatch.setattr(evidence, "explain_plans", press)
     plan = small(systems=(making.A,))
     stored = store.create_run(plan, "command", {}, 2)
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         run(store, plan, stored=stored)
     (kept,) = store.measurements(stored.run_id)
     assert (kept.failure, kept.evidence.query_plans) == (None, {})

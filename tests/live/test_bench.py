@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from dbdyno.errors import Interrupted
 from dbdyno.experiment import runner
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME
@@ -82,7 +81,7 @@ def workspace() -> Iterator[Path]:
 def measured(workspace: Path) -> list[Measurement]:
     with Store.open(workspace) as store:
         run = store.create_run(plan(), "dbdyno compare", {}, 2)
-        runner.run(plan(), store, run, workspace, Silent())
+        runner.run(store, run, workspace, Silent())
         assert store.run(run.run_id).finished_at is not None
         return store.measurements(run.run_id)
 
@@ -140,8 +139,8 @@ def test_ctrl_c_keeps_the_trial_and_leaves_no_process(
     with Store.open(workspace) as store:
         run = store.create_run(long, "dbdyno compare", {}, 2)
         threading.Thread(target=press, daemon=True).start()
-        with pytest.raises(Interrupted, match="interrupted"):
-            runner.run(long, store, run, workspace, progress)
+        with pytest.raises(KeyboardInterrupt):
+            runner.run(store, run, workspace, progress)
         (kept,) = store.measurements(run.run_id)
     assert kept.failure == "interrupted by the user"
     assert kept.events == sum(i.events for i in kept.measured) > 0

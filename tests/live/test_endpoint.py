@@ -49,7 +49,7 @@ def plan(server: Server, database: str = "shop") -> Plan:
 def measured(asked: Plan, folder: Path) -> tuple[Store, Progress]:
     store, progress = Store.open(folder), Progress()
     run = store.create_run(asked, "a test", {}, 2)
-    runner.run(asked, store, run, folder, progress)
+    runner.run(store, run, folder, progress)
     return store, progress
 
 

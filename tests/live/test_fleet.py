@@ -141,7 +141,7 @@ def test_three_hosts_run_nearly_three_times_the_blocks(remote: ModuleType, tmp_p
                 stored_run = store.create_run(plan, "dbdyno run", {}, 12)
                 began = time.monotonic()
                 makers = Makers(hosts=hosts)
-                runner.run(plan, store, stored_run, tmp_path, Progress(), makers)
+                runner.run(store, stored_run, tmp_path, Progress(), makers)
                 seen_s.append(time.monotonic() - began)
                 assert len(store.done(stored_run.run_id)) == 12
                 machines = {one.machine for one in store.measurements(stored_run.run_id)}
@@ -249,7 +249,7 @@ def test_the_published_experiment_on_three_endpoints_has_a_generator_for_each(
     plan, generators = fleet_plans.published(server), remote.Generators(3)
     with Store.open(workspace) as store:
         asked = store.create_run(plan, "dbdyno run", {}, 8)
-        runner.run(plan, store, asked, workspace, Progress(), makers_of(generators))
+        runner.run(store, asked, workspace, Progress(), makers_of(generators))
         measurements = store.measurements(asked.run_id)
     generators.close()
     assert [one.failure for one in measurements] == [None] * 8
@@ -325,7 +325,7 @@ def test_a_host_that_dies_or_hangs_behind_its_block_leaves_what_was_disturbed_to
     try:
         with Store.open(tmp_path) as store:
             new = store.create_run(plan, "dbdyno run", {}, 4)
-            runner.run(plan, store, new, tmp_path, progress, Makers(hosts=hosts))
+            runner.run(store, new, tmp_path, progress, Makers(hosts=hosts))
             every = store.measurements(new.run_id)
     finally:
         hosts.close()

@@ -42,7 +42,7 @@ def rested(
 ) -> list[Measurement]:
     with Store.open(workspace) as store:
         run = store.create_run(plan, "dbdyno run", {}, len(trials_of(plan, "")))
-        runner.run(plan, store, run, workspace, progress or Progress(), makers)
+        runner.run(store, run, workspace, progress or Progress(), makers)
         return store.measurements(run.run_id)
 
 

@@ -230,7 +230,7 @@ class Run:
         makers = Makers(open_instance=self._open)
         with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno run", {}, 2)
-            runner.run(plan, store, run, folder, Progress(self._interval), makers)
+            runner.run(store, run, folder, Progress(self._interval), makers)
             self.measured: list[Measurement] = store.measurements(run.run_id)
 
     def _open(self, spec, folder, report):

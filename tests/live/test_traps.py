@@ -54,7 +54,7 @@ def test_a_server_that_swallows_its_syncs_reaches_no_verdict() -> None:
         folder.chmod(0o755)
         with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno compare", {}, 1)
-            runner.run(plan, store, run, folder, Silent())
+            runner.run(store, run, folder, Silent())
             measured = store.measurements(run.run_id)
     audited = audit(measured, plan)
     void = {(f.check, f.system) for f in audited.findings if f.level is Level.VOID}

@@ -44,7 +44,7 @@ def workspace() -> Iterator[Path]:
         plan = small_plan(WINDOW_S).model_copy(update=changed)
         with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno compare", {}, 2)
-            runner.run(plan, store, run, folder, Silent())
+            runner.run(store, run, folder, Silent())
         yield folder
 
 

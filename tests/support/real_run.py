@@ -22,7 +22,7 @@ def measured_alone(plan: Plan, trials: int) -> Iterator[list[Measurement]]:
         folder.chmod(0o755)  # servers run as another user
         with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno run", {}, trials)
-            runner.run(plan, store, run, folder, Progress())
+            runner.run(store, run, folder, Progress())
             assert store.run(run.run_id).finished_at is not None
             assert len(store.done(run.run_id)) == trials
             yield store.measurements(run.run_id)

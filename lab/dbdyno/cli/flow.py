@@ -296,7 +296,7 @@ def _measure(
         blocks = design.blocks if design.time_s is None or design.chosen else 0
         console = Console(stderr=True)
         with watched(console, workspace / run.run_id, blocks) as seen:
-            runner.run(run.plan, store, run, workspace, seen, makers, retry, sufficient)
+            runner.run(store, run, workspace, seen, makers, retry, sufficient)
     except StoreError:
         raise
     except (KeyboardInterrupt, DbdynoError) as error:
@@ -355,7 +355,7 @@ def _raise_with_resume_command(
 ) -> NoReturn:
     completion = evidence.completion(store, run.run_id)
     stored = f"{completion.done} of {count(completion.planned, 'trial')} are stored"
-    if isinstance(ended_by, KeyboardInterrupt | Interrupted):
+    if isinstance(ended_by, KeyboardInterrupt):
         raise Interrupted(
             "the run was interrupted",
             found=f"{stored}; nothing stored is measured again",

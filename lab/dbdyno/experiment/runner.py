@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from dbdyno.errors import CellError, Interrupted, LoadError
+from dbdyno.errors import CellError, LoadError
 from dbdyno.experiment.arm import run_arm
 from dbdyno.experiment.context import Makers, Progress, RunContext
 from dbdyno.experiment.data.loads import Loads, SystemLoads, home_of
@@ -24,7 +24,6 @@ from dbdyno.experiment.schedule.order import arms
 from dbdyno.experiment.schedule.pilot import next_trial, piloting
 from dbdyno.experiment.schedule.schedule import Enough, Schedule, TrialQueue
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Instance, ServerSpec
@@ -33,7 +32,6 @@ from dbdyno.store.store import Store
 
 
 def run(
-    plan: Plan,
     store: Store,
     run: StoredRun,
     folder: Path,
@@ -42,7 +40,7 @@ def run(
     retry: bool = False,
     enough: Enough | None = None,
 ) -> None:
-    """Run the plan's trials missing in the store, after its pilot if it needs one.
+    """Run the trials missing in the store, after the plan's pilot if it needs one.
 
     A failed trial (its server died, say) is stored with its reason and the run goes on; a resumed
     run tries it again. A trial that cannot be run is stored in the same way, and is tried again
@@ -56,30 +54,19 @@ def run(
             True ends the run. None: all blocks are run.
 
     Raises:
-        Interrupted: the user pressed Ctrl-C; all completed trials are stored.
+        KeyboardInterrupt: the user pressed Ctrl-C; all completed trials are stored.
         CellError: no cell of the plan can be run.
         ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; all completed
             trials are stored.
     """
     makers = makers or Makers()
-    try:
-        with store.locked(run.run_id):
-            schedule = Schedule(
-                plan, store, run.run_id, progress.stage, makers.machines, enough, retry=retry
-            )
-            context = RunContext(schedule, store, folder, progress, makers)
-            schedule.begin_again()
-            _run_blocks(context, run.run_id, schedule)
-            store.finish(run.run_id)
-            _raise_if_nothing_ran(context, run.run_id)
-    except KeyboardInterrupt:
-        known = Schedule(plan, store, run.run_id, progress.stage, makers.machines)
-        raise Interrupted(
-            f"run {run.run_id} was interrupted by the user",
-            wanted=f"{known.total} trials",
-            found=f"{known.total - len(known.left)} of them are stored",
-            hint=f"to go on: dbdyno resume {run.run_id}",
-        ) from None
+    with store.locked(run.run_id):
+        schedule = Schedule(run, store, progress.stage, makers.machines, enough, retry=retry)
+        context = RunContext(schedule, store, folder, progress, makers)
+        schedule.begin_again()
+        _run_blocks(context, run.run_id, schedule)
+        store.finish(run.run_id)
+        _raise_if_nothing_ran(context, run.run_id)
 
 
 def _run_blocks(context: RunContext, run_id: str, schedule: Schedule) -> None:

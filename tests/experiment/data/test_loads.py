@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 from tests.experiment.test_runner import created, interrupt_in, small, start
 
-from dbdyno.errors import Interrupted, ServerError, StoreError
+from dbdyno.errors import ServerError, StoreError
 from dbdyno.experiment.data import disk, loads
 from dbdyno.files import locked
 from dbdyno.plan.plan import DatasetPlan, Plan, ProcedurePlan
@@ -56,7 +56,7 @@ def test_a_resumed_run_goes_on_with_the_loads_of_its_blocks(store, sequence):
     """Interrupted in the first block, where one of three loads is there, or in the second."""
     asked = plan(blocks=4, dataset=DatasetPlan(loads=3))
     stored = created(store, asked)
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         start(store, asked, World(), interrupt_in(sequence), stored)
     start(store, asked, stored=stored)
     by_block = {(m.trial.block, m.trial.system): m.load for m in store.measurements(stored.run_id)}

@@ -7,10 +7,10 @@ from dbdyno.experiment.schedule.schedule import Schedule
 from support import making
 
 
-def scheduled(store, plan, stored, **asked):
+def scheduled(store, stored, **asked):
     """A schedule over a run of the store, and what it tells."""
     told = []
-    return Schedule(plan, store, stored.run_id, told.append, **asked), told
+    return Schedule(stored, store, told.append, **asked), told
 
 
 def measured(store, trials):
@@ -24,7 +24,7 @@ def test_the_store_is_replayed_when_a_run_goes_on(store):
     stored = store.create_run(plan, "dbdyno compare", {}, 12)
     every = trials_of(plan, stored.run_id)
     measured(store, every[:5])
-    again, _ = scheduled(store, plan, stored)
+    again, _ = scheduled(store, stored)
     assert (again.left, again.total, again.number) == (every[5:], 12, 6)
     assert again.next() == every[5:8]  # what is left of the second block
     again.ended(every[5])
@@ -35,7 +35,7 @@ def test_the_store_is_replayed_when_a_run_goes_on(store):
 def test_a_trial_that_was_never_left_ends_without_a_trace(store):
     plan = making.plan(threads=(1,), blocks=1)
     stored = store.create_run(plan, "dbdyno compare", {}, 2)
-    schedule, _ = scheduled(store, plan, stored)
+    schedule, _ = scheduled(store, stored)
     pilot = schedule.left[0].model_copy(update={"is_pilot": True})
     schedule.ended(pilot)
     assert (len(schedule.left), schedule.number) == (2, 1)
@@ -46,7 +46,7 @@ def test_a_block_whose_machine_is_gone_is_measured_whole_in_a_repeat(store):
     stored = store.create_run(plan, "dbdyno compare", {}, 6)
     every = trials_of(plan, stored.run_id)
     measured(store, every[:3])
-    schedule, _ = scheduled(store, plan, stored)
+    schedule, _ = scheduled(store, stored)
     again = schedule.repeat_block(1)
     assert [(one.block, one.repeat) for one in again] == [(1, 1), (1, 1)]
     assert schedule.left == [*again, *every[4:]]
@@ -58,10 +58,10 @@ def test_a_run_is_decided_between_blocks_only_and_says_so(store):
     stored = store.create_run(plan, "dbdyno compare", {}, 12)
     every = trials_of(plan, stored.run_id)
     measured(store, every[:7])
-    begun, _ = scheduled(store, plan, stored, enough=lambda measurements, plan: True)
+    begun, _ = scheduled(store, stored, enough=lambda measurements, plan: True)
     assert not begun.is_decided()
     measured(store, every[7:8])
-    whole, told = scheduled(store, plan, stored, enough=lambda measurements, plan: True)
+    whole, told = scheduled(store, stored, enough=lambda measurements, plan: True)
     whole.begin_again()
     assert whole.left == []
     assert told == ["ended after 4 of at most 6 blocks: more would change no verdict"]

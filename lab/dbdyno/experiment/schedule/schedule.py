@@ -24,6 +24,8 @@ from dbdyno.measurement.disturbance import (
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.stats.design import FIRST_BLOCKS
+from dbdyno.store.evidence import resolved_run
+from dbdyno.store.reading import StoredRun
 from dbdyno.store.resolved import resolved, with_chosen
 from dbdyno.store.store import Store
 
@@ -64,7 +66,7 @@ class Schedule(TrialQueue):
     """The trials of a stored run.
 
     Args:
-        plan: the plan as requested.
+        run: the run, its plan as it was written or resolved.
         tell: takes a sentence on each change of the list.
         machines: number of machines that run blocks in parallel.
         enough: called before each block except the first; None: all blocks are run.
@@ -73,21 +75,20 @@ class Schedule(TrialQueue):
 
     def __init__(
         self,
-        plan: Plan,
+        run: StoredRun,
         store: Store,
-        run_id: str,
         tell: Callable[[str], None],
         machines: int = 1,
         enough: Enough | None = None,
         *,
         retry: bool = False,
     ) -> None:
-        self._store, self._run_id, self._tell = store, run_id, tell
+        self._store, self._run_id, self._tell = store, run.run_id, tell
         self._machines, self._enough = machines, enough
-        now = resolved(plan, store.pilots(run_id), store.design(run_id))
+        now = resolved_run(store, run).plan
         resolved_plan = begun(now, machines)
-        self._planned = trials_of(foreseen(resolved_plan), run_id)
-        times, done = store.repeats(run_id), store.done(run_id, impossible=not retry)
+        self._planned = trials_of(foreseen(resolved_plan), run.run_id)
+        times, done = store.repeats(run.run_id), store.done(run.run_id, impossible=not retry)
         every = [_repeated(one, times.get(place_of(one), 0)) for one in self._planned]
         super().__init__(resolved_plan, [one for one in every if one.key not in done], len(every))
 

@@ -1,7 +1,7 @@
 """What `plan show` says (golden text, then each warning), and how plans and budgets are typed."""
 
 import json
-import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ from dbdyno.cli import plan as plan_command
 from dbdyno.cli.plan import described, in_budget, read_file
 from dbdyno.errors import UsageError
 from dbdyno.experiment.schedule import forecast
-from dbdyno.experiment.schedule.forecast import fitted
+from dbdyno.experiment.schedule.forecast import Forecast, fitted
+from dbdyno.measurement.measurement import Trial
 from dbdyno.plan import file
 from dbdyno.plan.file import schema
 from dbdyno.plan.fleet import FleetPlan
@@ -32,10 +33,11 @@ GOLDEN = ROOT / "tests" / "golden"
 def known_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forecasts are others' business: an hour for each block and 4.2 GB."""
 
-    def hours(plan: Plan, machines: int = 1) -> float:
-        return 3600.0 * math.ceil(plan.design.blocks / machines)
+    def hours(_: Forecast, trials: Sequence[Trial]) -> float:
+        return 3600.0 * len({trial.block for trial in trials})
 
-    monkeypatch.setattr(forecast, "seconds_expected", hours)
+    monkeypatch.setattr(Forecast, "seconds_left", hours)
+    monkeypatch.setattr(forecast, "load_s", lambda plan: 0.0)
     monkeypatch.setattr(plan_command, "bytes_expected", lambda plan: 4_200_000_000)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno.errors import CellError, LoadError
 from dbdyno.experiment.runner import run
-from dbdyno.experiment.schedule.forecast import seconds_expected
+from dbdyno.experiment.schedule.forecast import outlook_of
 from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.experiment.schedule.pilot import foreseen
 from dbdyno.judge.finding import Level
@@ -141,4 +141,4 @@ def test_a_load_that_no_system_bears_is_said_as_such(store):
 
 def test_the_forecast_counts_the_pilot():
     plan = asked(SHARES)
-    assert seconds_expected(plan) > seconds_expected(foreseen(plan)) + 2 * plan.trial.window_s
+    assert outlook_of(plan).seconds > outlook_of(foreseen(plan)).seconds + 2 * plan.trial.window_s

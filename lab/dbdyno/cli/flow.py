@@ -24,8 +24,8 @@ from dbdyno.cli.progress import note, noted, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers
-from dbdyno.experiment.schedule import forecast, order
-from dbdyno.experiment.schedule.pilot import trials_expected
+from dbdyno.experiment.schedule import forecast
+from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.schedule import Enough
 from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import enough
@@ -120,11 +120,11 @@ def begin(
     with _machines(plan, fleet) as machines:
         if fit:
             plan = _fitted(plan, machines.makers.machines)
+        outlook = outlook_of(plan, machines.makers.machines)
         with Store.open(workspace) as store:
-            planned = len(order.planned(plan))
-            here = environment.describe(workspace)
-            run = store.create_run(plan, command, {**here, **machines.environment}, planned)
-            _run(store, run, workspace, options, machines)
+            known = {**environment.describe(workspace), **machines.environment}
+            run = store.create_run(plan, command, known, len(outlook.trials))
+            _run(store, run, outlook, workspace, options, machines)
     return run.run_id
 
 
@@ -164,7 +164,8 @@ def resume(
         with _machines(run.plan, fleet) as machines:
             if time_s is not None:
                 run = _with_more_time(store, run, time_s, machines.makers.machines)
-            _run(store, run, workspace, options, machines, retry=retry)
+            outlook = outlook_of(run.plan, machines.makers.machines)
+            _run(store, run, outlook, workspace, options, machines, retry=retry)
 
 
 def _refuse_more_time(store: Store, run: StoredRun, workspace: Path, fleet: str) -> None:
@@ -216,6 +217,7 @@ def report(name: str, workspace: Path, options: ReportOptions) -> None:
 def _run(
     store: Store,
     run: StoredRun,
+    outlook: Outlook,
     workspace: Path,
     options: ReportOptions,
     machines: _Machines,
@@ -238,7 +240,7 @@ def _run(
             hint=f"its report: {_command('report', run, workspace, '')};"
             " to measure: dbdyno compare --help",
         )
-    note(_announcement(run, machines.makers.machines))
+    note(_announcement(run.run_id, outlook))
     if (known := certify.known()).failed:
         note(
             f"the load generator did not pass on this machine ({known.made_at}), so the trials of"
@@ -332,22 +334,21 @@ def _enough(run: StoredRun) -> Enough | None:
     return enough
 
 
-def _announcement(run: StoredRun, machines: int) -> str:
-    if run.plan.design.time_s is not None:
-        left_s = forecast.seconds_expected(run.plan)
-        if run.plan.design.chosen:
-            return f"run {run.run_id}: {count(run.plan.design.blocks, 'block')} at most"
+def _announcement(run_id: str, outlook: Outlook) -> str:
+    design, time = outlook.plan.design, duration(outlook.seconds)
+    if design.chosen:
+        return f"run {run_id}: {count(design.blocks, 'block')} at most"
+    if design.time_s is not None:
         return (
-            f"run {run.run_id}: {duration(run.plan.design.time_s)} of measuring, about"
-            f" {duration(left_s)} with loading; it ends when every cell is decided"
+            f"run {run_id}: {duration(design.time_s)} of measuring, about {time} with loading;"
+            " it ends when every cell is decided"
         )
-    pilot = " after a pilot" if trials_expected(run.plan) else ""
+    pilot = " after a pilot" if outlook.pilot_trials else ""
     until, ends = "", ""
-    if run.plan.design.stop == "decided":
+    if design.stop == "decided":
         until, ends = " at most", "; it ends when every cell is decided"
-    seconds = duration(forecast.seconds_expected(run.plan, machines))
-    trials = f"{count(evidence.trials_at_most(run), 'trial')}{until}{pilot}"
-    return f"run {run.run_id}: {trials}, about {seconds} for all of them{ends}"
+    trials = f"{count(len(outlook.trials), 'trial')}{until}{pilot}"
+    return f"run {run_id}: {trials}, about {time} for all of them{ends}"
 
 
 def _raise_with_resume_command(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -20,14 +20,14 @@ from dbdyno.cli import options
 from dbdyno.errors import UsageError
 from dbdyno.experiment.data.disk import bytes_expected
 from dbdyno.experiment.engine import spec
-from dbdyno.experiment.schedule import forecast, order
+from dbdyno.experiment.schedule import forecast
+from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.order import arms
 from dbdyno.experiment.schedule.pilot import foreseen, piloting, trials_expected
-from dbdyno.experiment.schedule.timed import begun
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
 from dbdyno.language.words import count
-from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan import file
 from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.known import Fact, known_of
@@ -115,11 +115,11 @@ def described(plan: Plan) -> str:
     Raises:
         UsageError: the budget is too short for a block.
     """
-    fitted = begun(forecast.fitted(plan))
-    lines = [_title(plan), "", *_compared_rows(plan), "", *_procedure_rows(plan, fitted), ""]
+    outlook = outlook_of(forecast.fitted(plan))
+    lines = [_title(plan), "", *_compared_rows(plan), "", *_procedure_rows(plan, outlook), ""]
     lines += _impossible(plan)
     lines += _overruled(plan)
-    lines += _detectable(fitted)
+    lines += _detectable(outlook.plan)
     return "\n".join([*lines, "", *_matrix(plan), ""])
 
 
@@ -275,42 +275,41 @@ def _loads(plan: Plan) -> list[str]:
     return rows
 
 
-def _pilot(plan: Plan) -> list[str]:
+def _pilot(plan: Plan, trials: int) -> list[str]:
     """Trials of the pilot, before the first block."""
-    trials, each = trials_expected(plan), piloting(plan).trial
+    each = piloting(plan).trial
     if trials == 0:
         return []
     times = f"{each.warmup_s:g} s of warm-up and {each.window_s:g} s each"
     return _row("pilot", f"{count(trials, 'trial')} to find the rates, {times}; in no number")
 
 
-def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
-    whole, trial = foreseen(fitted), fitted.trial
-    trials = order.trials_of(whole, "")
+def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
+    begun, trial, trials = outlook.plan, outlook.plan.trial, len(outlook.trials)
+    cells = trials // (len(plan.systems) * begun.design.blocks)
+    time = duration(outlook.seconds)
     warmup = f"{trial.warmup_s:g} s of warm-up"
     settings = len(setting_names(plan.settings))
     shape = [
         count(len(plan.workloads), "workload"),
-        count(len(cells(whole)) // (len(plan.workloads) * settings), "level"),
+        count(cells // (len(plan.workloads) * settings), "level"),
         *([count(settings, "setting")] if settings > 1 else []),
     ]
     most = " at most, until every cell is decided" if plan.design.stop == "decided" else ""
-    blocks = count(fitted.design.blocks, "block")
-    fit = in_budget(plan, fitted)
+    blocks = count(begun.design.blocks, "block")
+    fit = in_budget(plan, begun)
     others = ["for one machine; m machines run about m times the blocks"] * bool(plan.fleet.spread)
     return [
-        *_row("cells", f"{len(cells(whole))} = {' × '.join(shape)}"),
-        *_row("trials", f"{len(trials)} = {_trials(whole, blocks)}{most}"),
-        *_pilot(plan),
-        *_row("each", f"{warmup}, {trial.window_s:g} s measured", *_timed(plan)),
-        *_row("starts", *_starts(whole)),
+        *_row("cells", f"{cells} = {' × '.join(shape)}"),
         *_row(
-            "time",
-            f"about {duration(forecast.seconds_expected(fitted))}{' at most' if most else ''}, "
-            "downloads not counted",
+            "trials", f"{trials} = {blocks} × {count(len(plan.systems), 'system')} × cells{most}"
         ),
-        *_node_hours(plan, forecast.seconds_expected(fitted)),
-        *_row("disk", f"about {bytes_expected(fitted) / 1e9:.1f} GB on the workspace's disk"),
+        *_pilot(plan, outlook.pilot_trials),
+        *_row("each", f"{warmup}, {trial.window_s:g} s measured", *_timed(plan)),
+        *_row("starts", *_starts(plan, outlook.trials)),
+        *_row("time", f"about {time}{' at most' if most else ''}, downloads not counted"),
+        *_node_hours(plan, outlook.seconds),
+        *_row("disk", f"about {bytes_expected(plan) / 1e9:.1f} GB on the workspace's disk"),
         *(_row("budget", *fit.removeprefix("budget ").split("; "), *others) if fit else []),
     ]
 
@@ -322,15 +321,11 @@ def _timed(plan: Plan) -> list[str]:
     return [f"in the first {FIRST_BLOCKS} blocks, which show what fits best into the time"]
 
 
-def _trials(plan: Plan, blocks: str) -> str:
-    return f"{blocks} × {count(len(plan.systems), 'system')} × cells"
-
-
-def _starts(plan: Plan) -> list[str]:
+def _starts(plan: Plan, trials: Sequence[Trial]) -> list[str]:
     """Number of server starts, and the steps before each."""
     known = known_of(plan)
-    trials = [trial for trial in order.trials_of(plan, "") if trial.system in known[Fact.OURS]]
-    starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
+    ours = [trial for trial in trials if trial.system in known[Fact.OURS]]
+    starts = len(ours) if plan.procedure.restart == "cell" else len(arms(ours))
     started = [f"{starts} of a server", *_steps(plan)] if known.has(Fact.OURS) else []
     others = sorted(known[Fact.OTHERS])
     return [*started, *(f"none of {label}, which others run" for label in others)]

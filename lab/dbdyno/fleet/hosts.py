@@ -26,7 +26,6 @@ from dbdyno.experiment.arm import never_begun
 from dbdyno.experiment.context import Makers, RunContext
 from dbdyno.experiment.runner import Machine, machine
 from dbdyno.experiment.schedule.order import trials_of
-from dbdyno.experiment.schedule.pilot import foreseen
 from dbdyno.experiment.schedule.schedule import Schedule, TrialQueue
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import PATIENCE_S, SILENT_S, Installed, Node
@@ -99,7 +98,7 @@ class Host:
         Args:
             plan: the run's, with the pilot's rates and the chosen design so far.
         """
-        every = trials_of(foreseen(plan), run.run_id)  # this host may be given any block
+        every = trials_of(plan, run.run_id)  # this host may be given any block
         later = [one for one in every if one.block > trials[0].block]
         self._opened(run, plan, [*trials, *later]).run(trials)
 

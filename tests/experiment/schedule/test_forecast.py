@@ -15,7 +15,7 @@ from dbdyno.experiment.schedule.forecast import (
     blocks_that_fit,
     fitted,
     load_s,
-    seconds_expected,
+    outlook_of,
 )
 from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.plan.settings import SettingsPlan
@@ -29,23 +29,23 @@ TRIALS = trials_of(PLAN, "r")
 def test_a_plan_takes_its_datasets_its_arms_and_its_trials():
     datasets = 2 * (DATASET_S + 400_000 / ROWS_PER_S)
     loads_s = 12 * (75 + TRIAL_S)
-    assert seconds_expected(PLAN) == pytest.approx(datasets + 6 * START_S + loads_s)
+    assert outlook_of(PLAN).seconds == pytest.approx(datasets + 6 * START_S + loads_s)
 
 
 def test_machines_beside_each_other_take_the_time_of_their_rounds():
     loads_s = Forecast(PLAN).loads_s
-    blocks_s = seconds_expected(PLAN) - loads_s
-    assert seconds_expected(PLAN, 2) == pytest.approx(loads_s + blocks_s * 2 / 3)
-    assert seconds_expected(PLAN, 8) == pytest.approx(loads_s + blocks_s / 3)
+    blocks_s = outlook_of(PLAN).seconds - loads_s
+    assert outlook_of(PLAN, 2).seconds == pytest.approx(loads_s + blocks_s * 2 / 3)
+    assert outlook_of(PLAN, 8).seconds == pytest.approx(loads_s + blocks_s / 3)
     timed = making.with_parts(PLAN, design={"time_s": 600.0})
-    assert seconds_expected(timed, 8) == loads_s + 600
+    assert outlook_of(timed, 8).seconds == loads_s + 600
 
 
 @pytest.mark.parametrize(("loads", "further"), [(2, 1), (3, 2), (9, 2)])
 def test_further_loads_that_a_plan_names_are_expected(loads, further):
     more = making.with_parts(PLAN, dataset={"loads": loads})
-    whole_s = seconds_expected(PLAN) + further * 2 * load_s(PLAN)
-    assert seconds_expected(more) == pytest.approx(whole_s)
+    whole_s = outlook_of(PLAN).seconds + further * 2 * load_s(PLAN)
+    assert outlook_of(more).seconds == pytest.approx(whole_s)
     first = [trial for trial in TRIALS if trial.block == 0]
     assert Forecast(more).seconds_left(first) == Forecast(PLAN).seconds_left(first)
 
@@ -75,7 +75,7 @@ def test_a_restart_for_each_cell_is_counted():
 def test_what_comes_before_each_trials_load_is_expected():
     resting = making.with_parts(PLAN, procedure={"settle_cap_s": 30.0, "purge_binlogs": True})
     more_s = 12 * (SETTLE_S + PURGE_S)
-    assert seconds_expected(resting) == pytest.approx(seconds_expected(PLAN) + more_s)
+    assert outlook_of(resting).seconds == pytest.approx(outlook_of(PLAN).seconds + more_s)
 
 
 def test_a_forecast_learns_what_comes_before_a_trial():
@@ -104,19 +104,19 @@ def with_design(**values):
 
 @pytest.mark.parametrize("blocks", [1, 4, 10])
 def test_so_many_blocks_fit_into_exactly_their_time(blocks):
-    budget_s = seconds_expected(with_design(blocks=blocks))
+    budget_s = outlook_of(with_design(blocks=blocks)).seconds
     assert blocks_that_fit(TEN_BLOCKS, budget_s) == blocks
     assert blocks_that_fit(TEN_BLOCKS, budget_s - 1) == blocks - 1
 
 
 def test_machines_beside_each_other_fit_whole_rounds_into_their_time():
     for blocks, machines in ((3, 3), (6, 3), (9, 3), (10, 4)):
-        budget_s = seconds_expected(with_design(blocks=blocks), machines)
+        budget_s = outlook_of(with_design(blocks=blocks), machines).seconds
         rounds = math.ceil(blocks / machines)
         assert blocks_that_fit(TEN_BLOCKS, budget_s, machines) == blocks
         if rounds > 1:
             assert blocks_that_fit(TEN_BLOCKS, budget_s - 1, machines) == (rounds - 1) * machines
-    one_s = seconds_expected(with_design(blocks=1))
+    one_s = outlook_of(with_design(blocks=1)).seconds
     assert 1 <= blocks_that_fit(TEN_BLOCKS, one_s, 3) <= 3
 
 
@@ -130,7 +130,7 @@ def test_a_plan_without_a_budget_is_left_alone():
 
 
 def test_a_plan_with_a_budget_has_the_blocks_that_fit_and_is_otherwise_the_same():
-    asked = with_design(budget_s=seconds_expected(with_design(blocks=3)) + 5)
+    asked = with_design(budget_s=outlook_of(with_design(blocks=3)).seconds + 5)
     made = fitted(asked)
     assert made.design.blocks == 3
     assert made == asked.model_copy(update={"design": made.design})
@@ -141,4 +141,4 @@ def test_a_budget_too_short_for_one_block_says_what_one_takes():
     with pytest.raises(UsageError, match="too short for a single block") as caught:
         fitted(with_design(budget_s=60))
     assert caught.value.found == "1.0 min"
-    assert f"{seconds_expected(with_design(blocks=1)) / 60:.1f} min" in str(caught.value)
+    assert f"{outlook_of(with_design(blocks=1)).seconds / 60:.1f} min" in str(caught.value)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.experiment.schedule.order import arms, planned
+from dbdyno.experiment.schedule.order import arms, trials_of
 from dbdyno.experiment.schedule.pilot import piloting, trials_expected
 from dbdyno.experiment.schedule.timed import begun
 from dbdyno.measurement.measurement import Trial
@@ -26,17 +27,35 @@ PURGE_S: Final = 0.2
 SETTLE_S: Final = 5.0
 
 
-def seconds_expected(plan: Plan, machines: int = 1) -> float:
-    """Seconds for the whole plan on ordinary machines; downloads of servers come on top.
+@dataclass(frozen=True)
+class Outlook:
+    """The whole run of a plan as foreseen before its first trial.
+
+    Attributes:
+        plan: with the times of its first blocks.
+        trials: every trial, in order; before a pilot, its rates are made up.
+        pilot_trials: number of the pilot's trials.
+        seconds: time on ordinary machines; downloads of servers come on top.
+    """
+
+    plan: Plan
+    trials: tuple[Trial, ...]
+    pilot_trials: int
+    seconds: float
+
+
+def outlook_of(plan: Plan, machines: int = 1) -> Outlook:
+    """Foresee the run of a plan.
 
     Args:
         machines: number of machines that run blocks in parallel.
     """
     plan = begun(plan)
-    forecast, blocks = Forecast(plan), plan.design.blocks
+    forecast, trials, blocks = Forecast(plan), trials_of(plan, ""), plan.design.blocks
     share = math.ceil(blocks / machines) / blocks
-    whole_s = plan.design.time_s or share * forecast.seconds_left(planned(plan))
-    return forecast.loads_s + pilot_s(plan) + whole_s
+    whole_s = plan.design.time_s or share * forecast.seconds_left(trials)
+    seconds = forecast.loads_s + pilot_s(plan) + whole_s
+    return Outlook(plan, tuple(trials), trials_expected(plan), seconds)
 
 
 def load_s(plan: Plan) -> float:
@@ -131,7 +150,7 @@ def blocks_that_fit(plan: Plan, budget_s: float, machines: int = 1) -> int:
     rounds = bisect_right(
         range(1, math.ceil(plan.design.blocks / machines) + 1),
         budget_s,
-        key=lambda many: seconds_expected(with_blocks(plan, blocks_of(many)), machines),
+        key=lambda many: outlook_of(with_blocks(plan, blocks_of(many)), machines).seconds,
     )
     if rounds == 0 and machines > 1:  # not all of them have work then
         return blocks_that_fit(plan, budget_s, machines - 1)
@@ -154,7 +173,7 @@ def fitted(plan: Plan, machines: int = 1) -> Plan:
     if blocks == 0:
         raise UsageError(
             "the budget is too short for a single block",
-            wanted=f"{seconds_expected(with_blocks(plan, 1)) / 60:.1f} min for one block of all"
+            wanted=f"{outlook_of(with_blocks(plan, 1)).seconds / 60:.1f} min for one block of all"
             " systems and cells, their datasets included",
             found=f"{budget_s / 60:.1f} min",
             hint="ask for fewer cells or a shorter window, or use a smaller scale of the plan",

@@ -14,7 +14,6 @@ from itertools import groupby
 from operator import attrgetter
 
 from dbdyno.experiment.schedule.pilot import foreseen
-from dbdyno.experiment.schedule.timed import begun
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import DEFAULT, setting_names
@@ -22,8 +21,11 @@ from dbdyno.stats.draw import draw
 
 
 def trials_of(plan: Plan, run_id: str) -> list[Trial]:
-    """Every trial of the plan in the order in which it is run: by block, arm and rung."""
-    trials: list[Trial] = []
+    """Every trial of the plan in the order in which it is run: by block, arm and rung.
+
+    Before a pilot, its rates are made up.
+    """
+    plan, trials = foreseen(plan), list[Trial]()
     for block in range(plan.design.blocks):
         whole = cell_order(plan, block)
         places = [
@@ -46,11 +48,6 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
                 for rung, cell in enumerate(ladder)
             ]
     return trials
-
-
-def planned(plan: Plan) -> list[Trial]:
-    """Every expected trial of a plan, in order; before a pilot, rates are made up."""
-    return trials_of(foreseen(begun(plan)), "")
 
 
 def arms(trials: Iterable[Trial]) -> list[list[Trial]]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from dbdyno.experiment.schedule.forecast import Forecast
 from dbdyno.experiment.schedule.order import trials_of
-from dbdyno.experiment.schedule.pilot import foreseen
 from dbdyno.experiment.schedule.timed import begun, chosen
 from dbdyno.measurement.disturbance import (
     current,
@@ -87,7 +86,7 @@ class Schedule(TrialQueue):
         self._machines, self._enough = machines, enough
         now = resolved_run(store, run).plan
         resolved_plan = begun(now, machines)
-        self._planned = trials_of(foreseen(resolved_plan), run.run_id)
+        self._planned = trials_of(resolved_plan, run.run_id)
         times, done = store.repeats(run.run_id), store.done(run.run_id, impossible=not retry)
         every = [_repeated(one, times.get(place_of(one), 0)) for one in self._planned]
         super().__init__(resolved_plan, [one for one in every if one.key not in done], len(every))
@@ -203,7 +202,7 @@ class Schedule(TrialQueue):
         return [trial for trial in self.left if trial.block not in running]
 
     def _replan(self, plan: Plan) -> None:
-        self.plan, self._planned = plan, trials_of(foreseen(plan), self._run_id)
+        self.plan, self._planned = plan, trials_of(plan, self._run_id)
 
     @property
     def _may_choose(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,6 @@ from support.source import ROOT
 from support.sysbench import ENTRY, Ended, Shell, interval, live_interval
 
 Json = dict[str, Any]
-
-
-class FakeStop:
-    def __init__(self) -> None:
-        self._is_set = False
-
-    def set(self) -> None:
-        self._is_set = True
-
-    def is_set(self) -> bool:
-        return self._is_set
 
 
 class FakeEngine:
@@ -43,15 +33,15 @@ class FakeEngine:
         self.failure: dict[str, Any] | None = None
         self.more: dict[str, Any] = {}
         self.raises: Exception | None = None
-        self.before_end: Callable[[FakeStop], None] = lambda stop: None
+        self.before_end: Callable[[threading.Event], None] = lambda stop: None
 
     def _take(self, spec: Json) -> Json:
         self.specs.append(spec)
         if self.raises:
             raise self.raises
-        return self.specs[-1]
+        return spec
 
-    def run(self, spec: Json, on_interval: Callable[[Json], None], stop: FakeStop) -> Json:
+    def run(self, spec: Json, on_interval: Callable[[Json], None], stop: threading.Event) -> Json:
         asked = self._take(spec)
         for one in self.intervals:
             on_interval(live_interval(one, asked))
@@ -75,25 +65,28 @@ class FakeEngine:
             **self.more,
         }
 
-    def prepare(self, spec: Json, on_progress: Callable[[Json], None], stop: FakeStop) -> Json:
+    def prepare(
+        self, spec: Json, on_progress: Callable[[Json], None], stop: threading.Event
+    ) -> Json:
         self.before_end(stop)
         asked = self._take(spec)
         rows = asked["table_size"] * asked["tables"]
         stages = ["create", *(["insert", "insert"] if rows else []), "index"]
         for table in range(1, asked["tables"] + 1):
             for stage in stages:
-                progress = {"table": table, "rows_done": 0, "rows_total": rows, "stage": stage}
-                on_progress(progress)
+                on_progress({"table": table, "rows_done": 0, "rows_total": rows, "stage": stage})
         return {"tables": asked["tables"], "rows": rows, "seconds": 1.0}
 
-    def prewarm(self, spec: Json, on_progress: Callable[[Json], None], stop: FakeStop) -> Json:
+    def prewarm(
+        self, spec: Json, on_progress: Callable[[Json], None], stop: threading.Event
+    ) -> Json:
         self.before_end(stop)
         asked = self._take(spec)
         for table in range(1, asked["tables"] + 1):
             on_progress({"table": table, "stage": "prewarm"})
         return {}
 
-    def cleanup(self, spec: Json, stop: FakeStop) -> Json:
+    def cleanup(self, spec: Json, stop: threading.Event) -> Json:
         self.before_end(stop)
         self._take(spec)
         return {}
@@ -105,7 +98,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     workloads = ["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"]
     workloads += ["oltp_insert", "select_random_points", "select_random_ranges", "bulk_insert"]
     monkeypatch.setattr(_engine, "workloads", lambda: workloads, raising=False)
-    monkeypatch.setattr(_engine, "Stop", FakeStop, raising=False)
+    monkeypatch.setattr(_engine, "Stop", threading.Event, raising=False)
     for name in ("run", "prepare", "prewarm", "cleanup"):
         monkeypatch.setattr(_engine, name, getattr(fake, name), raising=False)
     monkeypatch.delenv("MYSQL_PWD", raising=False)

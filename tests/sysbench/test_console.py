@@ -8,21 +8,19 @@ import pytest
 
 from dbdyno.sysbench.console import ConsoleOutput, ProgressBar, progress_text
 
+REPORT = "step\nline\nreport\n\n"
+SHOWN = {0: "step\n", 2: "step\n", 3: REPORT, 4: f"{REPORT}info\n"}
 
-@pytest.mark.parametrize(
-    ("verbosity", "shown"),
-    [
-        (0, "step\n"),
-        (2, "step\n"),
-        (3, "step\nline\nreport\n\n"),
-    ],
-)
-def test_verbosity_decides(capsys, verbosity, shown):
+
+@pytest.mark.parametrize("verbosity", SHOWN)
+def test_verbosity_decides(capsys, verbosity):
     output = ConsoleOutput(verbosity)
     output.step("step")
     output.line("line")
     output.notice("report\n")
-    assert capsys.readouterr().out == shown
+    output.info("info")
+    output.debug("debug")
+    assert capsys.readouterr().out == SHOWN[verbosity]
 
 
 def test_where_stdout_is_not_for_texts_only_what_is_wrong_is_said_on_stderr(capsys):
@@ -35,13 +33,6 @@ def test_where_stdout_is_not_for_texts_only_what_is_wrong_is_said_on_stderr(caps
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == "FATAL: end\nnote: silence\n"
-
-
-def test_levels_above_reports_are_for_who_asks(capsys):
-    output = ConsoleOutput(4)
-    output.info("info")
-    output.debug("debug")
-    assert capsys.readouterr().out == "info\n"
 
 
 # The progress bar.

@@ -144,22 +144,14 @@ def test_a_mistake_of_the_program_is_not_hidden(sysbench, engine):
 # Signals while the engine works.
 
 
-class Flag:
-    def __init__(self):
-        self.event = threading.Event()
-
-    def set(self):
-        self.event.set()
-
-
 def test_what_the_work_returns_or_raises_comes_back():
     error = ValueError("why")
 
     def work(stop):
         raise error
 
-    assert stoppable(lambda stop: "done", Flag()) == ("done", None, None)
-    assert stoppable(work, Flag()) == (None, error, None)
+    assert stoppable(lambda stop: "done", threading.Event()) == ("done", None, None)
+    assert stoppable(work, threading.Event()) == (None, error, None)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -169,12 +161,12 @@ def test_a_signal_sets_the_flag_and_the_work_ends_by_itself(number):
 
     def work(stop):
         os.kill(os.getpid(), number)
-        assert stop.event.wait(20)
+        assert stop.wait(20)
         time.sleep(0.05)
         handlers.append(signal.getsignal(number))
         return "ended in good order"
 
-    assert stoppable(work, Flag()) == ("ended in good order", None, number)
+    assert stoppable(work, threading.Event()) == ("ended in good order", None, number)
     assert handlers == [signal.SIG_DFL], "a second signal must kill"
     assert signal.getsignal(number) == before
 
@@ -189,32 +181,37 @@ def test_work_that_does_not_end_is_left_alone():
 
     began = time.monotonic()
     try:
-        assert stoppable(work, Flag()) == (None, None, signal.SIGTERM)
+        assert stoppable(work, threading.Event()) == (None, None, signal.SIGTERM)
         assert time.monotonic() - began < 10
     finally:
         over.set()
 
 
+def program(port, words):
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "dbdyno", "sysbench", "oltp_point_select"),
+            *("--mysql-host=127.0.0.1", f"--mysql-port={port}", "--time=600", *words.split()),
+        ],
+        env={**os.environ, "PYTHONPATH": str(Path(dbdyno.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
 @pytest.mark.parametrize("command", ["prepare", "run", "cleanup", "prewarm"])
 def test_a_silent_server_does_not_keep_sysbench_from_ending(command):
-    program = [sys.executable, "-P", "-m", "dbdyno", "sysbench", "oltp_read_only"]
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        where = ["--mysql-host=127.0.0.1", f"--mysql-port={port}", "--tables=1"]
-        paths = {"PYTHONPATH": str(Path(dbdyno.__file__).parents[1])}
-        with subprocess.Popen(
-            [*program, *where, command],
-            env={**os.environ, **paths},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as child:
-            line, _ = silent.accept()
-            with line:
-                began = time.monotonic()
-                child.send_signal(signal.SIGTERM)
-                said = child.communicate(timeout=30)[0]
-                took = time.monotonic() - began
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        program(silent.getsockname()[1], command) as child,
+    ):
+        line, _ = silent.accept()
+        with line:
+            began = time.monotonic()
+            child.send_signal(signal.SIGTERM)
+            said = child.communicate(timeout=30)[0]
+            took = time.monotonic() - began
     assert child.returncode == 128 + signal.SIGTERM, said
     assert "interrupted" in said
     assert "Traceback" not in said
@@ -223,7 +220,8 @@ def test_a_silent_server_does_not_keep_sysbench_from_ending(command):
 
 def test_outside_the_main_thread_no_handler_is_touched():
     outcomes = []
-    thread = threading.Thread(target=lambda: outcomes.append(stoppable(lambda s: "x", Flag())))
+    flag = threading.Event()
+    thread = threading.Thread(target=lambda: outcomes.append(stoppable(lambda s: "x", flag)))
     thread.start()
     thread.join()
     assert outcomes == [("x", None, None)]
@@ -231,22 +229,12 @@ def test_outside_the_main_thread_no_handler_is_touched():
 
 @pytest.mark.parametrize("words", ["--warmup-time=600", "--rate=1", "--rate=1000 --threads=64"])
 def test_a_run_ends_at_once_with_its_report(words):
-    program = [sys.executable, "-P", "-m", "dbdyno", "sysbench", "oltp_point_select"]
-    paths = {"PYTHONPATH": str(Path(dbdyno.__file__).parents[1])}
-    with responding() as port:
-        where = ["--mysql-host=127.0.0.1", f"--mysql-port={port}", "--time=600"]
-        with subprocess.Popen(
-            [*program, *where, *words.split(), "run"],
-            env={**os.environ, **paths},
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as child:
-            assert child.stdout is not None
-            assert any(line == "Threads started!\n" for line in child.stdout)
-            began = time.monotonic()
-            child.send_signal(signal.SIGTERM)
-            status, said = child.wait(30), child.stdout.read()
-            took = time.monotonic() - began
+    with responding() as port, program(port, f"{words} run") as child:
+        assert any(line == "Threads started!\n" for line in child.stdout)
+        began = time.monotonic()
+        child.send_signal(signal.SIGTERM)
+        status, said = child.wait(30), child.stdout.read()
+        took = time.monotonic() - began
     assert status == 128 + signal.SIGTERM, said
     assert "SQL statistics:" in said
     assert took < 10

@@ -16,6 +16,7 @@ ON_STDERR = {
         "invalid option: --skip_trx=maybe\n  hint: it takes on or off\n"
     ),
     "oltp_read_write --threads=1K run": "Invalid value for the 'threads' option: '1K'\n",
+    "oltp_read_write --num-threads=1K run": "Invalid value for the 'num_threads' option: '1K'\n",
     "oltp_read_write --rand-seed=x run": "Invalid value for the 'rand_seed' option: 'x'\n",
     "oltp_read_write --percentile=p99 run": ("Invalid value for the 'percentile' option: 'p99'\n"),
     "oltp_read_write walk": "Unknown command: walk\n",

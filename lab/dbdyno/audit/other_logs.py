@@ -53,11 +53,7 @@ class LoggedRow(NamedTuple):
 
 
 def rows_in(text: str, source: str) -> list[LoggedRow]:
-    """Every run of a text, in its order; empty for other programs.
-
-    Raises:
-        UsageError: a report lacks its number of connections or its throughput.
-    """
+    """Every run of a text, in order; empty for other programs, UsageError for half a report."""
     lines = [(n, line.rstrip("\r\n")) for n, line in enumerate(text.splitlines(), 1)]
     return [*_pgbench(lines, source), *_hammerdb(lines, source)]
 

@@ -265,11 +265,7 @@ def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterato
 
 
 def foreign_text_of(path: Path) -> str:
-    """The text of another tool's file.
-
-    Raises:
-        UsageError: as `text_of`; or dbdyno wrote it.
-    """
+    """The text of another tool's file; UsageError as `text_of`, or if dbdyno wrote it."""
     is_own = path.name.endswith(".dbdyno.zip")
     text = "" if is_own else text_of(path)
     if not is_own and not OWN.match(text):

@@ -57,11 +57,7 @@ class Recorded(NamedTuple):
 
 
 def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Recorded]:
-    """Every run of a text, in its order; empty for an unknown kind of text.
-
-    Raises:
-        UsageError: an unreadable part in a text of a known kind; with its line.
-    """
+    """Every run of a text, in order; empty for an unknown kind, UsageError as its parser."""
     if source.endswith(YAML_SUFFIXES):
         return [one for table in publication_of(text, source).tables for one in _rows(table)]
     if runs := runs_in(text, source):

@@ -107,11 +107,7 @@ class LoggedRun:
 
 
 def runs_in(text: str, source: str) -> list[LoggedRun]:
-    """Every run of a text, in its order.
-
-    Raises:
-        UsageError: an unreadable line of sysbench's, with its number.
-    """
+    """Every run of a text, in order; UsageError with the number of an unreadable line."""
     return list(_runs(text, source))
 
 

@@ -245,22 +245,14 @@ Read = TypeVar("Read", bound=FiniteNoun)
 
 
 def publication_of(text: str, source: str) -> Publication:
-    """A publication from its YAML.
-
-    Raises:
-        UsageError: a mistake; each is named with its line.
-    """
+    """A publication from its YAML; UsageError with the line of each mistake."""
     return read_as(
         Publication, text, source, wanted="tables of values by system, threads and metric; claims"
     )
 
 
 def read_as(kind: type[Read], text: str, source: str, *, wanted: str) -> Read:
-    """YAML as a noun of this kind; numbers stay as they were written.
-
-    Raises:
-        UsageError: a mistake; each is named with its line.
-    """
+    """YAML as a noun of this kind, numbers as written; UsageError with the line of each mistake."""
     document = parse(text, as_printed=True)
     mistakes = [f"line {one.line}: {one.place}: {one.message}" for one in document.mistakes]
     if not mistakes:

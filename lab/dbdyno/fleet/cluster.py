@@ -129,11 +129,7 @@ def nodes() -> list[Node]:
 
 
 def with_role(role: str) -> list[Node]:
-    """Usable nodes of a label; of any label for an empty role.
-
-    Raises:
-        LoadError: no node qualifies.
-    """
+    """Usable nodes of a label; of any label for an empty role; LoadError if no node qualifies."""
     there = [node for node in nodes() if node.cpus >= 1]
     meant = [node for node in there if role in {"", node.role}]
     if not meant:

@@ -139,11 +139,7 @@ class Remote:
         return True
 
     def read_clock(self) -> Clock:
-        """Measure its clock offset by the fastest of several round trips.
-
-        Raises:
-            LostError: it does not answer.
-        """
+        """Measure its clock offset by the fastest of several round trips; LostError if lost."""
         return cluster.read_clock(lambda: self._asked(self._actor.clock_ns.remote()))
 
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> Callable[[], float | None]:
@@ -229,11 +225,7 @@ class Generators:
         self._nodes: list[GeneratorNode] = []
 
     def there(self) -> list[Remote]:
-        """All generators alive, after placing lost ones anew.
-
-        Raises:
-            LoadError: too few nodes, or an installation differs.
-        """
+        """All generators alive, lost ones placed anew; LoadError for too few or unlike nodes."""
         if self._remotes and all(one.lives() for one in self._remotes):
             return self._remotes
         self.close()

@@ -74,11 +74,7 @@ def write(path: Path, files: Mapping[str, bytes]) -> str:
 
 
 def read(path: Path, limits: Limits = LIMITS) -> tuple[dict[str, bytes], str]:
-    """The files of a bundle, each of which has the sum it should, and the digest of the sums.
-
-    Raises:
-        BundleError: it is no bundle, it breaks a limit, or a name or sum is wrong.
-    """
+    """The files of a bundle and the digest of its sums; BundleError unless all are as summed."""
     with _bundle_errors(path):
         _check_end(path, limits)
         with zipfile.ZipFile(path) as archive:

@@ -102,11 +102,7 @@ def write(path: Path, run: StoredRun, measurements: Sequence[Measurement]) -> st
 
 
 def read_bundle(path: Path) -> BundleContent:
-    """Read a bundle and check every part of it.
-
-    Raises:
-        BundleError: the archive or its content differs from the form of `write`.
-    """
+    """Read a bundle and check every part of it; BundleError if it differs from that of `write`."""
     files, digest = archive.read(path)
     try:
         head = _run(files)

@@ -274,11 +274,7 @@ def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int | 
 
 
 def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
-    """Last digest of a run, after checking each row against its link.
-
-    Raises:
-        StoreError: a row was altered; names the trial.
-    """
+    """Last digest of a run, after checking each row; StoreError naming an altered trial."""
     links = connection.execute(
         "SELECT measurement_id, digest FROM chain WHERE run_id = ? ORDER BY place", (run_id,)
     ).fetchall()

@@ -35,11 +35,7 @@ HEAD: Final = log(())
 
 
 def histograms(text: str) -> dict[int, dict[str, bytes]]:
-    """The blobs of a log by interval and name.
-
-    Raises:
-        BundleError: a line is foreign to such a log, or a histogram to dbdyno.
-    """
+    """The blobs of a log by interval and name; BundleError for a foreign line or histogram."""
     if not text.startswith(HEAD):
         raise BundleError("a histogram log in the bundle has another head than dbdyno's")
     blobs: dict[int, dict[str, bytes]] = {}

@@ -167,11 +167,7 @@ class Store:
             database.add_design(connection, run_id, design)
 
     def design(self, run_id: str) -> ChosenDesign | None:
-        """The last design that a run with a time chose; None before it has.
-
-        Raises:
-            StoreError: it cannot be read.
-        """
+        """The last design that a run with a time chose; None before, StoreError if unreadable."""
         with store_errors(self.path):
             return database.design_of(self._connection, run_id)
 
@@ -234,11 +230,7 @@ class Store:
         return self._measurements("run_id = ?", run_id)
 
     def verified(self, run_id: str) -> str:
-        """The digest of a run and all its measurements.
-
-        Raises:
-            StoreError: something of it is not as it was stored (`database.check_chain`).
-        """
+        """The digest of a run and its measurements; StoreError if altered (`check_chain`)."""
         with store_errors(self.path):
             self._connection.execute("BEGIN")  # one moment's rows, while a lab may add to them
             try:
@@ -320,11 +312,7 @@ class Store:
             return dict(self._connection.execute(database.SIZES).fetchall())
 
     def remove(self, run_id: str) -> None:
-        """Takes a run out.
-
-        Raises:
-            StoreError: the store cannot be written.
-        """
+        """Takes a run out; StoreError if the store cannot be written."""
         with store_errors(self.path):
             database.remove(self._connection, run_id)
 
@@ -352,11 +340,7 @@ LATEST: Final = "latest"
 
 
 def opened(workspace: Path) -> Store:
-    """Open the store of an existing workspace.
-
-    Raises:
-        StoreError: it is missing or cannot be read.
-    """
+    """Open the store of an existing workspace; StoreError if it is missing or cannot be read."""
     if not (workspace / FILE_NAME).is_file():
         raise StoreError(
             "this workspace holds no run yet",

@@ -32,7 +32,6 @@ from dbdyno.sysbench.report import (
     IntervalSummary,
     backlog,
     detail,
-    event_line,
     facts,
     header,
     histogram,
@@ -358,10 +357,10 @@ class Reporter:
         options, interval_s = self._options, self._options.report_interval_s
         if self.hooks is not None and self.hooks.intermediate(summary):
             return
-        line = interval_line if self.is_sql() else event_line
-        self._output.line(line(summary, options.percentiles, interval_s, options.joined))
+        shown, is_sql = (options.percentiles, interval_s, options.joined), self.is_sql()
+        self._output.line(interval_line(summary, *shown, is_sql=is_sql))
         if self._general.pace.rate_per_s:
-            self._output.line(queue_line(summary, interval_s, is_sql=self.is_sql()))
+            self._output.line(queue_line(summary, interval_s, is_sql=is_sql))
 
     def _report_checkpoint(self, at_s: float) -> None:
         if not self._checkpoints_s or at_s < self._checkpoints_s[0] - self._options.step_s() / 2:

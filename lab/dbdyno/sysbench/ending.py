@@ -6,7 +6,7 @@ from _thread import allocate_lock, start_new_thread  # threading costs start-up 
 
 from dbdyno.sysbench.options.values import Refusal
 from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.target import MYSQL, PGSQL
+from dbdyno.sysbench.target import PGSQL
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple, signal
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ def result(outcome: CommandOutcome, request: Request, function: str) -> Json:
     """The engine's answer; an error with a remedy for the user becomes a Refusal."""
     error = outcome.error
     if isinstance(error, RuntimeError | ValueError):
-        where = request.address().described
         failure = failure_of(error)
-        about = (request.general.compat, request.driver())
-        lines = start_failure_lines(failure, where, function, *about)
+        lines = start_failure_lines(failure, request, function)
         if outcome.signal_number is not None and not failure.get("code"):
             lines = [f"interrupted: {failure['message']}"]
         raise NotBegunError(
@@ -96,30 +94,22 @@ def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
     return {"stage": "spec", "message": str(error)}
 
 
-def start_failure_lines(
-    failure: Mapping[str, Any],
-    where: str,
-    function: str,
-    compat: str = "1.0",
-    driver: str = MYSQL,
-) -> list[str]:
-    """Lines on a run, load or clean-up that could not begin or end.
+def start_failure_lines(failure: Mapping[str, Any], request: Request, function: str) -> list[str]:
+    """Lines on a run, load or clean-up that could not begin or end, in its client library's words.
 
     Args:
         failure: {"code", "sqlstate", "message", "server_message", "statement", "stage"}.
-        where: the server's address as in messages.
         function: the failed function in sysbench's words, `THREAD_INIT`, `COMMAND` or `CLEANUP`.
-        compat: version of sysbench for the words, "1.0" or "1.1".
-        driver: database driver; its client library gives the words.
     """
-    message, stage = _message(failure), failure.get("stage")
+    message, stage, compat = _message(failure), failure.get("stage"), request.general.compat
     if stage in ("spec", "limits"):
         return message.splitlines()
     if stage == "script":
         return [message, *([not_ready(compat)] if "`thread_init'" in message else [])]
-    if driver == PGSQL:
+    if request.driver() == PGSQL:
         lines = _start_failure_of_postgres(failure, function)
     elif stage == "connect":
+        where = request.address().described
         lines = [
             f"unable to connect to MySQL server on {where}, aborting...",
             f"error {failure.get('code') or _connect_code(where)}: {message}",
@@ -160,9 +150,7 @@ def _failed_query(call: str, failure: Mapping[str, Any]) -> list[str]:
     return [line, f"failed query was: {statement}"] if call == "PQexec()" and statement else [line]
 
 
-def run_failure_lines(
-    failure: Mapping[str, Any], *, prepared: bool, driver: str = MYSQL
-) -> list[str]:
+def run_failure_lines(failure: Mapping[str, Any], *, prepared: bool, driver: str) -> list[str]:
     """Lines on a run that ended early; a script's own lines stand above."""
     if failure.get("stage") == "script":
         return [_message(failure)]

@@ -23,15 +23,15 @@ from dbdyno.sysbench.legacy import (
 from dbdyno.sysbench.options import command_line
 from dbdyno.sysbench.options.command_line import (
     PREWARM,
+    RELEASES,
     CommandLine,
     banner,
     check_distribution,
     general_help,
-    version,
-    workload_help,
+    options_help,
 )
 from dbdyno.sysbench.options.output import is_text_asked
-from dbdyno.sysbench.options.table import COMMANDS, GLOBAL_TABLE
+from dbdyno.sysbench.options.table import COMMANDS, of_test
 from dbdyno.sysbench.options.values import Refusal, Values, argument_error, boolean, fatal
 from dbdyno.sysbench.request import General, Request
 from dbdyno.sysbench.typed import TYPE_CHECKING
@@ -77,12 +77,12 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
         return 0
     release = command_line.compat_version(line.typed)
     if boolean(line.typed.get("version", "off")):
-        sys.stdout.write(version(release))
+        sys.stdout.write(f"sysbench {RELEASES[release]}\n")
         return 0
     if "test" in line.typed and release == command_line.V1_0:
         sys.stderr.write(f"{command_line.TEST_IS_DEPRECATED}\n")
     typed, warnings = command_line.with_current_names(line.typed)
-    values = command_line.global_values(typed, command_line.with_defaults_of(GLOBAL_TABLE, release))
+    values = command_line.global_values(typed, release)
     general, output = _general(values, warnings, line.command)
     output.notice(banner(release))
     command_line.refuse_removed(line.spelled, release)
@@ -92,10 +92,10 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
         from dbdyno.sysbench.script import execute_script  # noqa: PLC0415 - start-up time
 
         return execute_script(test, line, typed, values)
-    own_values = command_line.workload_values(line, test, typed)
+    own_values = command_line.declared_values(line, of_test(test), typed)
     command = _command(line.command, release)
     if command is None:
-        sys.stdout.write(workload_help(test, line.test or test))
+        sys.stdout.write(options_help((line.test or test).rpartition("/")[2], of_test(test)))
         return 0
     request = Request(test, general, values, own_values)
     gaussian = check_distribution(values, release)
@@ -143,7 +143,11 @@ def _test(line: CommandLine, release: str) -> str | ScriptFile:
     ours = _engine.workloads()
     is_named = is_name_of_test(typed, ours)
     path = file_of_test(typed, ours)
-    changed = _unreleased(path) if path else None
+    changed = None
+    if path:
+        from dbdyno.sysbench.script import search_path  # noqa: PLC0415 - start-up time
+
+        changed = unreleased(path, search_path())
     if (changed or not is_named) and (script := _script(typed)):
         if changed and is_named:
             _write_notes([f"{path} is run itself: {_differs(changed)}"])
@@ -160,12 +164,6 @@ def _test(line: CommandLine, release: str) -> str | ScriptFile:
 
 def _differs(path: str) -> str:
     return f"the text of {path} is not that of sysbench 1.0.20"
-
-
-def _unreleased(path: str) -> str | None:
-    from dbdyno.sysbench.script import search_path  # noqa: PLC0415 - start-up time
-
-    return unreleased(path, search_path())
 
 
 def _script(typed: str | None) -> ScriptFile | None:

@@ -29,7 +29,13 @@ def header(general: General) -> str:
     lines = ["Running the test with following options:", f"Number of threads: {general.threads}"]
     if general.warmup_s:
         lines.append(f"Warmup time: {general.warmup_s}s")
-    lines += _pace(general)
+    pace = general.pace
+    if pace.rate_per_s:
+        lines.append(f"Target transaction rate: {pace.rate_per_s}/sec")
+    least_ms, most_ms = pace.think_time_ms
+    if most_ms:
+        pause = f"{most_ms:g}" if least_ms == most_ms else f"{least_ms:g}-{most_ms:g}"
+        lines.append(f"Think time: {pause} ms")
     if output.report_interval_s:
         lines.append(f"Report intermediate results every {output.report_interval_s} second(s)")
     if output.checkpoints_s:
@@ -44,17 +50,6 @@ def header(general: General) -> str:
         in_s = general.warmup_s + general.time_s + general.forced_shutdown_s
         lines.append(f"Forcing shutdown in {in_s:g} seconds")
     return "\n".join(lines) + "\n"
-
-
-def _pace(general: General) -> list[str]:
-    lines = []
-    if general.pace.rate_per_s:
-        lines.append(f"Target transaction rate: {general.pace.rate_per_s}/sec")
-    least_ms, most_ms = general.pace.think_time_ms
-    if most_ms:
-        pause = f"{most_ms:g}" if least_ms == most_ms else f"{least_ms:g}-{most_ms:g}"
-        lines.append(f"Think time: {pause} ms")
-    return lines
 
 
 class Ending(NamedTuple):
@@ -81,12 +76,8 @@ def report(totals: Totals, general: General, ending: Ending, *, is_sql: bool = T
     if ending.unfinished is not None:
         lines += ["", f"Number of unfinished transactions on forced shutdown: {ending.unfinished}"]
     throughput = _throughput if general.compat == "1.1" else _general_statistics
-    lines += [
-        "",
-        *throughput(totals, ending.time_s),
-        "",
-        *_latency(totals, general.output.percentiles),
-    ]
+    lines += ["", *throughput(totals, ending.time_s), ""]
+    lines += _latency(totals, general.output.percentiles)
     if ending.fairness is not None:
         lines += ["", *_fairness(ending.fairness)]
     return "\n".join(lines) + "\n"
@@ -225,16 +216,8 @@ def stall(intervals: Sequence[Mapping[str, Any]], begin_s: float) -> str | None:
 
 def detail(totals: Totals, record: Mapping[str, Any], percentiles: Sequence[Percentile]) -> str:
     """The addition by ``--detail``: statements by kind, errors by code, the generator's cost."""
-    return "\n".join(
-        [
-            *_statements(totals, percentiles),
-            "",
-            *_errors(totals),
-            "",
-            *_generator(totals, record),
-            "",
-        ]
-    )
+    statements = _statements(totals, percentiles)
+    return "\n".join([*statements, "", *_errors(totals), "", *_generator(totals, record), ""])
 
 
 def _statements(totals: Totals, percentiles: Sequence[Percentile]) -> list[str]:
@@ -284,12 +267,11 @@ def _generator(totals: Totals, record: Mapping[str, Any]) -> list[str]:
 
 def _placements(record: Mapping[str, Any]) -> list[str]:
     """The placements of the engine's threads, each once."""
-    placements = (_placement(**fields) for fields in record.get("placements", ()))
+    placements = (
+        f"{one['policy']}{f'; refused: {refused}' if (refused := one['refused']) else ''}"
+        for one in record.get("placements", ())
+    )
     return list(dict.fromkeys(placements))
-
-
-def _placement(policy: str, refused: str) -> str:
-    return f"{policy}{f'; refused: {refused}' if refused else ''}"
 
 
 def facts(record: Mapping[str, Any]) -> list[str]:
@@ -365,36 +347,27 @@ def interval_line(
     percentiles: Sequence[Percentile],
     interval_s: float,
     joined: Sequence[Percentile] = (),
+    *,
+    is_sql: bool = True,
 ) -> str:
     """A line of rates. Each percentile has sysbench's words, for searches.
 
     Args:
         joined: percentiles printed together instead, in this order, as in a fork.
+        is_sql: events have statements.
     """
 
     def rate(count: int) -> str:
         return f"{count / interval.seconds:4.2f}"
 
+    head = f"{time_label(interval.at_s, interval_s)} thds: {interval.connections}"
+    latencies = _latencies(interval, percentiles, joined)
+    if not is_sql:
+        return f"{head} eps: {rate(interval.events)} {latencies}"
     return (
-        f"{time_label(interval.at_s, interval_s)} thds: {interval.connections} "
-        f"tps: {rate(interval.events)} qps: {rate(interval.queries)} "
+        f"{head} tps: {rate(interval.events)} qps: {rate(interval.queries)} "
         f"(r/w/o: {rate(interval.reads)}/{rate(interval.writes)}/{rate(interval.others)}) "
-        f"{_latencies(interval, percentiles, joined)} "
-        f"err/s: {rate(interval.errors)} reconn/s: {rate(interval.reconnects)}"
-    )
-
-
-def event_line(
-    interval: IntervalSummary,
-    percentiles: Sequence[Percentile],
-    interval_s: float,
-    joined: Sequence[Percentile] = (),
-) -> str:
-    """The same for events without statements."""
-    return (
-        f"{time_label(interval.at_s, interval_s)} thds: {interval.connections} "
-        f"eps: {interval.events / interval.seconds:4.2f} "
-        f"{_latencies(interval, percentiles, joined)}"
+        f"{latencies} err/s: {rate(interval.errors)} reconn/s: {rate(interval.reconnects)}"
     )
 
 

@@ -12,6 +12,7 @@ from dbdyno.sysbench.options.output import OutputOptions
 from dbdyno.sysbench.options.table import of_test
 from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
 from dbdyno.sysbench.target import (
+    MYSQL,
     PGSQL,
     TRUST,
     Address,
@@ -50,11 +51,7 @@ class Pace(NamedTuple):
 
     @classmethod
     def of(cls, values: Values) -> Pace:
-        """Read and check the options.
-
-        Raises:
-            Refusal: a value is malformed, or depends on a rate that is not set.
-        """
+        """Read and check the options; Refusal if malformed, or without the rate they need."""
         rate_per_s = values.integer("rate")
         if rate_per_s < 0:
             raise fatal(f"Invalid value for --rate: {rate_per_s}. It must be 0 or more.")
@@ -127,11 +124,7 @@ class General(NamedTuple):
 
     @classmethod
     def of(cls, values: Values) -> General:
-        """Read and check the options.
-
-        Raises:
-            Refusal: a number is malformed or out of its range.
-        """
+        """Read and check the options; Refusal if a number is malformed or out of its range."""
         verbosity = values.integer("verbosity")
         if not 0 <= verbosity <= VERBOSITY_MAX:
             raise Refusal(f"Invalid value for verbosity: {verbosity}")
@@ -215,8 +208,7 @@ def distribution(values: Values, name: str) -> dict[str, Any]:
     return {"name": name, **parameters[name]}
 
 
-PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105 - the variable's name
-POSTGRES_PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105 - the same
+PASSWORD_VARIABLES = {MYSQL: "MYSQL_PWD", PGSQL: "PGPASSWORD"}
 IGNORED_BY_POSTGRES = ("40P01", "40001", "23505")
 """Deadlock, failed serialization, duplicate key: sysbench has no option for these."""
 BULK_INSERT = "bulk_insert"
@@ -251,19 +243,12 @@ class Request(NamedTuple):
         return driver(self.values)
 
     def run_spec(self) -> dict[str, Any]:
-        """The engine's spec of a run.
-
-        Raises:
-            Refusal: an option's value cannot be used.
-        """
+        """The engine's spec of a run; Refusal if an option's value cannot be used."""
         spec = {
-            **self._login(),
+            **self.database_spec(),
             **self.general.spec(),
             **self._seeding(),
-            "prepared": self._prepared(),
             "distribution": self.general.distribution,
-            "ignore_errors": self._ignored_errors(),
-            **self._connecting(),
         }
         if self.script is not None:
             return {**spec, "workload": {"name": "script"}, "script": self.script}
@@ -376,31 +361,22 @@ class Request(NamedTuple):
             return self._legacy().reconnects_every()
         return whole(self.own, "reconnect")
 
-    def _password(self, option: str, variable: str) -> str:
-        """The typed password, even if empty; else the client's own environment variable."""
-        if self.values.was_typed(option):
-            return self.values.text(option)
-        return os.environ.get(variable, "")
-
     def _login(self) -> dict[str, Any]:
-        if self.driver() == PGSQL:
-            return {
-                "driver": PGSQL,
-                "endpoint": self.address().endpoint,
-                "user": self.values.text("pgsql-user"),
-                "password": self._password("pgsql-password", POSTGRES_PASSWORD_VARIABLE),
-                "database": self.values.text("pgsql-db"),
-                **postgres_transport(self.values),
-                "trust": TRUST,
-            }
-        return {
+        """Address and account; a typed password wins over the environment's even if empty."""
+        values, kind = self.values, self.driver()
+        is_typed = values.was_typed(f"{kind}-password")
+        login = {
             "endpoint": self.address().endpoint,
-            "user": self.values.text("mysql-user"),
-            "password": self._password("mysql-password", PASSWORD_VARIABLE),
-            "database": self.values.text("mysql-db"),
-            **transport(self.values).fields,
+            "user": values.text(f"{kind}-user"),
+            "password": values.text(f"{kind}-password")
+            if is_typed
+            else os.environ.get(PASSWORD_VARIABLES[kind], ""),
+            "database": values.text(f"{kind}-db"),
             "trust": TRUST,
         }
+        if kind == PGSQL:
+            return {**login, "driver": PGSQL, **postgres_transport(values)}
+        return {**login, **transport(values).fields}
 
     def _seeding(self) -> dict[str, Any]:
         if self.general.seed is None:

@@ -104,10 +104,6 @@ def search_path() -> str:
     return _paths("LUA_PATH", "?.lua", _PREFIXES, ["./?.lua", "./?/init.lua", "./src/lua/?.lua"])
 
 
-def _library_path() -> str:
-    return _paths("LUA_CPATH", "?.so", _LIBRARIES, ["./?.so"])
-
-
 def _paths(variable: str, name: str, folders: Sequence[str], own: list[str]) -> str:
     """Lua's search path by sysbench's rules; ``;;`` in the variable stands for the default."""
     home = os.environ.get("HOME", "")
@@ -163,7 +159,7 @@ def _spec(
         "command": line.command,
         "script_path": file.path,
         "package_path": search_path(),
-        "package_cpath": _library_path(),
+        "package_cpath": _paths("LUA_CPATH", "?.so", _LIBRARIES, ["./?.so"]),
         "luajit_cmd": values.text("luajit-cmd") or None,
         "driver": request.driver(),
         "verbosity": general.verbosity,
@@ -259,21 +255,13 @@ class _Script:
 
     def call(self, name: str) -> int:
         """Calls a global function; the exit status, 128 + n when signal n ended it."""
-        script = self._script
-
-        def work(_stop: _engine.Stop) -> None:
-            script.call(name)
-
-        return self._finish(work)
+        return self._finish(lambda _stop: self._script.call(name))
 
     def run_command(self, name: str, threads: int) -> int:
         """Run a declared command; as `call`, and 1 if the command reports a failure."""
-        script, answers = self._script, []
-
-        def work(_stop: _engine.Stop) -> None:
-            answers.append(script.run_command(name, threads))
-
-        return self._finish(work) or int(answers == [False])
+        answers: list[bool] = []
+        status = self._finish(lambda _: answers.append(self._script.run_command(name, threads)))
+        return status or int(answers == [False])
 
     def hooks(self, threads: int, output: ConsoleOutput, *, intervals: bool) -> ReportHooks:
         """The script's report hooks; interval hooks get a Lua state of their own.

@@ -53,14 +53,14 @@ def _of_hosts(hosts: Sequence[str], ports: Sequence[str]) -> list[tuple[dict[str
     for option, items in (("hosts", hosts), ("ports", ports)):
         if not items:
             raise fatal(f"No MySQL {option} specified, aborting")
-    return [_of_host(host, _port(port)) for host in hosts for port in ports]
-
-
-def _of_host(host: str, port: int) -> tuple[dict[str, Any], str]:
-    described = f"host '{host}', port {port}"
-    if host == "localhost":
-        return {"socket": default_socket()}, described
-    return {"host": host, "port": port}, described
+    return [
+        (
+            {"socket": default_socket()} if host == "localhost" else {"host": host, "port": port},
+            f"host '{host}', port {port}",
+        )
+        for host in hosts
+        for port in map(_port, ports)
+    ]
 
 
 def default_socket() -> str:
@@ -81,6 +81,7 @@ TRUST = "encrypted"
 """Over TLS a server may have the password itself, as from MySQL's own client library; without TLS
 only on this machine."""
 MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")
+_is_there = os.path.isfile  # pathlib costs a fifth of the start-up time
 _FILES_OF_1_0 = {"ca": "cacert.pem", "cert": "client-cert.pem", "key": "client-key.pem"}
 
 
@@ -172,11 +173,7 @@ def driver(values: Values) -> str:
 
 
 def postgres_address(values: Values) -> Address:
-    """The address of a PostgreSQL, as libpq reads host and port.
-
-    Raises:
-        Refusal: the port is none.
-    """
+    """The address of a PostgreSQL, as libpq reads host and port; Refusal if the port is none."""
     host, port = values.text("pgsql-host"), values.integer("pgsql-port")
     if not 1 <= port <= 65535:
         raise fatal(f"Invalid value for --pgsql-port: '{port}'. It must be from 1 to 65535.")
@@ -190,11 +187,7 @@ def postgres_address(values: Values) -> Address:
 
 
 def postgres_transport(values: Values) -> dict[str, Any]:
-    """``--pgsql-sslmode``, with libpq's variable or usual file for trusted certificates.
-
-    Raises:
-        Refusal: the mode is unknown.
-    """
+    """``--pgsql-sslmode``, with libpq's trusted certificates; Refusal for an unknown mode."""
     ssl_mode = values.text("pgsql-sslmode") or "prefer"
     if ssl_mode not in _SSL_MODES:
         hint = f"  hint: it takes {', '.join(_SSL_MODES)}"
@@ -206,7 +199,3 @@ def postgres_transport(values: Values) -> dict[str, Any]:
         return {"tls": {"mode": mode}}
     usual = os.path.expanduser("~/.postgresql/root.crt")  # noqa: PTH111 - start-up
     return {"tls": {"mode": mode, "ca": os.environ.get("PGSSLROOTCERT") or usual}}
-
-
-def _is_there(path: str) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113 - pathlib costs a fifth of the start-up time

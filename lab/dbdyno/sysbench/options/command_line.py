@@ -18,7 +18,6 @@ from dbdyno.sysbench.options.table import (
     PGSQL,
     RANDOM,
     by_name,
-    of_test,
 )
 from dbdyno.sysbench.options.values import Option, Values, argument_error, boolean, canonical, fatal
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
@@ -83,11 +82,7 @@ class CommandLine:
 
 
 def read_command_line(argv: Sequence[str]) -> CommandLine:
-    """Sorts the arguments into words and options; looks no option up.
-
-    Raises:
-        Refusal: there is a third word, or a file of options cannot be read.
-    """
+    """Sort the arguments into words and options; Refusal for a third word or an unreadable file."""
     line = CommandLine()
     line.arguments = tuple(argv)
     for place, argument in enumerate(argv):
@@ -107,26 +102,20 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
     return line
 
 
-def global_values(
-    typed: Mapping[str, str | None], table: Mapping[str, Option] = GLOBAL_TABLE
-) -> Values:
-    """The general, random, log and database options."""
+def global_values(typed: Mapping[str, str | None], version: str) -> Values:
+    """The general, random, log and database options, with the version's defaults."""
+    table = with_defaults_of(GLOBAL_TABLE, version)
     return Values(table, _accepted(table, typed))
-
-
-def workload_values(line: CommandLine, test: str, typed: Mapping[str, str | None]) -> Values:
-    """The workload's own options; lines of a file without effect are noted in `line`.
-
-    Raises:
-        Refusal: an option is unknown, or a BOOL option is neither on nor off.
-    """
-    return declared_values(line, of_test(test), typed)
 
 
 def declared_values(
     line: CommandLine, options: Iterable[Option], typed: Mapping[str, str | None]
 ) -> Values:
-    """The same for any options that a test declares; those of all tests are not among them."""
+    """A test's own options, as it declares them; lines of a file without effect become notes.
+
+    Raises:
+        Refusal: an option is unknown, or a BOOL option is neither on nor off.
+    """
     table = by_name(options)
     accepted = _accepted(table, typed)
     known = _accepted(GLOBAL_TABLE, typed) | accepted
@@ -248,21 +237,13 @@ def _parts(value: str, place: str) -> tuple[str, ...]:
 # but not with a value that means none: ``--max-time=0`` leaves ``--time`` alone.
 
 
-class Alias(NamedTuple):
-    """A deprecated name, its current name, and the greatest ignored value."""
-
-    name: str
-    current: str
-    ignored_max: int
-
-
 DEPRECATED = (
-    Alias("num-threads", "threads", 1),
-    Alias("max-requests", "events", 0),
-    Alias("max-time", "time", 0),
-    Alias("tx-rate", "rate", 0),
+    ("num-threads", "threads", 1),
+    ("max-requests", "events", 0),
+    ("max-time", "time", 0),
+    ("tx-rate", "rate", 0),
 )
-"""In the order in which sysbench warns about them."""
+"""Each with its current name and greatest ignored value, in the order of sysbench's warnings."""
 
 _DISTRIBUTION = {
     "oltp-dist-type": "rand-type",
@@ -324,11 +305,7 @@ PREWARM = {V1_0: "prewarm", V1_1: "warmup"}
 
 
 def compat_version(typed: Mapping[str, str | None]) -> str:
-    """The version given by ``--compat``.
-
-    Raises:
-        Refusal: an unknown version.
-    """
+    """The version given by ``--compat``; Refusal for an unknown version."""
     name = typed.get("compat", V1_0)
     if name not in RELEASES:
         known = " or ".join(RELEASES)
@@ -345,11 +322,7 @@ def with_defaults_of(options: Mapping[str, Option], version: str) -> dict[str, O
 
 
 def refuse_removed(spelled: Mapping[str, str], version: str) -> None:
-    """Refuse options unknown to the version, in its words.
-
-    Raises:
-        Refusal: an unknown option was typed.
-    """
+    """Refuse options unknown to the version, in its words."""
     for name, spelling in spelled.items():
         if version == V1_1 and name in REMOVED:
             instead = REMOVED[name]
@@ -358,11 +331,7 @@ def refuse_removed(spelled: Mapping[str, str], version: str) -> None:
 
 
 def check_distribution(values: Values, version: str) -> str | None:
-    """A note where the draws differ from the version's own.
-
-    Raises:
-        Refusal: a distribution unknown to the version.
-    """
+    """A note where the draws differ from the version's own; Refusal if it does not know them."""
     name = values.text("rand-type")
     if version == V1_1 and name == "special":
         raise fatal(f"Invalid random numbers distribution: {name}.")
@@ -385,11 +354,6 @@ _SHAPES = {
     "LIST": "=[LIST,...]",
     "FILE": "=FILENAME",
 }
-
-
-def version(release: str) -> str:
-    """The text of ``--version`` as sysbench prints it, for scripts that compare it."""
-    return f"sysbench {RELEASES[release]}\n"
 
 
 def banner(release: str) -> str:
@@ -416,11 +380,6 @@ def general_help() -> str:
             "See 'sysbench <testname> help' for a list of options for each test.\n",
         ]
     )
-
-
-def workload_help(test: str, typed: str) -> str:
-    """The text of ``<testname> help``: the options of a test under its typed name."""
-    return options_help(typed.rpartition("/")[2], of_test(test))
 
 
 def options_help(name: str, options: Sequence[Option]) -> str:

@@ -59,11 +59,7 @@ class OutputOptions(NamedTuple):
 
     @classmethod
     def of(cls, values: Values) -> OutputOptions:
-        """Reads and checks them.
-
-        Raises:
-            Refusal: a value has a wrong type or is out of range, or two contradict each other.
-        """
+        """Read and check them; Refusal if a value is out of range or contradicts another."""
         chosen, file = values.text("output"), values.text("output-file")
         if chosen not in FORMATS:
             raise fatal(

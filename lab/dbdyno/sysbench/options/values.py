@@ -132,11 +132,7 @@ class Values:
         return bool(boolean(self.raw(name)))
 
     def integer(self, name: str) -> int:
-        """An INT option.
-
-        Raises:
-            Refusal: the text is no 32-bit integer.
-        """
+        """An INT option; Refusal if the text is no 32-bit integer."""
         raw = self.raw(name)
         value = integer(raw)
         if value is None:
@@ -162,11 +158,7 @@ class Values:
 
 
 def whole(values: Values, name: str) -> int:
-    """A DOUBLE option with a whole number; sysbench silently reads 1M as 1.
-
-    Raises:
-        Refusal: not a whole number.
-    """
+    """A DOUBLE option as a whole number; Refusal otherwise: sysbench silently reads 1M as 1."""
     raw, number = values.raw(name) or "", values.number(name)
     if not (is_whole_number_text(raw) and number.is_integer()):
         raise fatal(

@@ -49,6 +49,10 @@ class AxisRequest:
     dataset_bytes: int | None
     processors: int
 
+    @property
+    def is_on(self) -> bool:
+        return self.value == "on"
+
 
 def keys_of(
     family: str,
@@ -103,10 +107,6 @@ def _known(
         wanted=f"{axis} {request.value}",
         hint="give the keys themselves, as an axis under settings.own or in the system's settings",
     )
-
-
-def _on(request: AxisRequest) -> bool:
-    return request.value == "on"
 
 
 def _commits_in_two_logs(request: AxisRequest) -> Keys:
@@ -168,36 +168,20 @@ def _pool_in_parts(request: AxisRequest) -> Keys:
     return {**keys, "innodb_buffer_pool_instances": parts}
 
 
-def _shared_buffers(request: AxisRequest) -> Keys:
-    return {"shared_buffers": f"{_bytes(request) // 1024}kB"}
-
-
 def _redo_pair(request: AxisRequest) -> Keys:
     half = _bytes(request) // 2 // MIB * MIB
     return {"innodb_log_file_size": half, "innodb_log_files_in_group": 2}
 
 
-def _redo_capacity(request: AxisRequest) -> Keys:
-    return {"innodb_redo_log_capacity": _bytes(request)}
-
-
-def _redo_file(request: AxisRequest) -> Keys:
-    return {"innodb_log_file_size": _bytes(request)}
-
-
-def _wal_size(request: AxisRequest) -> Keys:
-    return {"max_wal_size": f"{_bytes(request) // MIB}MB"}
-
-
 def _thread_handling(request: AxisRequest) -> Keys:
-    if not _on(request):
+    if not request.is_on:
         return {"thread_handling": "one-thread-per-connection"}
     return {"thread_handling": "pool-of-threads", "thread_pool_size": request.processors}
 
 
 def _thread_pool_plugin(request: AxisRequest) -> Keys:
     """Load the plugin if on; state the size, as it came up with one group on two cores."""
-    if not _on(request):
+    if not request.is_on:
         return {}
     return {"plugin_load_add": "thread_pool.so", "thread_pool_size": request.processors}
 
@@ -206,7 +190,7 @@ def _without(feature: str, instead: str) -> Callable[[AxisRequest], Keys]:
     """Rule for an absent feature: off needs no key, on is refused."""
 
     def keys(request: AxisRequest) -> Keys:
-        if not _on(request):
+        if not request.is_on:
             return {}
         raise UsageError(f"{request.system} has no {feature}", wanted=f"{feature} on", hint=instead)
 
@@ -214,12 +198,12 @@ def _without(feature: str, instead: str) -> Callable[[AxisRequest], Keys]:
 
 
 def _binlog(request: AxisRequest) -> Keys:
-    return {"log_bin": "ON" if _on(request) else "OFF"}
+    return {"log_bin": "ON" if request.is_on else "OFF"}
 
 
 def _binlog_of_rows(request: AxisRequest) -> Keys:
     """Log rows also where the default is statements or mixed, as MySQL does from 5.7.7."""
-    return {"log_bin": "ON", "binlog_format": "ROW"} if _on(request) else {"log_bin": "OFF"}
+    return {"log_bin": "ON", "binlog_format": "ROW"} if request.is_on else {"log_bin": "OFF"}
 
 
 @dataclass(frozen=True)
@@ -244,12 +228,12 @@ ROWS: Final = (
     AxisRow("buffer_pool", "mariadb", (), _pool),
     AxisRow("buffer_pool", "mariadb", (10, 2, 2), _pool_in_chunks),
     AxisRow("buffer_pool", "mariadb", (10, 11), _pool),  # cuts its pool into chunks that fit
-    AxisRow("buffer_pool", "postgres", (), _shared_buffers),
+    AxisRow("buffer_pool", "postgres", (), lambda r: {"shared_buffers": f"{_bytes(r) // 1024}kB"}),
     AxisRow("redo_log", "mysql", (), _redo_pair),
-    AxisRow("redo_log", "mysql", (8, 0, 30), _redo_capacity),
+    AxisRow("redo_log", "mysql", (8, 0, 30), lambda r: {"innodb_redo_log_capacity": _bytes(r)}),
     AxisRow("redo_log", "mariadb", (), _redo_pair),
-    AxisRow("redo_log", "mariadb", (10, 5), _redo_file),
-    AxisRow("redo_log", "postgres", (), _wal_size),
+    AxisRow("redo_log", "mariadb", (10, 5), lambda r: {"innodb_log_file_size": _bytes(r)}),
+    AxisRow("redo_log", "postgres", (), lambda r: {"max_wal_size": f"{_bytes(r) // MIB}MB"}),
     AxisRow("thread_pool", "mysql", (), _NO_POOL),
     AxisRow("thread_pool", "mysql", (9, 7), _thread_pool_plugin),
     AxisRow("thread_pool", "mariadb", (), _thread_handling),

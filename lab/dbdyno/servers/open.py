@@ -20,10 +20,10 @@ from dbdyno.servers.foreign.postgres_container import PostgresContainerInstance
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointInstance
 from dbdyno.servers.local.server import ProductSettings
 from dbdyno.servers.local.topology import TopologyInstance
+from dbdyno.servers.mysql import replication as mysql_replication
 from dbdyno.servers.mysql import settings as mysql_settings
-from dbdyno.servers.mysql import topology
 from dbdyno.servers.mysql.instance import MysqlInstance
-from dbdyno.servers.mysql.topology import MysqlReplication
+from dbdyno.servers.mysql.replication import MysqlReplication
 from dbdyno.servers.postgres import replication as postgres_replication
 from dbdyno.servers.postgres import settings as postgres_settings
 from dbdyno.servers.postgres.instance import PostgresInstance
@@ -242,7 +242,7 @@ def _check(spec: ServerSpec, entry: CatalogEntry) -> None:
     if entry.product == POSTGRES:
         postgres_replication.check(spec)
     else:
-        topology.check(spec, entry)
+        mysql_replication.check(spec, entry)
 
 
 def _is_linked(spec: ServerSpec) -> bool:

@@ -55,25 +55,18 @@ def server_user() -> ServerUser | None:
     """
     if os.geteuid() != 0:
         return None
-    name = os.environ.get("DBDYNO_SERVER_USER") or (OWN_USER if _is_user(OWN_USER) else "nobody")
-    try:
-        entry = pwd.getpwnam(name)
-    except KeyError as error:
-        raise ServerError(
-            f"there is no user {name!r} to run servers as",
-            hint="make one, or name another with DBDYNO_SERVER_USER",
-        ) from error
-    if entry.pw_uid == 0:
-        raise ServerError("servers do not run as root", hint="name a user with DBDYNO_SERVER_USER")
-    return ServerUser(name, entry.pw_uid, entry.pw_gid)
-
-
-def _is_user(name: str) -> bool:
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True
+    named = os.environ.get("DBDYNO_SERVER_USER")
+    for name in (named,) if named else (OWN_USER, "nobody"):
+        with suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            if entry.pw_uid == 0:
+                hint = "name a user with DBDYNO_SERVER_USER"
+                raise ServerError("servers do not run as root", hint=hint)
+            return ServerUser(name, entry.pw_uid, entry.pw_gid)
+    raise ServerError(
+        f"there is no user {named or 'nobody'!r} to run servers as",
+        hint="make one, or name another with DBDYNO_SERVER_USER",
+    )
 
 
 def spawn(

@@ -19,6 +19,7 @@ import difflib
 import os
 import re
 import urllib.parse
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -400,8 +401,8 @@ def _mismatch(typed: str, reference: str) -> str:
 def _nearest(typed: str) -> str | None:
     """Suggestion for a mistyped reference.
 
-    The newest version that continues the typed text, else the product's nearest version, else the
-    most similar reference, else None.
+    The newest version that continues the typed text, else the product's next older version or its
+    oldest, else the most similar reference, else None.
     """
     known = [entry.reference for entry in CATALOG]
     continuing = [reference for reference in known if typed and reference.startswith(typed)]
@@ -411,17 +412,10 @@ def _nearest(typed: str) -> str | None:
     numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
     siblings = [entry for entry in CATALOG if entry.product == product]
     if numbers and siblings:
-        return min(siblings, key=lambda entry: _distance(entry.version_numbers, numbers)).reference
+        newer = bisect_left([entry.version_numbers for entry in siblings], numbers)
+        return siblings[max(0, newer - 1)].reference
     alike = difflib.get_close_matches(typed, known, n=1, cutoff=0.5)
     return alike[0] if alike else None
-
-
-def _distance(known: tuple[int, ...], typed: tuple[int, ...]) -> tuple[int, ...]:
-    """Distance of versions; of an older series the newest is nearest, of a newer the oldest."""
-    pairs = list(zip(known, typed, strict=False))
-    at = next((at for at, (here, there) in enumerate(pairs) if here != there), len(pairs))
-    sign = 1 if known > typed else -1
-    return (*(abs(a - b) for a, b in pairs[: at + 1]), *(sign * a for a in known[at + 1 :]))
 
 
 # Servers that no package registry has. Vendors change their addresses, so a recipe names the file

@@ -90,9 +90,6 @@ class Dataset:
         self.calls.append("finish")
         self.wrong = None
 
-    def is_loaded(self):
-        return self.wrong is None
-
     def data_bytes(self):
         return 4096
 
@@ -103,7 +100,7 @@ class Dataset:
 @pytest.fixture
 def instance(monkeypatch, tmp_path):
     monkeypatch.setenv("DB", "secret-4711")
-    monkeypatch.setattr(module, "EndpointDataset", Dataset)
+    monkeypatch.setattr(module.EndpointInstance, "dataset_type", Dataset)
     monkeypatch.setattr(module.EndpointServer, "login", lambda self: None)
     spec = ServerSpec("tidb", REFERENCE, password_env="DB", dataset="abc")
     return open.instance(spec, tmp_path / "x", str)
@@ -215,29 +212,28 @@ def of(database, dataset="abc", has_scripts=False):
     return EndpointDataset(database, "d", dataset, has_scripts=has_scripts)
 
 
-def loaded(**tables):
+def loaded(has_scripts=False, **tables):
     database = Database()
-    of(database).begin()
+    of(database, has_scripts=has_scripts).begin()
     database.tables |= tables
-    of(database).finish()
+    of(database, has_scripts=has_scripts).finish()
     return database
+
+
+NOT_LOADED = "this dataset was not loaded there"
 
 
 def test_rows_are_ours_once_they_are_loaded():
     database = Database()
-    assert not of(database).is_loaded()
+    assert of(database).trouble() == NOT_LOADED
     of(database).begin()
     assert database.exists
     database.tables |= {"sbtest1": 500, "sbtest2": 500, "notes": 3}
-    assert not of(database).is_loaded()  # a lab that was killed while loading
+    assert of(database).trouble() == NOT_LOADED  # a lab that was killed while loading
     of(database).finish()
-    assert of(database).is_loaded()
-    assert database.mark == {
-        "dataset": "abc",
-        "state": "loaded",
-        "sbtest1": "500",
-        "sbtest2": "500",
-    }
+    assert of(database).trouble() is None
+    ends = {"sbtest1": "500", "sbtest2": "500"}
+    assert database.mark == {"dataset": "abc", "state": "loaded", **ends}
 
 
 def test_the_server_says_how_large_the_rows_are():
@@ -248,7 +244,7 @@ def test_the_server_says_how_large_the_rows_are():
 def test_another_dataset_is_loaded_anew():
     database = loaded(sbtest1=500)
     other = of(database, "xyz")
-    assert other.trouble() == "this dataset was not loaded there"
+    assert other.trouble() == NOT_LOADED
     other.begin()
     assert database.mark == {"dataset": "xyz", "state": "loading"}
 
@@ -273,26 +269,17 @@ def test_a_script_drops_no_table_of_somebody_else():
 
 
 def test_what_a_script_made_may_be_made_anew():
-    database = Database()
-    of(database, has_scripts=True).begin()
-    database.tables |= {"jobs": 7}
-    of(database, has_scripts=True).finish()
-    assert of(database, has_scripts=True).is_loaded()
+    database = loaded(has_scripts=True, jobs=7)
+    assert of(database, has_scripts=True).trouble() is None
     of(database, "xyz", has_scripts=True).begin()  # a lab that is killed now
     of(database, "xyz", has_scripts=True).begin()
-    database = Database()
-    of(database, has_scripts=True).begin()
-    database.tables |= {"jobs": 7}
-    of(database, has_scripts=True).finish()
+    database = loaded(has_scripts=True, jobs=7)
     del database.tables["jobs"]
     assert of(database, has_scripts=True).trouble() == "the table jobs is gone"
 
 
 def test_a_script_may_call_its_tables_as_the_mark_calls_what_it_says():
-    database = Database()
-    of(database, has_scripts=True).begin()
-    database.tables |= {"state": 7, "dataset": 7}
-    of(database, has_scripts=True).finish()
+    database = loaded(has_scripts=True, state=7, dataset=7)
     assert of(database, has_scripts=True).trouble() is None
     of(database, "xyz", has_scripts=True).begin()
     assert (database.mark["dataset"], database.mark["state"]) == ("xyz", "loading")
@@ -317,19 +304,9 @@ def test_a_name_with_signs_of_sql_is_quoted():
         assert any(text in sql for sql in sent if sql.startswith("INSERT INTO")), sent
 
 
-def test_a_mark_of_before_names_the_tables_of_scripts_barely():
-    database = Database(jobs=7)
-    database.mark = {"dataset": "abc", "state": "loaded", "jobs": "script"}
-    assert of(database, has_scripts=True).is_loaded()
-    of(database, "xyz", has_scripts=True).begin()
-
-
 @pytest.mark.parametrize("refused", ["INSERT INTO", "DELETE FROM"])
 def test_a_mark_is_written_whole_or_not_at_all(refused):
-    database = Database()
-    of(database, has_scripts=True).begin()
-    database.tables |= {"jobs": 7}
-    of(database, has_scripts=True).finish()
+    database = loaded(has_scripts=True, jobs=7)
     before, database.refused = dict(database.mark), (refused,)
     with pytest.raises(ServerError, match="did not answer"):
         of(database, "xyz", has_scripts=True).begin()

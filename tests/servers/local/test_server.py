@@ -13,7 +13,6 @@ from dbdyno.servers import process
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.local import server as local_server
 from dbdyno.servers.local.server import (
-    ListenerIdentity,
     PortTakenError,
     Site,
     StartedServer,
@@ -44,7 +43,7 @@ class Product(StartedServer):
         self.logged_out += 1
 
     def _identity(self):
-        return OURS, ListenerIdentity(self.answers, self.pid_written or str(self.pid))
+        return OURS, self.answers, self.pid_written or str(self.pid)
 
     def _log_of_start(self):
         return self.last_words()

@@ -22,7 +22,8 @@ from typing import Final
 from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
-from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer, EndpointSession
+from dbdyno.servers.client import Client
+from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer
 from dbdyno.servers.mysql.client import MysqlClient
 from dbdyno.servers.programs import identify
 from dbdyno.servers.programs.catalog import CatalogEntry
@@ -218,7 +219,7 @@ class ContainerServer(EndpointServer):
         Raises:
             ServerError: it had ended before, or did not end cleanly.
         """
-        self._log_out()
+        super().stop()
         if self.stopped_cleanly:
             return
         was_alive, words = self.alive(), self.last_words()
@@ -237,7 +238,7 @@ class ContainerServer(EndpointServer):
 
     def kill(self) -> None:
         """Remove the running container, giving its data up."""
-        self._log_out()
+        super().stop()
         self._program.says("rm", "--force", "--volumes", self.container)
 
     def wait_ready(self, who: Credentials) -> None:
@@ -255,7 +256,7 @@ class ContainerServer(EndpointServer):
                     )
                 time.sleep(0.1)
 
-    def _session(self, who: Credentials) -> EndpointSession:
+    def _session(self, who: Credentials) -> Client:
         return MysqlClient(self.label, self.endpoint, who)
 
     def _is_here(self, pid: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import SettingValue
@@ -25,6 +25,7 @@ from dbdyno.servers.base import (
     row_of,
     rows_of,
 )
+from dbdyno.servers.client import Client
 from dbdyno.servers.mysql.client import MysqlClient, numbers
 from dbdyno.servers.reference import PROTOCOLS, EndpointReference, credentials
 
@@ -37,25 +38,14 @@ REFUSED: Final = ("error 1045", "password authentication failed")
 MARK: Final = "dbdyno_dataset"
 LOADING: Final = "loading"
 LOADED: Final = "loaded"
-OF_A_SCRIPT: Final = "script"
-"""Value in the mark table for a script's table; for others it is their largest id."""
 TABLE: Final = "table "
-"""Prefix of a script's table in the mark, since its name may be `state`; older marks lack it."""
+"""Prefix of a script's table in the mark, since its name may be `state`."""
 GROWTH_MAX: Final = 0.1
 """Tolerated drift of a table's largest id by the load's own inserts and deletes, as a fraction;
 beyond it the table counts as replaced.
 """
 _TABLE = re.compile(r"sbtest[0-9]*")
 _END = re.compile(r"[0-9]{1,19}")
-
-
-class EndpointSession(Answering, Protocol):
-    """dbdyno's own connection to one server."""
-
-    def try_login(self) -> bool:
-        """Test whether a login works now; ServerError if the server refuses us for good."""
-
-    def close(self) -> None: ...
 
 
 class EndpointServer:
@@ -73,17 +63,21 @@ class EndpointServer:
         self.endpoint = endpoint
         self.credentials = credentials
         self.database = database
-        self._clients = [self._client(_named(label, place), place) for place in _places(endpoint)]
+        self._clients = [
+            self._client(f"{label} ({place.host}:{place.port})", place)
+            for place in (endpoint, *endpoint.others)
+        ]
 
-    def _client(self, label: str, place: Endpoint) -> EndpointSession:
+    def _client(self, label: str, place: Endpoint) -> Client:
         return MysqlClient(label, place, self.credentials)
 
-    def _numbers(self, client: EndpointSession) -> dict[str, float]:
+    def _numbers(self, client: Client) -> dict[str, float]:
         return numbers(rows_of(client, "SHOW GLOBAL STATUS", 2))
 
     def login(self) -> None:
         """Log in to every server and compare versions; ServerError if refused or different."""
-        for client, place in zip(self._clients, _places(self.endpoint), strict=True):
+        places = (self.endpoint, *self.endpoint.others)
+        for client, place in zip(self._clients, places, strict=True):
             if not client.try_login():
                 raise ServerError(
                     f"{self.label}: nobody answers at {place.host}:{place.port}",
@@ -131,15 +125,12 @@ class EndpointServer:
 
     def stop(self, patience_s: float = STOP_S) -> None:
         """Log out; the servers go on."""
-        self._log_out()
+        for client in self._clients:
+            client.close()
 
     def kill(self) -> None:
         """Log out; the servers are not ours to end."""
-        self._log_out()
-
-    def _log_out(self) -> None:
-        for client in self._clients:
-            client.close()
+        self.stop()
 
 
 def added(counters: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -148,145 +139,6 @@ def added(counters: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {
         name: (min if name in LEAST else sum)([each[name] for each in counters]) for name in shared
     }
-
-
-def _places(endpoint: Endpoint) -> tuple[Endpoint, ...]:
-    return (endpoint, *endpoint.others)
-
-
-def _named(label: str, place: Endpoint) -> str:
-    return f"{label} ({place.host}:{place.port})"
-
-
-class EndpointInstance:
-    """An endpoint in the place of an instance, without files or restarts.
-
-    A run treats every system alike, so an endpoint answers as far as it can: a snapshot is the mark
-    of a loaded dataset, a restore checks that its tables are still there, a start is a login.
-    Findings of `judge.checks` report the cost.
-    """
-
-    driver = MYSQL
-
-    def __init__(
-        self,
-        spec: ServerSpec,
-        requested: EndpointReference,
-        folder: Path,
-        report: Callable[[str], None],
-    ) -> None:
-        _refuse(spec, spec.settings)
-        if spec.topology.replicas:
-            raise UsageError(
-                f"{spec.label}: replicas of an endpoint are not dbdyno's to make",
-                hint="set them up yourself, and leave topology out",
-            )
-        self.spec = spec
-        self.folder = folder
-        self._report = report
-        who = credentials(requested, spec.password_env)
-        self._server = self._server_of(requested, who)
-        self._dataset = self._dataset_of(requested)
-        self._password_variable = PROTOCOLS[requested.driver].password_variable
-        self._is_loading = False
-        self._was_loaded = False
-
-    def _server_of(self, requested: EndpointReference, who: Credentials) -> EndpointServer:
-        return EndpointServer(self.spec.label, requested.endpoint, who, requested.database)
-
-    def _dataset_of(self, requested: EndpointReference) -> EndpointDataset:
-        spec = self.spec
-        return EndpointDataset(
-            self._server, requested.database, spec.dataset, has_scripts=spec.has_scripts
-        )
-
-    def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
-        """Log in; the first time without our rows, also prepare the database for loading.
-
-        Raises:
-            UsageError: settings are given, which only the endpoint's owner can change.
-            ServerError: it cannot be reached, refuses the login, or has other tables of our names.
-        """
-        _refuse(self.spec, settings or {})
-        self._login()
-        if not self._is_loading and not self._has_rows():
-            self._dataset.begin()
-            self._is_loading = True
-        return self._server
-
-    def snapshot(self) -> None:
-        """Mark the dataset as loaded in the database; ServerError if it refuses."""
-        self._login()
-        self._dataset.finish()
-        self._is_loading, self._was_loaded = False, True
-
-    def has_snapshot(self) -> bool:
-        """True if the dataset was loaded and intact when first seen.
-
-        Later changes are found by `restore`: rows are not loaded twice in a run.
-
-        Raises:
-            ServerError: the endpoint is gone.
-        """
-        self._login()
-        return self._has_rows()
-
-    def restore(self) -> None:
-        """Restore no rows: raise ServerError unless the tables are still the loaded tables."""
-        self._login()
-        trouble = self._dataset.trouble()
-        if trouble is not None:
-            raise ServerError(
-                f"{self.spec.label}: the tables are not as they were loaded, and on an endpoint "
-                "dbdyno cannot restore them",
-                wanted="the tables of this run's dataset",
-                found=trouble,
-                hint=f"begin a new run to load them again ({MARK} in the database says what is "
-                "loaded); a plan with `procedure: {fresh_data: once}` goes on with grown tables",
-            )
-
-    def data_bytes(self) -> int:
-        """Bytes of the loaded tables and indexes, by the server's own estimate.
-
-        Raises:
-            ServerError: they are not loaded, or the server gives no estimate.
-        """
-        size = self._dataset.data_bytes() if self.has_snapshot() else 0
-        if not size:
-            raise ServerError(f"{self.spec.label}: there is no loaded dataset to measure")
-        return size
-
-    def close(self) -> None:
-        """Log out; the servers and the rows stay."""
-        self._server.stop()
-
-    def _has_rows(self) -> bool:
-        self._was_loaded = self._was_loaded or self._dataset.is_loaded()
-        return self._was_loaded
-
-    def _login(self) -> None:
-        try:
-            self._server.login()
-        except ServerError as error:
-            if not any(words in (error.found or "") for words in REFUSED):
-                raise
-            named = self.spec.password_env or self._password_variable
-            raise ServerError(
-                error.message,
-                wanted=f"a login as {self._server.credentials.user}",
-                found=error.found,
-                hint=f"check the user's rights and the password in {named}",
-            ) from error
-
-
-def _refuse(spec: ServerSpec, settings: Mapping[str, SettingValue]) -> None:
-    if settings:
-        raise UsageError(
-            f"{spec.label}: the settings of an endpoint are its owner's: dbdyno only reads them",
-            wanted="no settings for this system",
-            found=", ".join(sorted(settings)),
-            hint="set them at the server; the report shows what is in force",
-        )
 
 
 class EndpointDataset:
@@ -351,7 +203,7 @@ class EndpointDataset:
     def _of_scripts(self) -> list[str]:
         """Tables made here by scripts, in this run or before it."""
         mark = self._read() if MARK in self._tables() else {}
-        return [name.removeprefix(TABLE) for name, value in mark.items() if value == OF_A_SCRIPT]
+        return [name.removeprefix(TABLE) for name in mark if name.startswith(TABLE)]
 
     def finish(self) -> None:
         """Mark the rows as loaded, with their tables and largest ids."""
@@ -360,9 +212,6 @@ class EndpointDataset:
         known = tables if self._has_scripts else self._of_scripts()
         self._write(LOADED, [name for name in tables if name in known and name not in ends], ends)
 
-    def is_loaded(self) -> bool:
-        return self.trouble() is None
-
     def trouble(self) -> str | None:
         """Difference from the loaded tables, None if intact."""
         tables = self._tables()
@@ -370,7 +219,7 @@ class EndpointDataset:
         if mark.pop("dataset", "") != self._dataset or mark.pop("state", "") != LOADED:
             return "this dataset was not loaded there"
         for name, end in mark.items():
-            if end == OF_A_SCRIPT:
+            if name.startswith(TABLE):
                 if (table := name.removeprefix(TABLE)) not in tables:
                     return f"the table {table} is gone"
                 continue
@@ -407,7 +256,7 @@ class EndpointDataset:
     def _write(
         self, state: str, of_scripts: Iterable[str], ends: Mapping[str, str] | None = None
     ) -> None:
-        script_tables = {f"{TABLE}{name}": OF_A_SCRIPT for name in of_scripts}
+        script_tables = dict.fromkeys((TABLE + name for name in of_scripts), "script")
         mark = {"dataset": self._dataset, "state": state, **(ends or {}), **script_tables}
         table = self._placed(MARK)
         columns = "name VARCHAR(80) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
@@ -423,3 +272,129 @@ class EndpointDataset:
             with suppress(ServerError):
                 self._server.ask("ROLLBACK")
             raise
+
+
+class EndpointInstance:
+    """An endpoint in the place of an instance, without files or restarts.
+
+    A run treats every system alike, so an endpoint answers as far as it can: a snapshot is the mark
+    of a loaded dataset, a restore checks that its tables are still there, a start is a login.
+    Findings of `judge.checks` report the cost.
+    """
+
+    driver = MYSQL
+    server_type: ClassVar = EndpointServer
+    dataset_type: ClassVar = EndpointDataset
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        requested: EndpointReference,
+        folder: Path,
+        report: Callable[[str], None],
+    ) -> None:
+        _refuse(spec, spec.settings)
+        if spec.topology.replicas:
+            raise UsageError(
+                f"{spec.label}: replicas of an endpoint are not dbdyno's to make",
+                hint="set them up yourself, and leave topology out",
+            )
+        self.spec = spec
+        self.folder = folder
+        self._report = report
+        who, database = credentials(requested, spec.password_env), requested.database
+        self._server = self.server_type(spec.label, requested.endpoint, who, database)
+        self._dataset = self.dataset_type(
+            self._server, database, spec.dataset, has_scripts=spec.has_scripts
+        )
+        self._password_variable = PROTOCOLS[requested.driver].password_variable
+        self._is_loading = False
+        self._was_loaded = False
+
+    def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
+        """Log in; the first time without our rows, also prepare the database for loading.
+
+        Raises:
+            UsageError: settings are given, which only the endpoint's owner can change.
+            ServerError: it cannot be reached, refuses the login, or has other tables of our names.
+        """
+        _refuse(self.spec, settings or {})
+        self._login()
+        if not self._is_loading and not self._has_rows():
+            self._dataset.begin()
+            self._is_loading = True
+        return self._server
+
+    def snapshot(self) -> None:
+        """Mark the dataset as loaded in the database; ServerError if it refuses."""
+        self._login()
+        self._dataset.finish()
+        self._is_loading, self._was_loaded = False, True
+
+    def has_snapshot(self) -> bool:
+        """True if the dataset was loaded and intact when first seen.
+
+        Later changes are found by `restore`: rows are not loaded twice in a run.
+
+        Raises:
+            ServerError: the endpoint is gone.
+        """
+        self._login()
+        return self._has_rows()
+
+    def restore(self) -> None:
+        """Restore no rows: raise ServerError unless the tables are still the loaded tables."""
+        self._login()
+        trouble = self._dataset.trouble()
+        if trouble is not None:
+            raise ServerError(
+                f"{self.spec.label}: the tables are not as they were loaded, and on an endpoint "
+                "dbdyno cannot restore them",
+                wanted="the tables of this run's dataset",
+                found=trouble,
+                hint=f"begin a new run to load them again ({MARK} in the database says what is "
+                "loaded); a plan with `procedure: {fresh_data: once}` goes on with grown tables",
+            )
+
+    def data_bytes(self) -> int:
+        """Bytes of the loaded tables and indexes, by the server's own estimate.
+
+        Raises:
+            ServerError: they are not loaded, or the server gives no estimate.
+        """
+        size = self._dataset.data_bytes() if self.has_snapshot() else 0
+        if not size:
+            raise ServerError(f"{self.spec.label}: there is no loaded dataset to measure")
+        return size
+
+    def close(self) -> None:
+        """Log out; the servers and the rows stay."""
+        self._server.stop()
+
+    def _has_rows(self) -> bool:
+        self._was_loaded = self._was_loaded or self._dataset.trouble() is None
+        return self._was_loaded
+
+    def _login(self) -> None:
+        try:
+            self._server.login()
+        except ServerError as error:
+            if not any(words in (error.found or "") for words in REFUSED):
+                raise
+            named = self.spec.password_env or self._password_variable
+            raise ServerError(
+                error.message,
+                wanted=f"a login as {self._server.credentials.user}",
+                found=error.found,
+                hint=f"check the user's rights and the password in {named}",
+            ) from error
+
+
+def _refuse(spec: ServerSpec, settings: Mapping[str, SettingValue]) -> None:
+    if settings:
+        raise UsageError(
+            f"{spec.label}: the settings of an endpoint are its owner's: dbdyno only reads them",
+            wanted="no settings for this system",
+            found=", ".join(sorted(settings)),
+            hint="set them at the server; the report shows what is in force",
+        )

@@ -14,9 +14,9 @@ from contextlib import closing
 from typing import ClassVar, Final
 
 from dbdyno.servers.base import PGSQL, Credentials, Endpoint
+from dbdyno.servers.client import Client
 from dbdyno.servers.foreign.container import ContainerProgram, ContainerServer
 from dbdyno.servers.foreign.container_instance import SQL, ContainerInstance, Creation
-from dbdyno.servers.foreign.endpoint import EndpointSession
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointServer
 from dbdyno.servers.local.server import ProductSettings
 from dbdyno.servers.postgres import settings
@@ -52,10 +52,10 @@ class PostgresContainerServer(ContainerServer, PostgresEndpointServer):
         self._admin = admin
         super().__init__(label, program, container, endpoint, load)
 
-    def _client(self, label: str, place: Endpoint) -> EndpointSession:
+    def _client(self, label: str, place: Endpoint) -> Client:
         return PostgresClient(label, place, self._admin, self.database)
 
-    def _session(self, who: Credentials) -> EndpointSession:
+    def _session(self, who: Credentials) -> Client:
         return PostgresClient(self.label, self.endpoint, who, HOME_DATABASE)
 
 

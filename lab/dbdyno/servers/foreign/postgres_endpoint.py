@@ -6,16 +6,11 @@ database and cannot make another.
 
 from __future__ import annotations
 
-from dbdyno.servers.base import PGSQL, Credentials, Endpoint, count_of, rows_of
-from dbdyno.servers.foreign.endpoint import (
-    EndpointDataset,
-    EndpointInstance,
-    EndpointServer,
-    EndpointSession,
-)
+from dbdyno.servers.base import PGSQL, Endpoint, count_of, rows_of
+from dbdyno.servers.client import Client
+from dbdyno.servers.foreign.endpoint import EndpointDataset, EndpointInstance, EndpointServer
 from dbdyno.servers.postgres.client import WHICH_VIEWS, PostgresClient, answered, question
 from dbdyno.servers.postgres.settings import SETTINGS
-from dbdyno.servers.reference import EndpointReference
 
 
 class PostgresEndpointServer(EndpointServer):
@@ -25,10 +20,10 @@ class PostgresEndpointServer(EndpointServer):
     version_sql = "SHOW server_version"
     settings_sql = SETTINGS
 
-    def _client(self, label: str, place: Endpoint) -> EndpointSession:
+    def _client(self, label: str, place: Endpoint) -> Client:
         return PostgresClient(label, place, self.credentials, self.database)
 
-    def _numbers(self, client: EndpointSession) -> dict[str, float]:
+    def _numbers(self, client: Client) -> dict[str, float]:
         views = [row[0] for row in rows_of(client, WHICH_VIEWS, 1)]
         return answered(client, question(views, self.database))
 
@@ -52,12 +47,5 @@ class PostgresEndpointInstance(EndpointInstance):
     """A PostgreSQL endpoint in the place of an instance."""
 
     driver = PGSQL
-
-    def _server_of(self, requested: EndpointReference, who: Credentials) -> EndpointServer:
-        return PostgresEndpointServer(self.spec.label, requested.endpoint, who, requested.database)
-
-    def _dataset_of(self, requested: EndpointReference) -> EndpointDataset:
-        spec = self.spec
-        return PostgresDataset(
-            self._server, requested.database, spec.dataset, has_scripts=spec.has_scripts
-        )
+    server_type = PostgresEndpointServer
+    dataset_type = PostgresDataset

@@ -4,7 +4,7 @@ Each server listens on a loopback address (`BEHIND`), and others reach it by its
 port of 127.0.0.1, where a relay passes each byte on after half of the round trip. The lab and the
 load go to the server itself; the load's own network is made by the engine.
 
-The relays are threads of a child process (`relays`), which ends with the lab.
+The relays are threads of a child process, which runs this module and ends with the lab.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dbdyno import interpreter
+from dbdyno import _engine, interpreter
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import Endpoint
@@ -30,8 +31,7 @@ BEHIND: Final = "127.0.0.2"
 MySQL's group replication wants its own address to be a machine's interface, and its own port, so
 the door takes 127.0.0.1.
 """
-COMMAND: Final = interpreter.module("dbdyno.servers.local.relays")
-BACKLOG: Final = 128
+COMMAND: Final = interpreter.module("dbdyno.servers.local.network")
 
 
 class Network:
@@ -82,7 +82,7 @@ def _listener(door: Endpoint) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((door.host, door.port))
-        listener.listen(BACKLOG)
+        listener.listen()
     except OSError as error:
         listener.close()
         raise ServerError(
@@ -92,3 +92,17 @@ def _listener(door: Endpoint) -> socket.socket:
             hint="begin again: another port will be taken",
         ) from error
     return listener
+
+
+def relay(round_trip_ms: str, *routes: str) -> None:
+    """Relay connections until killed; a route is a listener and its target, ``FD=HOST:PORT``."""
+    parsed = []
+    for route in routes:
+        descriptor, _, target = route.partition("=")
+        host, _, port = target.rpartition(":")
+        parsed.append((int(descriptor), host, int(port)))
+    _engine.relay(parsed, float(round_trip_ms))
+
+
+if __name__ == "__main__":
+    relay(*sys.argv[1:])

@@ -60,14 +60,6 @@ class PortTakenError(ServerError):
     """Another program took the port after it was found free."""
 
 
-@dataclass(frozen=True)
-class ListenerIdentity:
-    """Identity of the answering server: files and port by its own account, pid by its pid file."""
-
-    answers: tuple[str, ...]
-    pid: str
-
-
 class StartedServer(ABC):
     """A running server process; subclasses add the product's own."""
 
@@ -161,8 +153,8 @@ class StartedServer(ABC):
     def _log_out(self) -> None: ...
 
     @abstractmethod
-    def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
-        """Answers expected of our own server, and the identity of the answering server."""
+    def _identity(self) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        """Files and port of our own server, those of the answering server, pid in its pid file."""
 
     @abstractmethod
     def _log_of_start(self) -> str:
@@ -182,12 +174,12 @@ class StartedServer(ABC):
 
     def _check_identity(self) -> None:
         """Prove that our own process answers, not another server on the same port."""
-        wanted, answering = self._identity()
-        if answering != ListenerIdentity(wanted, str(self.pid)) or not self.alive():
+        wanted, answers, pid = self._identity()
+        if (answers, pid) != (wanted, str(self.pid)) or not self.alive():
             raise ServerError(
                 f"{self.label}: another server answered in place of the one started",
                 wanted=f"pid {self.pid}, {', '.join(wanted)}",
-                found=f"pid {answering.pid}, {', '.join(answering.answers)}",
+                found=f"pid {pid}, {', '.join(answers)}",
                 hint="end the other server, or use another workspace",
             )
 

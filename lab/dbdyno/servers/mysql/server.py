@@ -28,7 +28,6 @@ from dbdyno.servers.base import (
 )
 from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
-    ListenerIdentity,
     Site,
     StartedServer,
     error_lines,
@@ -127,13 +126,12 @@ class MysqlServer(StartedServer):
     def _log_out(self) -> None:
         self._client.close()
 
-    def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
+    def _identity(self) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         place = "SELECT @@pid_file, @@datadir, @@port"
         pid_file, data, port = row_of(self._client, place, 3)[:3]
         work = self._site.work
-        written = self._pid_in("pid")
         wanted = (str(work / "pid"), str(work / "data"), str(self.endpoint.port))
-        return wanted, ListenerIdentity((str(Path(pid_file)), str(Path(data)), port), written)
+        return wanted, (str(Path(pid_file)), str(Path(data)), port), self._pid_in("pid")
 
     def _log_of_start(self) -> str:
         return error_lines(self._site.work)

@@ -30,12 +30,7 @@ from dbdyno.servers.base import (
     rows_of,
 )
 from dbdyno.servers.local.files import socket_place
-from dbdyno.servers.local.server import (
-    ListenerIdentity,
-    Site,
-    StartedServer,
-    printed_log,
-)
+from dbdyno.servers.local.server import Site, StartedServer, printed_log
 from dbdyno.servers.postgres import settings
 from dbdyno.servers.postgres.client import (
     WHICH_VIEWS,
@@ -138,12 +133,11 @@ class PostgresServer(StartedServer):
         except subprocess.TimeoutExpired:
             self._running.kill()
 
-    def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
+    def _identity(self) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         place = "SELECT current_setting('data_directory'), current_setting('port')"
         answers = row_of(self._client, place, 2)
-        data = self._site.work / "data"
-        written = self._pid_in("data/postmaster.pid")
-        return (str(data), str(self.endpoint.port)), ListenerIdentity(answers, written)
+        wanted = (str(self._site.work / "data"), str(self.endpoint.port))
+        return wanted, answers, self._pid_in("data/postmaster.pid")
 
     def _log_of_start(self) -> str:
         return self.last_words() or "it left no log"

@@ -21,7 +21,6 @@ from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.store.reading import StoredRun
 from support import making
 from support.source import ROOT
@@ -128,15 +127,6 @@ def test_servers_that_others_run_are_not_started():
     assert "starts       none of cluster, which others run" in alone
 
 
-def test_tables_of_scripts_are_not_those_of_the_plan():
-    mine = WorkloadPlan(name="mine.lua", script="function event() end")
-    plan = making.plan()
-    both = plan.model_copy(update={"workloads": (*plan.workloads, mine)})
-    made = "the rows that mine make; their size is not known\n"
-    assert f"\ndataset      {made}" in described(plan.model_copy(update={"workloads": (mine,)}))
-    assert f"\ndataset      4 tables of 100,000 rows\n             {made}" in described(both)
-
-
 def reasons(plan):
     _, _, behind = described(plan).partition("cannot run, and will be void with this reason\n")
     return behind.split("\n\n")[0].splitlines()
@@ -185,21 +175,10 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_plan_says_what_its_workloads_are_and_what_the_network_adds() -> None:
-    shown = described(read_file(ROOT / "plans" / "mariadb-strong-sync.yaml", "", None))
-    for line in (
-        "             mixed = legacy_oltp, point_selects 1, simple_ranges 0, ",
-        "rows drawn   special\n",
-        "network      0.8 ms to the load, 0.8 ms to replicas\n",
-        "  mixed   50, 100, 200, 500, 1000 threads\n",
-    ):
-        assert line in shown
-
-
 def test_show_is_data_on_stdout(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "show", str(path), "--scale", "small"]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("untitled plan (scale small)\n\nsystems      mysql:5.7.22, the base")
+    assert said.out.startswith("untitled plan\n\nscale        small\nsystems      mysql:5.7.22")
     assert said.out.endswith("cells\n  oltp_read_only  1 thread\n")
     assert said.err == ""
 

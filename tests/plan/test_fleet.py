@@ -73,8 +73,8 @@ def test_plan_show_tells_machines_and_node_hours():
     shown = described(
         plan(fleet={"generators": 3, "place": {"primary": "db", "generators": "load"}})
     )
-    assert "3 machines labelled load for the load, one generator each" in shown
-    assert "one machine labelled db runs the servers" in shown
+    assert "3 machines for the load, labelled load" in shown
+    assert "one machine for servers, labelled db" in shown
     assert "node hours" in shown
     assert "node hours" not in described(plan())
     spread = {"spread": "blocks"}

@@ -308,13 +308,13 @@ def test_a_check_looks_at_trials_and_runs_with_its_facts_alone(runs: dict[str, R
 
 OWN_RUNS = re.compile(
     "planned trials are missing|not enough requests|resume|starting the server|--warmup|warm up for"
-    "|did not take turns|lie between trials|[Ff]reshly started|restored dataset|runs clean"
+    "|did not take turns|lie between trials|freshly started|dataset restored|runs clean"
     "|merged over all sound|read back|begin a new run|no comparison was made|Promised before"
     "|machine, versions and settings"
 )
 OWN_SERVERS = re.compile(
-    "[Ff]reshly started|restored dataset|rare bad starts|[Cc]aches (are )?dropped"
-    "|[Bb]inary logs (are )?purged|row versions are purged|one server start|server restarted"
+    "freshly started|dataset restored|rare bad starts|caches dropped"
+    "|binary logs purged|row versions are purged|one server start"
     "|runs clean|shared one machine|One machine:|all as published|the kernel, for all disks"
 )
 
@@ -340,13 +340,11 @@ def test_a_plan_of_endpoints_or_scripts_is_shown_without_words_of_others(
     runs: dict[str, Run],
 ) -> None:
     shown = {kind: described(runs[kind].plan) for kind in ("own", "endpoints", "mixed", "script")}
-    of_servers = re.compile(
-        "of a server|dataset restored|page cache dropped|binary logs purged|starts"
-    )
+    of_servers = re.compile("of a server|dataset restored|caches dropped|binary logs purged|starts")
     assert of_servers.findall(shown["endpoints"]) == ["starts"]  # none, of each endpoint
     assert "none of A, which others run" in shown["endpoints"]
     assert {"of a server", "dataset restored"} <= set(of_servers.findall(shown["mixed"]))
-    of_tables = re.compile("tables of [0-9,]+ rows|rows drawn")
+    of_tables = re.compile(r"tables of \S+ rows|rows drawn")
     assert of_tables.findall(shown["script"]) == []
     assert of_tables.findall(shown["own"])
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from textwrap import wrap
 from typing import Final
 
 import typer
@@ -31,20 +32,19 @@ from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan import file
 from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.known import Fact, known_of
-from dbdyno.plan.load import share_of
 from dbdyno.plan.mistakes import shape_message
-from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons, one_baseline
-from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
+from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons
+from dbdyno.plan.settings import DEFAULT, SettingValue, setting_names
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.formats.stdout import printable
 from dbdyno.report.tell.measured import load_words
+from dbdyno.report.tell.plan import facts_of
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
 from dbdyno.servers.open import check
-from dbdyno.stats.design import FIRST_BLOCKS
 
 NAME_WIDTH: Final = 13
+LINE_WIDTH: Final = 100
 STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")
 
 plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
@@ -116,11 +116,21 @@ def described(plan: Plan) -> str:
         UsageError: the budget is too short for a block.
     """
     outlook = outlook_of(forecast.fitted(plan))
-    lines = [_title(plan), "", *_compared_rows(plan), "", *_procedure_rows(plan, outlook), ""]
+    lines = [facts_text(outlook.plan), "", *_procedure_rows(plan, outlook), ""]
     lines += _impossible(plan)
     lines += _overruled(plan)
     lines += _detectable(outlook.plan)
     return "\n".join([*lines, "", *_matrix(plan), ""])
+
+
+def facts_text(plan: Plan) -> str:
+    """Title and facts of a plan, in lines."""
+    rows: dict[str, list[str]] = {}
+    for fact in facts_of(plan):
+        lines = wrap(fact.text, LINE_WIDTH - NAME_WIDTH, break_on_hyphens=False)
+        rows.setdefault(fact.topic, []).extend(lines)
+    lines = [line for topic, texts in rows.items() for line in _row(topic, *texts)]
+    return "\n".join([plan.title or "untitled plan", "", *lines])
 
 
 def _matrix(plan: Plan) -> list[str]:
@@ -164,73 +174,9 @@ def in_budget(plan: Plan, fitted: Plan, machines: int = 1) -> str | None:
     )
 
 
-def _title(plan: Plan) -> str:
-    return (plan.title or "untitled plan") + (f" (scale {plan.scale})" if plan.scale else "")
-
-
 def _row(name: str, *values: str) -> list[str]:
     """A name and its values below each other."""
     return [f"{name if n == 0 else '':{NAME_WIDTH}}{value}" for n, value in enumerate(values)]
-
-
-def _dataset(plan: Plan) -> Iterator[str]:
-    known = known_of(plan)
-    if known.has(Fact.ROWS):
-        yield f"{count(plan.dataset.tables, 'table')} of {plan.dataset.rows:,} rows"
-    if known.has(Fact.SCRIPTED):
-        yield f"the rows that {', '.join(known[Fact.SCRIPTED])} make; their size is not known"
-
-
-def _compared_rows(plan: Plan) -> list[str]:
-    systems, first = [], one_baseline(plan)
-    for system in plan.systems:
-        named = "" if system.label == system.reference else f" = {system.reference}"
-        topology = system.topology
-        behind = (
-            f", {topology.replication} with {count(topology.replicas, 'replica')}"
-            if topology.replicas
-            else ""
-        )
-        baseline = ", the baseline" if system.label == first else ""
-        systems.append(f"{system.label}{named}{behind}{baseline}")
-    rows = [
-        *_row("systems", *systems),
-        *_row("workloads", *map(_workload, plan.workloads)),
-        *_loads(plan),
-        *_row("dataset", *_dataset(plan)),
-    ]
-    if plan.distribution.name != "uniform" and known_of(plan).has(Fact.ROWS):
-        rows += _row("rows drawn", plan.distribution.name)
-    if plan.load.generators > 1 and not plan.fleet.generators:
-        rows += _row("generators", f"{plan.load.generators} processes make the load together")
-    rows += _fleet(plan)
-    network = plan.network
-    if network.client_ms or network.replica_ms:
-        added = {"to the load": network.client_ms, "to replicas": network.replica_ms}
-        rows += _row(
-            "network", ", ".join(f"{ms:g} ms {where}" for where, ms in added.items() if ms)
-        )
-    varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
-    rows += _row("settings", *varied)
-    if one_baseline(plan) is None:
-        labels = (one.labels for one in comparisons(plan))
-        rows += _row("compared", *(f"{arm} against {below}" for below, arm in labels))
-    return rows
-
-
-def _fleet(plan: Plan) -> list[str]:
-    """Machines of the load and the servers."""
-    fleet, place, rows = plan.fleet, plan.fleet.place, []
-    if fleet.generators:
-        where = f" labelled {place.generators}" if place.generators else ""
-        machines = count(fleet.generators, "machine")
-        rows += [f"{machines}{where} for the load, one generator each"]
-    if fleet.has_hosts:
-        where = f" labelled {place.primary}" if place.primary else ""
-        each = "each of all machines" if fleet.spread else "one machine"
-        does = "runs whole blocks" if fleet.spread else "runs the servers"
-        rows += [f"{each}{where} {does}"]
-    return _row("fleet", *rows)
 
 
 def _node_hours(plan: Plan, seconds: float) -> list[str]:
@@ -249,32 +195,6 @@ def _node_hours(plan: Plan, seconds: float) -> list[str]:
     return _row("cost", words)
 
 
-def _workload(workload: WorkloadPlan) -> str:
-    named = workload.label
-    if workload.name != named:
-        named += f" = {workload.name}"
-    options = (f"{key} {on_or_off(value)}" for key, value in workload.options.items())
-    return ", ".join([named, *options])
-
-
-def _loads(plan: Plan) -> list[str]:
-    """Levels of a closed loop, rates of an open loop, the limit of a search."""
-    load = plan.load
-    levels = ", ".join(str(level) for level in sorted(load.threads))
-    rows = _row("threads", levels) if levels else []
-    over = f"over {count(load.connections, 'connection')}"
-    if load.rates:
-        shares = ", ".join(rate for rate in load.rates if share_of(rate))
-        rates = ", ".join(rate for rate in load.rates if not share_of(rate))
-        parts = [f"{shares} of what the slower system sustains"] if shares else []
-        given = [f"{rates} events/s"] if rates else []
-        rows += _row("rates", f"{'; '.join([*parts, *given])}, {over}")
-    if load.slo is not None:
-        limit = f"{load.slo.metric} within {load.slo.limit_ms:g} ms"
-        rows += _row("limit", f"{limit}: the highest sustained rate of each system, {over}")
-    return rows
-
-
 def _pilot(plan: Plan, trials: int) -> list[str]:
     """Trials of the pilot, before the first block."""
     each = piloting(plan).trial
@@ -285,10 +205,9 @@ def _pilot(plan: Plan, trials: int) -> list[str]:
 
 
 def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
-    begun, trial, trials = outlook.plan, outlook.plan.trial, len(outlook.trials)
+    begun, trials = outlook.plan, len(outlook.trials)
     cells = trials // (len(plan.systems) * begun.design.blocks)
     time = duration(outlook.seconds)
-    warmup = f"{trial.warmup_s:g} s of warm-up"
     settings = len(setting_names(plan.settings))
     shape = [
         count(len(plan.workloads), "workload"),
@@ -305,7 +224,6 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
             "trials", f"{trials} = {blocks} × {count(len(plan.systems), 'system')} × cells{most}"
         ),
         *_pilot(plan, outlook.pilot_trials),
-        *_row("each", f"{warmup}, {trial.window_s:g} s measured", *_timed(plan)),
         *_row("starts", *_starts(plan, outlook.trials)),
         *_row("time", f"about {time}{' at most' if most else ''}, downloads not counted"),
         *_node_hours(plan, outlook.seconds),
@@ -314,31 +232,14 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
     ]
 
 
-def _timed(plan: Plan) -> list[str]:
-    """Note on a run with a time: its first blocks decide the others."""
-    if plan.design.time_s is None:
-        return []
-    return [f"in the first {FIRST_BLOCKS} blocks, which show what fits best into the time"]
-
-
 def _starts(plan: Plan, trials: Sequence[Trial]) -> list[str]:
-    """Number of server starts, and the steps before each."""
+    """Number of server starts of each system."""
     known = known_of(plan)
     ours = [trial for trial in trials if trial.system in known[Fact.OURS]]
     starts = len(ours) if plan.procedure.restart == "cell" else len(arms(ours))
-    started = [f"{starts} of a server", *_steps(plan)] if known.has(Fact.OURS) else []
+    started = [f"{starts} of a server"] if known.has(Fact.OURS) else []
     others = sorted(known[Fact.OTHERS])
     return [*started, *(f"none of {label}, which others run" for label in others)]
-
-
-def _steps(plan: Plan) -> list[str]:
-    """Steps before starts and trials."""
-    procedure = plan.procedure
-    steps = ["dataset restored" + (" before each" if procedure.fresh_data == "start" else " once")]
-    steps += ["page cache dropped"] if procedure.drop_caches else []
-    steps += ["binary logs purged"] if procedure.purge_binlogs else []
-    steps += [f"settled for {procedure.settle_cap_s:g} s at most"] if procedure.settle_cap_s else []
-    return steps
 
 
 def _impossible(plan: Plan) -> list[str]:

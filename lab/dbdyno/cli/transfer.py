@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from dbdyno.audit.imported import imported
 from dbdyno.audit.read import mapping_of
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
-from dbdyno.cli.plan import described
+from dbdyno.cli.plan import described, facts_text
 from dbdyno.cli.progress import note
 from dbdyno.errors import DbdynoError, StoreError, UsageError
 from dbdyno.export import files
@@ -27,10 +26,10 @@ from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.risks import risks
 from dbdyno.report.formats.replay import replay as replayed
 from dbdyno.report.formats.stdout import Output, printable, render
 from dbdyno.report.rows import attempts
+from dbdyno.report.tell.plan import facts_of
 from dbdyno.store import bundle
 from dbdyno.store.evidence import Evidence, of_run
 from dbdyno.store.store import LATEST, Store, opened
@@ -118,28 +117,21 @@ def _run_again(first: api.Run, name: str, workspace: Path, shown: ReportOptions,
 
 def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
     """List the risks of a stranger's plan; UsageError if they need trust."""
-    with contextlib.suppress(UsageError):  # of a setting that cannot be, which stands below
-        note("\n".join(map(printable, described(plan).splitlines())))
-    note("\n".join(map(printable, _settings(plan))))
-    risks_of_plan = list(risks(plan))
-    for risk in risks_of_plan:
-        note(f"the bundle's plan asks for this: {printable(risk)}")
-    if risks_of_plan and not trusted:
+    try:
+        text = described(plan)
+    except UsageError:  # no forecast: a setting cannot be, or the budget is too short
+        text = facts_text(plan)
+    note("\n".join(map(printable, text.split("\n"))))
+    risks = [fact for fact in facts_of(plan) if fact.risk]
+    for fact in risks:
+        line = printable(f"{fact.topic}: {fact.text} ({fact.risk})")
+        note(f"the bundle's plan asks for this: {line}")
+    if risks and not trusted:
         raise UsageError(
             f"{name} was made elsewhere and asks for more than known servers and plain settings",
-            found=f"{len(risks_of_plan)} such; see above",
+            found=f"{len(risks)} such; see above",
             hint="if you trust whoever made it, add --trust",
         )
-
-
-def _settings(plan: Plan) -> Iterator[str]:
-    """Every setting of the plan, each in a line."""
-    for system in plan.systems:
-        for settings in (system.settings, *system.workload_settings.values()):
-            yield from (f"{system.label}: {key} = {value}" for key, value in settings.items())
-    for axis, values in plan.settings.own.items():
-        for named, settings in values.items():
-            yield from (f"{axis} {named}: {key} = {value}" for key, value in settings.items())
 
 
 def export_command(

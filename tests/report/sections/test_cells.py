@@ -102,5 +102,5 @@ def test_rates_that_were_given_need_no_pilot_section() -> None:
     empty = run(plan, [])
     assert pilot(plan).parts == ()
     page = markdown.render(story_of(plan, [], empty.judgement, empty.facts))
-    assert "Load: closed loop of 8 connections" in page
-    assert "Load: open loop of 500 events/s over 64 connections" in page
+    assert "| load | closed loop of 8 connections" in page
+    assert "| load | open loop of 500 events/s, over 64 connections" in page

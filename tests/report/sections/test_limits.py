@@ -102,7 +102,7 @@ def test_what_is_not_known_of_a_script_is_said_and_of_a_template_it_is_known() -
 MINE = WorkloadPlan(name="mine.lua", script="function event() end")
 OWN_TABLES = re.compile(
     "of 100.000 rows|about 95.4 MiB|fits into the buffer pool|larger than the buffer pool"
-    "|Rows are chosen by"
+    "|the default of sysbench"
 )
 
 
@@ -115,6 +115,9 @@ def report(plan: Plan, **settings: str) -> list[str]:
     return markdown.render(story).splitlines()
 
 
+OF_MINE = "the rows that mine make; their size is not known"
+
+
 @pytest.mark.parametrize("pool_bytes", [2**20, 2**30])
 def test_tables_that_nobody_loaded_are_not_described(pool_bytes: int) -> None:
     plan = making.plan(blocks=3)
@@ -122,8 +125,7 @@ def test_tables_that_nobody_loaded_are_not_described(pool_bytes: int) -> None:
     assert len([line for line in report(plan, **pool) if OWN_TABLES.search(line)]) == 4
     lines = report(plan.model_copy(update={"workloads": (MINE,)}), **pool)
     assert [line for line in lines if OWN_TABLES.search(line)] == []
-    assert "- Dataset: the rows that mine make; their size is not known." in lines
-    assert any("| the rows of mine, buffer pool" in line for line in lines)
+    assert any(f"| {OF_MINE}, buffer pool" in line for line in lines)
 
 
 def test_beside_the_plans_tables_those_of_scripts_may_not_fit_into_memory() -> None:
@@ -131,10 +133,10 @@ def test_beside_the_plans_tables_those_of_scripts_may_not_fit_into_memory() -> N
     plan = plan.model_copy(update={"workloads": (*plan.workloads, MINE)})
     lines = report(plan, innodb_buffer_pool_size=str(2**30))
     assert not any("fits into the buffer pool" in line for line in lines)
-    rows = "4 tables of 100 000 rows"
-    assert f"- Dataset: {rows} each." in lines
-    assert "- Dataset: the rows that mine make; their size is not known." in lines
-    assert any(f"| {rows} and the rows of mine, buffer pool 1 024 MiB" in line for line in lines)
+    rows = "4 tables of 100 000 rows, about 95 MiB"
+    assert f"| data | {rows} |" in lines
+    assert f"| data | {OF_MINE} |" in lines
+    assert any(f"| {rows}; {OF_MINE}, buffer pool 1 024 MiB" in line for line in lines)
     small = report(plan, innodb_buffer_pool_size=str(2**20))
     assert any("is larger than the buffer pool (1 MiB)" in line for line in small)
 

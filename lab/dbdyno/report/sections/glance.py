@@ -18,13 +18,13 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, latency_of, one_baseline
-from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, decided, metric_value, number
 from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, compared_arms, sound, systems_of
 from dbdyno.report.sections.conclusion import NAMED_MAX, accounted
-from dbdyno.report.sections.settings import TOPICS, tested
+from dbdyno.report.sections.settings import tested
 from dbdyno.report.tell.measured import cell_title, metric_label
+from dbdyno.report.tell.plan import TOPICS
 from dbdyno.report.tell.terms import term
 
 ROWS_OPEN_MAX: Final = 24
@@ -57,10 +57,9 @@ def glance(
 ) -> Section:
     """Grid, explanations, tested conditions, then the pictures of the verdicts."""
     measurements = [attempt.measurement for attempt in attempts]
-    varied = axes(plan.settings) or plan.network.client_ms or plan.network.replica_ms
     box = table(
         say("What was tested"),
-        [row for row in tested(plan, measurements, run).items() if row[0] != "settings" or varied],
+        list(tested(plan, measurements, run).items()),
         (say("What"), lambda row: TOPICS.get(row[0], name(row[0]))),
         (say("This run"), lambda row: row[1]),
     )

@@ -8,14 +8,13 @@ from typing import Final, NamedTuple
 from dbdyno.judge.checks.design import WINDOW_S_MIN, lacks_control
 from dbdyno.judge.checks.settings import cache_bytes, is_postgres
 from dbdyno.judge.judgement import Judgement, cells_of
-from dbdyno.language.words import Text, count, listed, phrase, say
+from dbdyno.language.words import Text, count, listed, say
 from dbdyno.measurement.certificate import PRODUCTS, CertificateFacts
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.known import Fact, Known
 from dbdyno.plan.plan import Plan, comparisons
 from dbdyno.report.numbers import mebibytes, number, seconds
 from dbdyno.report.rows import State, attempts
-from dbdyno.report.tell.terms import Sentence
 
 
 class LimitedRun(NamedTuple):
@@ -205,27 +204,6 @@ LIMITS: Final[Mapping[Callable[[LimitedRun], Iterator[Text]], tuple[Fact, ...]]]
 def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
     """Number of measured blocks; the plan's number before the first."""
     return len({m.trial.block for m in measurements if m.failure is None}) or plan.design.blocks
-
-
-# The data: the plan's tables, and tables of scripts, whose size is unknown.
-
-DATASETS: Final = (
-    Sentence(phrase("Dataset: {tables} of {rows} each."), Fact.ROWS),
-    Sentence(
-        phrase("Dataset: the rows that {scripts} make; their size is not known."),
-        Fact.SCRIPTED,
-    ),
-)
-
-
-def dataset(plan: Plan, known: Known) -> list[Text]:
-    """The loaded rows."""
-    values = {
-        "tables": count(plan.dataset.tables, "table"),
-        "rows": count(plan.dataset.rows, "row"),
-        "scripts": listed(known[Fact.SCRIPTED]),
-    }
-    return [text for one in DATASETS for text in one.of(known, **values)]
 
 
 def pools_of(measurements: Sequence[Measurement]) -> list[int]:

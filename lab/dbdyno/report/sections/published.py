@@ -23,9 +23,10 @@ from dbdyno.plan.settings import SettingValue, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.numbers import NONE, change, interval, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
-from dbdyno.report.sections.settings import TOPICS, rows_in_tables, tested
+from dbdyno.report.sections.settings import tested
 from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.measured import cell_title, metric_label
+from dbdyno.report.tell.plan import TOPICS, rows_in_tables
 from dbdyno.report.tell.terms import term
 
 HEADING: Final = say("The published experiment")
@@ -174,7 +175,7 @@ def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Itera
     if facts.systems:
         references = " ".join(system.reference for system in plan.systems)
         yield _Fact(
-            say("systems"),
+            TOPICS["systems"],
             listed(facts.systems),
             here["systems"],
             all(system.rpartition(" ")[2] in references for system in facts.systems),
@@ -184,17 +185,19 @@ def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Itera
         yield _compared(say("threads"), _list(facts.threads), _list(load))
     if facts.workloads:
         names = sorted(workload.name for workload in plan.workloads)
-        yield _compared(say("workloads"), _list(sorted(facts.workloads)), _list(names))
+        yield _compared(TOPICS["workloads"], _list(sorted(facts.workloads)), _list(names))
     if facts.window_s:
-        yield _compared(say("window"), seconds(facts.window_s), seconds(plan.trial.window_s))
+        yield _compared(TOPICS["window"], seconds(facts.window_s), seconds(plan.trial.window_s))
 
 
 def _of_rows(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:
     if facts.tables and facts.rows:
         same = (facts.tables, facts.rows) == (plan.dataset.tables, plan.dataset.rows)
-        yield _Fact(say("data"), rows_in_tables(facts.tables, facts.rows), here["data"], same)
+        yield _Fact(TOPICS["data"], rows_in_tables(facts.tables, facts.rows), here["data"], same)
     if facts.distribution:
-        yield _compared(say("rows drawn"), name(facts.distribution), name(plan.distribution.name))
+        yield _compared(
+            TOPICS["rows drawn"], name(facts.distribution), name(plan.distribution.name)
+        )
 
 
 def _of_servers(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:
@@ -203,7 +206,7 @@ def _of_servers(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> 
         yield _compared(say("buffer pool"), _list(facts.buffer_pool), _list(pools))
     if facts.durability:
         asked_for = plan.settings.durability or ()
-        yield _compared(say("durability"), _list(facts.durability), _list(asked_for))
+        yield _compared(TOPICS["durability"], _list(facts.durability), _list(asked_for))
     if facts.settings:
         yield _keys(plan, facts)
 

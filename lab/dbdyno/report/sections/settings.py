@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from dbdyno.language.words import Text, count, listed, name, phrase, say
+from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.known import Fact, Known, known_of
-from dbdyno.plan.plan import Plan, ProcedurePlan
-from dbdyno.plan.settings import axes
+from dbdyno.plan.known import Fact, known_of
+from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, mebibytes, seconds, value_of, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.limits import blocks_run, pools_of
-from dbdyno.report.sections.method import added_delays, connections
 from dbdyno.report.tell.durability import promises
-from dbdyno.report.tell.terms import Sentence
+from dbdyno.report.tell.plan import PlanFact, facts_of, on_topic
 
 DIFFERENCES: Final = say("Settings that differ")
 ROWS_OPEN_MAX: Final = 40
@@ -89,29 +87,19 @@ def environment(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) 
     return Section(say("Environment"), (features,) if rows else ())
 
 
-TOPICS: Final[Mapping[str, Text]] = {
-    "systems": say("systems"),
-    "data": say("data"),
-    "durability": say("durability"),
-    "load": say("load"),
-    "settings": say("settings"),
-    "procedure": say("procedure"),
-    "repeats": say("repeats"),
-    "machine": say("machine"),
-    "storage": say("storage"),
-    "window": say("window"),
-}
-"""Names of topics in plan files and reports; a plan file may have others."""
 STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 """Features of the machine about the storage of the data."""
 
 
 TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
     "systems": (),
+    "settings": (Fact.HERE,),
+    "workloads": (),
+    "load": (),
     "data": (Fact.HERE,),
     "durability": (Fact.SETTINGS,),
-    "load": (),
-    "settings": (Fact.HERE,),
+    "network": (Fact.HERE,),
+    "trial": (Fact.HERE,),
     "procedure": (Fact.HERE,),
     "repeats": (Fact.HERE,),
     "machine": (Fact.OURS,),
@@ -121,15 +109,13 @@ TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
 
 
 def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
-    """The same topics of this run, as far as plan and measurements have them."""
+    """Topics of this run, of its plan and as observed."""
     systems, known = systems_of(plan, measurements), known_of(plan, measurements)
-    topics = {
+    planned = facts_of(plan)
+    topics = {topic: on_topic(planned, topic) for topic in TESTED} | {
         "systems": listed(_system(label, measurements) for label in systems),
-        "data": _data(plan, measurements, known),
+        "data": _data(planned, measurements),
         "durability": _durability(systems, measurements),
-        "load": _load(plan, known),
-        "settings": _settings(plan),
-        "procedure": _procedure(plan, known),
         "repeats": say(
             "windows of {window} × {blocks} × {loads}, every cell once in each block",
             window=seconds(plan.trial.window_s),
@@ -139,29 +125,14 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
         "machine": _machine(run, "cpu", "cores", "memory", "virtualisation"),
         "storage": _machine(run, *STORAGE),
     }
-    return {topic: topics[topic] for topic in known.kept(TESTED)}
+    return {topic: topics[topic] for topic in known.kept(TESTED) if topics[topic]}
 
 
-def _data(plan: Plan, measurements: Sequence[Measurement], known: Known) -> Text:
-    """The plan's tables, the rows of scripts, and the memory for all."""
-    tables = [rows_in_tables(plan.dataset.tables, plan.dataset.rows)] * known.has(Fact.ROWS)
-    scripted = SCRIPTED.of(known, scripts=listed(known[Fact.SCRIPTED]))
-    data = listed([*tables, *scripted], " and ")
+def _data(planned: Iterable[PlanFact], measurements: Sequence[Measurement]) -> Text:
+    """The planned rows, and the servers' memory for them."""
+    data = on_topic(planned, "data")
     pools = listed(map(mebibytes, pools_of(measurements)), " / ")
-    if not pools:
-        return data
-    if scripted:
-        return say("{data}, buffer pool {pool}", data=data, pool=pools)
-    size = mebibytes(plan.dataset.bytes_about)
-    return say("{data}, about {size}, buffer pool {pool}", data=data, size=size, pool=pools)
-
-
-SCRIPTED: Final = Sentence(phrase("the rows of {scripts}"), Fact.SCRIPTED)
-
-
-def rows_in_tables(tables: int, rows: int) -> Text:
-    """A dataset in words: `4 tables of 100 rows`."""
-    return say("{tables} of {rows}", tables=count(tables, "table"), rows=count(rows, "row"))
+    return say("{data}, buffer pool {pool}", data=data, pool=pools) if pools else data
 
 
 def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> Text:
@@ -188,70 +159,14 @@ def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> 
 
 
 def _system(label: str, measurements: Sequence[Measurement]) -> Text:
-    seen = dict.fromkeys(m.server.version for m in measurements if m.trial.system == label)
+    trials = [m for m in measurements if m.trial.system == label]
+    if not trials:
+        return say("{system} (never ran)", system=label)
+    seen = dict.fromkeys(m.server.version for m in trials)
     versions = listed((version for version in seen if version), " and ")
     if not versions or versions in label:
         return name(label)
     return say("{system} ({versions})", system=label, versions=versions)
-
-
-STATEMENTS: Final = {
-    True: Sentence(phrase("prepared statements"), Fact.HERE),
-    False: Sentence(phrase("no prepared statements"), Fact.HERE),
-}
-
-
-def _load(plan: Plan, known: Known) -> Text:
-    levels = [
-        *([connections(plan.load.threads)] if plan.load.threads else []),
-        *(_rates(plan) if plan.load.is_open else []),
-    ]
-    names = listed(workload.label for workload in plan.workloads)
-    statements = STATEMENTS[plan.procedure.prepared_statements].of(known)
-    return listed([*levels, names, *statements], "; ")
-
-
-def _rates(plan: Plan) -> list[Text]:
-    rates = listed(plan.load.rates)
-    if rates:
-        return [say("{rates} events/s", rates=rates)]
-    return [say("rates around a latency limit")]
-
-
-def _settings(plan: Plan) -> Text:
-    varied = (
-        say("{axis}: {values}", axis=axis, values=listed(values))
-        for axis, values in axes(plan.settings).items()
-    )
-    return listed([*varied, *added_delays(plan)], "; ") or say("as the systems have them")
-
-
-def _procedure(plan: Plan, known: Known) -> Text:
-    trial, others = plan.trial, listed(known[Fact.OTHERS])
-    times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
-    timing = say("warm-up {warmup}, window {window}", **times)
-    steps = [text for step in _steps(plan.procedure) for text in step.of(known, others=others)]
-    return listed([listed(steps), timing], "; ")
-
-
-STEPS: Final = {
-    "block": Sentence(phrase("server restarted for each setting of a block"), Fact.OURS),
-    "cell": Sentence(phrase("server restarted for each cell"), Fact.OURS),
-    "start": Sentence(phrase("on a restored dataset"), Fact.OURS),
-    "drop_caches": Sentence(phrase("caches dropped"), Fact.OURS),
-    "purge_binlogs": Sentence(phrase("binary logs purged"), Fact.OURS),
-    "others": Sentence(
-        phrase("servers of others, neither restarted nor restored: {others}"), Fact.OTHERS
-    ),
-}
-"""Steps before trials, by keys and values of the plan."""
-
-
-def _steps(procedure: ProcedurePlan) -> list[Sentence]:
-    """Steps repeated before trials."""
-    switches = [key for key in ("drop_caches", "purge_binlogs") if getattr(procedure, key)]
-    keys = [procedure.restart, procedure.fresh_data, *switches, "others"]
-    return [STEPS[key] for key in keys if key in STEPS]
 
 
 def _machine(run: RunFacts, *features: str) -> Text:

@@ -107,12 +107,6 @@ def test_condensed_measurement_reads_as_the_whole_one():
         assert one.value(metric) == one.measurement.value(metric)
 
 
-def test_audit_of_nothing_finds_only_that_it_is_nothing():
-    audited = audit([], PLAN)
-    assert audited.sound == ()
-    assert {finding.check for finding in audited.findings} == {"incomplete-run"}
-
-
 def test_place_counts_blocks_from_one() -> None:
     made = making.measurement(making.B, block=2)
     found = on_trial(made, "check", Level.NOTE)

@@ -75,11 +75,6 @@ def test_below_three_blocks_there_is_no_interval(logs, ratio, log_sd):
     assert found.log_sd == (log_sd and pytest.approx(log_sd, abs=1e-6))
 
 
-def test_scatter_beyond_all_numbers_has_finite_ends():
-    found = of_blocks([-600.0, 0.0, 600.0])
-    assert 0 < found.low < found.ratio < found.high < math.inf
-
-
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=12))
 def test_swapping_the_systems_inverts_the_ratio(logs):
     there, back = of_blocks(logs), of_blocks([-log for log in logs])
@@ -100,21 +95,6 @@ def test_pairs_are_within_blocks():
     assert found.ratio == pytest.approx(1.1)
     assert found.low == pytest.approx(1.1)
     assert found.high == pytest.approx(1.1)
-
-
-def test_block_without_its_partner_is_no_pair():
-    trials = making.pairs((1.1, 1.1, 1.1, 2.0))
-    assert primary(trials).blocks == 4
-    assert primary(trials[:-1]).blocks == 3
-    assert primary(trials[:-1]).ratio == pytest.approx(1.1)
-
-
-def test_void_trial_leaves_the_estimate():
-    trials = making.pairs((1.1, 1.1, 1.1))
-    trials.append(making.measurement(A, 3))
-    trials.append(making.measurement(B, 3, tps=3000, cpu_share_max=0.95))
-    assert primary(trials).blocks == 3
-    assert primary(trials).ratio == pytest.approx(1.1)
 
 
 def test_every_metric_is_estimated_in_the_tables_order():
@@ -170,8 +150,3 @@ def test_a_metric_that_was_not_seen_is_no_number():
     found = pairs_of(making.pairs((1.0, 1.0, 1.0)))
     assert found.log_ratios(CELL, A, B, BY_NAME["latency_ms_p999"]) == {}
     assert found.logs(Cell(workload="other", threads=1), A, PRIMARY) == {}
-
-
-def test_the_systems_of_a_cell_are_named_with_their_trials():
-    arms = pairs_of(making.pairs((1.0, 1.0))).arms_of(CELL)
-    assert [(system, list(arm)) for system, arm in arms.items()] == [(A, [0, 1]), (B, [0, 1])]

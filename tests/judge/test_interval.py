@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +21,6 @@ from dbdyno.judge.interval import (
     typical_of_logs,
 )
 from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
-from dbdyno.judge.verdict import Word, word_of
 from dbdyno.plan.plan import DesignPlan
 
 # docs/how-it-works/verdicts.md
@@ -57,51 +55,6 @@ def test_multipliers_of_a_cells_share_are_those_of_the_method(horizon, level):
 def test_fixed_blocks_have_students_interval():
     assert quantile(5, FIXED) == pytest.approx(2.776445, rel=1e-6)
     assert quantile(5, FIXED, 0.01) == pytest.approx(4.604095, rel=1e-6)
-
-
-def test_all_looks_together_cover_the_truth_in_95_percent():
-    samples = np.random.default_rng(20261121).normal(size=(200_000, 12))
-    design = until_decided(12)
-    covered = np.ones(len(samples), dtype=bool)
-    for n in range(3, 13):
-        found = interval(samples[:, :n], design)
-        covered &= np.abs(found.mean) <= found.half
-    assert 0.945 <= covered.mean() <= 0.955
-
-
-def stopped(noise: str, truth: float, design: DesignPlan) -> dict[Word, float]:
-    """How often each word ends a run that stops when decided, at most 20 blocks:
-    docs/how-it-works/method.md."""
-    random = np.random.default_rng([7, len(noise)])
-    shape = (4000, 20, 2)
-    rates = random.normal(0, 0.0163, shape)
-    if noise == "slow10":
-        rates -= 0.05 * (random.random(shape) < 0.1)
-    logs = rates[:, :, 1] - rates[:, :, 0] + truth
-    said = [Word.UNDECIDED] * len(logs)
-    for n in range(3, 21):
-        found = interval(logs[:, :n], design)
-        lows, highs = np.exp(found.mean - found.half), np.exp(found.mean + found.half)
-        for place in [place for place, word in enumerate(said) if word is Word.UNDECIDED]:
-            said[place] = word_of(lows[place], highs[place], 0.02)[0]
-    return {word: said.count(word) / len(said) for word in Word}
-
-
-@pytest.mark.parametrize("noise", ["normal", "slow10"])
-def test_looking_after_each_block_names_a_winner_of_a_tie_in_5_percent_at_most(noise):
-    said = stopped(noise, 0.0, until_decided(20))
-    assert said[Word.BETTER] + said[Word.WORSE] <= 0.055
-    assert said[Word.EQUIVALENT] >= 0.5 or noise == "slow10"
-
-
-def test_a_t_interval_at_each_look_would_be_wrong_three_times_as_often():
-    said = stopped("normal", 0.0, FIXED)
-    assert said[Word.BETTER] + said[Word.WORSE] >= 0.15
-
-
-def test_a_difference_of_the_margin_is_seldom_called_equivalent_and_a_larger_one_found():
-    assert stopped("normal", math.log(1.02), until_decided(20))[Word.EQUIVALENT] <= 0.03
-    assert stopped("normal", math.log(1.05), until_decided(20))[Word.BETTER] >= 0.99
 
 
 @given(st.integers(3, 200), st.integers(3, 200), st.floats(1e-6, 0.05, allow_subnormal=False))

@@ -6,8 +6,6 @@ import pytest
 
 from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
 from dbdyno.language.words import translated
-from dbdyno.measurement.metric import PRIMARY
-from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.verdicts import change_decided, duration, sentence
 from support.made_estimates import estimate, finding
 from support.making import A, B
@@ -100,7 +98,3 @@ def test_a_sentence_can_be_said_in_another_language():
 )
 def test_a_duration_is_said_as_a_person_says_it(seconds, said):
     assert duration(seconds) == said
-
-
-def test_sentence_uses_the_label_of_the_table():
-    assert metric_label(PRIMARY) in sentence(decided(1.05, 1.04, 1.06))

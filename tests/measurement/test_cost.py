@@ -68,8 +68,6 @@ def test_systems_are_compared_by_a_counter_that_both_have() -> None:
     odd = making.measurement(making.B, status={**HANDLERS, "Innodb_rows_read": math.nan})
     rows = BY_NAME["rows_read"]
     alone, both = source_of(rows, [mysql]), source_of(rows, [mysql, odd])
-    assert alone is not None
-    assert both is not None
     assert (alone.name, both.name) == ("rows_read", "Handler_read_*")
     assert per_event(both, [mysql, odd]) == pytest.approx(6000 * 2 / 20_000)
 
@@ -189,7 +187,6 @@ def test_a_window_without_transactions_has_no_cost_of_one() -> None:
 def test_parts_weigh_by_their_transactions(rates: list[int], cost: Cost) -> None:
     parts = [making.measurement(tps=100.0 * rate, server_cpu_s=1.0) for rate in rates]
     source = source_of(cost, parts)
-    assert source is not None
     merged = per_event(source, parts)
     totals = [source.total(part) or 0.0 for part in parts]
     assert merged == pytest.approx(sum(totals) / sum(part.events for part in parts))

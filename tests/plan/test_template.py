@@ -333,7 +333,6 @@ def test_a_template_is_a_workload_and_its_mistakes_are_the_plans(tmp_path: Path)
     (tmp_path / "wrong.yaml").write_text(MISTAKEN)
     workload: dict[str, object] = {"name": "wrong.yaml"}
     said = take_script(workload, tmp_path)
-    assert said is not None
     assert "line 11: events.take.wieght" in said
     with_options = {"name": str(EXAMPLES[0]), "options": {"rows": 5}}
     assert "has no options" in str(take_script(with_options, tmp_path))

@@ -102,7 +102,6 @@ def test_charts_name_each_baseline() -> None:
     one = made(HEADLINE, f"{B} against {A}")
     verdicts = one.judgement.verdicts
     figure = matrix(cells_of(one.plan, one.measurements), verdicts)
-    assert figure is not None
     assert titles(figure) == [
         f"TPS of {B} against {A}",
         f"TPS of {B} against {A}",
@@ -110,6 +109,5 @@ def test_charts_name_each_baseline() -> None:
     ]
     assert_sound(figure)
     forest = ratios(verdicts, 0.02, one.judgement.summaries)
-    assert forest is not None
     assert forest.title == "Changes, with intervals"
     assert_sound(forest)

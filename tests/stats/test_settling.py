@@ -49,7 +49,6 @@ def test_the_limits_hold_what_a_warm_up_left(
     held = []
     for seed in range(2, 42):
         found = settling([load(flat(len(shape)), seed=1), load(shape, seed=seed)], warmup_s)
-        assert found is not None
         assert 0 < found.cut_s <= window_s // 2
         even, unsteady = found.left
         assert even.low <= 0 <= even.high
@@ -60,7 +59,6 @@ def test_the_limits_hold_what_a_warm_up_left(
 
 def test_what_falls_has_a_lower_rate_before_it() -> None:
     found = settling([load(approach(15, 40, amplitude=-0.4))], 0)
-    assert found is not None
     low, _, high = found.left[0]
     assert low <= missing(approach(15, 40, amplitude=-0.4), found.cut_s) <= high < 0
 
@@ -73,7 +71,6 @@ def test_a_warm_up_that_ended_before_the_window_changes_nothing() -> None:
 def test_a_quick_warm_up_does_not_hide_a_slow_one() -> None:
     shape = approach(1, 75, 0.3) - 0.1 * np.exp(-np.arange(75) / 20)
     found = settling([load(flat(75), 10), load(shape, 10, seed=2)], 15)
-    assert found is not None
     assert found.left[1].high >= missing(shape, 15 + found.cut_s) - NEAR
 
 

@@ -122,7 +122,3 @@ def test_doubts_on_either_side_stand_beside_the_word() -> None:
     ]
     (cell,) = judged(made, plan(THIRD, design={"disturbance_max": 1.0}))
     assert cell.doubts
-
-
-def test_a_plan_without_claims_judges_none() -> None:
-    assert judge(making.pairs(EVEN), making.plan()).claims == ()

@@ -10,12 +10,11 @@ import pytest
 from dbdyno.judge.audit import audit
 from dbdyno.judge.beside.scalability import (
     NoFit,
-    of_ladder,
     of_law,
     of_peak,
     scalability,
 )
-from dbdyno.judge.interval import FIXED, interval
+from dbdyno.judge.interval import FIXED
 from dbdyno.report.tell.verdicts import reason
 from dbdyno.stats import usl
 from support import making
@@ -133,25 +132,6 @@ def blocks(truth, seed=3, levels=LEVELS, count=5):
     return noisy(levels, truth, (count,), np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize(
-    ("whole", "missing", "bound", "expected", "says"),
-    [
-        (5, [], [64, 128], NoFit.CLIENT_BOUND, "at 64, 128 threads"),
-        (2, [], [], NoFit.FEW_BLOCKS, "2 of 5 blocks"),
-        (2, [64, 128], [], NoFit.FEW_BLOCKS, "none at 64, 128 threads"),
-    ],
-)
-def test_what_is_no_ladder_is_not_fitted(whole, missing, bound, expected, says):
-    refused = of_ladder(5, whole, missing, bound)
-    assert refused.refusal is expected
-    assert says in reason(refused.why)
-    assert of_ladder(5, 3, [8], []) is None
-
-
-def test_a_peak_within_the_ladder_is_not_refused():
-    assert refusal(LEVELS, blocks(PEAKING)) is None
-
-
 def test_a_ladder_that_ends_before_its_peak_does_not_name_one():
     short = LEVELS[:6]
     rates = blocks(PEAKING, levels=short)
@@ -159,12 +139,6 @@ def test_a_ladder_that_ends_before_its_peak_does_not_name_one():
     refused = of_peak(short, laws, FIXED)
     assert refused.refusal is NoFit.PEAK_NOT_REACHED
     assert reason(refused.why) == "peak not reached: it lies beyond 32 threads"
-
-
-def test_a_ladder_without_a_peak_says_up_to_where():
-    rates = blocks(FLAT)
-    refused = of_peak(LEVELS, usl.fit(LEVELS, rates), FIXED)
-    assert (refused.refusal, refused.why.values) == (NoFit.NO_PEAK, {"threads": 128})
 
 
 def test_throughput_that_only_falls_has_its_peak_below_the_ladder():
@@ -209,23 +183,8 @@ def simulated(truth, count):
     return Counter({found: times / EXPERIMENTS for found, times in seen.items()})
 
 
-@pytest.mark.parametrize("count", [3, 5, 8])
-def test_the_interval_of_a_peak_covers_it(count):
-    rates = noisy(LEVELS, PEAKING, (4000, count), np.random.default_rng(count))
-    found = interval(np.log(usl.peaks(usl.fit(LEVELS, rates))), FIXED)
-    covered = np.abs(found.mean - np.log(PEAK_THREADS)) <= found.half
-    assert 0.93 <= covered.mean() <= 0.97
-
-
 @pytest.mark.parametrize("count", [3, 8])
 def test_a_true_peak_is_found_and_its_law_seldom_called_a_bad_fit(count):
     seen = simulated(PEAKING, count)
     assert seen[None] >= 0.97
     assert seen[NoFit.LACK_OF_FIT] <= 0.03
-
-
-@pytest.mark.parametrize("count", [3, 8])
-def test_hardly_any_peak_is_invented(count):
-    seen = simulated(FLAT, count)
-    assert seen[None] <= 0.01
-    assert seen[NoFit.NO_PEAK] >= 0.9

@@ -13,9 +13,7 @@ from dbdyno.judge.checks.disturbance import (
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import enough, judge
 from dbdyno.judge.verdict import Word
-from dbdyno.measurement.metric import PRIMARY
 from dbdyno.report.rows import State, attempts
-from dbdyno.report.tell.findings import evidence
 from support import making
 from support.making import A, B
 
@@ -45,8 +43,7 @@ def test_a_trial_is_void_beyond_the_limit_that_is_printed(cores, is_void):
     assert (found is not None) == is_void
     if found:
         assert (found.level, found.check) == (Level.VOID, "disturbed")
-        assert "used 10.5 % of the host's CPU" in evidence(found)
-        assert "(limit 10 % together)" in evidence(found)
+        assert (found.values["others"], found.values["limit"]) == (pytest.approx(0.105), 10)
 
 
 def test_the_plan_sets_the_limit_or_switches_it_off():
@@ -59,26 +56,24 @@ def test_the_plan_sets_the_limit_or_switches_it_off():
 
 def test_arms_that_lost_unequal_shares_are_doubtful_with_the_figures_of_each():
     limit = UNEVEN_MAX * 4
-    even = [*arms(0, 0.0, limit - 0.01), *arms(1, 0.3, 0.3)]
+    even = [*arms(0, 0.0, limit - 0.01), *arms(1, 0.3, 0.3), *arms(4, QUIET, 1.0)]
     assert list(uneven_disturbance(even, PLAN)) == []
     (found,) = uneven_disturbance([*even, *arms(2, 0.04, limit + 0.06)], PLAN)
     assert found.level is Level.DOUBTFUL
     assert found.concerns(even[0].trial.cell, B)
-    assert "in 1 of 3 blocks" in evidence(found)
-    assert "by more than 5 points" in evidence(found)
-    assert f"block 3: {A} 1.0 % (CPU 1.0 %, steal 0.0 %, wait 0.0 %), {B} 6.5 % (" in evidence(
-        found
-    )
+    assert (found.values["blocks"], found.values["limit"]) == (4, 5)
+    (block,) = found.values["uneven"]
+    assert block["block"] == 3
+    of_a = {"arm": A, "all": pytest.approx(0.01), "cpu": pytest.approx(0.01), "steal": 0, "wait": 0}
+    assert block["arms"][0] == of_a
+    assert block["arms"][1]["all"] == pytest.approx(0.065)
 
 
 def test_steal_alone_makes_arms_uneven():
     stolen = [making.measurement(A, steal=0.0), making.measurement(B, steal=0.3)]
     (found,) = uneven_disturbance(stolen, PLAN)
-    assert f"{B} 7.5 % (CPU 0.0 %, steal 7.5 %" in evidence(found)
-
-
-def test_a_void_trial_is_not_compared_once_more():
-    assert list(uneven_disturbance(arms(0, QUIET, 1.0), PLAN)) == []
+    of_b = found.values["uneven"][0]["arms"][1]
+    assert (of_b["arm"], of_b["cpu"], of_b["steal"]) == (B, 0, pytest.approx(0.075))
 
 
 def test_a_replaced_block_is_kept_told_and_in_no_number():
@@ -87,11 +82,8 @@ def test_a_replaced_block_is_kept_told_and_in_no_number():
     made = judge([*quiet, *loud, *anew], PLAN)
     assert made == judge([*quiet, *anew], PLAN).model_copy(update={"findings": made.findings})
     (told,) = notes(made)
-    assert evidence(told).startswith(
-        "oltp_read_write, 8 threads, in block 3 was measured again, 1 time, because others"
-        " disturbed it: 25.0 % of the host's CPU"
-        f" beside {B}"
-    )
+    again = {"case": "others", "block": 3, "times": 1, "arm": B, "share": pytest.approx(0.25)}
+    assert told.values == {**again, "cell": loud[0].trial.cell.model_dump()}
     assert all(finding.level is not Level.VOID for finding in made.findings)
     states = [(a.state, a.why) for a in attempts([*quiet, *loud, *anew], made)]
     assert states.count((State.REPEATED, "it was measured again")) == 2
@@ -102,7 +94,7 @@ def test_a_block_that_is_measured_again_for_a_lost_machine_says_so():
     kept, one = arms(2, QUIET, QUIET)
     gone = making.changed(one, failure="the machine 10.0.0.7 was lost", lost=True)
     (told,) = measured_again([kept, gone, *arms(2, QUIET, QUIET, repeat=1)], PLAN)
-    assert "1 time, because a machine was lost; its last measurement counts" in evidence(told)
+    assert (told.values["case"], told.values["times"]) == ("lost", 1)
 
 
 def test_a_block_that_stays_disturbed_is_void_and_told():
@@ -112,10 +104,7 @@ def test_a_block_that_stays_disturbed_is_void_and_told():
     (verdict,) = made.verdicts
     assert verdict.word is Word.VOID
     assert verdict.estimate.blocks == 2
-    told = [evidence(finding) for finding in notes(made)]
-    assert told[1] == (
-        "1 cell stayed disturbed, with all repeats used that a run of this length has"
-    )
+    assert notes(made)[1].values == {"case": "used-up", "cells": 1}
 
 
 def test_whether_a_run_has_enough_is_asked_of_what_counts():
@@ -125,12 +114,6 @@ def test_whether_a_run_has_enough_is_asked_of_what_counts():
     assert not enough([*decided, *arms(2, QUIET, 1.0, repeat=1, ratio=0.5)], plan)
 
 
-def test_nothing_is_told_of_blocks_that_were_measured_once():
-    trials = making.pairs((1.0, 1.0, 1.0))
-    assert list(measured_again(trials, PLAN)) == []
-    assert judge(trials, PLAN).estimate(trials[0].trial.cell, A, B, PRIMARY.name).blocks == 3
-
-
-def test_a_disturbed_pilot_used_up_no_repeats():
+def test_nothing_is_told_of_blocks_that_were_measured_once_and_a_pilot_uses_up_no_repeats():
     pilot = making.with_trial(making.measurement(other_cpu=1.0), block=-1, is_pilot=True)
     assert list(measured_again([pilot, *arms(0, QUIET, QUIET)], PLAN)) == []

@@ -189,8 +189,3 @@ def test_rows_that_nobody_can_have_asked_for_are_reported(unanswered, unexplaine
     verdict = verdict_of(seen)
     assert verdict.rows_unexplained == unexplained
     assert any("never answered" in r for r in proof_reasons(verdict, seen)) == bool(unexplained)
-
-
-def test_a_verdict_comes_back_from_json():
-    verdict = verdict_of(killed())
-    assert type(verdict).model_validate_json(verdict.model_dump_json()) == verdict

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dbdyno.experiment.schedule.timed import begun, chosen_by
-from dbdyno.judge.interval import FIXED, interval
+from dbdyno.judge.interval import interval
 from dbdyno.judge.uses.power import (
     NOISES,
     blocks_to_see,
@@ -42,7 +42,6 @@ def test_blocks_are_those_found_by_simulation(noise):
 @pytest.mark.parametrize("blocks", [3, 5, 12])
 def test_a_difference_that_is_seen_needs_just_those_blocks(noise, blocks):
     seen = difference_seen(blocks, noise, 60)
-    assert seen is not None
     assert blocks_to_see(seen * 1.001, noise, 60) == blocks
     assert power_of(seen, blocks, noise, 60) == pytest.approx(0.8, abs=1e-6)
 
@@ -52,16 +51,6 @@ def test_the_least_blocks_are_named_though_a_few_more_see_less():
     seen = [blocks for blocks in range(3, 101) if power_of(0.02, blocks, 0.04, 60, "decided") > 0.8]
     assert power_of(0.02, 101, 0.04, 60, "decided") < 0.8
     assert blocks_to_see(0.02, 0.04, 60, "decided") == seen[0] == 99
-
-
-def test_simulated_comparisons_see_it_four_times_in_five():
-    seen = difference_seen(5, 0.015, 60)
-    assert seen is not None
-    random = np.random.default_rng(20261121)
-    logs = random.normal(np.log1p(seen), log_sd(0.015, 60), size=(20_000, 5))
-    found = interval(logs, FIXED)
-    share = float(np.mean(found.mean - found.half > 0))
-    assert share == pytest.approx(0.8, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +76,6 @@ def test_an_early_end_and_more_cells_cost_what_is_seen():
     alone = difference_seen(12, 0.015, 60)
     early = difference_seen(12, 0.015, 60, "decided")
     among = difference_seen(12, 0.015, 60, level=0.05 / 8)
-    assert alone is not None
-    assert early is not None
-    assert among is not None
     assert alone < early < 1.3 * alone
     assert alone < among < 1.6 * alone
     assert blocks_to_see(0.02, 0.015, 60, "decided") > blocks_to_see(0.02, 0.015, 60)
@@ -115,7 +101,4 @@ def test_two_blocks_see_nothing_and_no_number_of_blocks_sees_everything():
 
 def test_a_longer_window_sees_more_until_restarts_are_all_there_is():
     short, long, endless = (difference_seen(5, 0.015, window_s) for window_s in (5, 60, 1e9))
-    assert short is not None
-    assert long is not None
-    assert endless is not None
     assert short > long > endless > 0.03

@@ -33,7 +33,7 @@ from dbdyno.judge.checks import (
 from dbdyno.judge.checks.course import Steadiness, not_yet_steady, without_head
 from dbdyno.judge.checks.settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.measurement.measurement import EVENT, Cell, Measurement, Trial, kinds_of
+from dbdyno.measurement.measurement import EVENT, Measurement, kinds_of
 from dbdyno.measurement.metric import KIND, Metric
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.known import Fact, known_of, known_of_trial
@@ -44,8 +44,6 @@ TrialCheck = Callable[[Measurement, Plan], Finding | None]
 """A check of a single trial."""
 RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 """A check of all trials together, failed attempts included."""
-CellCheck = Callable[[Cell, Steadiness], Finding | None]
-"""A check of a cell with unsteady windows."""
 
 GATES: Final[tuple[TrialCheck, ...]] = (
     work.cell_cannot_run,
@@ -96,14 +94,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     generator.certificate_failed,
 )
 
-CELL_CHECKS: Final[tuple[CellCheck, ...]] = (course.not_steady,)
-
-CHECKS: Final = (
-    *GATES,
-    *TRIAL_CHECKS,
-    *RUN_CHECKS,
-    *CELL_CHECKS,
-)
+CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, course.not_steady)
 """Every check, in order: by trial, by run, by cell."""
 
 NEEDS: Final[Mapping[Callable[..., object], tuple[Fact, ...]]] = {
@@ -148,19 +139,10 @@ class Sound:
     ) -> None:
         if token is not _TOKEN:
             raise TypeError("only judge.audit.audit makes a Sound")
-        self._measurement = measurement
+        self.measurement: Final = measurement
+        self.trial: Final = measurement.trial
         self.steadiness: Final = steadiness
         self._values: dict[str, float | None] = {}
-
-    @property
-    def measurement(self) -> Measurement:
-        """The measurement as it was stored."""
-        return self._measurement
-
-    @property
-    def trial(self) -> Trial:
-        """The trial of the measurement."""
-        return self._measurement.trial
 
     def value(self, metric: Metric) -> float | None:
         """`Measurement.value`, read once for both the system's value and the ratio."""
@@ -170,7 +152,7 @@ class Sound:
 
     def shown(self, metric: Metric) -> Measurement:
         """The counted part of the window; for server CPU time, which has no parts, the whole."""
-        return self._measurement if metric.name == CPU_METRIC else self.condensed
+        return self.measurement if metric.name == CPU_METRIC else self.condensed
 
     @property
     def left(self) -> Tail:
@@ -190,7 +172,7 @@ class Sound:
         each metric and each merged value would otherwise decode every second's histogram again.
         """
         cut_s = self.steadiness.settling.cut_s if self.steadiness else 0
-        late = without_head(self._measurement, cut_s)
+        late = without_head(self.measurement, cut_s)
         names = (EVENT, *(KIND + kind for kind in kinds_of([late])))
         whole = {name: late.histogram(name).encode() for name in names}
         intervals = []
@@ -234,14 +216,9 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
             usable.append(measurement)
     is_course_known = known.has(*NEEDS[course.not_steady])
     unsteady = not_yet_steady(usable) if is_course_known else {}
-    of_cells = [
-        finding
-        for cell, steadiness in unsteady.items()
-        for check in CELL_CHECKS
-        if (finding := check(cell, steadiness)) is not None
-    ]
+    of_cells = (course.not_steady(cell, steadiness) for cell, steadiness in unsteady.items())
     sound = (Sound(one, _TOKEN, unsteady.get(one.trial.cell)) for one in usable)
-    return Audit((*of_trials, *of_run, *of_cells), tuple(sound))
+    return Audit((*of_trials, *of_run, *filter(None, of_cells)), tuple(sound))
 
 
 def examine(measurement: Measurement, plan: Plan) -> list[Finding]:

@@ -1,9 +1,10 @@
 """Values of a system and ratios of two systems, each with its confidence interval over blocks.
 
-The block is the unit of replication, never the second or the request: intervals with a smaller unit
-gave 55 to 79 % of ties a winner. So every trial gives a single number, and Student's t interval is
-computed from logarithms: the blocks' log values for a system, the differences within blocks for a
-pair. Its width depends on the run's stopping rule (`interval`). Only `Sound` trials can enter.
+The block is the unit of replication, never the second or the request: intervals over seconds would
+give more than 40 % of ties a winner (tests/judge/test_method.py). So every trial gives a single
+number, and Student's t interval is computed from logarithms: the blocks' log values for a system,
+the differences within blocks for a pair. Its width depends on the run's stopping rule (`interval`).
+Only `Sound` trials can enter.
 """
 
 from __future__ import annotations

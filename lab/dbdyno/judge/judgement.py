@@ -8,7 +8,7 @@ Pure: no files, no clock, no random numbers. The same stored trials always give 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -38,14 +38,13 @@ from dbdyno.judge.verdict import (
     adjusted,
     block_seconds,
     is_open,
-    may_end,
     verdict_of,
 )
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement, without_pilots
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.known import Fact, Known, known_of
-from dbdyno.plan.plan import DesignPlan, Plan, cells, comparisons, metric_of, system_pairs
+from dbdyno.plan.plan import BLOCKS_MIN, Plan, cells, comparisons, metric_of, system_pairs
 from dbdyno.plan.systems import Comparison, MeasuredArm
 
 OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
@@ -129,6 +128,7 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
     families = [_family(one, pairs, judged, audited, compared, plan) for one in comparisons(plan)]
     ratios = _by_cell(judged, (one for family in families for one in family.estimates))
     verdicts = _by_cell(judged, (one for family in families for one in family.verdicts))
+    judged_pairs = [(family.pairs, family.verdicts) for family in families]
     labels, against = [system.label for system in plan.systems], system_pairs(plan)
 
     sound = _in_order(audited.sound, judged, labels)
@@ -139,17 +139,15 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         estimates=ratios,
         verdicts=verdicts,
         slo=_searches(audited, plan),
-        accountings=_by_cell(judged, (one for family in families for one in family.accountings)),
-        summaries=tuple(one for family in families for one in family.summaries(design)),
+        accountings=_by_cell(judged, (one for both in judged_pairs for one in accountings(*both))),
+        summaries=tuple(one for both in judged_pairs for one in grid.summaries(*both, design)),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, design),
         scalability=tuple(ladders),
         stability=tuple(even),
         stability_counts=tuple(one for pair in against for one in counts(even, *pair)),
         outliers=tuple(outliers(sound, design.margin, partial(metric_of, plan))),
-        machines=tuple(
-            one for family in families for one in machine_ratios(family.pairs, family.verdicts)
-        ),
+        machines=tuple(one for both in judged_pairs for one in machine_ratios(*both)),
         claims=judged_claims(pairs, judged, audited.findings, plan),
         counted_from_s={
             one.trial.key: one.condensed.measured[0].start_s
@@ -167,7 +165,8 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     A plan without a comparison has no verdict, and takes all of its blocks for its values.
     """
     compared = without_pilots(current(measurements))
-    if not comparisons(plan) or not may_end(compared, plan):
+    blocks = max((measurement.trial.block + 1 for measurement in compared), default=0)
+    if not comparisons(plan) or plan.design.stop != "decided" or blocks < BLOCKS_MIN:
         return False
     audited = audit(compared, plan)
     pairs, judged = Pairs(audited.sound), cells_of(plan, compared)
@@ -181,22 +180,11 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
 
 
 class _Family(NamedTuple):
-    """A comparison in all its cells, with simultaneous intervals.
+    """A comparison in all its cells, with simultaneous intervals; the trials of its two arms."""
 
-    Attributes:
-        pairs: the trials of its two arms.
-    """
-
-    pairs: Pairs
     estimates: Sequence[Estimate]
     verdicts: Sequence[Verdict]
-
-    @property
-    def accountings(self) -> Iterator[Accounting]:
-        return accountings(self.pairs, self.verdicts)
-
-    def summaries(self, design: DesignPlan) -> tuple[GridSummary, ...]:
-        return grid.summaries(self.pairs, self.verdicts, design)
+    pairs: Pairs
 
 
 def _family(
@@ -228,7 +216,7 @@ def _family(
         )
         for estimate, standstill in zip(primary, still, strict=True)
     ]
-    return _Family(pairs, ratios, verdicts if known_of(plan).has(Fact.HERE) else [])
+    return _Family(ratios, verdicts if known_of(plan).has(Fact.HERE) else [], pairs)
 
 
 def _by_cell(judged: Sequence[Cell], items: Iterable[OfCell]) -> tuple[OfCell, ...]:

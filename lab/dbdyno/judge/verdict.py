@@ -33,7 +33,7 @@ from dbdyno.judge.uses.power import blocks_to_decide
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, DesignPlan, Plan
+from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, DesignPlan
 
 
 class Word(StrEnum):
@@ -126,6 +126,7 @@ def verdict_of(
         word, material, needed = _word_of_standstill(standstill, lost)
         blocks = standstill.pairs
     missing_s = None if needed is None or block_s is None else (needed - blocks) * block_s
+    warm_up = [{"low": math.expm1(u.low), "high": math.expm1(u.high)} for u in [unsettled] if u]
     return Verdict(
         cell=estimate.cell,
         metric=estimate.metric,
@@ -142,7 +143,7 @@ def verdict_of(
             *(longest_of(findings) if standstill else ()),
             *(_alone(estimate, own, word, material, margin, shown) if not standstill else ()),
             *_beyond_the_run(needed, design),
-            *_widened_by(unsettled),
+            *(Reason(kind="warm-up", values=ends) for ends in warm_up),
         ),
         low=shown.low if shown else None,
         high=shown.high if shown else None,
@@ -204,13 +205,6 @@ def settled(adjusted: Adjusted | None, unsettled: Unsettled | None) -> Adjusted 
     return adjusted.model_copy(update={"low": low, "high": high})
 
 
-def _widened_by(unsettled: Unsettled | None) -> list[Reason]:
-    if unsettled is None:
-        return []
-    ends = {"low": math.expm1(unsettled.low), "high": math.expm1(unsettled.high)}
-    return [Reason(kind="warm-up", values=ends)]
-
-
 def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tuple[Word, bool]:
     if shown is None:
         return (Word.VOID if lost else Word.NO_VERDICT), False
@@ -230,10 +224,9 @@ def _word_of_standstill(standstill: Standstill, lost: bool) -> tuple[Word, bool,
 
 def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Reason]:
     """The block limit of a run until decided, where it is below the blocks needed."""
-    if design.stop == "blocks" or needed is None or needed <= design.blocks:
+    may_grow = design.stop == "blocks" or design.time_s is not None  # time can be added
+    if may_grow or needed is None or needed <= design.blocks:
         return []
-    if design.time_s is not None:
-        return []  # time can be added to it
     return [Reason(kind="most-blocks", values={"blocks": design.blocks})]
 
 
@@ -248,12 +241,9 @@ def _alone(
     """The word of the cell by itself, where it differs from its word among all cells."""
     if shown is None or shown.cells == 1:
         return []
-    alone = _word(estimate.metric, own, margin, lost=False)
-    if alone == (word, material):
-        return []
-    word_alone, beyond = alone
-    values = {"word": word_alone, "material": beyond, "cells": shown.cells}
-    return [Reason(kind="alone", values=values)]
+    alone, beyond = _word(estimate.metric, own, margin, lost=False)
+    values = {"word": alone, "material": beyond, "cells": shown.cells}
+    return [] if (alone, beyond) == (word, material) else [Reason(kind="alone", values=values)]
 
 
 def _reasons(
@@ -276,7 +266,6 @@ def _reasons(
 
 
 def _times(findings: Sequence[Finding]) -> dict[str, int]:
-    """Number of findings by check."""
     return dict(Counter(finding.check for finding in findings))
 
 
@@ -310,13 +299,12 @@ def adjusted(
 
     Each of m cells begins with the level α/m. Cells far beyond the margin keep half of theirs, and
     the others share the rest; if all are far, the rest is not used. Levels which merely follow the
-    data would be too large (with Holm's, some interval misses in 9 % of runs in which 19 of 20
-    cells are far). So they follow the hypothetical true ratios under test, as in the intervals of
-    Strassburger and Bretz (2008). A set of ratios is possible unless one of them is missed at its
-    level, which is α/2m if this ratio is far, and larger if not. The levels add up to α for any
-    ratios, so the true ratios are possible in 1 - α of runs, whenever a run ends. Each interval is
-    the range of a cell's possible ratios: a far cell's is cut at the bound of far, and another
-    cell's which reaches beyond that bound ends as at α/2m.
+    data, as Holm's, would be too large. So they follow the hypothetical true ratios under test, as
+    in the intervals of Strassburger and Bretz (2008). A set of ratios is possible unless one of
+    them is missed at its level, which is α/2m if this ratio is far, and larger if not. The levels
+    add up to α for any ratios, so the true ratios are possible in 1 - α of runs, whenever a run
+    ends. Each interval is the range of a cell's possible ratios: a far cell's is cut at the bound
+    of far, and another cell's which reaches beyond that bound ends as at α/2m.
 
     Returns:
         An interval for each estimate, in their order; None for estimates without an interval of
@@ -324,10 +312,11 @@ def adjusted(
     """
     places = [place for place, one in enumerate(estimates) if one.low is not None]
     near, kept, adjusted = places, KEPT * level / max(1, len(places)), dict[int, Adjusted]()
+    far = 1 + FAR_MARGINS * design.margin
     while near:
         share = (level - kept * (len(places) - len(near))) / len(near)
         adjusted.update({p: widened(estimates[p], design, share, len(places)) for p in near})
-        left = [p for p in near if not _is_far(adjusted[p], design.margin)]
+        left = [p for p in near if max(adjusted[p].low, 1 / adjusted[p].high) <= far]
         if left == near:
             break
         near = left
@@ -336,20 +325,13 @@ def adjusted(
         beyond = kept if set(near) - {place} else level / len(places)
         outer = widened(estimates[place], design, beyond, len(places))
         inner = adjusted[place] if place in near else None
-        adjusted[place] = _possible(inner, outer, design.margin)
+        adjusted[place] = _possible(inner, outer, far)
     return [adjusted.get(place) for place in range(len(estimates))]
 
 
-def _is_far(interval: Adjusted, margin: float) -> bool:
-    """True if the whole interval lies far beyond the margin, on either side."""
-    far = 1 + FAR_MARGINS * margin
-    return max(interval.low, 1 / interval.high) > far
-
-
-def _possible(inner: Adjusted | None, outer: Adjusted, margin: float) -> Adjusted:
+def _possible(inner: Adjusted | None, outer: Adjusted, far: float) -> Adjusted:
     """The range of `inner` where a ratio is not far, of `outer` where it is; without `inner`, far
     only."""
-    far = 1 + FAR_MARGINS * margin
     low, high = outer.low, outer.high
     if low >= 1 / far:
         low = inner.low if inner else max(low, far)
@@ -370,12 +352,6 @@ def widened(estimate: Estimate, design: DesignPlan, level: float, cells: int) ->
     half = quantile(n, design, level) * estimate.log_sd / math.sqrt(n)
     mean = math.log(estimate.ratio)
     return Adjusted(low=end_of(mean - half), high=end_of(mean + half), level=level, cells=cells)
-
-
-def may_end(measurements: Sequence[Measurement], plan: Plan) -> bool:
-    """True if a run stops when decided and has blocks enough for a verdict."""
-    blocks = max((measurement.trial.block + 1 for measurement in measurements), default=0)
-    return plan.design.stop == "decided" and blocks >= BLOCKS_MIN
 
 
 def is_open(verdict: Verdict) -> bool:

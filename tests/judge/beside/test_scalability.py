@@ -125,7 +125,7 @@ def refusal(levels, rates):
     """What is refused of these blocks' rates; None for a peak."""
     laws = usl.fit(levels, rates)
     refused = of_law(levels, rates, laws, FIXED) or of_peak(levels, laws, FIXED)
-    return refused and refused.refusal
+    return refused and NoFit(refused.kind)
 
 
 def blocks(truth, seed=3, levels=LEVELS, count=5):
@@ -137,8 +137,8 @@ def test_a_ladder_that_ends_before_its_peak_does_not_name_one():
     rates = blocks(PEAKING, levels=short)
     laws = usl.fit(short, rates)
     refused = of_peak(short, laws, FIXED)
-    assert refused.refusal is NoFit.PEAK_NOT_REACHED
-    assert reason(refused.why) == "peak not reached: it lies beyond 32 threads"
+    assert refused.kind == NoFit.PEAK_NOT_REACHED
+    assert reason(refused) == "peak not reached: it lies beyond 32 threads"
 
 
 def test_throughput_that_only_falls_has_its_peak_below_the_ladder():
@@ -152,17 +152,17 @@ def test_threads_that_do_more_in_company_are_not_fitted():
     rates = law(THREADS, -0.03, 0.002) * blocks(PEAKING) / law(THREADS, *PEAKING)
     laws = usl.fit(LEVELS, rates)
     refused = of_law(LEVELS, rates, laws, FIXED)
-    assert refused.refusal is NoFit.SUPER_LINEAR
-    assert reason(refused.why).startswith("super-linear: a thread does +")
+    assert refused.kind == NoFit.SUPER_LINEAR
+    assert reason(refused).startswith("super-linear: a thread does +")
 
 
 def test_a_cliff_is_no_law():
     rates = blocks(FLAT)
     rates[:, -2:] *= 0.6
     refused = of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
-    assert refused.refusal is NoFit.LACK_OF_FIT
-    assert reason(refused.why).startswith("the law does not fit: ")
-    assert reason(refused.why).endswith(", over 5.0 %")
+    assert refused.kind == NoFit.LACK_OF_FIT
+    assert reason(refused).startswith("the law does not fit: ")
+    assert reason(refused).endswith(", over 5.0 %")
 
 
 def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
@@ -171,8 +171,8 @@ def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
     rates = law(THREADS, *PEAKING) * np.exp(random.standard_normal((8, 8)) * 0.002)
     rates[:, 3] *= 1.025
     refused = of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
-    assert refused.refusal is NoFit.LACK_OF_FIT
-    assert "blocks leave it alike, most at 8 threads (+" in reason(refused.why)
+    assert refused.kind == NoFit.LACK_OF_FIT
+    assert "blocks leave it alike, most at 8 threads (+" in reason(refused)
 
 
 def simulated(truth, count):

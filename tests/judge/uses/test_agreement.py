@@ -51,7 +51,7 @@ def test_the_cells_of_a_system_share_the_five_percent() -> None:
     logs = [0.0, 0.01, -0.01, 0.02]
     cells = [CELL, CELL.model_copy(update={"threads": 99})]
     one = [verdict(logs), verdict_of(estimate_of(logs, cells[1], PRIMARY, A, B), 0.02)]
-    found = agreements(one, one, DESIGNS)
+    found = list(agreements(one, one, DESIGNS))
     assert {agreement.cells for agreement in found} == {2}
     theirs = stats.ttest_ind(logs, logs, equal_var=False).confidence_interval(0.975)
     assert found[0].high == pytest.approx(math.exp(theirs.high))
@@ -111,4 +111,4 @@ def test_better_and_worse_contradict():
     worse = verdict_of(estimate(0.9, 0.88, 0.92), 0.02)
     (found,) = agreements([better], [worse], DESIGNS)
     assert found.contradict
-    assert not agreements([better], [better], DESIGNS)[0].contradict
+    assert not next(agreements([better], [better], DESIGNS)).contradict

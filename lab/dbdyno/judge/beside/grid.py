@@ -2,10 +2,10 @@
 
 The cells of a block share its restarts and its minutes, so they are not independent
 (docs/how-it-works/verdicts.md): if they were taken as independent, a geometric mean's 95 % interval
-would cover 64 to 67 %. So each block gives one number, the weighted mean of its cells' log ratios,
-and the interval is over blocks. Weights are declared beforehand: equal over workloads, and equal
-over the cells of a workload. Blocks with a missing cell are left out, since they would mix other
-cells.
+would cover less than 70 % (tests/judge/beside/test_grid.py). So each block gives one number, the
+weighted mean of its cells' log ratios, and the interval is over blocks. Weights are declared
+beforehand: equal over workloads, and equal over the cells of a workload. Blocks with a missing cell
+are left out, since they would mix other cells.
 
 Counts are of verdicts, never of point estimates: with no difference at all a system "wins" 15 of 20
 cells in 29 % of comparisons.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import scipy
@@ -47,54 +47,20 @@ class NoFit(StrEnum):
     FALLS_FROM_START = "falls from the start"
 
 
-class Refused(NamedTuple):
-    """A reason and its evidence."""
-
-    refusal: NoFit
-    why: Reason
+def _refused(refusal: NoFit, **values: object) -> Reason:
+    return Reason(kind=refusal.value, values=values)
 
 
-def of_ladder(
-    blocks: int,
-    whole: int,
-    missing: Sequence[int],
-    client_bound: Sequence[int],
-    still: Sequence[int] = (),
-) -> Refused | None:
-    """The reason not to fit these trials.
-
-    Args:
-        blocks: with a sound trial at some level; whole: with a sound trial at every level.
-        missing: levels without a sound trial in some block.
-        client_bound: levels at which the generator was the limit in any block; a selection of the
-            other blocks would be biased.
-        still: levels at which the system stood still in any block; the others would be biased too.
-    """
-    if client_bound:
-        return _refused(NoFit.CLIENT_BOUND, levels=list(client_bound))
-    if still:
-        return _refused(NoFit.STANDSTILL, levels=list(still))
-    if whole < BLOCKS_MIN:
-        seen = {"whole": whole, "blocks": blocks, "least": BLOCKS_MIN}
-        return _refused(NoFit.FEW_BLOCKS, **seen, levels=list(missing))
-    return None
-
-
-def _refused(refusal: NoFit, **values: object) -> Refused:
-    return Refused(refusal, Reason(kind=refusal.value, values=values))
-
-
-def of_law(levels: Sequence[int], rates: Numbers, laws: Laws, design: DesignPlan) -> Refused | None:
+def of_law(levels: Sequence[int], rates: Numbers, laws: Laws, design: DesignPlan) -> Reason | None:
     """The reason to reject the law for these rates (first axis blocks, last axis levels)."""
     return _super_linear(levels, rates, design) or _lack_of_fit(levels, rates, laws)
 
 
-def of_peak(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Refused | None:
+def of_peak(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Reason | None:
     """The reason not to call the law's peak a peak of the server."""
     kappa = typical(laws.kappa.tolist(), design)
     most = levels[-1]
-    flat = int((laws.kappa == 0).sum())
-    if kappa is None or kappa.low is None or flat or kappa.low <= 0:
+    if kappa is None or kappa.low is None or kappa.low <= 0 or (laws.kappa == 0).any():
         return _refused(NoFit.NO_PEAK, threads=most)
     threads = float(np.exp(np.log(usl.peaks(laws)).mean()))
     if threads > most:
@@ -127,7 +93,7 @@ def lack_of_fit(off: Numbers) -> float:
     return float(scipy.special.fdtrc(between, within, lack / pure))
 
 
-def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> Refused | None:
+def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> Reason | None:
     """Refuse a ladder with more throughput per thread at higher levels than contention allows."""
     contention = typical(usl.contention_unbounded(levels, rates).tolist(), design)
     each = np.exp(np.log(rates / np.asarray(levels)).mean(axis=0))
@@ -138,7 +104,7 @@ def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> 
     return _refused(NoFit.SUPER_LINEAR, gain=gain, more=[levels[best]], first=[levels[0]])
 
 
-def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused | None:
+def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Reason | None:
     off = residuals(levels, rates, laws)
     by_level = np.exp(off.mean(axis=0))
     worst = int(np.abs(by_level - 1).argmax())
@@ -155,8 +121,6 @@ LEVELS_MIN: Final = 5
 """Three determine the numbers; the others test the law."""
 CURVE_POINTS: Final = 33
 """Enough for a smooth line over three powers of ten."""
-OF_CLIENT: Final = "client-bound"
-"""The check for a generator at its limit."""
 
 Ladder = tuple[str, str]
 """Workload and setting of a curve."""
@@ -258,10 +222,10 @@ def scalability(
     for (ladder, system), by_block in rates.items():
         levels = sorted(planned.get(ladder, set()).union(*by_block.values()))
         if len(levels) >= LEVELS_MIN:
-            spoilt = (
-                _client_bound(findings, ladder, system),
-                sorted(still.get((ladder, system), ())),
-            )
+            spoilt = {
+                NoFit.CLIENT_BOUND: _client_bound(findings, ladder, system),
+                NoFit.STANDSTILL: sorted(still.get((ladder, system), ())),
+            }
             ladders.append(_scalability(ladder, system, by_block, levels, spoilt, plan.design))
     return ladders
 
@@ -272,7 +236,7 @@ def _client_bound(findings: Sequence[Finding], ladder: Ladder, system: str) -> l
         {
             finding.cell.threads
             for finding in findings
-            if finding.check == OF_CLIENT
+            if finding.check == "client-bound"
             and finding.system == system
             and finding.cell is not None
             and finding.cell.ladder == ladder
@@ -285,33 +249,41 @@ def _scalability(
     system: str,
     by_block: Mapping[int, Mapping[int, float]],
     levels: Sequence[int],
-    spoilt: tuple[Sequence[int], Sequence[int]],
+    spoilt: Mapping[NoFit, Sequence[int]],
     design: DesignPlan,
 ) -> Scalability:
     """Judge the ladder of a single system.
 
     Args:
-        spoilt: levels at which the generator was the limit, and at which the system stood still.
+        spoilt: levels at which, in any block, the generator was the limit or the system stood
+            still; a selection of the other blocks would be biased.
     """
     whole = [block for block in sorted(by_block) if len(by_block[block]) == len(levels)]
     points = tuple(_points(levels, by_block.values(), design))
     scalability = Scalability(workload=ladder[0], setting=ladder[1], system=system, points=points)
+
+    def refused(why: Reason, **fitted: object) -> Scalability:
+        return scalability.model_copy(update={**fitted, "refusal": NoFit(why.kind), "why": why})
+
+    for refusal, spoilt_levels in spoilt.items():
+        if spoilt_levels:
+            return refused(_refused(refusal, levels=list(spoilt_levels)))
     blocks = by_block.values()
-    missing = [level for level in levels if any(level not in rates for rates in blocks)]
-    refused = of_ladder(len(blocks), len(whole), missing, *spoilt)
-    if refused:
-        return scalability.model_copy(update=refused._asdict())
+    if len(whole) < BLOCKS_MIN:
+        seen = {"whole": len(whole), "blocks": len(blocks), "least": BLOCKS_MIN}
+        missing = [level for level in levels if any(level not in rates for rates in blocks)]
+        return refused(_refused(NoFit.FEW_BLOCKS, **seen, levels=missing))
     rates = np.array([[by_block[block][level] for level in levels] for block in whole])
     laws = usl.fit(levels, rates)
-    if refused := of_law(levels, rates, laws, design):
-        return scalability.model_copy(update=refused._asdict())
+    if why := of_law(levels, rates, laws, design):
+        return refused(why)
     off = residuals(levels, rates, laws).mean(axis=0).tolist()
     fitted = {
         "points": tuple(p.model_copy(update={"off": o}) for p, o in zip(points, off, strict=True)),
         "law": _law(levels, whole, laws, design),
     }
-    if refused := of_peak(levels, laws, design):
-        return scalability.model_copy(update={**fitted, **refused._asdict()})
+    if why := of_peak(levels, laws, design):
+        return refused(why, **fitted)
     return scalability.model_copy(update={**fitted, "peak": _peak(laws, design)})
 
 

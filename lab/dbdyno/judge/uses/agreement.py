@@ -80,18 +80,12 @@ class Agreement(Noun):
 
 def agreements(
     first: Sequence[Verdict], second: Sequence[Verdict], designs: tuple[DesignPlan, DesignPlan]
-) -> tuple[Agreement, ...]:
+) -> Iterator[Agreement]:
     """Compare every comparison of either run, in the first run's order.
 
     Args:
         designs: each run's stopping rule; the margin is the first run's.
     """
-    return tuple(_agreements(first, second, designs))
-
-
-def _agreements(
-    first: Sequence[Verdict], second: Sequence[Verdict], designs: tuple[DesignPlan, DesignPlan]
-) -> Iterator[Agreement]:
     places = [{_place(verdict): verdict for verdict in run} for run in (first, second)]
     shared = [place for place in places[0] if all(_has_interval(run.get(place)) for run in places)]
     for place in dict.fromkeys([*places[0], *places[1]]):

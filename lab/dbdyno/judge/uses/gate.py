@@ -86,18 +86,10 @@ def gate(verdicts: tuple[Verdict, ...], slower_max: float, *, strict: bool = Fal
         slower_max: the limit on a system's slowdown against the baseline, 0.03 = 3 %.
         strict: undecided and void comparisons close the gate too.
     """
-    passages = tuple(_passage(verdict, slower_max, strict) for verdict in verdicts)
-    return Gate(slower_max=slower_max, strict=strict, passages=passages)
-
-
-def _passage(verdict: Verdict, slower_max: float, strict: bool) -> Passage:
-    outcome = _outcome(verdict, slower_max)
-    unproved = outcome in (GateOutcome.UNDECIDED, GateOutcome.VOID)
-    return Passage(
-        verdict=verdict,
-        outcome=outcome,
-        holds=outcome is not GateOutcome.SLOWER and not (strict and unproved),
-    )
+    closing = set(GateOutcome) - {GateOutcome.HELD} if strict else {GateOutcome.SLOWER}
+    outcomes = [(verdict, _outcome(verdict, slower_max)) for verdict in verdicts]
+    passages = (Passage(verdict=v, outcome=o, holds=o not in closing) for v, o in outcomes)
+    return Gate(slower_max=slower_max, strict=strict, passages=tuple(passages))
 
 
 OF_STANDSTILL: Final = {Word.WORSE: GateOutcome.SLOWER, Word.BETTER: GateOutcome.HELD}

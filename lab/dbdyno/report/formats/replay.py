@@ -102,7 +102,7 @@ def replay(first: JudgedRun, second: JudgedRun) -> Replay:
     return Replay(
         first,
         second,
-        agreements(*verdicts, (first.plan.design, second.plan.design)),
+        tuple(agreements(*verdicts, (first.plan.design, second.plan.design))),
         tuple(sorted(_differences(first, second), key=lambda row: ABSENT in row)),
     )
 

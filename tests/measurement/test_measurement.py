@@ -35,17 +35,12 @@ def test_the_time_of_a_load_is_what_it_had_before_it_broke_off() -> None:
     assert making.changed(whole, started_at="unknown").started_s is None
 
 
-def test_little_s_law_gives_the_mean_latency() -> None:
-    assert making.measurement(threads=8, tps=1000.0).latency_ms_avg == pytest.approx(8.0, rel=1e-3)
-
-
 def test_readings_lie_at_the_windows_edges_where_nobody_noted_them() -> None:
     assert events_between_readings(making.measurement()) == (10_000, 10_000)
 
 
 def test_a_window_without_events_has_rates_of_zero_and_no_latency() -> None:
     nothing = making.measurement(tps=0.0, latency_ms=1.0)
-    assert nothing.latency_ms_avg is None
     known = {m.name: nothing.value(m) for m in TABLE if nothing.value(m) is not None}
     assert known == {"transactions_per_s": 0.0, "queries_per_s": 0.0}
     assert value_of([], BY_NAME["transactions_per_s"]) is None

@@ -14,7 +14,6 @@ from dbdyno.measurement.metric import (
     RATE_AT_LIMIT,
     TABLE,
     Better,
-    Merge,
     Metric,
     metrics_of_kinds,
     of_kind,
@@ -65,7 +64,6 @@ def test_a_mean_is_not_a_mean_of_means() -> None:
     many = making.measurement(tps=1000.0, latency_ms=8.0)
     few = making.measurement(tps=10.0, latency_ms=800.0)
     average = BY_NAME["latency_ms_avg"]
-    assert average.merge is Merge.TOTAL_OVER_TOTAL
     assert value_of([many, few], average) == pytest.approx((1000 * 8 + 10 * 800) / 1010, rel=1e-3)
 
 

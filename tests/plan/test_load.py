@@ -7,8 +7,9 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan, rate_per_s, share_of
+from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan, rate_per_s
 from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.spelling import share_of
 from dbdyno.plan.workload import WorkloadPlan
 from support import making
 

@@ -50,13 +50,13 @@ from dbdyno.stats.design import (
     FIRST_BLOCKS,
     Block,
     Costs,
-    Rates,
     Scatter,
     TimedDesign,
     first_windows,
     narrowest,
     scatter_of,
 )
+from dbdyno.stats.distributions import Numbers
 
 FILE: Final = "certificate.json"
 CONNECTIONS: Final = (1, 8, 64, 512)
@@ -228,7 +228,7 @@ def _punctuality(login: Mapping[str, Any], rate_per_s: int, window_s: float) -> 
     return [punctuality]
 
 
-def _seconds(login: Mapping[str, Any], seed: int, window_s: float) -> Rates:
+def _seconds(login: Mapping[str, Any], seed: int, window_s: float) -> Numbers:
     """The rate of each second of a start of its own."""
     part_s = min(1.0, window_s / 3)
     options = {"connections": 8, "seed": seed, "window_s": window_s, "interval_s": part_s}

@@ -28,14 +28,6 @@ from dbdyno.stats.open_loop import Point, RateSide, rate_at_limit
 FindingsOf = Callable[[Sequence[MeasuredArm]], Sequence[Finding]]
 
 
-class RatePoint(Noun):
-    """Result of a trial at a rate; latency is None with too few requests."""
-
-    rate_per_s: float
-    latency_ms: float | None
-    sustained: bool
-
-
 class BlockLimit(Noun):
     """The rate at which a system met the limit in a block.
 
@@ -48,7 +40,7 @@ class BlockLimit(Noun):
     block: int
     side: RateSide
     rate_per_s: float | None
-    points: tuple[RatePoint, ...]
+    points: tuple[Point, ...]
 
 
 class RateLimit(Noun):
@@ -171,7 +163,7 @@ def _of_block(block: int, points: Sequence[Point], limit_ms: float) -> BlockLimi
         block=block,
         side=met.side,
         rate_per_s=met.rate_per_s,
-        points=tuple(RatePoint(**point._asdict()) for point in sorted(points)),
+        points=tuple(sorted(points)),
     )
 
 

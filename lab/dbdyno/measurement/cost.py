@@ -26,6 +26,7 @@ from dbdyno.measurement.syncs import disk_flushes, postgres_syncs
 
 Total = Callable[[Measurement], float | None]
 PAGE_KB_POSTGRES: Final = 8.192
+PROCESS: Final = "process"
 BLOCKS: Final = {"writes": "write", "extends": "extend"}
 """Counters of `pg_stat_io`; from PostgreSQL 18 on it counts the bytes of each as well."""
 EVENTS_UNSURE_MAX: Final = 0.1
@@ -171,13 +172,13 @@ def _cpu_us(measurement: Measurement) -> float | None:
     return measurement.server.cpu_s * 1e6 if measurement.server.cpu_s > 0 else None
 
 
-def _process(field: str, scale: float = 1.0) -> Total:
+def _process(field: str, scale: float = 1.0) -> CountedBy:
     def total(measurement: Measurement) -> float | None:
         process = measurement.server.process
         count = None if process is None else getattr(process, field)
         return None if count is None else count * scale
 
-    return total
+    return CountedBy(PROCESS, total, _beside_process)
 
 
 def _replies_kb(measurement: Measurement) -> float | None:
@@ -193,25 +194,15 @@ MARIADB_CHANGES: Final = ("Handler_write", "Handler_update", "Handler_delete")
 POSTGRES_CHANGES: Final = tuple(
     f"database.tup_{what}" for what in ("inserted", "updated", "deleted")
 )
-PROCESS: Final = "process"
 
 COSTS: Final[tuple[Cost, ...]] = (
-    Cost(
-        "server_cpu_us",
-        "µs",
-        1,
-        (CountedBy(PROCESS, _cpu_us, _beside_process),),
-    ),
+    Cost("server_cpu_us", "µs", 1, (CountedBy(PROCESS, _cpu_us, _beside_process),)),
     Cost(
         "rows_read",
         "rows",
         2,
         (
-            _either(
-                "rows_read",
-                ("Innodb_rows_read",),
-                ("Rows_read",),
-            ),
+            _either("rows_read", ("Innodb_rows_read",), ("Rows_read",)),
             _counted(*HANDLER_READS, label="Handler_read_*"),
             _counted("database.tup_fetched"),
         ),
@@ -239,16 +230,8 @@ COSTS: Final[tuple[Cost, ...]] = (
         "KB",
         2,
         (
-            CountedBy(
-                "innodb",
-                _innodb_written_kb,
-                while_counted,
-            ),
-            CountedBy(
-                "pg_stat_io",
-                _postgres_written_kb,
-                while_counted,
-            ),
+            CountedBy("innodb", _innodb_written_kb, while_counted),
+            CountedBy("pg_stat_io", _postgres_written_kb, while_counted),
         ),
     ),
     Cost(
@@ -257,18 +240,8 @@ COSTS: Final[tuple[Cost, ...]] = (
         2,
         (_counted("Innodb_os_log_written", scale=1e-3), _counted("wal.wal_bytes", scale=1e-3)),
     ),
-    Cost(
-        "storage_read_kb",
-        "KB",
-        2,
-        (CountedBy(PROCESS, _process("read_bytes", 1e-3), _beside_process),),
-    ),
-    Cost(
-        "storage_written_kb",
-        "KB",
-        2,
-        (CountedBy(PROCESS, _process("written_bytes", 1e-3), _beside_process),),
-    ),
+    Cost("storage_read_kb", "KB", 2, (_process("read_bytes", 1e-3),)),
+    Cost("storage_written_kb", "KB", 2, (_process("written_bytes", 1e-3),)),
     Cost(
         "syncs",
         "syncs",
@@ -282,23 +255,8 @@ COSTS: Final[tuple[Cost, ...]] = (
             ),
         ),
     ),
-    Cost(
-        "disk_flushes",
-        "flushes",
-        3,
-        (CountedBy("disks", disk_flushes),),
-    ),
-    Cost(
-        "switches",
-        "switches",
-        2,
-        (CountedBy(PROCESS, _process("switches"), _beside_process),),
-    ),
-    Cost(
-        "replies_kb",
-        "KB",
-        2,
-        (CountedBy("engine", _replies_kb),),
-    ),
+    Cost("disk_flushes", "flushes", 3, (CountedBy("disks", disk_flushes),)),
+    Cost("switches", "switches", 2, (_process("switches"),)),
+    Cost("replies_kb", "KB", 2, (CountedBy("engine", _replies_kb),)),
 )
 """In the order of a report; docs/reference/costs.md defines each cost."""

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from dbdyno._engine import Histogram
 from dbdyno.measurement.certificate import CertificateFacts
-from dbdyno.measurement.metric import KIND, Merge, Metric
+from dbdyno.measurement.metric import KIND, Metric
 from dbdyno.measurement.parts import (
     Interval,
     Noun,
@@ -281,13 +281,6 @@ class Measurement(Noun):
                 total[code] = total.get(code, 0) + times
         return total
 
-    @property
-    def latency_ms_avg(self) -> float | None:
-        """Mean event latency of the window in ms; None without events."""
-        if self.events == 0:
-            return None
-        return sum(i.latency_ns_sum for i in self.measured) / self.events / 1e6
-
     def histogram(self, name: str = EVENT) -> Histogram:
         """Latency of the whole window in ns: the intervals' counts added up."""
         return merge_histograms(_stored([self], name))
@@ -368,7 +361,7 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     events = sum(m.events for m in measurements)
     if not measurements or (events < metric.requests_needed() and metric.name not in RATES):
         return None
-    if metric.merge is Merge.MAXIMUM:
+    if metric.name == "latency_ms_max":
         return _latency_ns_max(measurements) / 1e6 or None
     if metric.quantile is not None:
         merged = merge_histograms(_stored(measurements, EVENT))

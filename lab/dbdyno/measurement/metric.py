@@ -1,4 +1,7 @@
-"""Table of metrics: key, unit, better direction, and rule of merging.
+"""Table of metrics: key, unit and better direction.
+
+Trials are merged total over total (a rate or a mean: sum both sides, then divide), a quantile is
+read off the added counts of histograms, as a mean of percentiles would be wrong.
 
 Report rows, intervals and exports derive from this table, so a row and the significance beside it
 always rest on the same number.
@@ -22,14 +25,6 @@ class Better(StrEnum):
     LOWER = "lower"
 
 
-class Merge(StrEnum):
-    """Rule by which values of parts become the value of the whole."""
-
-    TOTAL_OVER_TOTAL = "total over total"  # a rate or mean: sum both sides, then divide
-    HISTOGRAM = "add histogram counts, then read the quantile"  # averaging percentiles is wrong
-    MAXIMUM = "maximum"
-
-
 @dataclass(frozen=True)
 class Metric:
     """A quantity read from a measurement.
@@ -38,7 +33,6 @@ class Metric:
         name: key used in stores and JSON, unit last.
         unit: as printed.
         better: good direction.
-        merge: rule that combines trials into one value.
         decimals: digits behind the point in tables.
         quantile: quantile of the event latency for histogram metrics, else None.
         requests_above_minimum: requests beyond the quantile needed to show it
@@ -49,7 +43,6 @@ class Metric:
     name: str
     unit: str
     better: Better
-    merge: Merge
     decimals: int = 2
     quantile: float | None = None
     requests_above_minimum: int = 100
@@ -62,43 +55,21 @@ class Metric:
         return round(self.requests_above_minimum / (1 - self.quantile))
 
 
-def _percentile(name: str, quantile: float) -> Metric:
-    return Metric(name, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=quantile)
-
-
 TABLE: Final[tuple[Metric, ...]] = (
-    Metric("transactions_per_s", "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
-    Metric("queries_per_s", "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
-    Metric("latency_ms_avg", "ms", Better.LOWER, Merge.TOTAL_OVER_TOTAL),
-    _percentile("latency_ms_p50", 0.50),
-    _percentile("latency_ms_p95", 0.95),
-    _percentile("latency_ms_p99", 0.99),
-    _percentile("latency_ms_p999", 0.999),
-    Metric("latency_ms_max", "ms", Better.LOWER, Merge.MAXIMUM),
-    Metric(
-        "server_cpu_us_per_query",
-        "µs",
-        Better.LOWER,
-        Merge.TOTAL_OVER_TOTAL,
-        decimals=1,
-    ),
+    Metric("transactions_per_s", "1/s", Better.HIGHER),
+    Metric("queries_per_s", "1/s", Better.HIGHER),
+    Metric("latency_ms_avg", "ms", Better.LOWER),
+    Metric("latency_ms_p50", "ms", Better.LOWER, quantile=0.50),
+    Metric("latency_ms_p95", "ms", Better.LOWER, quantile=0.95),
+    Metric("latency_ms_p99", "ms", Better.LOWER, quantile=0.99),
+    Metric("latency_ms_p999", "ms", Better.LOWER, quantile=0.999),
+    Metric("latency_ms_max", "ms", Better.LOWER),
+    Metric("server_cpu_us_per_query", "µs", Better.LOWER, decimals=1),
 )
 
-NOPM: Final = Metric(
-    "new_orders_per_min",
-    "1/min",
-    Better.HIGHER,
-    Merge.TOTAL_OVER_TOTAL,
-    decimals=0,
-    kind="new_order",
-)
+NOPM: Final = Metric("new_orders_per_min", "1/min", Better.HIGHER, decimals=0, kind="new_order")
 """New orders a minute of a load like TPC-C's; seen only where a script calls events `new_order`."""
-RATE_AT_LIMIT: Final = Metric(
-    "rate_at_limit_per_s",
-    "1/s",
-    Better.HIGHER,
-    Merge.TOTAL_OVER_TOTAL,
-)
+RATE_AT_LIMIT: Final = Metric("rate_at_limit_per_s", "1/s", Better.HIGHER)
 """The highest sustained rate within a latency limit. Several trials together show it, so it is no
 metric of a single measurement."""
 BY_NAME: Final[dict[str, Metric]] = {
@@ -115,8 +86,8 @@ def of_kind(kind: str) -> tuple[Metric, Metric]:
     """
     rate, p95 = f"{KIND}{kind}_per_s", f"{KIND}{kind}_latency_ms_p95"
     return (
-        Metric(rate, "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL, kind=kind),
-        Metric(p95, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=0.95, kind=kind),
+        Metric(rate, "1/s", Better.HIGHER, kind=kind),
+        Metric(p95, "ms", Better.LOWER, quantile=0.95, kind=kind),
     )
 
 

@@ -199,25 +199,18 @@ def take_scales(document: Document) -> dict[str, dict[str, Any]]:
     if not isinstance(plan, dict):
         return {}
     if "scale" in plan and SCALES in plan:  # alone it is what a stored plan says of itself
-        document.mistakes.append(
-            document.mistake(("scale",), "is chosen when the plan is run, with --scale")
-        )
+        document.add_mistake(("scale",), "is chosen when the plan is run, with --scale")
         del plan["scale"]
     scales = plan.pop(SCALES, {})
     if not isinstance(scales, dict):
-        document.mistakes.append(
-            document.mistake((SCALES,), f"must be names with parts of a plan, found {scales!r:.60}")
-        )
+        message = f"must be names with parts of a plan, found {scales!r:.60}"
+        document.add_mistake((SCALES,), message)
         return {}
     for name, part in scales.items():
         if not isinstance(part, dict):
-            document.mistakes.append(
-                document.mistake((SCALES, name), f"must be a part of a plan, found {part!r:.60}")
-            )
+            document.add_mistake((SCALES, name), f"must be a part of a plan, found {part!r:.60}")
         elif SCALES in part:
-            document.mistakes.append(
-                document.mistake((SCALES, name, SCALES), "has no place within a scale")
-            )
+            document.add_mistake((SCALES, name, SCALES), "has no place within a scale")
     return {name: part for name, part in scales.items() if isinstance(part, dict)}
 
 

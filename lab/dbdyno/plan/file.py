@@ -41,10 +41,9 @@ from pydantic import BaseModel, ValidationError
 from dbdyno.errors import PlanError, PlanMistake
 from dbdyno.plan.document import SCALES, Document, parse, scaled, take_scales
 from dbdyno.plan.document import Path as KeyPath
-from dbdyno.plan.load import share_of
 from dbdyno.plan.mistakes import file_meant, name_mistakes, nearest, shape_mistakes
 from dbdyno.plan.plan import Plan, comparisons
-from dbdyno.plan.spelling import Schema, model_in, named, short_keys
+from dbdyno.plan.spelling import Schema, model_in, named, share_of, short_keys
 from dbdyno.plan.template import take_script
 from dbdyno.plan.workload import is_script
 

@@ -16,11 +16,19 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from pydantic_core import PydanticCustomError
 
 from dbdyno.measurement.parts import FiniteNoun
-from dbdyno.plan.spelling import LATENCY_LIMIT, POSITIVE, TEXT, WHOLE, Short, listed, text
+from dbdyno.plan.spelling import (
+    LATENCY_LIMIT,
+    NUMBER,
+    POSITIVE,
+    TEXT,
+    WHOLE,
+    Short,
+    listed,
+    share_of,
+    text,
+)
 
-_NUMBER: Final = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
-_RATE: Final = re.compile(rf"\s*({_NUMBER})\s*")
-_SHARE: Final = re.compile(rf"\s*({_NUMBER})\s*%\s*")
+_RATE: Final = re.compile(NUMBER)
 SHARE_MAX: Final = 2.0
 """Largest share: a load above twice the sustained rate says nothing about a system."""
 RUNGS_MAX: Final = 5
@@ -34,12 +42,6 @@ def rate_per_s(text: str) -> float | None:
     """Rate in events a second, such as 500.0 of ``500``; None for a share."""
     match = _RATE.fullmatch(text)
     return float(match[1]) if match else None
-
-
-def share_of(text: str) -> float | None:
-    """Share such as 0.7 of ``70%``; None for a rate."""
-    match = _SHARE.fullmatch(text)
-    return float(match[1]) / 100 if match else None
 
 
 def _a_rate(typed: str) -> str:

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from dbdyno.measurement.parts import FiniteNoun
-from dbdyno.plan.spelling import LISTED, WHOLE, Short, text
+from dbdyno.plan.spelling import LISTED, WHOLE, Short, share_of, text
 
 OptionValue = bool | int | float | str
 SettingValue = OptionValue | tuple[OptionValue, ...]
@@ -25,7 +25,6 @@ DEFAULT = "default"
 """Name of the setting of a plan without axes."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE)
-_SHARE: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*%")
 _UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T"))}
 
 
@@ -40,12 +39,6 @@ def size_bytes(text: str) -> int | None:
     return int(match[1]) * _UNITS[match[2].upper()] if match else None
 
 
-def share(text: str) -> float | None:
-    """Share such as 0.25 of ``25%``; None for other text."""
-    match = _SHARE.fullmatch(text.strip())
-    return float(match[1]) / 100 if match else None
-
-
 def _a_size(typed: str) -> str:
     if not size_bytes(typed):
         raise PydanticCustomError("size", "must be a size in bytes such as 512M or 1G")
@@ -53,7 +46,7 @@ def _a_size(typed: str) -> str:
 
 
 def _a_size_or_share(typed: str) -> str:
-    if not (size_bytes(typed) or share(typed)):
+    if not (size_bytes(typed) or share_of(typed)):
         raise PydanticCustomError(
             "size", "must be a size such as 512M or 1G, or a share of the dataset such as 25%"
         )

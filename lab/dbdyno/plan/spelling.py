@@ -21,10 +21,10 @@ NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,62}$"
 """Names of tables, columns and drawn values; both products take them without quotes."""
 COLUMN_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,62}\.[A-Za-z_][A-Za-z0-9_]{0,62}$"
 
-_NUMBER: Final = r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*"
-_DURATION: Final = re.compile(_NUMBER + r"(ms|s|m|min|h)\s*")
+NUMBER: Final = r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*"
+_DURATION: Final = re.compile(NUMBER + r"(ms|s|m|min|h)\s*")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
-_PERCENT: Final = re.compile(_NUMBER + r"%\s*")
+_PERCENT: Final = re.compile(NUMBER + r"%\s*")
 
 # JSON schemas of the short forms, for editors.
 TEXT: Final[Schema] = {"type": "string"}
@@ -104,10 +104,16 @@ def duration_s(value: object) -> object:
     return time_ms / 1000 if isinstance(value, str) and isinstance(time_ms, float) else value
 
 
+def share_of(text: str) -> float | None:
+    """Share such as 0.02 of ``2%``; None for other text."""
+    match = _PERCENT.fullmatch(text)
+    return float(match[1]) / 100 if match else None
+
+
 def ratio(value: object) -> object:
     """0.02 of ``2%``; anything else comes back as it is."""
-    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    return float(match[1]) / 100 if match else value
+    share = share_of(value) if isinstance(value, str) else None
+    return value if share is None else share
 
 
 def latency_limit(value: object) -> object:

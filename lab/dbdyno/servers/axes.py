@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.plan.settings import OptionValue, SettingValue, share, size_bytes
+from dbdyno.plan.settings import OptionValue, SettingValue, size_bytes
+from dbdyno.plan.spelling import share_of
 
 Keys = dict[str, OptionValue]
 
@@ -124,7 +125,7 @@ def _commits_in_one_log(request: AxisRequest) -> Keys:
 def _bytes(request: AxisRequest) -> int:
     """Requested bytes; a share is rounded to a size that every server accepts unchanged."""
     exact = size_bytes(request.value)
-    part = share(request.value)
+    part = share_of(request.value)
     if exact is not None or part is None:
         return exact or 0
     if request.dataset_bytes is None:

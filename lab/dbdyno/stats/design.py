@@ -13,11 +13,8 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dbdyno.stats.distributions import student_quantile
-
-Rates = npt.NDArray[np.float64]
+from dbdyno.stats.distributions import Numbers, student_quantile
 
 FIRST_BLOCKS: Final = 2
 """The least that show how much starts scatter; their orders of systems mirror each other."""
@@ -151,7 +148,7 @@ def narrowest(
     return TimedDesign(Windows(first.warmup_s, window_s), blocks_of(window_s), seconds(window_s))
 
 
-def scatter_of(arms: Sequence[Sequence[Rates]]) -> Scatter:
+def scatter_of(arms: Sequence[Sequence[Numbers]]) -> Scatter:
     """The scatter that trials show.
 
     Args:
@@ -169,7 +166,7 @@ def scatter_of(arms: Sequence[Sequence[Rates]]) -> Scatter:
     return Scatter(max(START_NOISE_MIN, start), second)
 
 
-def _second_noise(trials: Sequence[Rates]) -> float:
+def _second_noise(trials: Sequence[Numbers]) -> float:
     """Relative standard deviation of a second.
 
     Neighbouring seconds are alike, so the variance grows by twice their correlation, which is taken

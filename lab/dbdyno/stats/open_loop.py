@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -68,7 +69,8 @@ def growth(ends_s: Sequence[float], backlogs: Sequence[int], rate_per_s: float) 
     return Growth(grown / apart_s, max(chance / apart_s, GROWTH_SHARE_MIN * rate_per_s))
 
 
-class Point(NamedTuple):
+@dataclass(frozen=True, order=True)
+class Point:
     """A trial at a rate; its latency is None with too few requests."""
 
     rate_per_s: float

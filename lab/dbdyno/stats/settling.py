@@ -23,9 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats.distributions import batch_means, student_quantile
-
-Numbers = npt.NDArray[np.float64]
+from dbdyno.stats.distributions import Numbers, batch_means, student_quantile
 
 CHANCE: Final = 0.0015
 """How often a flat series of one system is taken for an approach, at each of its two looks."""

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Numbers = npt.NDArray[np.float64]
+from dbdyno.stats.distributions import Numbers
 
 TERMS: Final = ((0, 1, 2), (0, 1), (0, 2), (0,))
 """Which of 1, N − 1 and N(N − 1) take part; all of them first."""

@@ -15,9 +15,10 @@ from typing import Final
 
 from dbdyno.measurement.backlog import is_sustained
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.load import RUNGS_MAX, PilotFound, share_of
+from dbdyno.plan.load import RUNGS_MAX, PilotFound
 from dbdyno.plan.plan import ChosenDesign, Plan, TrialPlan
 from dbdyno.plan.settings import setting_names
+from dbdyno.plan.spelling import share_of
 from dbdyno.stats.open_loop import Point, rate_at_limit
 
 SEARCH_RATES: Final = 4

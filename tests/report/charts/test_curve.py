@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RatePoint, RateSearch
+from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RateSearch
 from dbdyno.plan.plan import cells
 from dbdyno.report.charts.curve import latency_throughput, limits
 from dbdyno.report.rows import ladders
-from dbdyno.stats.open_loop import RateSide
+from dbdyno.stats.open_loop import Point, RateSide
 from support import making
 from support.chart_checks import assert_sound, panels, rows
 from support.made_run import Run, run
@@ -46,9 +46,9 @@ def test_one_level_is_no_curve() -> None:
 
 def limit(system: str, rate_per_s: float | None) -> RateLimit:
     points = (
-        RatePoint(rate_per_s=500, latency_ms=5, sustained=True),
-        RatePoint(rate_per_s=1000, latency_ms=400, sustained=False),
-        RatePoint(rate_per_s=1500, latency_ms=None, sustained=False),
+        Point(rate_per_s=500, latency_ms=5, sustained=True),
+        Point(rate_per_s=1000, latency_ms=400, sustained=False),
+        Point(rate_per_s=1500, latency_ms=None, sustained=False),
     )
     block = BlockLimit(block=0, side=RateSide.BETWEEN, rate_per_s=rate_per_s, points=points)
     low, high = (None, None) if rate_per_s is None else (rate_per_s * 0.9, rate_per_s * 1.1)

@@ -9,7 +9,8 @@ from typing import Any, Final
 from dbdyno.errors import UsageError
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
+from dbdyno.plan.settings import OptionValue, SettingValue, combinations
+from dbdyno.plan.spelling import share_of
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import MYSQL, PGSQL, Endpoint, Server
@@ -251,7 +252,7 @@ def prepared(plan: Plan, cell: Cell) -> bool:
 
 def wants_dataset_bytes(plan: Plan) -> bool:
     """True if a setting is a share of the loaded dataset."""
-    return any(share(size) is not None for size in plan.settings.buffer_pool or ())
+    return any(share_of(size) is not None for size in plan.settings.buffer_pool or ())
 
 
 def start_keys(

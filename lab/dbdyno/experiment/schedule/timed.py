@@ -24,13 +24,13 @@ from dbdyno.stats.design import (
     TRIAL_S,
     Block,
     Costs,
-    Rates,
     Scatter,
     Windows,
     first_windows,
     narrowest,
     scatter_of,
 )
+from dbdyno.stats.distributions import Numbers
 
 INTERRUPTION_S: Final = 60.0
 INTERRUPTION_TIMES: Final = 10
@@ -65,7 +65,7 @@ def chosen(plan: Plan, first: Sequence[Measurement], machines: int = 1) -> Chose
         machines: number of machines that run blocks in parallel.
     """
     sound = [measured for measured in first if measured.failure is None and measured.events > 0]
-    arms: dict[tuple[str, str], list[Rates]] = {}
+    arms: dict[tuple[str, str], list[Numbers]] = {}
     for measured in sound:
         whole = [i for i in measured.measured if i.end_s - i.start_s > 0.5]
         rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])

@@ -20,13 +20,13 @@ from dbdyno.judge.estimate import Estimate, Pairs, Unsettled, estimate_of
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Adjusted, adjusted, settled
 from dbdyno.measurement.measurement import RATES, Cell
-from dbdyno.measurement.metric import BY_NAME, PRIMARY, Better, Merge, Metric
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Better, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.publication import RATE_VARIATION, Claim
 from dbdyno.plan.systems import MeasuredArm
 
-VARIATION: Final = Metric(RATE_VARIATION, "", Better.LOWER, Merge.MAXIMUM)
+VARIATION: Final = Metric(RATE_VARIATION, "", Better.LOWER)
 """Of a single window: windows are compared within blocks, and never merged."""
 
 

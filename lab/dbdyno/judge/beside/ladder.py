@@ -22,8 +22,6 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
 from dbdyno.plan.systems import MeasuredArm
 
-DIRECTIONS = (Word.BETTER, Word.WORSE)
-
 
 class Crossover(Noun):
     """The levels of a ladder at which a system is better than the baseline, and worse.
@@ -41,11 +39,6 @@ class Crossover(Noun):
     better: tuple[int, ...]
     worse: tuple[int, ...]
     between: tuple[tuple[int, int], ...]
-
-    @property
-    def proven(self) -> bool:
-        """True if two verdicts of opposite sign prove a crossover."""
-        return bool(self.between)
 
 
 class Regression(Noun):
@@ -100,7 +93,7 @@ def reference_level(levels: Sequence[int]) -> int:
 
 
 def _crossover(ladder: Sequence[Verdict]) -> Crossover:
-    signs = {v.cell.threads: v.word for v in ladder if v.word in DIRECTIONS}
+    signs = {v.cell.threads: v.word for v in ladder if v.word in (Word.BETTER, Word.WORSE)}
     rising = sorted(signs)
     cell = ladder[0].cell
     return Crossover(

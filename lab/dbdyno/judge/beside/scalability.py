@@ -22,7 +22,8 @@ from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan, cells
 from dbdyno.stats import usl
-from dbdyno.stats.usl import Laws, Numbers
+from dbdyno.stats.distributions import Numbers
+from dbdyno.stats.usl import Laws
 
 OFF_MAX: Final = 0.05
 """No level's typical throughput may lie further from the law."""

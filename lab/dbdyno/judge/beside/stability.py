@@ -16,11 +16,12 @@ from typing import Final
 import numpy as np
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.checks.course import SECONDS_MIN, Rates, rates_of, whole_seconds
+from dbdyno.judge.checks.course import SECONDS_MIN, rates_of, whole_seconds
 from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Interval, Noun
+from dbdyno.stats.distributions import Numbers
 
 LOW_SHARE: Final = 0.8
 DIP_SHARE: Final = 0.7
@@ -102,7 +103,7 @@ def stability(sound: Iterable[Sound]) -> list[Stability]:
     return [_of(one) for one in sound if whole_seconds(one.condensed)]
 
 
-def dips_of(seconds: Sequence[Interval], rates: Rates) -> list[Dip]:
+def dips_of(seconds: Sequence[Interval], rates: Numbers) -> list[Dip]:
     """The dips of these seconds; rates are theirs."""
     median = float(np.median(rates))
     low = rates < _bound(median, DIP_SHARE)
@@ -157,7 +158,7 @@ def _bound(median: float, share: float) -> float:
     return min(share * median, median - CHANCE_SD * math.sqrt(median))
 
 
-def _dip(seconds: Sequence[Interval], rates: Rates, median: float, begin: int, end: int) -> Dip:
+def _dip(seconds: Sequence[Interval], rates: Numbers, median: float, begin: int, end: int) -> Dip:
     again = np.flatnonzero(rates[end:] >= RECOVERED_SHARE * median)
     start_s = seconds[begin].start_s
     return Dip(

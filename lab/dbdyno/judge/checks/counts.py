@@ -86,9 +86,8 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     connections = measurement.trial.cell.threads
     tolerance = LITTLE_SHARE_MAX + _edge_s(measurement) / measurement.window_s
     tolerance += _unfinished(measurement) / connections
-    rate_per_s = measurement.events / measurement.window_s
-    latency_s = (measurement.latency_ms_avg or 0.0) / 1e3
-    off = rate_per_s * latency_s / connections - 1
+    busy = sum(i.latency_ns_sum for i in measurement.measured) / 1e9 / measurement.window_s
+    off = busy / connections - 1
     is_resting = known_of_trial(measurement, plan).has(Fact.RESTING)
     if abs(off) <= tolerance or (off < 0 and is_resting):
         return None
@@ -96,9 +95,9 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "little-law",
         Level.VOID,
-        rate_per_s=rate_per_s,
-        latency_ms=latency_s * 1e3,
-        busy=rate_per_s * latency_s,
+        rate_per_s=measurement.events / measurement.window_s,
+        latency_ms=busy * measurement.window_s / measurement.events * 1e3,
+        busy=busy,
         connections=connections,
         off=off,
         tolerance=tolerance,

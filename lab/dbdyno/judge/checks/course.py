@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN, stands_still
 from dbdyno.judge.finding import Finding, Level, on_trial
@@ -21,6 +20,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.known import Fact, known_of_trial
 from dbdyno.plan.plan import Plan
+from dbdyno.stats.distributions import Numbers
 from dbdyno.stats.settling import NEAR, NO_TAIL, Settling, Tail, settling
 
 UPTIME_SHORT_S: Final = 2.0
@@ -154,7 +154,7 @@ def _steadiness(trials: Mapping[str, Sequence[Measurement]]) -> Steadiness | Non
     before = min(len(rates_of(one, Phase.WARMUP)) for one in everything)
     window = min(len(rates_of(one)) for one in everything)
 
-    def load(measurement: Measurement) -> Rates:
+    def load(measurement: Measurement) -> Numbers:
         warmup = rates_of(measurement, Phase.WARMUP)
         return np.concatenate([warmup[len(warmup) - before :], rates_of(measurement)[:window]])
 
@@ -219,8 +219,6 @@ def _most_left(steadiness: Steadiness) -> float:
     return max(max(high, -low) for low, _, high in steadiness.settling.left)
 
 
-Rates = npt.NDArray[np.float64]
-
 SECONDS_MIN: Final = 10
 """Fewer seconds are too few to judge their course."""
 
@@ -231,6 +229,6 @@ def whole_seconds(measurement: Measurement, phase: Phase = Phase.MEASURED) -> li
     return [i for i in intervals if 0.5 < i.end_s - i.start_s < 1.5]
 
 
-def rates_of(measurement: Measurement, phase: Phase = Phase.MEASURED) -> Rates:
+def rates_of(measurement: Measurement, phase: Phase = Phase.MEASURED) -> Numbers:
     """Events a second in each whole second of the window."""
     return np.array([i.events / (i.end_s - i.start_s) for i in whole_seconds(measurement, phase)])

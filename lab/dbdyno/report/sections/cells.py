@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.judgement import Judgement
-from dbdyno.judge.rate_limit import RateLimit, RatePoint, RateSearch
+from dbdyno.judge.rate_limit import RateLimit, RateSearch
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.metric import BY_NAME
@@ -33,6 +33,7 @@ from dbdyno.report.sections.conclusion import meaning
 from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import reason, sentence
+from dbdyno.stats.open_loop import Point
 
 
 def grid(judgement: Judgement) -> Section:
@@ -107,7 +108,7 @@ def _crossover(crossover: Crossover) -> Text:
         "system": crossover.system,
         "baseline": crossover.baseline,
     }
-    if not crossover.proven:
+    if not crossover.between:
         return say(
             "{workload}{setting}: no proven crossover of {system} and {baseline}: no two verdicts "
             "of this ladder have opposite signs.",
@@ -260,6 +261,6 @@ def _curve(search: RateSearch) -> Table:
     return Table(caption, tuple(columns), tuple(rows))
 
 
-def _points(limit: RateLimit) -> Iterator[RatePoint]:
+def _points(limit: RateLimit) -> Iterator[Point]:
     for block in limit.by_block:
         yield from block.points

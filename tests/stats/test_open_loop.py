@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def test_a_rate_that_is_not_sustained_breaks_every_limit() -> None:
     met = rate_at_limit(points, 1000)
     assert met.side is RateSide.BETWEEN
     assert 500 <= met.rate_per_s <= 600
-    nothing_read = [points[0]._replace(latency_ms=None), points[1]]
+    nothing_read = [Point(500, None, sustained=True), points[1]]
     assert rate_at_limit(nothing_read, 1000) == (RateSide.UNKNOWN, None)
     unread = [points[0], Point(600, None, sustained=False)]
     assert rate_at_limit(unread, 1000).side is RateSide.BETWEEN
@@ -114,7 +115,7 @@ def test_a_rate_that_is_not_sustained_breaks_every_limit() -> None:
 
 def test_one_stall_at_a_low_rate_does_not_decide() -> None:
     calm = [Point(rate, queue_p99_ms(rate), sustained=True) for rate in range(500, 1000, 50)]
-    stalled = [calm[0]._replace(latency_ms=25.0), *calm[1:]]
+    stalled = [replace(calm[0], latency_ms=25.0), *calm[1:]]
     truth, found = (rate_at_limit(points, 20).rate_per_s for points in (calm, stalled))
     assert found == pytest.approx(truth, rel=0.01)
 

@@ -9,10 +9,10 @@ from typing import Final
 from dbdyno.language.words import Text, count, listed, name, phrase, say
 from dbdyno.measurement.metric import PRIMARY, RATE_AT_LIMIT
 from dbdyno.plan.known import Fact, Known, known_of
-from dbdyno.plan.load import share_of
 from dbdyno.plan.plan import Plan, comparisons, latency_of, one_baseline
 from dbdyno.plan.risks import is_in_catalog, reaches_beyond
 from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
+from dbdyno.plan.spelling import share_of
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.report.numbers import mebibytes, seconds, share
 from dbdyno.report.tell.measured import metric_label

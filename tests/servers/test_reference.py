@@ -20,7 +20,6 @@ from dbdyno.servers.reference import (
     credentials,
     find,
     parse,
-    recipe_for,
 )
 
 
@@ -296,11 +295,6 @@ def test_a_server_no_registry_has_is_answered_with_what_to_write(reference, word
     assert words in hint
     assert hint.endswith("see docs/reference/servers.md")
     assert "VERSION" not in hint
-
-
-def test_no_recipe_is_for_what_the_catalog_has():
-    assert not {recipe.product for recipe in RECIPES} & {entry.product for entry in CATALOG}
-    assert recipe_for("mysql") is None
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.product)

@@ -19,6 +19,8 @@ from dbdyno.report.formats.stdout import printable
 from dbdyno.servers import open
 from dbdyno.servers.kept import kept
 from dbdyno.servers.kept.kept import KeptServer
+from dbdyno.servers.programs import provision
+from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import is_endpoint
 
 app = typer.Typer(help="The servers dbdyno can get, and those kept running.", no_args_is_help=True)
@@ -31,11 +33,11 @@ def list_known() -> None:
         [
             (
                 entry.reference,
-                entry.source,
-                f"{entry.download_bytes / 1e6:.0f} MB",
-                "cached" if entry.cached else "-",
+                entry.source.name,
+                f"{entry.source.download_bytes / 1e6:.0f} MB",
+                "cached" if provision.is_cached(entry) else "-",
             )
-            for entry in open.known()
+            for entry in CATALOG
         ]
     )
 

@@ -7,7 +7,6 @@ server can be started, stopped, copied and restored. The protocols are in `base`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +28,7 @@ from dbdyno.servers.postgres import settings as postgres_settings
 from dbdyno.servers.postgres.instance import PostgresInstance
 from dbdyno.servers.postgres.replication import PostgresReplication
 from dbdyno.servers.programs import given, identify, provision
-from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
+from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.given import GivenPrograms
 from dbdyno.servers.reference import (
     EndpointReference,
@@ -41,23 +40,6 @@ from dbdyno.servers.reference import (
 )
 
 POSTGRES: Final = "postgres"
-
-
-@dataclass(frozen=True)
-class KnownServer:
-    """A row of ``dbdyno servers list``.
-
-    Attributes:
-        reference: its name in a plan.
-        source: coordinates, a package with its version, or a URL.
-        download_bytes: size of the download; 0 if unknown beforehand.
-        cached: it can be run without fetching.
-    """
-
-    reference: str
-    source: str
-    download_bytes: int
-    cached: bool
 
 
 def check(reference: str) -> None:
@@ -109,19 +91,6 @@ def rules_of(product: str) -> ProductSettings:
     if product == POSTGRES:
         return postgres_settings
     return mysql_settings
-
-
-def known() -> list[KnownServer]:
-    """All servers of the catalog, in its order."""
-    return [
-        KnownServer(
-            entry.reference,
-            entry.source.name,
-            entry.source.download_bytes,
-            provision.is_cached(entry),
-        )
-        for entry in CATALOG
-    ]
 
 
 def get(reference: str, report: Callable[[str], None]) -> Path:

@@ -20,7 +20,7 @@ import os
 import re
 import urllib.parse
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -189,17 +189,16 @@ def find(reference: str) -> CatalogEntry:
         if entry.reference == typed:
             return entry
     product, _, version = typed.partition(":")
+    siblings = [entry for entry in CATALOG if entry.product == product]
     recipe = recipe_for(product)
-    if recipe is not None:
+    if recipe is not None and not siblings:
         raise UnknownSystemError(
             f"dbdyno cannot fetch {product} by name: {recipe.why}",
             found=repr(reference),
             hint=recipe.written_for(version),
         )
-    siblings = [entry for entry in CATALOG if entry.product == product]
     nearest = _nearest(typed)
     hint = f"did you mean {nearest}?" if nearest else "see: dbdyno servers list"
-    recipe = recipe_for(product, OTHER_VERSIONS)
     if recipe is not None and recipe.is_whole(version):
         ways = recipe.written_for(version)
         hint = f"{ways}; the nearest that dbdyno fetches by name is {nearest}"
@@ -422,9 +421,6 @@ def _nearest(typed: str) -> str | None:
 # to look for and leaves address and digest to the user.
 
 
-VERSION: Final = "VERSION"  # placeholder in `Recipe.ways`
-
-
 @dataclass(frozen=True)
 class Recipe:
     """Instructions for a server that dbdyno cannot fetch by name.
@@ -433,7 +429,8 @@ class Recipe:
         product: its name in a reference.
         example: a published version.
         why: reason for its absence from the catalog, in a few words.
-        ways: references to write, best first, each with the parts that the user must supply.
+        ways: references to write, best first, each with the parts that the user must supply, and
+            VERSION for the version.
     """
 
     product: str
@@ -443,7 +440,7 @@ class Recipe:
 
     def written_for(self, version: str) -> str:
         """The instructions for a version (the example's if empty)."""
-        named = (way.replace(VERSION, version or self.example) for way in self.ways)
+        named = (way.replace("VERSION", version or self.example) for way in self.ways)
         return ", or ".join(named) + "; see docs/reference/servers.md"
 
     def is_whole(self, version: str) -> bool:
@@ -489,8 +486,6 @@ RECIPES: Final = (
         "it runs only at its vendor's or where its vendor installed it",
         ("write mysql://USER@HOST:PORT/DATABASE with the address of the instance",),
     ),
-)
-OTHER_VERSIONS: Final = (
     Recipe(
         "mysql",
         "8.4.3",
@@ -518,11 +513,11 @@ OTHER_VERSIONS: Final = (
         ("write container:postgres@sha256:HEX with the digest of the image's tag VERSION",),
     ),
 )
-"""Instructions for versions missing in the catalog, by products that it has."""
+"""Instructions for servers, and for versions of the catalog's products, that are not in it."""
 ALSO_CALLED: Final = {"percona-server": "percona", "ps": "percona", "tdsql-c": "tdsql"}
 
 
-def recipe_for(product: str, recipes: Sequence[Recipe] = RECIPES) -> Recipe | None:
+def recipe_for(product: str) -> Recipe | None:
     """Recipe of a product under any of its names, else None."""
     named = ALSO_CALLED.get(product, product)
-    return next((recipe for recipe in recipes if recipe.product == named), None)
+    return next((recipe for recipe in RECIPES if recipe.product == named), None)

@@ -87,12 +87,6 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         self._clear()  # remains of a lab that died
 
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> ContainerServer:
-        """Start a container and wait until its settings are proven.
-
-        Raises:
-            UsageError: a setting is impossible.
-            ServerError: it did not start, or a setting is not in force.
-        """
         self._must_be_stopped("started")
         self._remove_container()  # the former start's
         requested = self._with(settings or {})
@@ -123,11 +117,6 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return kept and self._program.says("volume", "inspect", self._copy) is not None
 
     def data_bytes(self) -> int:
-        """Bytes on disk of the snapshot's tables and indexes.
-
-        Raises:
-            ServerError: there is no snapshot, or its tables have no files of their own.
-        """
         self._must_have_snapshot("measure")
         settings.check_tables_apart(self.spec.label, self._requested)
         volume = ("--volume", f"{self._copy}:/from:ro")
@@ -237,7 +226,6 @@ class ContainerInstance(OwnInstance[ContainerServer]):
                     ) from None
 
     def _check(self, server: ContainerServer, requested: Mapping[str, str]) -> None:
-        """Raise ServerError unless the requested settings are in force."""
         readback.prove(server, requested)
 
     def _copy_volume(self, source: str, target: str) -> None:

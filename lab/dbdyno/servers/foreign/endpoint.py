@@ -312,12 +312,7 @@ class EndpointInstance:
         self._was_loaded = False
 
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
-        """Log in; the first time without our rows, also prepare the database for loading.
-
-        Raises:
-            UsageError: settings are given, which only the endpoint's owner can change.
-            ServerError: it cannot be reached, refuses the login, or has other tables of our names.
-        """
+        """Log in; the first time without our rows, also prepare the database for loading."""
         _refuse(self.spec, settings or {})
         self._login()
         if not self._is_loading and not self._has_rows():
@@ -335,9 +330,6 @@ class EndpointInstance:
         """True if the dataset was loaded and intact when first seen.
 
         Later changes are found by `restore`: rows are not loaded twice in a run.
-
-        Raises:
-            ServerError: the endpoint is gone.
         """
         self._login()
         return self._has_rows()
@@ -357,11 +349,7 @@ class EndpointInstance:
             )
 
     def data_bytes(self) -> int:
-        """Bytes of the loaded tables and indexes, by the server's own estimate.
-
-        Raises:
-            ServerError: they are not loaded, or the server gives no estimate.
-        """
+        """Bytes of the loaded tables and indexes, by the server's own estimate."""
         size = self._dataset.data_bytes() if self.has_snapshot() else 0
         if not size:
             raise ServerError(f"{self.spec.label}: there is no loaded dataset to measure")

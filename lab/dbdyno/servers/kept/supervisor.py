@@ -12,11 +12,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 from dbdyno.errors import DbdynoError, ServerError
@@ -35,12 +33,13 @@ def main(folder: Path) -> int:
         with locked(folder / LOCK, f"the server {folder.name}"):
             return _serve(folder)
     except DbdynoError as error:
-        _say(error={**_parts(error), "exit_status": error.exit_status})
+        parts = {name: getattr(error, name) for name in ("message", "wanted", "found", "hint")}
+        _say(error={**parts, "exit_status": error.exit_status})
         return error.exit_status
 
 
 def _serve(folder: Path) -> int:
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     request = json.load(sys.stdin)
     instance: Instance | None = None
     try:
@@ -58,7 +57,10 @@ def _serve(folder: Path) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         (folder / PASSWORD).unlink(missing_ok=True)
         if instance is not None:
-            _close(instance)
+            try:
+                instance.close()
+            except ServerError as error:
+                sys.stderr.write(f"{error}\n")
 
 
 def _state(spec: ServerSpec, server: Server) -> KeptState:
@@ -87,10 +89,8 @@ def _watch(folder: Path, server: Server, state: KeptState) -> None:
     """Wait for the server's own end and write its last words into its state."""
     while server.alive():
         time.sleep(LOOK_S)
-    words = server.last_words().strip().splitlines()
-    private(
-        folder / STATE, json.dumps(asdict(replace(state, ending=words[-1] if words else "gone")))
-    )
+    words = server.last_words().strip().splitlines() or ["gone"]
+    private(folder / STATE, json.dumps(asdict(replace(state, ending=words[-1]))))
 
 
 def _say(**message: object) -> None:
@@ -107,21 +107,6 @@ def _close_output() -> None:
     for descriptor in (0, 1):
         os.dup2(nowhere, descriptor)
     os.close(nowhere)
-
-
-def _parts(error: DbdynoError) -> Mapping[str, str | None]:
-    return {name: getattr(error, name) for name in ("message", "wanted", "found", "hint")}
-
-
-def _close(instance: Instance) -> None:
-    try:
-        instance.close()
-    except ServerError as error:
-        sys.stderr.write(f"{error}\n")
-
-
-def _leave(signum: int, frame: FrameType | None) -> None:
-    sys.exit(0)
 
 
 def detached(folder: Path) -> None:

@@ -39,6 +39,8 @@ MARKER: Final = "snapshot.json"
 class InstanceFiles:
     """The folders of an instance, and the operations on them while no server runs.
 
+    Each raises ServerError if the file system refuses or the disk is short.
+
     ``server`` belongs to the user the server runs as; ``snapshot`` stays the lab's own, so a faulty
     server cannot spoil it. A snapshot counts once its marker is written, last of all; the marker
     names the programs and the settings that decided the bytes.
@@ -73,21 +75,13 @@ class InstanceFiles:
         return self._copy / DATA
 
     def lay(self, source: Path) -> None:
-        """Copy `source` to the data directory; all else in the server's folder goes.
-
-        Raises:
-            ServerError: the file system refuses, or the disk is short.
-        """
+        """Copy `source` to the data directory; all else in the server's folder goes."""
         self.clear()
         with self.os_errors("laid out"):
             self._lay(source)
 
     def snapshot(self) -> None:
-        """Copy the data aside, flushed, replacing an older snapshot.
-
-        Raises:
-            ServerError: the file system refuses, or the disk is short.
-        """
+        """Copy the data aside, flushed, replacing an older snapshot."""
         with self.os_errors("copied aside"):
             (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
             remove_tree(self._copy)
@@ -244,7 +238,15 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
         ServerError: the disk is too small, the source holds more than files and folders, or the
             copy failed; a half-made target is removed.
     """
-    _check_room(occupied_bytes(source), str(source), target.parent)
+    needed = occupied_bytes(source) + RESERVE_BYTES
+    free = shutil.disk_usage(target.parent).free
+    if free < needed:
+        raise ServerError(
+            f"the disk is too full for a copy of {source}",
+            wanted=f"{needed} bytes free at {target.parent}",
+            found=f"{free} bytes free",
+            hint="remove data of earlier runs (dbdyno runs clean), use fewer rows, or another disk",
+        )
     try:
         with (
             _flushed(target.parent),
@@ -261,19 +263,6 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
     except BaseException:
         remove_tree(target)
         raise
-
-
-def _check_room(taken: int, source: str, target: Path) -> None:
-    """Raise ServerError, with needed and free bytes, if `target` lacks room for the copy."""
-    needed = taken + RESERVE_BYTES
-    free = shutil.disk_usage(target).free
-    if free < needed:
-        raise ServerError(
-            f"the disk is too full for a copy of {source}",
-            wanted=f"{needed} bytes free at {target}",
-            found=f"{free} bytes free",
-            hint="remove data of earlier runs (dbdyno runs clean), use fewer rows, or another disk",
-        )
 
 
 def occupied_bytes(folder: Path) -> int:

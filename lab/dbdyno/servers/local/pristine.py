@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError, StoreError
-from dbdyno.files import locked, remove_tree
+from dbdyno.errors import ProvisionError
+from dbdyno.files import remove_tree
 from dbdyno.servers.local import files
 from dbdyno.servers.local.files import make_folders
 from dbdyno.servers.process import ServerUser
@@ -60,20 +60,12 @@ def kept(
         )
     digest = hashlib.sha256(making.identity.encode()).hexdigest()
     place = root / f"{entry.folder_name}-{digest[:12]}"
-    try:
-        with locked(root / f"{place.name}.lock", entry.reference, wait=report):
-            provision.clear_left(place)
-            if not (place / MARKER).is_file():
-                report(f"{entry.reference}: initialising a data directory")
-                remove_tree(place)
-                _make(making, user, place)
-                provision.clear_left(place)  # tries once more: loads of later runs do not come here
-    except (OSError, StoreError) as error:
-        raise ProvisionError(
-            f"a data directory of {entry.reference} cannot be kept in the cache {root}",
-            found=str(error),
-            hint="check the folder's free space, or name another one with DBDYNO_CACHE",
-        ) from error
+    with provision.making(place, f"a data directory of {entry.reference}", report):
+        if not (place / MARKER).is_file():
+            report(f"{entry.reference}: initialising a data directory")
+            remove_tree(place)
+            _make(making, user, place)
+            provision.clear_left(place)  # tries once more: loads of later runs do not come here
     return place / "data"
 
 

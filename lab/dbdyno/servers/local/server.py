@@ -296,11 +296,7 @@ class OwnInstance(ABC, Generic[Owned]):
         self._untouched = False  # True: no server has run on the data since they were laid out
 
     def snapshot(self) -> None:
-        """Copy the stopped server's data aside, replacing an older snapshot.
-
-        Raises:
-            ServerError: it runs, did not stop cleanly, or the disk is short.
-        """
+        """Copy the data aside; ServerError too if the server did not stop cleanly."""
         self._must_be_stopped("copied")
         if not self._untouched and not (self._server and self._server.stopped_cleanly):
             raise ServerError(
@@ -311,11 +307,9 @@ class OwnInstance(ABC, Generic[Owned]):
         self._copy_aside()
 
     @abstractmethod
-    def has_snapshot(self) -> bool:
-        """Test for a complete snapshot of these very programs and this format."""
+    def has_snapshot(self) -> bool: ...
 
     def restore(self) -> None:
-        """Put the snapshot's data back; ServerError without a snapshot or while a server runs."""
         self._must_be_stopped("restored")
         self._must_have_snapshot("restore")
         self._bring_back()
@@ -436,16 +430,10 @@ class StartedInstance(OwnInstance[Started]):
     def start(
         self, settings: Mapping[str, SettingValue] | None = None, address: str | None = None
     ) -> Started:
-        """Start it, with `settings` of this start alone laid over the instance's.
-
-        It begins with the snapshot, or with fresh data without a snapshot.
+        """Start it with the snapshot, or with fresh data without a snapshot.
 
         Args:
             address: address to listen on; by default the instance's.
-
-        Raises:
-            UsageError: a setting cannot be given to a data directory that exists, or is the lab's.
-            ServerError: it runs already, did not start, or its settings are not in force.
         """
         self._must_be_stopped("started")
         requested = requested_settings(self.spec, self.rules, self._site.entry, settings or {})
@@ -461,8 +449,7 @@ class StartedInstance(OwnInstance[Started]):
         return self._files.has_snapshot()
 
     @abstractmethod
-    def data_bytes(self) -> int:
-        """Bytes on disk of the loaded tables and their indexes; ServerError without a snapshot."""
+    def data_bytes(self) -> int: ...
 
     @abstractmethod
     def _making(self) -> Making:
@@ -473,7 +460,7 @@ class StartedInstance(OwnInstance[Started]):
         """Start the product's server; PortTakenError if the port is taken."""
 
     def _before_removal(self) -> None:
-        """Release resources before the data directory goes; by default nothing."""
+        """Release resources before the data directory goes."""
 
     def _copy_aside(self) -> None:
         self._files.snapshot()

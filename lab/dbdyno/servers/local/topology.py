@@ -103,9 +103,7 @@ class TopologyInstance:
     def start(self, settings: Keys | None = None) -> Server:
         """Start all servers and join them; without a snapshot the primary alone, to be loaded.
 
-        Raises:
-            UsageError: a setting contradicts the topology.
-            ServerError: a server did not start or did not join; all are ended.
+        If a server does not start or join, all are ended.
         """
         requested = settings or {}
         if not self.has_snapshot():
@@ -134,7 +132,6 @@ class TopologyInstance:
         return self._server
 
     def snapshot(self) -> None:
-        """Copy the stopped primary's data aside, for all members."""
         self._primary.snapshot()
 
     def has_snapshot(self) -> bool:
@@ -147,11 +144,9 @@ class TopologyInstance:
             replica.restore()
 
     def data_bytes(self) -> int:
-        """Bytes on disk of the primary's loaded tables; ServerError without a snapshot."""
         return self._primary.data_bytes()
 
     def close(self) -> None:
-        """End all servers and remove working data; a snapshot stays."""
         with ExitStack() as stack:
             if self._server is not None:
                 stack.callback(self._server.close_network)
@@ -236,7 +231,6 @@ class TopologyServer:
             raise failures[0]
 
     def kill(self) -> None:
-        """End all at once, giving their data up."""
         for server in self._all():
             server.kill()
         self.close_network()
@@ -246,18 +240,10 @@ class TopologyServer:
             self._network.close()
 
     def replication(self) -> dict[str, float]:
-        """Replication status by the names of `measurement.replication`; ServerError if unknown."""
         return self._replication.state(self._primary, self.replicas)
 
     def catch_up(self, cap_s: float) -> float:
-        """Wait until the replicas have applied all commits of the primary up to now.
-
-        Returns:
-            the seconds waited; `cap_s` or a little more if they did not catch up.
-
-        Raises:
-            ServerError: a replica is gone.
-        """
+        """Wait for the replicas; gives `cap_s` or a little more if they did not catch up."""
         began = time.monotonic()
         self._replication.catch_up(self._primary, self.replicas, began + cap_s)
         return time.monotonic() - began

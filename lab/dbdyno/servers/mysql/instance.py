@@ -42,11 +42,7 @@ class MysqlInstance(StartedInstance[MysqlServer]):
             remove_file(self._files.data / "auto.cnf")
 
     def data_bytes(self) -> int:
-        """Bytes on disk of the loaded tables and their indexes.
-
-        Raises:
-            ServerError: there is no snapshot, or its tables have no files of their own.
-        """
+        """Bytes of the snapshot's tables; ServerError if they have no files of their own."""
         self._must_have_snapshot("measure")
         settings.check_tables_apart(self.spec.label, self._site.requested)
         return occupied_bytes(self._files.kept / DATABASE)

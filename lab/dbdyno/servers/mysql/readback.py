@@ -50,15 +50,10 @@ def prove(server: Server, requested: Mapping[str, str]) -> None:
 
 
 def check(label: str, requested: Mapping[str, str], shown: Mapping[str, str]) -> None:
-    """Raise ServerError unless every requested setting is in force.
+    """Raise ServerError, with every deviating setting and both values, unless all are in force.
 
     Args:
-        label: the system, for messages.
-        requested: settings by variable name.
         shown: all global variables as the server shows them.
-
-    Raises:
-        ServerError: names every deviating setting, with both values.
     """
     wrong = [
         (name, text, _effective(name, shown))
@@ -83,12 +78,7 @@ def check_plugins(
     A server that cannot load a plugin says so in its log and goes on without.
 
     Args:
-        label: the system, for messages.
-        requested: settings by variable name.
         shown: rows of ``SHOW PLUGINS``: name, status, type, file, licence.
-
-    Raises:
-        ServerError: names the files that are not loaded, or not active.
     """
     states: dict[str, set[str]] = {}
     for _, status, _, library, *_ in shown:

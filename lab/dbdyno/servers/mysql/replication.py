@@ -125,7 +125,8 @@ class MysqlReplication:
         for replica in replicas:
             self._follow(doors[0], replica, who, begin)
         for replica in replicas:
-            wait_joined(partial(self._follows, replica), replica, self._trouble(replica))
+            trouble = partial(self._trouble, replica)
+            wait_joined(partial(self._follows, replica), replica, trouble)
         if self._plan.replication == "semisync":
             wait_joined(
                 lambda: self._answering(primary) == len(replicas),
@@ -268,13 +269,10 @@ class MysqlReplication:
         status = rows_of(replica, self.words.order("SHOW"), 1 + APPLIES)
         return bool(status) and status[0][RECEIVES] == status[0][APPLIES] == "Yes"
 
-    def _trouble(self, replica: Server) -> Callable[[], str]:
-        def errors_in_status() -> str:
-            status = rows_of(replica, self.words.order("SHOW"), 1 + APPLY_ERROR)
-            errors = (status[0][RECEIVE_ERROR], status[0][APPLY_ERROR]) if status else ()
-            return "; ".join(filter(None, errors)) or "no error in its status"
-
-        return errors_in_status
+    def _trouble(self, replica: Server) -> str:
+        status = rows_of(replica, self.words.order("SHOW"), 1 + APPLY_ERROR)
+        errors = (status[0][RECEIVE_ERROR], status[0][APPLY_ERROR]) if status else ()
+        return "; ".join(filter(None, errors)) or "no error in its status"
 
     def _answering(self, primary: Server) -> int:
         """Number of acknowledging replicas, once waiting is on; else 0."""

@@ -160,8 +160,14 @@ def start(site: Site, port: int) -> MysqlServer:
     passwords = site.work / "passwords.sql"
     try:
         private(passwords, accounts_sql(site.entry, root, load), site.user)
-        configuration = _configuration(site, endpoint, passwords)
-        config = private(site.work / "my.cnf", configuration, site.user)
+        where = {
+            **settings.places_of(site.entry, site.home, site.work, socket),
+            **{"port": str(endpoint.port), "bind_address": endpoint.host},
+            "init_file": str(passwords),
+        }
+        family = family_of(site.entry.product, site.entry.version_numbers)
+        text = settings.render({**site.requested, **where}, family)
+        config = private(site.work / "my.cnf", text, site.user)
         files, log = files_of(site.home / site.entry.program), printed_log(site.work)
         command = [str(files.program), f"--defaults-file={config}"]
         running = process.spawn(command, site.work, site.user, log, libraries=files.libraries)
@@ -172,44 +178,23 @@ def start(site: Site, port: int) -> MysqlServer:
         passwords.unlink(missing_ok=True)
 
 
-def _configuration(site: Site, endpoint: Endpoint, passwords: Path) -> str:
-    owned = settings.places_of(site.entry, site.home, site.work, endpoint.socket or site.work)
-    where = {**owned, "port": str(endpoint.port), "init_file": str(passwords)}
-    where["bind_address"] = endpoint.host
-    family = family_of(site.entry.product, site.entry.version_numbers)
-    return settings.render({**site.requested, **where}, family)
-
-
 def accounts_sql(entry: CatalogEntry, root: Credentials, load: Credentials) -> str:
     """SQL for fresh passwords of root and the load user, and for the load's database.
 
     One statement a line: the oldest servers read no other form from a file as they start.
     """
-    family = family_of(entry.product, entry.version_numbers)
-    return "\n".join(
-        [
-            "SET SESSION sql_log_bin = 0;",
-            *(_granted(root, load) if family.from_sql else _altered(entry, root, load)),
-            f"CREATE DATABASE IF NOT EXISTS {DATABASE};",
-            "",
+    admin, user = "'root'@'localhost'", f"'{load.user}'@'%'"
+    if family_of(entry.product, entry.version_numbers).from_sql:
+        accounts = [  # MySQL 5.6 cannot alter a password, MariaDB 10.1 no user
+            f"GRANT ALL ON *.* TO {admin} IDENTIFIED BY '{root.password}' WITH GRANT OPTION;",
+            f"GRANT ALL ON *.* TO {user} IDENTIFIED BY '{load.password}';",
         ]
-    )
-
-
-def _altered(entry: CatalogEntry, root: Credentials, load: Credentials) -> list[str]:
-    user = f"'{load.user}'@'%'"
-    return [
-        f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{root.password}';",
-        f"CREATE USER IF NOT EXISTS {user};",
-        f"ALTER USER {user} IDENTIFIED WITH {entry.authentication} BY '{load.password}';",
-        f"GRANT ALL ON *.* TO {user};",
-    ]
-
-
-def _granted(root: Credentials, load: Credentials) -> list[str]:
-    """Set passwords by GRANT: MySQL 5.6 cannot alter a password, MariaDB 10.1 no user."""
-    return [
-        "GRANT ALL ON *.* TO 'root'@'localhost' "
-        f"IDENTIFIED BY '{root.password}' WITH GRANT OPTION;",
-        f"GRANT ALL ON *.* TO '{load.user}'@'%' IDENTIFIED BY '{load.password}';",
-    ]
+    else:
+        accounts = [
+            f"ALTER USER {admin} IDENTIFIED BY '{root.password}';",
+            f"CREATE USER IF NOT EXISTS {user};",
+            f"ALTER USER {user} IDENTIFIED WITH {entry.authentication} BY '{load.password}';",
+            f"GRANT ALL ON *.* TO {user};",
+        ]
+    database = f"CREATE DATABASE IF NOT EXISTS {DATABASE};"
+    return "\n".join(["SET SESSION sql_log_bin = 0;", *accounts, database, ""])

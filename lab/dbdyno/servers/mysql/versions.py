@@ -76,17 +76,10 @@ def family_of(product: str, version: tuple[int, ...]) -> Family:
     rows = [family for family in FAMILIES if family.product == named]
     fitting = [family for family in rows if family.since <= version]
     if not fitting:
+        said = f"{product} {'.'.join(map(str, version))}"
+        oldest = {family.product: family.since for family in reversed(FAMILIES)}
+        wanted = [f"{name} from {major}.{minor} on" for name, (major, minor, *_) in oldest.items()]
         raise UnknownSystemError(
-            f"dbdyno cannot run {product} {_written(version)}",
-            wanted=" or ".join(f"{f.product} from {_written(f.since)} on" for f in _oldest()),
-            found=f"{product} {_written(version)}",
+            f"dbdyno cannot run {said}", wanted=" or ".join(reversed(wanted)), found=said
         )
     return fitting[-1]
-
-
-def _oldest() -> list[Family]:
-    return list({family.product: family for family in reversed(FAMILIES)}.values())[::-1]
-
-
-def _written(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))

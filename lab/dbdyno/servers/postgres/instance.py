@@ -43,11 +43,7 @@ class PostgresInstance(StartedInstance[PostgresServer]):
     rules: ClassVar[ProductSettings] = settings
 
     def data_bytes(self) -> int:
-        """Bytes on disk of the snapshot's tables and indexes, its catalogs (8 MB) with them.
-
-        Raises:
-            ServerError: there is no snapshot.
-        """
+        """Bytes of the snapshot's tables and indexes, its catalogs (8 MB) with them."""
         self._must_have_snapshot("measure")
         databases = (self._files.kept / "base").iterdir()
         return sum(occupied_bytes(d) for d in databases if d.name not in OWN_DATABASES)

@@ -76,11 +76,10 @@ class PostgresServer(StartedServer):
         return self._asking.ask(sql)
 
     def settings(self) -> dict[str, str]:
-        """Every effective parameter, in the server's own units; ServerError if it is gone."""
+        """Every effective parameter, in the server's own units."""
         return {row[0].lower(): row[1] for row in rows_of(self._client, SETTINGS, 2)}
 
     def status(self) -> dict[str, float]:
-        """Every number of the statistics views, by name; ServerError if it is gone."""
         return self._numbers(self._client)
 
     def observer(self) -> Observer:

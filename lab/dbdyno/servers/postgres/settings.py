@@ -135,7 +135,7 @@ def places_of(
     return {
         "listen_addresses": address,
         "port": str(port),
-        "unix_socket_directories": _quoted_item(str(socket_folder)),
+        "unix_socket_directories": '"{}"'.format(str(socket_folder).replace('"', '""')),
         "unix_socket_permissions": "0700",
         "hba_file": str(work / "pg_hba.conf"),
         "ident_file": str(work / "pg_ident.conf"),
@@ -155,12 +155,6 @@ def _quoted(text: str) -> str:
     """A quoted value, with doubled quotes and escaped backslashes."""
     escaped = text.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
     return f"'{escaped}'"
-
-
-def _quoted_item(text: str) -> str:
-    """A quoted item of a list of names, so that its commas and blanks are its own."""
-    doubled = text.replace('"', '""')
-    return f'"{doubled}"'
 
 
 # Settings are read back. The server shows a parameter as a number of its own unit (shared_buffers
@@ -222,15 +216,10 @@ class Parameter(NamedTuple):
 
 
 def check(label: str, requested: Mapping[str, str], answered: Iterable[tuple[str, ...]]) -> None:
-    """Raise ServerError unless every requested setting is in force.
+    """Raise ServerError, with every deviating setting and both values, unless all are in force.
 
     Args:
-        label: the system, for messages.
-        requested: settings by parameter name.
         answered: the rows of the answer to `QUESTION`.
-
-    Raises:
-        ServerError: names every deviating setting, with both values.
     """
     shown = {row[0].lower(): Parameter(*row) for row in answered}
     wrong = [name for name, text in requested.items() if not _in_force(text, shown.get(name))]

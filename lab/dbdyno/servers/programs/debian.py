@@ -81,7 +81,6 @@ class DebianSource:
         return hashlib.sha256("".join(p.sha256 for p in self.packages).encode()).hexdigest()
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
-        """Let apt fetch the packages into a folder; ProvisionError quotes it."""
         apt = make_state(work / "apt", self.suite, self.assumed)
         command = [client(APT.program), "-q", "-y", *apt.options]
         what = f"apt could not fetch {self.name}"
@@ -103,11 +102,7 @@ class DebianSource:
         return apt.archives
 
     def unpack(self, fetched: Path, target: Path, home: Path) -> None:
-        """Lay the packages' ``usr`` into `target`; its programs run once it is at `home`.
-
-        Raises:
-            ProvisionError: a package is damaged, or has an unsafe member.
-        """
+        """Lay the packages' ``usr`` into `target`; its programs run once it is at `home`."""
         packages = sorted(fetched.glob("*.deb"))
         unpack_streams((_opened(package) for package in packages), TREE, target, self.name)
         if not (target / LOADER).is_file():
@@ -168,6 +163,10 @@ def _set_loader(program: Path, home: Path) -> None:
 KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TARGETS: Final = "$(CREATED_BY)|$(COMPONENT)|$(RELEASE)|$(ORIGIN)|$(REPO_URI)"
 UNKNOWN: Final = "$(ORIGIN)"  # apt has not been updated yet, so it does not know
+INSTALLED: Final = (
+    "Package: {}\nStatus: install ok installed\nArchitecture: amd64\n"
+    "Multi-Arch: allowed\nVersion: 999\nMaintainer: none\nDescription: assumed\n\n"
+)
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def make_state(folder: Path, suite: str, assumed: tuple[str, ...]) -> AptState:
         place.mkdir(parents=True)
     key = f"[signed-by={KEYRING}] " if KEYRING.is_file() else ""
     (folder / "sources.list").write_text(f"deb {key}{mirror(folder)} {suite} main\n")
-    (folder / "status").write_text("".join(_installed(package) for package in assumed))
+    (folder / "status").write_text("".join(map(INSTALLED.format, assumed)))
     settings: dict[str, object] = {
         "Dir::State": folder,
         "Dir::State::lists": folder / "lists",
@@ -248,11 +247,4 @@ def mirror(folder: Path) -> str:
         wanted="a source of Debian's main packages in apt's sources",
         found="none" if not said.strip() else "sources of other packages only",
         hint="run dbdyno on Debian, or unpack the server by hand and name it as path:/folder",
-    )
-
-
-def _installed(package: str) -> str:
-    return (
-        f"Package: {package}\nStatus: install ok installed\nArchitecture: amd64\n"
-        "Multi-Arch: allowed\nVersion: 999\nMaintainer: none\nDescription: assumed\n\n"
     )

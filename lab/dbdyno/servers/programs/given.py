@@ -64,7 +64,6 @@ class TarballSource:
     tools: ClassVar[tuple[Tool, ...]] = ()  # Python fetches it
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
-        """Download the archive; ProvisionError on failure or another digest."""
         archive = work / "archive"
         try:
             with (

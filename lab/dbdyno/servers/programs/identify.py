@@ -67,10 +67,11 @@ def ask(program: Path) -> ProgramIdentity:
     done = said_by(program)
     identity = understood(done.stdout)
     if identity is None:
+        said = "\n    ".join((done.stdout + done.stderr).strip().splitlines()[-3:])
         raise ProvisionError(
             f"{program} does not say that it is a server dbdyno can run",
             wanted="the words of MySQL, MariaDB or PostgreSQL to --version",
-            found=_end_of(done.stdout + done.stderr) or f"nothing (exit {done.returncode})",
+            found=said or f"nothing (exit {done.returncode})",
             hint="see docs/reference/servers.md for other servers, as endpoints",
         )
     return identity
@@ -125,10 +126,6 @@ def refuse_too_old(reference: str, server: ProgramIdentity) -> None:
             f"{reference}: dbdyno runs PostgreSQL from {POSTGRES_MIN} on",
             found=f"PostgreSQL {server.version}",
         )
-
-
-def _end_of(said: str) -> str:
-    return "\n    ".join(said.strip().splitlines()[-3:])
 
 
 # Vendors' archives, repackers' jars and unpacked Debian packages each have their own layout: so

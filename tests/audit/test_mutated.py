@@ -21,15 +21,7 @@ from dbdyno.audit.other_logs import rows_in
 from dbdyno.audit.sysbench_log import runs_in
 from dbdyno.audit.tables import Publication, publication_of
 from dbdyno.errors import UsageError
-from support.published_logs import (
-    FORK,
-    HAMMERDB,
-    PAGE,
-    PGBENCH,
-    V04,
-    V05,
-    V1,
-)
+from support.published_logs import FORK, HAMMERDB, PAGE, PGBENCH, V04, V05, V1
 from support.source import ROOT
 
 MUTANTS: Final = int(os.environ.get("DBDYNO_SEEDS", "1000"))
@@ -47,7 +39,7 @@ def read_page(text: str, source: str) -> None:
         for grid in grids_in(text, source, is_heading)
         for table in published(grid, Mapping(), source).tables
     ]
-    Publication.model_validate({"tables": tables, **read_room.facts_in(text)._asdict()})
+    Publication.model_validate({**read_room.facts_in(text).model_dump(), "tables": tables})
 
 
 def read_run(text: str, source: str) -> None:

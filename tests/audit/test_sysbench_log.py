@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dbdyno.audit.sysbench_log import runs_in
 from dbdyno.errors import UsageError
@@ -74,14 +70,3 @@ def test_a_line_that_is_cut_off_is_refused_with_its_number():
     with pytest.raises(UsageError) as refused:
         runs_in(broken, "a.log")
     assert "line 14 of a.log cannot be read" in str(refused.value)
-
-
-@given(st.data())
-def test_a_changed_log_is_read_or_refused(data):
-    text = data.draw(st.sampled_from([V1, V05, V04]))
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(text)))
-        length = data.draw(st.integers(0, 30))
-        text = text[:at] + data.draw(st.text(max_size=8)) + text[at + length :]
-    with suppress(UsageError):
-        runs_in(text, "changed.log")

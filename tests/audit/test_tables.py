@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,11 +154,8 @@ def test_load_levels_in_the_heading():
     page = "QPS with a buffer pool of 48G, point select:\n\n| | 8 threads | 16 threads |\n"
     page += "| --- | --- | --- |\n| A | 100.5 | 190.5 |\n| B | 90.5 | 170.1 |\n"
     first, second = tables(page)
-    assert (first.system, first.workload, first.at) == (
-        "A",
-        "oltp_point_select",
-        {"buffer_pool_gb": "48"},
-    )
+    assert (first.system, first.workload) == ("A", "oltp_point_select")
+    assert first.at == {"buffer_pool_gb": "48"}
     assert texts(second) == {"qps": ["90.5", "170.1"]}
 
 
@@ -264,12 +259,6 @@ def test_a_number_of_another_unit_is_as_exact_as_it_was_printed(page, low, high)
 def test_what_two_digits_leave_open_contradicts_nothing(page):
     found = audit(Publication(tables=tuple(tables(page))))
     assert found.count(Severity.CONTRADICTION) == 0
-
-
-@given(st.text(max_size=300))
-def test_any_text_has_tables_or_is_refused(text):
-    with suppress(UsageError):
-        tables(text)
 
 
 def test_a_column_of_changes_is_of_the_two_before_it():

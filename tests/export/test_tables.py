@@ -12,20 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.export import files, frames, tables
-from dbdyno.export.tables import (
-    DISKS,
-    KEYS,
-    NETWORKS,
-    TABLES,
-    WATCH,
-    Kind,
-    TableDefinition,
-    integer,
-    number,
-    reference,
-    text,
-)
+from dbdyno.export import tables
+from dbdyno.export.tables import DISKS, KEYS, NETWORKS, TABLES, WATCH, TableDefinition, reference
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import DiskSample, NetworkSample, Step, WatchSample
 from dbdyno.report.rows import Attempt, State, attempts
@@ -55,29 +43,10 @@ def test_the_page_names_every_table_and_column() -> None:
     assert [word.strip("`,") for word in named.split()] == [table.name for table in TABLES]
 
 
-# Columns are data: files and docs are made from the same words.
-
-
-TABLE = TableDefinition("t", "one thing", (integer("count", "how many"), number("size", "KB")))
-
-
-def test_every_kind_has_a_type_in_the_file() -> None:
-    assert TABLE.schema == {"count": Kind.INTEGER, "size": Kind.NUMBER}
-    assert text("name", "a word").kind is Kind.TEXT
-    assert frames.TYPES.keys() == files.TYPES.keys() == {*Kind}
-
-
-def test_the_docs_name_every_column_with_its_type_and_meaning() -> None:
-    assert reference([text("key", "which")], [TABLE]) == (
-        "### Keys: in every table\n\n"
-        "| column | type | meaning |\n| --- | --- | --- |\n| `key` | text | which |\n\n"
-        "### `t`: one thing\n\n"
-        "| column | type | meaning |\n| --- | --- | --- |\n"
-        "| `count` | integer | how many |\n| `size` | number | KB |\n"
-    )
-
-
 # Rows say what the trial saw, in the units of their columns.
+
+
+STEPS = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
 
 
 def attempt(**made: Any) -> Attempt:
@@ -90,9 +59,8 @@ def row(columns: tables.Columns, place: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
-    steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
     seen = making.with_kinds(making.measurement(), {"read": 1.0})
-    seen = seen.model_copy(update={"procedure": steps})
+    seen = seen.model_copy(update={"procedure": STEPS})
     server = seen.server.model_copy(update={"replication": {"commits_acknowledged": 12.0}})
     one = Attempt(seen.model_copy(update={"server": server}), State.SOUND)
     made = tables.ROWS_BY_TABLE[table.name](one, [one.measurement])
@@ -173,9 +141,7 @@ def test_kinds_of_events_have_their_own_rate_and_p95() -> None:
 
 
 def test_steps_are_told() -> None:
-    steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
-    seen = making.measurement().model_copy(update={"procedure": steps})
-    one = Attempt(seen, State.SOUND)
+    one = Attempt(making.measurement().model_copy(update={"procedure": STEPS}), State.SOUND)
     assert list(tables.procedure(one, [])["done"]) == ["yes", "no"]
     assert list(tables.procedure(one, [])["step"]) == [0, 1]
     assert row(tables.trial(one, []))["dataset"] is None

@@ -55,12 +55,8 @@ def test_a_late_watcher_is_told_ends_but_only_the_present_seconds(tmp_path: Path
 def test_a_watcher_that_was_cut_off_goes_on_behind_what_it_saw(tmp_path: Path) -> None:
     feed = tmp_path / FEED_NAME
     feed.write_text(FIRST + SECOND)
-    assert kinds(streamed(feed, lambda: False, seen=len(FIRST))) == [
-        "stage2",
-        "begin2",
-        "interval2",
-        "closed",
-    ]
+    told = kinds(streamed(feed, lambda: False, seen=len(FIRST)))
+    assert told == ["stage2", "begin2", "interval2", "closed"]
 
 
 def test_what_is_written_meanwhile_is_told_until_nobody_runs_it(tmp_path: Path) -> None:
@@ -72,24 +68,15 @@ def test_what_is_written_meanwhile_is_told_until_nobody_runs_it(tmp_path: Path) 
             file.write(parts.pop(0))
         return bool(parts)
 
-    assert kinds(streamed(feed, is_running)) == [
-        "begin1",
-        "interval1",
-        "end1",
-        "stage2",
-        "begin2",
-        "interval2",
-        "closed",
-    ]
+    first = ["begin1", "interval1", "end1"]
+    assert kinds(streamed(feed, is_running)) == [*first, "stage2", "begin2", "interval2", "closed"]
 
 
-def test_a_run_without_a_feed_is_closed(tmp_path: Path) -> None:
-    assert kinds(streamed(tmp_path / "none", lambda: False)) == ["closed"]
-
-
-def test_a_place_behind_the_end_tells_nothing(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text(FIRST)
-    assert kinds(streamed(tmp_path / "f", lambda: False, seen=10**6)) == ["closed"]
+def test_without_a_feed_or_behind_its_end_nothing_is_told(tmp_path: Path) -> None:
+    feed = tmp_path / "f"
+    assert kinds(streamed(feed, lambda: False)) == ["closed"]
+    feed.write_text(FIRST)
+    assert kinds(streamed(feed, lambda: False, seen=10**6)) == ["closed"]
 
 
 @given(st.binary(max_size=400))

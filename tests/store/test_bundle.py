@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from dbdyno.errors import BundleError
 from dbdyno.judge.judgement import judge
 from dbdyno.store import archive, bundle
-from dbdyno.store.bundle import strict_json
 from dbdyno.store.reading import StoredRun
 from support import making
 
@@ -128,14 +127,21 @@ def test_forged_content_with_right_sums_is_refused(
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"[" * 100_000, b"[]", b"1e999", b"\xff\xfe", b"", b"null"])
+NO_JSON = (
+    *(b"NaN", b"[Infinity]", b"-Infinity", b"1e999", b"[" * 100_000, b"", b"\xff\xfe", b"{"),
+    b"1" * 9999,
+)
+
+
+@pytest.mark.parametrize("content", [*NO_JSON, b"[]", b"null"])
 def test_files_that_are_no_json_of_ours_are_refused(
     sealed: Path, tmp_path: Path, content: bytes
 ) -> None:
     files, _ = archive.read(sealed)
     for name in ("run.json", "plan.json", "trials/00000.json", "trials/00000.hlog"):
         archive.write(tmp_path / "odd.zip", {**files, name: content})
-        with pytest.raises(BundleError):
+        is_other = content not in NO_JSON or name.endswith("hlog")
+        with pytest.raises(BundleError, match=None if is_other else f"{name} .* is no JSON"):
             bundle.read_bundle(tmp_path / "odd.zip")
 
 
@@ -169,36 +175,3 @@ def test_any_value_in_any_place_is_read_or_refused(
         return
     assert len(kept.measurements) == 6
     assert kept.run.run_id
-
-
-# JSON of a stranger: what it may hold comes back, what is no value is refused.
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,
-)
-
-
-@given(VALUES)
-def test_what_json_holds_comes_back(value: object) -> None:
-    assert strict_json(json.dumps(value).encode(), "x") == value
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"NaN",
-        b"[Infinity]",
-        b"-Infinity",
-        b"1e999",
-        b"[" * 100_000,
-        b"",
-        b"\xff",
-        b"{",
-        b"1" * 9999,
-    ],
-)
-def test_what_is_no_value_is_refused(content: bytes) -> None:
-    with pytest.raises(BundleError, match=r"run\.json in the bundle is no JSON"):
-        strict_json(content, "run.json")

@@ -79,18 +79,11 @@ def _can_be_held(metric: str, workload: WorkloadPlan | None) -> bool:
     """Accepts a metric of publications if rules can apply it to this workload."""
     if metric == MEAN and workload is not None and workload.may_rest:
         return False  # a rest is in no latency
-    if metric == QPS and workload is not None and not _is_as_named(workload):
-        return False
+    if metric == QPS and workload is not None:  # statements are those that a label implies
+        of_label, of_name = map(cells.statements_of, (workload.label, workload.name))
+        if workload.script is not None or workload.options or of_label != of_name:
+            return False
     return metric in METRICS.values() or metric.startswith(LATENCY)
-
-
-def _is_as_named(workload: WorkloadPlan) -> bool:
-    """Compares the statements of its events with those implied by its label."""
-    return (
-        workload.script is None
-        and not workload.options
-        and cells.statements_of(workload.label) == cells.statements_of(workload.name)
-    )
 
 
 def _table(system: str, of: Cell, levels: dict[int, dict[str, Printed]]) -> PublishedTable:

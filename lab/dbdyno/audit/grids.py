@@ -201,7 +201,7 @@ def _delimited(text: str, source: str) -> Iterator[Grid]:
 
 
 def _cell_a_line(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]:
-    """Tables with a cell a line: the names of columns, then their cells."""
+    """Tables with a cell a line: the names of columns, then rows, of a word and numbers."""
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     place = 0
     while place < len(lines):
@@ -209,7 +209,9 @@ def _cell_a_line(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]
         while place + width < len(lines) and is_heading(lines[place + width][1]):
             width += 1
         end = place + width
-        while end + width <= len(lines) and width > 1 and _is_row(lines[end : end + width]):
+        while 1 < width <= len(lines) - end and all(
+            NUMERIC.match(cell) for _, cell in lines[end + 1 : end + width]
+        ):
             end += width
         if end > place + width:
             cells = [cell for _, cell in lines[place:end]]
@@ -218,8 +220,3 @@ def _cell_a_line(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]
             caption = lines[place - 1][1] if place else ""
             yield Grid(rows[0], tuple(rows[1:]), tuple(numbers), lines[place][0], caption)
         place = max(end, place + 1)
-
-
-def _is_row(cells: Sequence[tuple[int, str]]) -> bool:
-    """Recognises a row: all but the first cell are numbers."""
-    return all(NUMERIC.match(cell) for _, cell in cells[1:])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final, Self
+from typing import Self
 
 from dbdyno.language.words import Label, Said, Text, say
 from dbdyno.measurement.parts import Noun
@@ -32,9 +32,6 @@ class Severity(StrEnum):
     CONFIRMED = "confirmed", say("confirmed")  # a claim that was recomputed and holds
 
 
-ORDER: Final = list(Severity)
-
-
 class LedgerEntry(Noun):
     """A line of the ledger.
 
@@ -52,11 +49,7 @@ class LedgerEntry(Noun):
 
 
 class AuditLedger(Noun):
-    """All entries, the weightiest first.
-
-    Attributes:
-        checked: how many cells, numbers and claims were looked at, by rule.
-    """
+    """All entries, the weightiest first, and the number of audited cells."""
 
     entries: tuple[LedgerEntry, ...]
     cells: int
@@ -68,5 +61,5 @@ class AuditLedger(Noun):
 
 def ledger_of(entries: Iterable[LedgerEntry], cells: int) -> AuditLedger:
     """Sort entries by weight, stably."""
-    ordered = sorted(entries, key=lambda one: ORDER.index(one.severity))
+    ordered = sorted(entries, key=lambda one: [*Severity].index(one.severity))
     return AuditLedger(entries=tuple(ordered), cells=cells)

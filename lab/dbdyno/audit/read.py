@@ -6,7 +6,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from dbdyno.audit.columns import Mapping, is_heading, published
 from dbdyno.audit.grids import grids_in
@@ -176,28 +176,20 @@ def _page(path: Path, mapping: Mapping) -> Publication:
             found="; ".join(unread) or None,
             hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
         )
-    return Publication(
-        title=path.name,
-        workload=mapping.workload,
-        tables=tuple(tables),
-        changes=tuple(changes),
-        unread=tuple(unread),
-        has_prose=True,
-        **facts_in(text)._asdict(),
+    return facts_in(text).model_copy(
+        update={
+            "title": path.name,
+            "workload": mapping.workload,
+            "tables": tuple(tables),
+            "changes": tuple(changes),
+            "unread": tuple(unread),
+            "has_prose": True,
+        }
     )
 
 
-class Facts(NamedTuple):
-    """A page's set-up, as the fields of `Publication`."""
-
-    dataset: dict[str, float]
-    environment: dict[str, str]
-    settings: dict[str, str]
-    tool: str
-
-
-def facts_in(text: str) -> Facts:
-    """The facts with a single value on a page; ambiguous facts are left out."""
+def facts_in(text: str) -> Publication:
+    """A page's set-up: the facts with a single value on it; ambiguous facts are left out."""
     lines = (" ".join(line.split()) for line in re.sub(r"<[^>]{0,500}>", " ", text).splitlines())
     bare = "\n".join(filter(None, lines))  # long white space would take patterns long
     facts: dict[str, float] = {}
@@ -210,7 +202,7 @@ def facts_in(text: str) -> Facts:
     for match in SETTING.finditer(bare):
         settings.setdefault(match[1].lower(), set()).add(match[2])
     tools = {match[1] for match in TOOL.finditer(bare)}
-    return Facts(
+    return Publication(
         dataset={name: value for name, value in facts.items() if name in OF_DATASET},
         environment={n: f"{value:g}" for n, value in facts.items() if n not in OF_DATASET},
         settings={name: values.pop() for name, values in settings.items() if len(values) == 1},

@@ -9,7 +9,6 @@ that begin like sysbench's are refused with their number, never guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -108,25 +107,16 @@ class LoggedRun:
 
 def runs_in(text: str, source: str) -> list[LoggedRun]:
     """Every run of a text, in order; UsageError with the number of an unreadable line."""
-    return list(_runs(text, source))
-
-
-def _runs(text: str, source: str) -> Iterator[LoggedRun]:
-    version, run = "", None
+    version, runs = "", list[LoggedRun]()
     for number, whole in enumerate(text.splitlines(), 1):
         line = STAMP.sub("", whole.rstrip("\r\n").replace("\t", " "))
         if banner := VERSION.search(line):
             version = banner[1]
         if begun := THREADS.match(line):
-            if run is not None:
-                yield run
-            run = LoggedRun(first_line=number, threads=int(begun[1]), version=version)
-        if run is None:
-            continue
-        if _take(run, line, number, source):
-            run.last_line = number
-    if run is not None:
-        yield run
+            runs.append(LoggedRun(first_line=number, threads=int(begun[1]), version=version))
+        if runs and _take(runs[-1], line, number, source):
+            runs[-1].last_line = number
+    return runs
 
 
 def _take(run: LoggedRun, line: str, number: int, source: str) -> bool:

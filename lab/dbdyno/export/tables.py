@@ -207,21 +207,12 @@ INTERVALS: Final = TableDefinition(
 WATCH: Final = TableDefinition(
     "watch",
     "one second of the machine; CPU in cores (seconds per second)",
-    (
-        PHASE,
-        AT,
-        *_fields(WatchSample),
-    ),
+    (PHASE, AT, *_fields(WatchSample)),
 )
 DISKS: Final = TableDefinition(
     "watch_disks",
     "one disk, one second",
-    (
-        PHASE,
-        AT,
-        text("device", "the kernel's name"),
-        *_fields(DiskSample),
-    ),
+    (PHASE, AT, text("device", "the kernel's name"), *_fields(DiskSample)),
 )
 NETWORKS: Final = TableDefinition(
     "watch_networks",

@@ -379,7 +379,7 @@ class FleetEngine(Engine):
             self._messages.put(self._driven(spec))
         except (LoadError, RayError) as error:
             fault = error.found if isinstance(error, LoadError) else cluster.reason(error)
-            self._messages.put(Message("error", {"kind": record.LOST, "message": fault}))
+            self._messages.put(_error(fault or str(error)))
 
     def _driven(self, spec: Mapping[str, Any]) -> Message:
         """Run the load from the first clock reading to the record or its error."""
@@ -403,15 +403,18 @@ class FleetEngine(Engine):
         self._messages.put(Message(kind, value))
 
 
+def _error(message: str) -> Message:
+    return Message("error", {"kind": record.LOST, "message": message})
+
+
 def fault_of(clocks: Sequence[Clock]) -> Message | None:
     """The error if the clocks are not known well enough to begin together."""
     for number, clock in enumerate(clocks):
         if clock.within_ns > CLOCK_MS_MAX * 1e6:
-            fault = (
+            return _error(
                 f"generator {number + 1} of {len(clocks)} answers so late that its clock is known"
                 f" to ±{clock.within_ns / 1e6:.1f} ms only (limit {CLOCK_MS_MAX:g} ms)"
             )
-            return Message("error", {"kind": record.LOST, "message": fault})
     return None
 
 
@@ -422,11 +425,10 @@ def change_of(before: Sequence[Clock], after: Sequence[Clock], load_s: float) ->
         change_ns = abs(last.ahead_ns - first.ahead_ns)
         unknown_ns = first.within_ns + last.within_ns
         if change_ns > unknown_ns + limit_ms * 1e6:
-            change = (
+            return _error(
                 f"the clock of generator {number + 1} of {len(before)} changed by"
                 f" {change_ns / 1e6:.1f} ms during the trial (limit {limit_ms:.1f} ms)"
             )
-            return Message("error", {"kind": record.LOST, "message": change})
     return None
 
 

@@ -83,7 +83,9 @@ class Runs:
         with self._lock:
             key = (run_id, self._stamp())
             if key not in self._kept:
-                self._kept[key] = self._judge(run_id)
+                run = evidence.of_run(run_id, self.workspace)
+                judgement = judge(run.measurements, run.plan)
+                self._kept[key] = JudgedRun(run.plan, run.measurements, judgement, run.facts)
                 while len(self._kept) > KEPT_MAX:
                     del self._kept[next(iter(self._kept))]
             return self._kept[key]
@@ -109,11 +111,6 @@ class Runs:
             state=RUNNING if self.is_running(run.run_id) else state,
             verdict=_verdict(self.workspace / run.run_id / REPORT),
         )
-
-    def _judge(self, run_id: str) -> JudgedRun:
-        kept = evidence.of_run(run_id, self.workspace)
-        judgement = judge(kept.measurements, kept.plan)
-        return JudgedRun(kept.plan, kept.measurements, judgement, kept.facts)
 
     def _stamp(self) -> object:
         """Version of the store, changed by each stored trial."""

@@ -79,15 +79,15 @@ def read(path: Path, limits: Limits = LIMITS) -> tuple[dict[str, bytes], str]:
         _check_end(path, limits)
         with zipfile.ZipFile(path) as archive:
             entries = _entries(archive)
-            left = _Allowance(limits.total_bytes)
             if SUMS not in entries:
                 raise BundleError(f"{path.name} is no evidence bundle", found=f"no {SUMS} in it")
-            sums = _content(archive, entries.pop(SUMS), limits, left)
+            sums = _content(archive, entries.pop(SUMS), limits, limits.total_bytes)
             wanted = _sums(sums)
             _check_names(set(wanted), set(entries))
-            files = {}
+            files, left = {}, limits.total_bytes - len(sums)
             for name, entry in entries.items():
                 files[name] = _content(archive, entry, limits, left)
+                left -= len(files[name])
                 if _sha256(files[name]) != wanted[name]:
                     raise BundleError(
                         f"{name} in the bundle was changed",
@@ -95,11 +95,6 @@ def read(path: Path, limits: Limits = LIMITS) -> tuple[dict[str, bytes], str]:
                         found=_sha256(files[name]),
                     )
             return files, _sha256(sums)
-
-
-@dataclass
-class _Allowance:
-    bytes: int
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -120,9 +115,9 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _content(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: Limits, left: _Allowance
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: Limits, left_bytes: int
 ) -> bytes:
-    most = min(limits.file_bytes, left.bytes)
+    most = min(limits.file_bytes, left_bytes)
     with archive.open(entry) as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -131,7 +126,6 @@ def _content(
             wanted=f"{limits.file_bytes:,} bytes at most, {limits.total_bytes:,} in all",
             found="more",
         )
-    left.bytes -= len(content)
     return content
 
 

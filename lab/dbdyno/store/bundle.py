@@ -200,25 +200,11 @@ def _measurement(files: dict[str, bytes], number: int, run_id: str) -> Measureme
 
 
 def _json(files: Mapping[str, bytes], name: str) -> object:
+    """Parse a stranger's file; BundleError if nested too deep, or with NaN or infinity."""
     if name not in files:
         raise BundleError(f"the bundle lacks {name}")
-    return strict_json(files[name], name)
-
-
-# JSON from a stranger: only finite numbers, and every mistake becomes a BundleError.
-
-
-def strict_json(content: bytes, name: str) -> object:
-    """Parse a file's JSON.
-
-    Args:
-        name: the file's, for the message.
-
-    Raises:
-        BundleError: it is no JSON, nested too deep, or holds NaN or infinity.
-    """
     try:
-        value: object = json.loads(content, parse_constant=_refuse, parse_float=_finite)
+        value: object = json.loads(files[name], parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{name} in the bundle is no JSON", found=str(error)[:120]) from error
     return value

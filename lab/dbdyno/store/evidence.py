@@ -135,11 +135,7 @@ def _completion(
 
 
 def trials_at_most(run: StoredRun) -> int:
-    """Trials of a run without early stopping; with a pilot or a time, known after its choice.
-
-    Args:
-        run: as `resolved_run`.
-    """
+    """Trials of a resolved run without early stopping; an estimate before a pilot's choice."""
     plan = run.plan
     if not plan.load.pilot and plan.design.chosen is None:
         return run.trials_planned

@@ -21,14 +21,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
-from dbdyno.audit.tables import (
-    MEAN,
-    QPS,
-    TPS,
-    Printed,
-    Publication,
-    PublishedCell,
-)
+from dbdyno.audit.tables import MEAN, QPS, TPS, Printed, Publication, PublishedCell
 from dbdyno.language.words import Said, listed, say
 
 ABOVE: Final = 1.005
@@ -147,36 +140,29 @@ def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Itera
             )
     for cell, flight in seen:
         inferred = bool(each.get(cell.workload, _Each(0)).rows)
+        severity = Severity.CONTRADICTION
         if flight.low > (FAR_ABOVE if inferred else ABOVE):
-            severity, sentence = (
-                Severity.CONTRADICTION,
-                say(
-                    "throughput and mean latency need more requests in flight than the {threads} "
-                    "connections can have",
-                    threads=cell.threads,
-                ),
+            sentence = say(
+                "throughput and mean latency need more requests in flight than the {threads} "
+                "connections can have",
+                threads=cell.threads,
             )
-        elif flight.high < BELOW and _is_alone(cell, flight, seen):
-            severity, sentence = (
-                Severity.CONTRADICTION,
-                say(
-                    "throughput and mean latency are not of one run: only here were far fewer "
-                    "requests in flight than there are connections ({threads})",
-                    threads=cell.threads,
-                ),
-            )
-        elif flight.high < BELOW:
-            severity, sentence = (
-                Severity.NOTE,
-                say(
-                    "fewer requests were in flight than there were {threads} connections: the "
-                    "client was a limit, waited between requests, or mean and throughput are not "
-                    "of one run",
-                    threads=cell.threads,
-                ),
+        elif flight.high >= BELOW:
+            continue
+        elif _is_alone(cell, flight, seen):
+            sentence = say(
+                "throughput and mean latency are not of one run: only here were far fewer "
+                "requests in flight than there are connections ({threads})",
+                threads=cell.threads,
             )
         else:
-            continue
+            severity = Severity.NOTE
+            sentence = say(
+                "fewer requests were in flight than there were {threads} connections: the "
+                "client was a limit, waited between requests, or mean and throughput are not "
+                "of one run",
+                threads=cell.threads,
+            )
         yield LedgerEntry(
             severity=severity,
             rule="concurrency",
@@ -261,23 +247,21 @@ def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
         off = [row for row in rows if not _is_near(known, row[2], row[3])]
         if usual is None and len(rows) - len(off) < max(AGREE_MIN, AGREE_SHARE * len(rows)):
             continue  # as of TPC-C, whose transactions are not alike
-        others = {round(ratio) for _, ratio, _, _ in rows}
-        if len(off) == len(rows) and len(others) == 1 and (other := others.pop()) != known:
-            near = all(_is_near(other, low, high) for _, _, low, high in rows)
-            if near:
-                yield LedgerEntry(
-                    severity=Severity.NOTE,
-                    rule="statements",
-                    sentence=say(
-                        "a transaction of {workload} has {other} statements here and {known} with"
-                        " sysbench's defaults: its options were changed",
-                        workload=workload or "?",
-                        other=other,
-                        known=known,
-                    ),
-                    arithmetic=say("queries over transactions in {rows} rows", rows=len(rows)),
-                )
-                continue
+        other = round(rows[0][1])
+        if len(off) == len(rows) and all(_is_near(other, low, high) for _, _, low, high in rows):
+            yield LedgerEntry(
+                severity=Severity.NOTE,
+                rule="statements",
+                sentence=say(
+                    "a transaction of {workload} has {other} statements here and {known} with"
+                    " sysbench's defaults: its options were changed",
+                    workload=workload or "?",
+                    other=other,
+                    known=known,
+                ),
+                arithmetic=say("queries over transactions in {rows} rows", rows=len(rows)),
+            )
+            continue
         for cell, ratio, low, high in off:
             is_retried = known < low <= (1 + RETRIED_MAX) * known
             yield LedgerEntry(
@@ -330,14 +314,11 @@ def _percentiles(
         return
     low_ms, high_ms, said = mean
     for share, metric, number in known:
-        bound_ms = high_ms / (1 - share)
+        bound_ms, percentile = high_ms / (1 - share), metric.removeprefix("latency_ms_")
         if number.low > bound_ms:
             yield _impossible(
                 cell,
-                say(
-                    "{metric} is above what the mean allows",
-                    metric=metric.removeprefix("latency_ms_"),
-                ),
+                say("{metric} is above what the mean allows", metric=percentile),
                 say(
                     "{number} ms > {bound:.4g} ms, as {rest:.3g} of requests that take so long"
                     " would make a mean above {said}",
@@ -354,9 +335,7 @@ def _percentiles(
             yield LedgerEntry(
                 severity=Severity.CONTRADICTION if is_impossible else Severity.NOTE,
                 rule="percentiles",
-                sentence=say(
-                    "{metric} is below the mean", metric=metric.removeprefix("latency_ms_")
-                ),
+                sentence=say("{metric} is below the mean", metric=percentile),
                 arithmetic=say(
                     "{number} ms < {said}, so the slowest {rest:.3g} of requests took {least:.4g}"
                     " ms on average",

@@ -15,15 +15,7 @@ from itertools import combinations, groupby, pairwise
 from typing import Final
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
-from dbdyno.audit.tables import (
-    LATENCY,
-    QPS,
-    TPS,
-    Printed,
-    Publication,
-    PublishedCell,
-    pairs,
-)
+from dbdyno.audit.tables import LATENCY, QPS, TPS, Printed, Publication, PublishedCell, pairs
 from dbdyno.language.words import Said, listed, say
 
 DROP: Final = 0.03
@@ -66,7 +58,7 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
     yield from _settings(publication, cells)
     if not publication.has_prose:
         yield from _missing(publication)
-    if publication.has_prose:
+    else:
         yield LedgerEntry(
             severity=Severity.NOTE,
             rule="unread",
@@ -91,26 +83,23 @@ def _rate(cell: PublishedCell) -> Printed | None:
 
 def _drops(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """Neighbours along the load levels, and along an axis of memory."""
-    falls = list(_falls_with_threads(cells))
-    if falls:
-        yield _told(falls, say("throughput falls with more connections"))
-    falls = list(_falls_with_memory(cells))
-    if falls:
-        yield _told(falls, say("throughput falls with more memory"))
-
-
-def _told(falls: list[str], sentence: Said) -> LedgerEntry:
-    return LedgerEntry(
-        severity=Severity.NOTE,
-        rule="shape",
-        sentence=say(
-            "{what} by over {share:.0%} in {count} places, which needs repeats to be believed",
-            what=sentence,
-            share=DROP,
-            count=len(falls),
-        ),
-        arithmetic=listed(falls[:SHOWN], "; "),
-    )
+    for falls, sentence in (
+        ([*_falls_with_threads(cells)], say("throughput falls with more connections")),
+        ([*_falls_with_memory(cells)], say("throughput falls with more memory")),
+    ):
+        if falls:
+            yield LedgerEntry(
+                severity=Severity.NOTE,
+                rule="shape",
+                sentence=say(
+                    "{what} by over {share:.0%} in {count} places, which needs repeats to be"
+                    " believed",
+                    what=sentence,
+                    share=DROP,
+                    count=len(falls),
+                ),
+                arithmetic=listed(falls[:SHOWN], "; "),
+            )
 
 
 def _falls_with_threads(cells: list[PublishedCell]) -> Iterator[str]:

@@ -79,9 +79,10 @@ def open_and_close(folder, ready, answers):
     ready.wait(30)
     try:
         Store.open(folder).close()
-        answers.put("opened")
     except StoreError as error:
         answers.put(str(error))
+    else:
+        answers.put("opened")
 
 
 def test_labs_that_make_one_store_at_the_same_moment_all_get_it(tmp_path):

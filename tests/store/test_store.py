@@ -82,7 +82,8 @@ def test_failed_attempts_are_kept_and_may_be_repeated(store):
     stored = store.measurements(run.run_id)
     assert [m.failure for m in stored] == ["the server died", "the server died again", None]
     assert store.done(run.run_id) == {stored[0].trial.key}
-    rows = sqlite3.connect(store.path).execute("SELECT attempt FROM measurements").fetchall()
+    with closing(sqlite3.connect(store.path)) as plain:
+        rows = plain.execute("SELECT attempt FROM measurements").fetchall()
     assert rows == [(0,), (1,), (2,)]
 
 
@@ -208,11 +209,8 @@ def test_reading_makes_no_folder(tmp_path: Path) -> None:
 def by_hand(store, *statements):
     """Edits as somebody makes them who knows SQL: triggers taken away first."""
     with closing(sqlite3.connect(store.path)) as file:
-        for (name,) in file.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-        ).fetchall():
-            file.execute(f"DROP TRIGGER {name}")
-        for statement in statements:
+        triggers = file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for statement in [*(f"DROP TRIGGER {name}" for (name,) in triggers), *statements]:
             file.execute(statement)
         file.commit()
 
@@ -228,10 +226,7 @@ FASTER = (
     [
         ([f"{FASTER} WHERE id = 2"], "trial 1/"),
         (
-            [
-                "UPDATE histograms SET hdr_v2 = zeroblob(40)"
-                " WHERE measurement_id = 3 AND interval = 1"
-            ],
+            ["UPDATE histograms SET hdr_v2 = x'00' WHERE measurement_id = 3 AND interval = 1"],
             "trial 2/",
         ),
         (["DELETE FROM histograms WHERE measurement_id = 1"], "trial 0/"),

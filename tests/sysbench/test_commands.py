@@ -245,7 +245,7 @@ def test_verbosity_4_says_what_ended_the_run(sysbench):
 
 
 def test_debug_says_what_drove_the_load(sysbench):
-    assert sysbench("oltp_read_write --debug run") == 0
+    assert sysbench("oltp_read_write --debug --verbosity=0 run") == 0
     assert "\nDebug mode enabled.\n\nInitializing" in sysbench.stdout
     assert sysbench.stdout.endswith(
         "DEBUG: Engine 0.1.0, io_uring, 1 thread(s) for 1 connection(s)\n"

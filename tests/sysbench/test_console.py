@@ -16,7 +16,7 @@ SHOWN = {0: "step\n", 2: "step\n", 3: REPORT, 4: f"{REPORT}info\n"}
 def test_verbosity_decides(capsys, verbosity):
     output = ConsoleOutput(verbosity)
     output.step("step")
-    output.line("line")
+    output.notice("line")
     output.notice("report\n")
     output.info("info")
     output.debug("debug")

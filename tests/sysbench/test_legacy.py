@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.sysbench import test_request
 from tests.sysbench.test_request import spec_of
 
 from dbdyno.sysbench import legacy
@@ -12,34 +13,22 @@ from dbdyno.sysbench.legacy import SCRIPTS, name_of_test
 from dbdyno.sysbench.options.values import Refusal
 
 MYSQL = "--mysql-host=db --mysql-user=root --mysql-db=sbtest "
-LOGIN = {"endpoint": {"host": "db", "port": 3306}, "user": "root", "password": ""}
-LOGIN = {**LOGIN, "database": "sbtest", "trust": "encrypted"}
+LOGIN = {**test_request.LOGIN, "user": "root"}
 TIDB = (
     "--test=./tests/db/oltp.lua --mysql-host=db --mysql-user=root --mysql-db=sbtest"
     " --oltp-tables-count=16 --oltp-table-size=1000000 --num-threads=500 --max-requests=0"
     " --max-time=600 --report-interval=1 --percentile=99 --rand-init=on --db-driver=mysql "
 )
+EACH_ONE = (
+    *("simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"),
+    *("index_updates", "non_index_updates", "delete_inserts"),
+)
 ROW = {
-    "tables": 16,
-    "table_size": 1_000_000,
-    "range_size": 100,
-    "point_selects": 10,
-    "simple_ranges": 1,
-    "sum_ranges": 1,
-    "order_ranges": 1,
-    "distinct_ranges": 1,
-    "index_updates": 1,
-    "non_index_updates": 1,
-    "delete_inserts": 1,
-    "range_selects": True,
-    "read_only": False,
-    "write_only": False,
-    "skip_trx": False,
-    "auto_inc": True,
-    "random_points": 10,
-    "number_of_ranges": 10,
-    "delta": 5,
-    "table_locks": False,
+    **{"tables": 16, "table_size": 1_000_000, "range_size": 100, "point_selects": 10},
+    **dict.fromkeys(EACH_ONE, 1),
+    **dict.fromkeys(("range_selects", "auto_inc"), True),
+    **dict.fromkeys(("read_only", "write_only", "skip_trx", "table_locks"), False),
+    **{"random_points": 10, "number_of_ranges": 10, "delta": 5},
 }
 
 
@@ -78,11 +67,8 @@ def test_its_tables(sysbench, engine):
         "max_rows": 1_000_000,
     }
     assert "Creating secondary indexes on 'sbtest16'...\n" in sysbench.stdout
-    assert spec_of(sysbench, engine, TIDB + "cleanup") == {
-        **LOGIN,
-        "tables": 16,
-        "layout": "legacy",
-    }
+    spec = spec_of(sysbench, engine, TIDB + "cleanup")
+    assert spec == {**LOGIN, "tables": 16, "layout": "legacy"}
     assert sysbench.stdout.endswith("Dropping table 'sbtest16'...\n")
 
 
@@ -168,11 +154,8 @@ def test_the_one_table_of_0_4(sysbench, engine):
     spec = spec_of(sysbench, engine, f"--test=oltp {MYSQL} --oltp-table-size=500 prepare")
     assert (spec["layout"], spec["tables"], spec["table_size"]) == ("legacy_one", 1, 500)
     assert "Creating 500 records in table 'sbtest'...\n" in sysbench.stdout
-    assert spec_of(sysbench, engine, f"--test=oltp {MYSQL} cleanup") == {
-        **LOGIN,
-        "tables": 1,
-        "layout": "legacy_one",
-    }
+    spec = spec_of(sysbench, engine, f"--test=oltp {MYSQL} cleanup")
+    assert spec == {**LOGIN, "tables": 1, "layout": "legacy_one"}
     assert sysbench.stdout.endswith("Dropping table 'sbtest'...\n")
 
 

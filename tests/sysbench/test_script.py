@@ -12,28 +12,37 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
-from dbdyno.servers import open as servers_open
 from support.lab_process import until
+from support.source import ROOT
 from support.sysbench import ENTRY, Ended, Shell
 
 NUMBER = r"[0-9]+\.[0-9]{2}"
 
 
-def running(folder: Path, script: str, *words: str) -> subprocess.Popen[str]:
-    """A run of a second of this script, or what else the words ask of it, which goes on."""
+@contextmanager
+def running(
+    folder: Path, script: str, words: str = "--time=1 run"
+) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A script at work, once it has printed "here", and what else it prints."""
     (folder / "script.lua").write_text(script)
-    return subprocess.Popen(
-        [sys.executable, "-c", ENTRY, "script.lua", *(words or ("--time=1", "run"))],
+    with subprocess.Popen(
+        [sys.executable, "-c", ENTRY, "script.lua", *words.split()],
         stdout=subprocess.PIPE,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(servers_open.__file__).parents[2])},
-    )
+        env={**os.environ, "PYTHONPATH": str(ROOT / "lab")},
+    ) as process:
+        assert process.stdout is not None
+        assert any(line == "here\n" for line in process.stdout)
+        yield process, process.stdout
 
 
 def after_banner(ended: Ended) -> str:
@@ -56,14 +65,9 @@ end
 def test_the_life_of_a_run(shell: Shell) -> None:
     ended = shell("script.lua --verbosity=0 --events=2 run", LIFE)
     assert ended.returncode == 0, ended
-    assert ended.stdout.splitlines() == [
-        "init\tnil",
-        "thread_init\t0\t0",
-        "event\t0\t0",
-        "event\t0\t0",
-        "thread_done\t0\t0",
-        "done\tnil",
-    ]
+    thread = ["thread_init", "event", "event", "thread_done"]
+    lines = ["init\tnil", *(f"{name}\t0\t0" for name in thread), "done\tnil"]
+    assert ended.stdout.splitlines() == lines
 
 
 @pytest.mark.parametrize("command", ["prepare", "cleanup", "help"])
@@ -108,24 +112,18 @@ def test_an_event_that_ends_its_thread_is_not_counted(shell: Shell) -> None:
     assert "total number of events:              2\n" in ended.stdout, ended
 
 
-def test_mistakes_are_told_with_their_place(shell: Shell) -> None:
-    wrong = shell("script.lua --verbosity=0 run", "foo\n")
-    assert (wrong.returncode, wrong.stdout) == (
-        1,
-        "FATAL: script.lua:2: '=' expected near '<eof>'\n",
-    )
-    missing = shell("script.lua --verbosity=0 run", "function foo() end")
-    assert (missing.returncode, missing.stdout) == (
-        1,
-        "FATAL: cannot find the event() function in script.lua\n",
-    )
-    raised = shell("script.lua --verbosity=0 run", "\nfunction event() error('no') end")
-    assert raised.returncode == 1
-    assert raised.stdout == "FATAL: `thread_run' function failed: script.lua:2: no\n"
-    table = shell("script.lua --verbosity=0 run", "function event() error({}) end")
-    assert table.stdout == "FATAL: `thread_run' function failed: (not a string)\n"
-    begun = shell("script.lua --verbosity=0 run", "function event() end thread_init = error")
-    assert begun.stdout.splitlines()[-1] == "FATAL: Thread initialization failed!"
+MISTAKES = {
+    "foo\n": "script.lua:2: '=' expected near '<eof>'",
+    "function foo() end": "cannot find the event() function in script.lua",
+    "\nfunction event() error('no') end": "`thread_run' function failed: script.lua:2: no",
+    "function event() error({}) end": "`thread_run' function failed: (not a string)",
+}
+
+
+@pytest.mark.parametrize("script", MISTAKES)
+def test_mistakes_are_told_with_their_place(shell: Shell, script: str) -> None:
+    ended = shell("script.lua --verbosity=0 run", script)
+    assert (ended.returncode, ended.stdout) == (1, f"FATAL: {MISTAKES[script]}\n")
 
 
 OPTIONS = """
@@ -389,18 +387,16 @@ def test_an_interrupt_of_init_ends_the_run(shell: Shell, tmp_path: Path) -> None
     script = """
       ffi.cdef"int usleep(unsigned int);"
       function init()
-        print("in init")
+        print("here")
         io.stdout:flush()
         for _ = 1, 600 do ffi.C.usleep(50000) end
       end
       function event() end
     """
-    with running(tmp_path, script) as process:
-        assert process.stdout is not None
-        assert any(line == "in init\n" for line in process.stdout)
+    with running(tmp_path, script) as (process, printed):
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 128 + signal.SIGINT
-        assert "Threads started!" not in process.stdout.read()
+        assert "Threads started!" not in printed.read()
 
 
 def test_luajit_can_be_switched_off(shell: Shell) -> None:
@@ -515,9 +511,7 @@ def handles_sigint(pid: int) -> bool:
 
 
 def test_a_script_that_computes_for_ever_is_ended_by_a_second_signal(tmp_path: Path) -> None:
-    with running(tmp_path, f"function event() {ENDLESS} end") as process:
-        assert process.stdout is not None
-        assert any(line == "here\n" for line in process.stdout)
+    with running(tmp_path, f"function event() {ENDLESS} end") as (process, _):
         process.send_signal(signal.SIGINT)
         until(lambda: not handles_sigint(process.pid), "the first signal is heard", 20)
         process.send_signal(signal.SIGINT)
@@ -553,14 +547,12 @@ AT_ONCE = {"top level", "report"}
 @pytest.mark.parametrize("step", STEPS)
 def test_a_signal_ends_a_script_that_computes_for_ever(tmp_path: Path, step: str) -> None:
     script, words = STEPS[step]
-    with running(tmp_path, script.replace("ENDLESS", ENDLESS), *words.split()) as process:
-        assert process.stdout is not None
-        assert any(line == "here\n" for line in process.stdout)
+    with running(tmp_path, script.replace("ENDLESS", ENDLESS), words) as (process, printed):
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
         status = process.wait(30)
         took_s = time.monotonic() - began
-        said = process.stdout.read()
+        said = printed.read()
     assert status == (-signal.SIGINT if step in AT_ONCE else 128 + signal.SIGINT), said
     assert took_s < 10  # two seconds, and the rest for a busy machine
 

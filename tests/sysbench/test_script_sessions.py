@@ -23,7 +23,7 @@ from support.rogue_server import (
     rows_without_end,
     says,
 )
-from support.sysbench import Shell
+from support.sysbench import Ended, Shell
 
 
 @contextmanager
@@ -38,6 +38,12 @@ def reference(
         f" --mysql-password={password} --mysql-db={database}"
     )
     del server
+
+
+def events_of(ended: Ended) -> int:
+    found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
+    assert found, ended
+    return int(found[1])
 
 
 LOOPED = """
@@ -99,10 +105,8 @@ def test_scripts_that_sleep_hold_no_others_up(shell: Shell, before: str, after: 
     """
     with reference() as server:
         ended = shell(f"script.lua {server} --threads=32 --time=1 run", script)
-    found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
-    assert found, ended
     # One engine thread that slept itself would come to 10.
-    assert int(found[1]) > 100, ended
+    assert events_of(ended) > 100, ended
 
 
 SLEEPS = """
@@ -150,10 +154,8 @@ end
 def test_scripts_that_connect_in_their_events_hold_no_others_up(shell: Shell) -> None:
     with reference(0.05) as server:
         ended = shell(f"script.lua {server} --verbosity=3 --threads=16 --time=1 run", RENEWED)
-    found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
-    assert found, f"exit {ended.returncode}: {ended.stdout}{ended.stderr}"
     # One after the other they would make 20.
-    assert int(found[1]) > 60, ended
+    assert events_of(ended) > 60, ended
 
 
 RECORDED = """
@@ -255,6 +257,9 @@ def test_handles_that_lead_nowhere_are_refused(shell: Shell, connections: int) -
     assert 1 <= int(told[5]) <= 6, ended
 
 
+ON_POSTGRES = "script.lua --db-driver=pgsql --pgsql-host=127.0.0.1 --pgsql-sslmode=disable"
+
+
 def message(kind: bytes, payload: bytes = b"") -> bytes:
     """As PostgreSQL sends it."""
     return kind + struct.pack(">I", len(payload) + 4) + payload
@@ -293,9 +298,7 @@ end
 
 def test_a_postgresql_is_told_the_types_that_sysbench_binds(shell: Shell) -> None:
     with rogue(postgres) as (port, heard):
-        place = f"--db-driver=pgsql --pgsql-host=127.0.0.1 --pgsql-port={port}"
-        line = f"script.lua {place} --pgsql-sslmode=disable --verbosity=1 prepare"
-        ended = shell(line, TYPED)
+        ended = shell(f"{ON_POSTGRES} --pgsql-port={port} --verbosity=1 prepare", TYPED)
     assert ended.returncode == 0, ended
     assert ended.stdout.splitlines() == [
         "ALERT: attempt to use a statement with parameters before bind_param()",
@@ -325,9 +328,7 @@ def test_rows_that_a_script_cannot_read_have_no_limit_on_postgresql_either(shell
     row = message(b"D", struct.pack(">HI", 1, 1 << 20) + bytes(1 << 20))
     rows = 17 * row + message(b"C", b"SELECT 17\0")
     with rogue(partial(postgres, executed=rows)) as (port, _):
-        place = f"--db-driver=pgsql --pgsql-host=127.0.0.1 --pgsql-port={port}"
-        line = f"script.lua {place} --pgsql-sslmode=disable --verbosity=1 prepare"
-        ended = shell(line, script)
+        ended = shell(f"{ON_POSTGRES} --pgsql-port={port} --verbosity=1 prepare", script)
     assert (ended.returncode, ended.stdout) == (0, "17\n"), ended
 
 

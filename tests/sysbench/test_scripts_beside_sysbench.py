@@ -102,16 +102,11 @@ def test_a_report_hook_is_told_the_time_since_the_beginning_at_a_checkpoint(shel
     assert shell(line, CHECKPOINT).stdout.splitlines() == ["1 1 2", "2 1 0"]
 
 
-HISTOGRAM = """
-function event() end
-function sysbench.hooks.report_cumulative() print("mine") end
-"""
-
-
 def test_the_histogram_stands_before_what_a_script_reports(shell: Shell) -> None:
+    script = 'function event() end function sysbench.hooks.report_cumulative() print("mine") end'
     line = "--events=1 --histogram run"
     for typed, next_line in (("script.lua", "mine"), ("cpu --cpu-max-prime=10", "CPU speed:")):
-        lines = shell(f"{typed} {line}", HISTOGRAM).stdout.splitlines()
+        lines = shell(f"{typed} {line}", script).stdout.splitlines()
         at = lines.index("Latency histogram (values are in milliseconds)")
         assert lines[at + 2].endswith(f" |{'*' * 40} 1"), lines
         assert lines[at + 3 : at + 5] == [" ", next_line], lines

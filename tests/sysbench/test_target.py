@@ -28,21 +28,12 @@ def test_nothing_is_said_of_a_plain_connection(off):
 
 
 def test_the_switch_of_1_0_takes_the_files_of_the_folder(folder):
-    for name in ("cacert.pem", "client-cert.pem", "client-key.pem"):
+    files = {"ca": "cacert.pem", "cert": "client-cert.pem", "key": "client-key.pem"}
+    for name in files.values():
         (folder / name).touch()
+    tls = {"mode": "required", **files, "ciphers": "AES256"}
     for value in (None, "on", "1"):
-        assert of(mysql_ssl=value, mysql_ssl_cipher="AES256") == (
-            {
-                "tls": {
-                    "mode": "required",
-                    "ca": "cacert.pem",
-                    "cert": "client-cert.pem",
-                    "key": "client-key.pem",
-                    "ciphers": "AES256",
-                }
-            },
-            (),
-        )
+        assert of(mysql_ssl=value, mysql_ssl_cipher="AES256") == ({"tls": tls}, ())
 
 
 def test_a_certificate_without_its_key_is_left_out(folder):
@@ -74,9 +65,8 @@ def test_an_unknown_mode_is_an_invalid_option():
 def test_compression_is_zlib_s():
     assert of(mysql_compression=None) == ({"compression": True}, ())
     assert of(mysql_compression_algorithms="zstd") == ({}, ())
-    assert of(
-        mysql_compression="on", mysql_compression_algorithms="zstd,zlib,uncompressed"
-    ).fields == {"compression": True}
+    several = of(mysql_compression="on", mysql_compression_algorithms="zstd,zlib,uncompressed")
+    assert several.fields == {"compression": True}
     with pytest.raises(Refusal, match="compression by other algorithms than zlib"):
         of(mysql_compression="on", mysql_compression_algorithms="zstd")
 
@@ -91,26 +81,42 @@ def test_every_command_is_protected(sysbench, engine):
 # Addresses; localhost is a socket.
 
 
-def address_of(**typed):
-    return address(options(**typed))
+def tcp(host, port):
+    return {"host": host, "port": port}
 
 
-def test_a_host_is_reached_by_tcp():
-    assert address_of(mysql_host="127.0.0.1") == Address(
-        {"host": "127.0.0.1", "port": 3306}, "host '127.0.0.1', port 3306"
-    )
-
-
-def test_a_socket_wins_over_host_and_port():
-    named = address_of(mysql_host="db", mysql_port="3307", mysql_socket="/s.sock")
-    assert named == Address({"socket": "/s.sock"}, "socket '/s.sock'")
-
-
-def test_localhost_is_the_environment_s_socket(monkeypatch):
-    monkeypatch.setenv("MYSQL_UNIX_PORT", "/somewhere/mysqld.sock")
-    assert address_of(mysql_port="3307") == Address(
-        {"socket": "/somewhere/mysqld.sock"}, "host 'localhost', port 3307"
-    )
+@pytest.mark.parametrize(
+    ("typed", "endpoint", "described"),
+    [
+        ({"mysql_host": "127.0.0.1"}, tcp("127.0.0.1", 3306), "host '127.0.0.1', port 3306"),
+        (
+            {"mysql_host": "db", "mysql_port": "3307", "mysql_socket": "/1.sock"},
+            {"socket": "/1.sock"},
+            "socket '/1.sock'",
+        ),
+        ({"mysql_port": "3307"}, {"socket": "/s.sock"}, "host 'localhost', port 3307"),
+        (
+            {"mysql_host": "a,b", "mysql_port": "1,2"},
+            [tcp("a", 1), tcp("a", 2), tcp("b", 1), tcp("b", 2)],
+            "host 'a', port 1 (the first of 4)",
+        ),
+        (
+            {"mysql_host": "a,b", "mysql_socket": "/1.sock,/2.sock"},
+            [{"socket": "/1.sock"}, {"socket": "/2.sock"}],
+            "socket '/1.sock' (the first of 2)",
+        ),
+        (
+            {"mysql_host": "localhost,db"},
+            [{"socket": "/s.sock"}, tcp("db", 3306)],
+            "host 'localhost', port 3306 (the first of 2)",
+        ),
+    ],
+)
+def test_sockets_win_over_hosts_which_are_crossed_with_ports(
+    monkeypatch, typed, endpoint, described
+):
+    monkeypatch.setenv("MYSQL_UNIX_PORT", "/s.sock")
+    assert address(options(**typed)) == Address(endpoint, described)
 
 
 def test_localhost_is_else_the_first_socket_that_is_there(monkeypatch, tmp_path):
@@ -125,27 +131,4 @@ def test_localhost_is_else_the_first_socket_that_is_there(monkeypatch, tmp_path)
 @pytest.mark.parametrize("port", ["0", "65536", "x", "-1", "1e3", "\u0663"])
 def test_a_port_that_is_none(port):
     with pytest.raises(Refusal, match="It must be from 1 to 65535"):
-        address_of(mysql_host="h", mysql_port=port)
-
-
-def test_hosts_and_ports_are_crossed_ports_first():
-    crossed = address_of(mysql_host="a,b", mysql_port="1,2")
-    assert crossed.endpoint == [
-        {"host": "a", "port": 1},
-        {"host": "a", "port": 2},
-        {"host": "b", "port": 1},
-        {"host": "b", "port": 2},
-    ]
-    assert crossed.described == "host 'a', port 1 (the first of 4)"
-
-
-def test_several_sockets_win_over_several_hosts(monkeypatch):
-    assert address_of(mysql_host="a,b", mysql_socket="/1.sock,/2.sock").endpoint == [
-        {"socket": "/1.sock"},
-        {"socket": "/2.sock"},
-    ]
-    monkeypatch.setenv("MYSQL_UNIX_PORT", "/s.sock")
-    assert address_of(mysql_host="localhost,db").endpoint == [
-        {"socket": "/s.sock"},
-        {"host": "db", "port": 3306},
-    ]
+        address(options(mysql_host="h", mysql_port=port))

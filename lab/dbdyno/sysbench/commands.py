@@ -64,6 +64,7 @@ FORCED_SHUTDOWN = 2
 CPU, PRIMES = "cpu", "cpu-max-prime"
 _MS_PER_S = 1e3
 _NS_PER_S = 1e9
+_SAME = ("events", "reads", "writes", "reconnects")
 _LIMITS = {"time": "Time limit", "events": "Event limit"}
 
 
@@ -90,8 +91,7 @@ class ReportHooks(NamedTuple):
             "queue_length": interval.backlog,
             "concurrency": interval.in_flight,
         }
-        same = ("events", "reads", "writes", "reconnects")
-        figures |= {name: getattr(interval, name) for name in same}
+        figures |= {name: getattr(interval, name) for name in _SAME}
         return self.report("report_intermediate", figures)
 
     def cumulative(
@@ -117,8 +117,7 @@ class ReportHooks(NamedTuple):
             "errors": sum(totals.errors.values()),
             "other": totals.others,
         }
-        same = ("events", "reads", "writes", "reconnects")
-        figures |= {name: getattr(totals, name) for name in same}
+        figures |= {name: getattr(totals, name) for name in _SAME}
         return self.report("report_cumulative", figures)
 
 
@@ -251,11 +250,11 @@ def _print_end(
     if hooks is not None:
         hooks.end_intervals()
     if general.output.histogram and EVENT in reported.histograms:
-        output.line(histogram(reported.histograms[EVENT]))
+        output.notice(histogram(reported.histograms[EVENT]))
     if hooks is None or not hooks.cumulative(reported, general, totals.seconds):
         if request.test == CPU:
             per_s = reported.per_s(reported.events)
-            output.line(f"CPU speed:\n    events per second: {per_s:8.2f}")
+            output.notice(f"CPU speed:\n    events per second: {per_s:8.2f}")
         output.notice(report(reported, general, ending, is_sql=reporter.is_sql()))
     _print_more(record, totals, general, output)
 
@@ -358,9 +357,9 @@ class Reporter:
         if self.hooks is not None and self.hooks.intermediate(summary):
             return
         shown, is_sql = (options.percentiles, interval_s, options.joined), self.is_sql()
-        self._output.line(interval_line(summary, *shown, is_sql=is_sql))
+        self._output.notice(interval_line(summary, *shown, is_sql=is_sql))
         if self._general.pace.rate_per_s:
-            self._output.line(queue_line(summary, interval_s, is_sql=is_sql))
+            self._output.notice(queue_line(summary, interval_s, is_sql=is_sql))
 
     def _report_checkpoint(self, at_s: float) -> None:
         if not self._checkpoints_s or at_s < self._checkpoints_s[0] - self._options.step_s() / 2:
@@ -368,7 +367,7 @@ class Reporter:
         self.checkpoint_s = self._checkpoints_s.pop(0)
         totals = Totals.of(self._since_checkpoint)
         self._since_checkpoint = []
-        self._output.line(f"{time_label(self.checkpoint_s, 1)} Checkpoint report:")
+        self._output.notice(f"{time_label(self.checkpoint_s, 1)} Checkpoint report:")
         general, hooks = self._general, self.hooks
         if hooks is None or not hooks.cumulative(totals, general, at_s, general.threads):
             ending = Ending(at_s, None)

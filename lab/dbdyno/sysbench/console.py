@@ -32,11 +32,7 @@ class ConsoleOutput:
         self._is_text = is_text
 
     def notice(self, text: str) -> None:
-        """Header, interval lines and report; `text` ends with its newline, a blank line follows."""
-        self._write(NOTICE, text + "\n")
-
-    def line(self, text: str) -> None:
-        """Print a line of the same level, without a blank line."""
+        """Header, interval line or report; a text with its own newline gets a blank line."""
         self._write(NOTICE, text + "\n")
 
     def info(self, text: str) -> None:

@@ -14,7 +14,7 @@ from dbdyno.sysbench.options.table import (
     LEGACY_OPTIONS,
     ONE_TABLE,
     SCRIPT,
-    SYSBENCH_TESTS,
+    WITHOUT_DATABASE,
     check_is_supported,
     unsupported,
 )
@@ -220,7 +220,7 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
 def is_name_of_test(typed: str, ours: Sequence[str]) -> bool:
     """True for names of sysbench's own scripts."""
     stem = os.path.basename(typed).removesuffix(".lua")  # noqa: PTH119 - start-up time
-    return stem in (*ours, COMMON, *SCRIPTS, *SYSBENCH_TESTS)
+    return stem in (*ours, COMMON, *SCRIPTS, *WITHOUT_DATABASE)
 
 
 def passed_over(typed: str, ours: Sequence[str]) -> str | None:

@@ -108,18 +108,14 @@ class OutputOptions(NamedTuple):
         step_s = math.gcd(*parts_us) / _US_PER_S
         return int(step_s) if step_s.is_integer() else step_s
 
-    def needs_records(self) -> bool:
-        """True if the run needs whole records of live intervals."""
-        return bool(self.checkpoints_s) or self.format == "csv"
-
     def spec(self) -> dict[str, Any]:
         """The engine's fields."""
         spec: dict[str, Any] = {
             "interval_s": self.step_s(),
             "percentiles": [percentile.percent for percentile in self.percentiles],
         }
-        if self.needs_records():
-            spec["tell_records"] = True
+        if self.checkpoints_s or self.format == "csv":
+            spec["tell_records"] = True  # whole records of live intervals
         return spec
 
 

@@ -12,9 +12,9 @@ import pytest
 from tests.cli.test_flow import made_bench
 
 from dbdyno import __main__
-from dbdyno.cli import flow
+from dbdyno.cli import transfer
+from dbdyno.cli.machines import Machines
 from dbdyno.experiment import runner
-from dbdyno.experiment.context import Makers
 from dbdyno.experiment.watch import environment
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.systems import SystemPlan
@@ -117,9 +117,9 @@ def test_a_run_of_a_fleet_is_run_again_on_another(
 
     def machines(plan, address):
         asked.append((plan.fleet.spread, address))
-        return nullcontext(flow._Machines(address, Makers(), {}, lambda: None))
+        return nullcontext(Machines(address=address))
 
-    monkeypatch.setattr(flow, "_machines", machines)
+    monkeypatch.setattr(transfer, "machines_of", machines)
     assert dbdyno(*typed, "--fleet", "10.0.0.9:6379") == 0
     assert asked == [("blocks", "10.0.0.9:6379")]
     assert "the same verdict in 1 of 1 comparisons" in capsys.readouterr().out

@@ -17,6 +17,7 @@ from tests.judge.test_rate_limit import run as trials_of
 from dbdyno import __main__, api
 from dbdyno.cli import flow
 from dbdyno.cli.flow import ReportOptions
+from dbdyno.cli.machines import Machines, machines_of
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
 from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers, Progress
@@ -27,8 +28,8 @@ from dbdyno.measurement.certificate import CertificateFacts, KnownAnswer
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.plan import ChosenDesign, DesignPlan, Plan, TrialPlan
 from dbdyno.report.formats.stdout import Output
-from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun
+from dbdyno.store.resolved import resolved_run
 from dbdyno.store.store import Store
 from support import making
 from support.fakes import SideBySide
@@ -77,7 +78,7 @@ def made_bench(
         plan = run.plan
         if plan.design.time_s is not None and plan.design.chosen is None:
             store.choose(run.run_id, CHOSEN)
-            plan = evidence.resolved_run(store, run).plan
+            plan = resolved_run(store, run).plan
         done = store.done(run.run_id, impossible=not retry)
         left = [t for t in order.trials_of(plan, run.run_id) if t.key not in done]
         block = 0
@@ -119,7 +120,7 @@ def until_decided(blocks: int) -> Plan:
 
 def runs(workspace: Path) -> list[StoredRun]:
     with Store.open(workspace) as store:
-        return [evidence.resolved_run(store, run) for run in store.runs()]
+        return [resolved_run(store, run) for run in store.runs()]
 
 
 def begin_timed(workspace: Path) -> str:
@@ -153,8 +154,8 @@ def test_time_is_added_on_each_of_the_machines_that_there_are(
 ) -> None:
     monkeypatch.setattr(runner, "run", made_bench())
     begin_timed(workspace)
-    made = flow._Machines("auto", Makers(hosts=SideBySide(3)), {}, lambda: None)
-    monkeypatch.setattr(flow, "_machines", lambda plan, address: nullcontext(made))
+    three = Machines(Makers(hosts=SideBySide(3)), "auto")
+    monkeypatch.setattr(flow, "machines_of", lambda plan, address: nullcontext(three))
     flow.resume(
         "latest", workspace, PLAIN, time_s=120.0, fleet="auto"
     )  # four blocks of 30 s on each
@@ -434,25 +435,23 @@ def test_an_empty_workspace_has_no_latest_run(workspace: Path) -> None:
         flow.report("latest", workspace, PLAIN)
 
 
-def test_a_fleet_takes_an_address_and_a_plan_that_wants_it(workspace: Path) -> None:
+def test_a_fleet_takes_an_address_and_a_plan_that_wants_it() -> None:
     plan = making.plan()
-    with pytest.raises(UsageError, match="many machines") as error:
-        flow.begin(plan, workspace, "dbdyno run", PLAIN, "auto")
+    with pytest.raises(UsageError, match="many machines") as error, machines_of(plan, "auto"):
+        pass
     assert "found: --fleet auto alone" in str(error.value)
     wanted = plan.model_copy(update={"fleet": FleetPlan(generators=2)})
-    with pytest.raises(UsageError, match="found: no --fleet"):
-        flow.begin(wanted, workspace, "dbdyno run", PLAIN)
-    assert runs(workspace) == []
+    with pytest.raises(UsageError, match="found: no --fleet"), machines_of(wanted, ""):
+        pass
 
 
 def test_the_command_that_resumes_a_run_of_a_fleet_names_its_cluster(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = flow._Machines("10.0.0.1:6379", Makers(), {}, lambda: None)
-    monkeypatch.setattr(flow, "_machines", lambda plan, address: nullcontext(made))
     monkeypatch.setattr(runner, "run", made_bench(2, KeyboardInterrupt()))
+    cluster = Machines(address="10.0.0.1:6379")
     with pytest.raises(Interrupted) as caught:
-        begin(workspace)
+        flow.begin(making.plan(), workspace, "dbdyno compare a b", PLAIN, cluster)
     assert str(caught.value.hint).endswith(f"--workspace {workspace} --fleet 10.0.0.1:6379")
 
 

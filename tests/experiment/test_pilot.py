@@ -15,7 +15,8 @@ from dbdyno.measurement.measurement import NO_BLOCK
 from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.stats.open_loop import RateSide
-from dbdyno.store.evidence import completion, resolved_run
+from dbdyno.store.evidence import completion
+from dbdyno.store.resolved import resolved_run
 from support import making
 from support.fakes import Progress, World
 

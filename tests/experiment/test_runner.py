@@ -20,7 +20,7 @@ from dbdyno.experiment.schedule.timed import begun
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
-from dbdyno.store.evidence import resolved_run
+from dbdyno.store.resolved import resolved_run
 from support import making
 from support.fakes import Progress, SideBySide, World
 

@@ -33,6 +33,7 @@ from typing import Any, ClassVar, Final
 import pytest
 
 from dbdyno.cli import flow
+from dbdyno.cli.machines import Machines
 from dbdyno.errors import DbdynoError
 from dbdyno.experiment.data import dataset
 from dbdyno.experiment.watch import environment
@@ -310,7 +311,8 @@ def _two_runs(workspace: Path) -> None:
         else:
             flow.resume(run_id, workspace, options)
     for _ in range(RUNS - len(runs)):
-        flow.begin(PLAN, workspace, "dbdyno compare", options)
+        with flow.machines_of(PLAN, "") as machines:
+            flow.begin(PLAN, workspace, "dbdyno compare", options, machines)
 
 
 @contextmanager
@@ -355,7 +357,7 @@ def _small(world: World, archive: TarballSource, patch: pytest.MonkeyPatch) -> I
     @contextmanager
     def machines(*others: object) -> Iterator[Any]:
         makers = replace(world.makers, open_instance=opened, shares_loads=True)
-        yield flow._Machines("", makers, {}, lambda: None)
+        yield Machines(makers)
 
     @contextmanager
     def on_console(*others: object) -> Iterator[SimulatedProgress]:
@@ -366,7 +368,7 @@ def _small(world: World, archive: TarballSource, patch: pytest.MonkeyPatch) -> I
     patch.setattr(provision, "check_program", lambda program, entry: None)
     patch.setattr(dataset, "_load", load)
     patch.setattr(environment, "describe", lambda workspace: {})
-    patch.setattr(flow, "_machines", machines)
+    patch.setattr(flow, "machines_of", machines)
     patch.setattr("dbdyno.cli.progress.on_console", on_console)
     blank_charts.patch(patch)
     yield

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -18,13 +16,12 @@ from rich.console import Console
 
 from dbdyno import api
 from dbdyno.cli.gate import check_verdicts
+from dbdyno.cli.machines import HERE, Machines, machines_of
 from dbdyno.cli.options import next_command
-from dbdyno.cli.plan import in_budget
 from dbdyno.cli.progress import note, noted, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers
-from dbdyno.experiment.schedule import forecast
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.schedule import Enough
 from dbdyno.experiment.watch import environment
@@ -40,6 +37,7 @@ from dbdyno.report.tell.verdicts import duration
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence, of_stored
 from dbdyno.store.reading import StoredRun
+from dbdyno.store.resolved import resolved_run
 from dbdyno.store.store import Store, find, opened
 
 
@@ -55,85 +53,24 @@ class ReportOptions(NamedTuple):
     exit_code: bool = False
 
 
-class _Machines(NamedTuple):
-    """Makers of servers and load for a run, here or on a cluster.
-
-    Attributes:
-        address: of the cluster; empty without one.
-        environment: descriptions of a cluster's machines.
-        release: gives them back, which ends measuring.
-    """
-
-    address: str
-    makers: Makers
-    environment: dict[str, str]
-    release: Callable[[], None]
-
-
-@contextmanager
-def _machines(plan: Plan, address: str) -> Iterator[_Machines]:
-    """The machines of a run, which are given back at the end of the block at the latest.
-
-    Raises:
-        UsageError: an address without a plan for it, or a plan without an address.
-        LoadError: the cluster cannot carry the plan.
-    """
-    if not address and not plan.fleet.is_wanted:
-        yield _Machines("", Makers(shares_loads=True), {}, lambda: None)
-        return
-    if not address or not plan.fleet.is_wanted:
-        raise UsageError(
-            "a run on many machines takes a cluster, and a plan that says what for",
-            wanted="--fleet ADDRESS, and fleet: in the plan",
-            found=f"--fleet {address} alone" if address else "no --fleet",
-            hint="see docs/how-to/fleet.md for both; dbdyno fleet check shows what a cluster has",
-        )
-    # Imported only here: Ray takes seconds to import, and is not installed everywhere.
-    from dbdyno.fleet import fleet  # noqa: PLC0415 - see above
-
-    with ExitStack() as stack:
-        fleet_machines = stack.enter_context(fleet.machines(plan, address))
-        for named, about in fleet_machines.environment.items():
-            note(f"{named}: {about}")
-        yield _Machines(address, fleet_machines.makers, fleet_machines.environment, stack.close)
-
-
 def begin(
     plan: Plan,
     workspace: Path,
     command: str,
     options: ReportOptions,
-    fleet: str = "",
-    *,
-    fit: bool = False,
+    machines: Machines = HERE,
 ) -> str:
     """Carry out a new run of a plan; returns the run's id.
 
     Args:
         command: the command line, stored with the run.
-        fleet: address of a cluster, if the plan wants one.
-        fit: reduce the plan's blocks to its budget.
-
-    Raises:
-        UsageError: the budget has no time for a single block.
     """
-    with _machines(plan, fleet) as machines:
-        if fit:
-            plan = _fitted(plan, machines.makers.machines)
-        outlook = outlook_of(plan, machines.makers.machines)
-        with Store.open(workspace) as store:
-            known = {**environment.describe(workspace), **machines.environment}
-            run = store.create_run(plan, command, known, len(outlook.trials))
-            _run(store, run, outlook, workspace, options, machines)
+    outlook = outlook_of(plan, machines.makers.machines)
+    with Store.open(workspace) as store:
+        known = {**environment.describe(workspace), **machines.environment}
+        run = store.create_run(plan, command, known, len(outlook.trials))
+        _run(store, run, outlook, workspace, options, machines)
     return run.run_id
-
-
-def _fitted(plan: Plan, machines: int) -> Plan:
-    """Fit the plan's blocks into its budget on so many machines, with a note."""
-    fitted = forecast.fitted(plan, machines)
-    if fit := in_budget(plan, fitted, machines):
-        note(fit)
-    return fitted
 
 
 def resume(
@@ -152,16 +89,16 @@ def resume(
         time_s: added to a complete run with a time. Where every cell was decided already, the added
             blocks are all run, for narrower intervals.
         retry: try impossible cells again.
-        fleet: as of `begin`; another cluster will do.
+        fleet: address of a cluster, if the plan wants one; any will do.
 
     Raises:
         UsageError: time cannot be added to this run.
     """
     with opened(workspace) as store:
-        run = evidence.resolved_run(store, find(store, run_id))
+        run = resolved_run(store, find(store, run_id))
         if time_s is not None:
             _refuse_more_time(store, run, workspace, fleet)
-        with _machines(run.plan, fleet) as machines:
+        with machines_of(run.plan, fleet) as machines:
             if time_s is not None:
                 run = _with_more_time(store, run, time_s, machines.makers.machines)
             outlook = outlook_of(run.plan, machines.makers.machines)
@@ -204,7 +141,7 @@ def _with_more_time(store: Store, run: StoredRun, time_s: float, machines: int) 
         "all_blocks": enough(store.measurements(run.run_id), run.plan),
     }
     store.choose(run.run_id, design.model_copy(update=wider))
-    return evidence.resolved_run(store, run)
+    return resolved_run(store, run)
 
 
 def report(name: str, workspace: Path, options: ReportOptions) -> None:
@@ -220,7 +157,7 @@ def _run(
     outlook: Outlook,
     workspace: Path,
     options: ReportOptions,
-    machines: _Machines,
+    machines: Machines,
     *,
     retry: bool = False,
 ) -> None:

@@ -12,7 +12,10 @@ import typer
 from dbdyno.cli import flow, options
 from dbdyno.cli.compare import read
 from dbdyno.cli.flow import ReportOptions
-from dbdyno.cli.plan import read_file, with_generators
+from dbdyno.cli.machines import machines_of
+from dbdyno.cli.plan import in_budget, read_file, with_generators
+from dbdyno.cli.progress import note
+from dbdyno.experiment.schedule.forecast import fitted
 from dbdyno.language.catalogues import Language
 from dbdyno.report.formats.stdout import Output
 from dbdyno.servers.open import check
@@ -51,7 +54,9 @@ def compare(
         "connections": connections if "connections" in _typed(context) else None,
     }
     plan = with_generators(read(typed, check), fleet)
-    flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang, exit_code), fleet)
+    shown = ReportOptions(output, lang, exit_code)
+    with machines_of(plan, fleet) as machines:
+        flow.begin(plan, workspace, _command_line(), shown, machines)
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -75,8 +80,13 @@ def run(
 ) -> None:
     """Run a plan file."""
     whole_plan = with_generators(read_file(plan, scale, budget), fleet)
-    options_of_report = ReportOptions(output, lang, exit_code)
-    flow.begin(whole_plan, workspace, _command_line(), options_of_report, fleet, fit=True)
+    shown = ReportOptions(output, lang, exit_code)
+    with machines_of(whole_plan, fleet) as machines:
+        count = machines.makers.machines
+        fitted_plan = fitted(whole_plan, count)
+        if words := in_budget(whole_plan, fitted_plan, count):
+            note(words)
+        flow.begin(fitted_plan, workspace, _command_line(), shown, machines)
 
 
 def resume(

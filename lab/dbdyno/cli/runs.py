@@ -32,6 +32,7 @@ from dbdyno.report.rows import title_of
 from dbdyno.servers.programs.places import cache_folder
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
+from dbdyno.store.resolved import resolved_run
 from dbdyno.store.store import Store, find, opened
 
 app = typer.Typer(help="The runs of a workspace, and what they take.", no_args_is_help=True)
@@ -59,7 +60,7 @@ def show(
 ) -> None:
     """Show one run. Command, systems, cells, how far it came, where its report is."""
     with opened(workspace) as store:
-        run = evidence.resolved_run(store, find(store, run_id))
+        run = resolved_run(store, find(store, run_id))
         (kept,) = _kept(store, workspace, [run])
         shown = ShownRun(run, kept, store.verified(run.run_id), workspace / run.run_id)
     sys.stdout.write(render(shown, output, lang))

@@ -17,6 +17,7 @@ from dbdyno.audit.imported import imported
 from dbdyno.audit.read import mapping_of
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
+from dbdyno.cli.machines import machines_of
 from dbdyno.cli.plan import described, facts_text
 from dbdyno.cli.progress import note
 from dbdyno.errors import DbdynoError, StoreError, UsageError
@@ -104,8 +105,8 @@ def _run_again(first: api.Run, name: str, workspace: Path, shown: ReportOptions,
     """Runs the plan; its result goes to stderr, because stdout is for the comparison."""
     command = options.stored_command("replay", name, *(["--fleet", fleet] if fleet else []))
     try:
-        with contextlib.redirect_stdout(sys.stderr):
-            return flow.begin(first.plan, workspace, command, shown, fleet)
+        with contextlib.redirect_stdout(sys.stderr), machines_of(first.plan, fleet) as machines:
+            return flow.begin(first.plan, workspace, command, shown, machines)
     except UsageError:
         raise  # nothing was begun that could be completed
     except DbdynoError:

@@ -32,6 +32,7 @@ from dbdyno.fleet.cluster import PATIENCE_S, SILENT_S, Installed, Node
 from dbdyno.fleet.generators import Generators
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import NO_BLOCK, Measurement, Trial
+from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import open
 from dbdyno.store.reading import StoredRun
@@ -126,7 +127,7 @@ class Host:
                 store,
                 self._folder,
                 Sender(self._events, self.name),
-                makers_of(generators_of(plan, self._away, self._stack)),
+                makers_of(generators_of(plan.fleet, self._away, self._stack)),
             )
             self._machine = self._stack.enter_context(machine(self._context, run.run_id))
         self._context.schedule.plan = plan
@@ -134,13 +135,12 @@ class Host:
         return self._machine
 
 
-def generators_of(plan: Plan, away: Sequence[Node], held: ExitStack) -> Generators | None:
+def generators_of(wanted: FleetPlan, away: Sequence[Node], held: ExitStack) -> Generators | None:
     """The plan's separate generators, if any; they end with `held`.
 
     Args:
         away: nodes of servers, excluded for generators.
     """
-    wanted = plan.fleet
     if not wanted.generators:
         return None
     generators = Generators(wanted.generators, wanted.place.generators, away)

@@ -7,7 +7,7 @@ because both become an `Evidence`. Completeness of a run is decided here alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.store import bundle
 from dbdyno.store.reading import StoredRun
-from dbdyno.store.resolved import resolved
+from dbdyno.store.resolved import resolved_run
 from dbdyno.store.store import FILE_NAME, LATEST, Store, find, opened
 
 BUNDLES: Final = "bundles"
@@ -91,12 +91,6 @@ class Evidence:
             complete=self.complete,
             trials_planned=self.trials_planned,
         )
-
-
-def resolved_run(store: Store, run: StoredRun) -> StoredRun:
-    """The run with the rates that its pilot found and the design that its time chose, so far."""
-    pilots = store.pilots(run.run_id) if run.plan.load.needs_pilot else []
-    return replace(run, plan=resolved(run.plan, pilots, store.design(run.run_id)))
 
 
 def completion(store: Store, run_id: str) -> Completion:

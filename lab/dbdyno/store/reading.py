@@ -35,7 +35,7 @@ class StoredRun:
     Attributes:
         created_at, finished_at: ISO 8601 with offset; finished_at is None until every trial of the
             plan had its turn, or the verdicts were decided.
-        plan: as it was written, or resolved (`store.evidence.resolved_run`).
+        plan: as it was written, or resolved (`store.resolved.resolved_run`).
         command: its first command line.
         trials_planned: most trials of the plan; an estimate before a pilot's choice.
     """

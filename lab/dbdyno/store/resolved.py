@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from dbdyno.measurement.backlog import is_sustained
@@ -20,6 +21,8 @@ from dbdyno.plan.plan import ChosenDesign, Plan, TrialPlan
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.spelling import share_of
 from dbdyno.stats.open_loop import Point, rate_at_limit
+from dbdyno.store.reading import StoredRun
+from dbdyno.store.store import Store
 
 SEARCH_RATES: Final = 4
 """Rates tried in search of one limit; each halves where it can lie."""
@@ -27,6 +30,12 @@ RUNG: Final = 1.06
 """From one rate of the ladder to the next."""
 RUNGS_ASIDE: Final = RUNGS_MAX // 2
 """Rates below and above each system's limit, beside that next to it."""
+
+
+def resolved_run(store: Store, run: StoredRun) -> StoredRun:
+    """The run with the rates that its pilot found and the design that its time chose, so far."""
+    pilots = store.pilots(run.run_id) if run.plan.load.needs_pilot else []
+    return replace(run, plan=resolved(run.plan, pilots, store.design(run.run_id)))
 
 
 def resolved(plan: Plan, pilots: Sequence[Measurement], chosen: ChosenDesign | None) -> Plan:

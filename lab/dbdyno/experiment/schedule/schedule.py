@@ -23,9 +23,8 @@ from dbdyno.measurement.disturbance import (
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.stats.design import FIRST_BLOCKS
-from dbdyno.store.evidence import resolved_run
 from dbdyno.store.reading import StoredRun
-from dbdyno.store.resolved import resolved, with_chosen
+from dbdyno.store.resolved import resolved, resolved_run, with_chosen
 from dbdyno.store.store import Store
 
 Enough = Callable[[Sequence[Measurement], Plan], bool]

@@ -1,19 +1,17 @@
-"""A fake server, and the machine's speed, which over fakes need not be taken exactly."""
+"""A world without anything wrong, and a server in it."""
 
 import pytest
 
-from dbdyno.experiment.watch import probe
-from support.fakes import FakeServer
-
-
-@pytest.fixture(autouse=True)
-def quick_probe(monkeypatch):
-    monkeypatch.setattr(probe, "PIECES", 1)
+from support.world import FakeServer, World
 
 
 @pytest.fixture
-def server():
-    started = FakeServer("a")
-    yield started
-    started.process.kill()
-    started.process.wait()
+def world():
+    made = World()
+    with made.lab():
+        yield made
+
+
+@pytest.fixture
+def server(world):
+    return FakeServer(world, "a")

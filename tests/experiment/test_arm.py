@@ -7,8 +7,9 @@ import os
 import pytest
 
 from dbdyno.errors import CellError, LoadError, LostError, ServerError, StoreError, UsageError
+from dbdyno.experiment import arm
 from dbdyno.experiment import procedure as procedure_room
-from dbdyno.experiment.arm import never_begun, reason, run_arm
+from dbdyno.experiment.arm import never_begun, reason
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import disk
 from dbdyno.experiment.schedule.order import trials_of
@@ -18,7 +19,8 @@ from dbdyno.measurement.parts import Step
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
-from support.fakes import Progress, World
+from support.fakes import Progress
+from support.world import World
 
 
 def arm_of(store, plan, world):
@@ -33,6 +35,11 @@ def arm_of(store, plan, world):
     )
     instance.snapshot()
     return context, instance, trials
+
+
+def run_arm(context, instance, trials):
+    with instance.world.lab():
+        arm.run_arm(context, instance, trials)
 
 
 def small(**facts):
@@ -73,12 +80,12 @@ def test_a_trial_that_cannot_be_stored_ends_the_arm_and_its_server(store, monkey
     monkeypatch.setattr(store, "append", refuse)
     with pytest.raises(StoreError, match="disk full"):
         run_arm(context, instance, trials)
-    assert world.servers_left() == []
+    assert world.running() == []
     assert context.schedule.left == trials
 
 
-def test_a_server_that_ends_uncleanly_is_reported_and_no_more(store, tmp_path):
-    world = World(kill_server=tmp_path / "killed")
+def test_a_server_that_ends_uncleanly_is_reported_and_no_more(store):
+    world = World(kills={0})
     context, instance, trials = arm_of(store, small(), world)
     run_arm(context, instance, trials)
     failures = [m.failure for m in store.measurements(trials[0].run_id)]
@@ -101,8 +108,7 @@ def test_a_server_that_dies_between_two_trials_is_replaced(store):
     class Killing(Progress):
         def end(self, trial, measurement, seconds_left):
             super().end(trial, measurement, seconds_left)
-            instance.server.process.kill()
-            instance.server.process.wait()
+            instance.server.is_alive = False
 
     world = World()
     context, instance, trials = arm_of(store, small(), world)
@@ -133,7 +139,7 @@ def test_a_machine_that_is_lost_before_a_load_voids_its_trial_and_the_next_goes_
     assert "lost; found replica 1 on 10.0.0.3" in first.failure
     assert (first.lost, first.impossible, first.events) == (True, False, 0)
     assert (second.failure, second.lost) == (None, False)
-    assert world.servers_left() == []
+    assert world.running() == []
 
 
 def varied(**axes):
@@ -173,7 +179,7 @@ TOO_MANY = {
 
 
 def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(store):
-    world = World(fail_above={"connections": 5, "error": TOO_MANY})
+    world = World(connections_max=(5, TOO_MANY))
     plan = small(threads=(1, 8), blocks=2)
     context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)
@@ -192,7 +198,7 @@ def test_a_server_that_a_setting_keeps_from_starting_fails_its_arm_only(store):
     plan = varied(durability=("0/2",))
     world = World()
     context, instance, trials = arm_of(store, plan, world)
-    instance.broken = (trials[0].system,)
+    world.broken = (trials[0].system,)
     run_arm(context, instance, trials)
     measured = store.measurements(trials[0].run_id)
     assert [m.impossible for m in measured] == [False, False]
@@ -239,9 +245,9 @@ def test_a_disk_that_fills_up_fails_the_trial_and_ends_the_run(store, monkeypatc
     assert not instance.server.alive()
 
 
-def test_data_that_is_used_on_is_restored_after_a_failure_only(store, tmp_path):
+def test_data_that_is_used_on_is_restored_after_a_failure_only(store):
     once = {"fresh_data": "once", "restart": "cell"}
-    plan, world = small(threads=(1, 8, 16), procedure=once), World(kill_server=tmp_path / "killed")
+    plan, world = small(threads=(1, 8, 16), procedure=once), World(kills={0})
     context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)
     assert [what for what, _ in world.calls] == [
@@ -259,7 +265,7 @@ def test_a_system_that_once_started_and_then_does_not_fails_an_arm_and_not_the_r
     run_arm(context, instance, trials)
     again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
     context.schedule.left = [*again]
-    instance.broken = (trials[0].system,)
+    world.broken = (trials[0].system,)
     run_arm(context, instance, again)
     failures = [m.failure for m in store.measurements(trials[0].run_id)]
     assert failures[:2] == [None, None]

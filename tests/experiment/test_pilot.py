@@ -1,7 +1,5 @@
 """Runs that begin with a pilot, over fake servers that do 100 events a second and no more."""
 
-import json
-
 import pytest
 
 from dbdyno.errors import CellError, LoadError
@@ -18,9 +16,9 @@ from dbdyno.stats.open_loop import RateSide
 from dbdyno.store.evidence import completion
 from dbdyno.store.resolved import resolved_run
 from support import making
-from support.fakes import Progress, World
+from support.fakes import Progress
+from support.world import World
 
-SERVICE_MS = 10
 TRUTH = 80.0
 """Events a second at which 10 ms become 50."""
 LIMIT = LoadPlan(slo=SloPlan(metric="p50", limit_ms=50), connections=8)
@@ -37,16 +35,16 @@ def begun(store, plan):
 
 
 def go(store, stored, world, progress=None):
-    try:
-        run(store, stored, store.path.parent, progress or Progress(), world.makers)
-    finally:
-        assert world.servers_left() == []
+    with world.lab():
+        try:
+            run(store, stored, store.path.parent, progress or Progress(), world.makers)
+        finally:
+            assert world.running() == []
     return resolved_run(store, store.run(stored.run_id))
 
 
-def test_a_latency_limit_is_found_and_measured_around(store, tmp_path):
-    log = tmp_path / "log"
-    world = World(queue_ms=SERVICE_MS, tick_s=0.002, log=str(log))
+def test_a_latency_limit_is_found_and_measured_around(store):
+    world = World()
     ended = go(store, begun(store, asked(LIMIT)), world)
     (found,) = ended.plan.load.pilot
     assert found.sustained_per_s == {making.A: 100.0, making.B: 100.0}
@@ -56,8 +54,7 @@ def test_a_latency_limit_is_found_and_measured_around(store, tmp_path):
     assert [one.trial for one in blocks] == trials_of(ended.plan, ended.run_id)
     assert len(measured) - len(blocks) == 10
 
-    specs = [json.loads(line) for line in log.read_text().splitlines()]
-    rated = [spec for spec in specs if spec.get("rate_per_s")]
+    rated = [spec for spec in world.requests if spec.get("rate_per_s")]
     assert len(rated) == 8 + 10
     assert {spec["arrival"] for spec in rated} == {"poisson"}
     seeds = {(spec["rate_per_s"], spec["seed"]) for spec in rated[8:]}
@@ -73,7 +70,7 @@ def test_a_latency_limit_is_found_and_measured_around(store, tmp_path):
 
 
 def test_shares_become_rates_and_every_server_is_started_once_for_the_pilot(store):
-    world = World(queue_ms=SERVICE_MS, tick_s=0.002)
+    world = World()
     progress = Progress()
     ended = go(store, begun(store, asked(SHARES)), world, progress)
     assert progress.left[0] == max(progress.left)
@@ -88,7 +85,7 @@ def test_shares_become_rates_and_every_server_is_started_once_for_the_pilot(stor
 
 
 def test_rows_are_counted_after_the_blocks_and_never_in_the_pilot(store):
-    ended = go(store, begun(store, asked(SHARES)), World(queue_ms=SERVICE_MS, tick_s=0.002))
+    ended = go(store, begun(store, asked(SHARES)), World())
     measured = store.measurements(ended.run_id)
     assert [m.trial.block for m in measured if m.evidence.rows_after] == [0, 0]
 
@@ -101,12 +98,12 @@ def test_an_interrupted_pilot_goes_on_where_it_was(store):
     progress = Progress(stop_in_the_third)
     stored = begun(store, asked(LIMIT))
     with pytest.raises(KeyboardInterrupt):
-        go(store, stored, World(queue_ms=SERVICE_MS, tick_s=0.002), progress)
+        go(store, stored, World(), progress)
     assert completion(store, stored.run_id).done == 0
     before = store.pilots(stored.run_id)
     assert [one.failure is None for one in before] == [True, True, False]
     assert store.run(stored.run_id).plan == stored.plan
-    ended = go(store, store.run(stored.run_id), World(queue_ms=SERVICE_MS, tick_s=0.002))
+    ended = go(store, store.run(stored.run_id), World())
     complete = [one.trial.key for one in store.pilots(ended.run_id) if one.failure is None]
     assert len(complete) == len(set(complete)) == 10
 
@@ -118,13 +115,12 @@ def test_what_is_stored_is_counted_with_the_rates_that_were_found(store):
 
     progress, stored = Progress(stop_in_the_fourth), begun(store, asked(SHARES))
     with pytest.raises(KeyboardInterrupt):
-        go(store, stored, World(queue_ms=SERVICE_MS, tick_s=0.002), progress)
+        go(store, stored, World(), progress)
     assert completion(store, stored.run_id) == (1, 4, False)
 
 
-def test_a_pilot_that_fails_ends_the_run_and_is_resumed(store, tmp_path):
-    stored, killed = begun(store, asked(SHARES)), tmp_path / "killed"
-    world = World(queue_ms=SERVICE_MS, tick_s=0.002, kill_server=str(killed))
+def test_a_pilot_that_fails_ends_the_run_and_is_resumed(store):
+    stored, world = begun(store, asked(SHARES)), World(kills={0})
     with pytest.raises(LoadError) as caught:
         go(store, stored, world)
     assert "the pilot failed" in str(caught.value)
@@ -134,7 +130,7 @@ def test_a_pilot_that_fails_ends_the_run_and_is_resumed(store, tmp_path):
 
 def test_a_load_that_no_system_bears_is_said_as_such(store):
     error = {"kind": "refused", "code": 1040, "message": "Too many connections", "stage": "limits"}
-    world = World(fail_above={"connections": 4, "error": error})
+    world = World(connections_max=(4, error))
     stored = begun(store, asked(SHARES))
     with pytest.raises(CellError, match="no cell of the plan can be run"):
         go(store, stored, world)

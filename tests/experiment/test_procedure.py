@@ -21,7 +21,8 @@ from dbdyno.experiment.schedule.schedule import TrialQueue
 from dbdyno.measurement.parts import Step
 from dbdyno.servers.base import ServerSpec
 from support import making
-from support.fakes import FakeInstance, FakeServer, Progress, World
+from support.fakes import Progress
+from support.world import FakeInstance, FakeServer, World
 
 
 @pytest.fixture
@@ -35,10 +36,9 @@ def context(tmp_path):
 
 @pytest.fixture
 def instance(tmp_path):
-    made = FakeInstance(ServerSpec("a", making.A), tmp_path / "i", [])
+    made = FakeInstance(World(), ServerSpec("a", making.A), tmp_path / "i")
     made.snapshot()
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_server_of_ours_whose_process_is_not_seen_is_brought_to_rest_too(
 
 
 def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(context, tmp_path, asked):
-    endpoint = FakeInstance(ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i", [])
+    endpoint = FakeInstance(World(), ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i")
     steps, plan = Steps(), {"purge_binlogs": True, "settle_cap_s": 30.0}
     before_trial(context(**plan), endpoint, Running(), steps)
     assert asked == []
@@ -191,7 +191,7 @@ def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(context, tmp_
 def test_an_endpoints_tables_are_looked_at_and_this_machines_caches_left_alone(
     context, tmp_path, cache
 ):
-    endpoint = FakeInstance(ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i", [])
+    endpoint = FakeInstance(World(), ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i")
     endpoint.snapshot()
     steps = Steps()
     before_start(context(drop_caches=True), endpoint, steps)

@@ -10,7 +10,8 @@ from dbdyno.measurement.disturbance import Disturbance, current
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.store import evidence
 from support import making
-from support.fakes import Progress, World
+from support.fakes import Progress
+from support.world import World
 
 
 def disturbing(monkeypatch, *keys):

@@ -1,9 +1,7 @@
 """Whole runs over fake servers and a fake engine: complete, cut short, resumed, broken."""
 
-import json
 import os
 import signal
-import time
 
 import pytest
 
@@ -14,6 +12,7 @@ from dbdyno.errors import (
     StoreError,
 )
 from dbdyno.experiment.context import Makers
+from dbdyno.experiment.engine.process import STOP_GRACE_S
 from dbdyno.experiment.runner import run
 from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.experiment.schedule.timed import begun
@@ -22,7 +21,8 @@ from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.store.resolved import resolved_run
 from support import making
-from support.fakes import Progress, SideBySide, World
+from support.fakes import Progress, SideBySide
+from support.world import World
 
 A, B = making.A, making.B
 
@@ -40,9 +40,10 @@ def start(store, plan, world=None, progress=None, stored=None, **asked):
     stored, world = stored or created(store, plan), world or World()
     progress = progress or Progress()
     try:
-        run(store, stored, store.path.parent, progress, world.makers, **asked)
+        with world.lab():
+            run(store, stored, store.path.parent, progress, world.makers, **asked)
     finally:
-        assert world.servers_left() == []
+        assert world.running() == []
     return stored
 
 
@@ -73,12 +74,13 @@ def test_a_trial_holds_what_engine_and_server_reported(store):
     measured = store.measurements(stored.run_id)[0]
     assert (measured.warmup_s, measured.window_s, len(measured.intervals)) == (1.0, 3.0, 4)
     assert measured.value(BY_NAME["transactions_per_s"]) == 100.0
-    assert measured.value(BY_NAME["latency_ms_p50"]) == pytest.approx(80.0, rel=0.001)
+    little_ms = 10.0 * measured.trial.cell.threads
+    assert measured.value(BY_NAME["latency_ms_p50"]) == pytest.approx(little_ms, rel=0.001)
     assert measured.engine.version == "fake"
     assert measured.engine.distribution == "uniform"
     assert measured.server.version == "8.0.15-fake"
-    assert measured.server.settings == {"innodb_flush_log_at_trx_commit": "1"}
-    assert measured.server.status == {"Questions": 2000.0, "Uptime": 1.0}
+    assert measured.server.settings == making.SETTINGS
+    assert measured.server.status == {"Questions": 3 * 2000.0, "Uptime": 3.0}
 
 
 def test_datasets_come_first_and_every_arm_begins_on_a_restored_one(store):
@@ -97,18 +99,18 @@ def test_a_restart_for_each_cell_when_the_plan_asks_for_it(store):
     assert len({m.server.pid for m in store.measurements(stored.run_id)}) == 4
 
 
-def test_the_dataset_is_loaded_once_and_used_again(store, tmp_path):
-    log = tmp_path / "log"
-    start(store, small(blocks=1), World(log=log))
-    start(store, small(blocks=1), World(log=log))
-    asked = [json.loads(line)["do"] for line in log.read_text().splitlines()]
+def test_the_dataset_is_loaded_once_and_used_again(store):
+    world = World()
+    for _ in range(2):
+        start(store, small(blocks=1), world)
+    asked = [one["do"] for one in world.requests]
     assert asked == ["cleanup", "prepare"] * 2 + ["run"] * 8
 
 
-def test_all_systems_of_a_block_get_the_same_seeds(store, tmp_path):
-    log = tmp_path / "log"
-    start(store, small(blocks=1), World(log=log))
-    runs = [json.loads(line) for line in log.read_text().splitlines()][4:]
+def test_all_systems_of_a_block_get_the_same_seeds(store):
+    world = World()
+    start(store, small(blocks=1), world)
+    runs = world.requests[4:]
     seeds = [(spec["connections"], spec["seed"]) for spec in runs]
     assert seeds[:2] == seeds[2:]
     assert len(set(seeds)) == 2
@@ -137,36 +139,31 @@ def test_a_finished_run_does_nothing_more(store):
     assert len(store.measurements(stored.run_id)) == 4
 
 
-TICK_S = 0.05
-AT_ONCE_S = 10
-"""A second, and the rest for a busy machine; the trial would go on for fifteen."""
-
-
 @pytest.mark.parametrize("deaf", [False, True])
 def test_ctrl_c_ends_the_trial_within_a_second_and_keeps_its_intervals(store, deaf):
     pressed = []
 
     def press(trial, interval):
         if interval["phase"] == "measured":
-            pressed.append(time.monotonic())
+            pressed.append(world.clock.now_s)
             os.kill(os.getpid(), signal.SIGINT)
 
     plan = small(window_s=300)
-    world = World(tick_s=TICK_S, deaf=deaf)
+    world = World(deaf=deaf)
     stored = created(store, plan)
     with pytest.raises(KeyboardInterrupt):
         start(store, plan, world, Progress(press), stored)
-    assert time.monotonic() - pressed[0] < AT_ONCE_S
+    assert world.clock.now_s - pressed[0] <= STOP_GRACE_S
     (measured,) = store.measurements(stored.run_id)
     assert measured.failure == "interrupted by the user"
-    assert 2 <= len(measured.intervals) < AT_ONCE_S / TICK_S
+    assert len(measured.intervals) == 2 + deaf
     assert measured.events == 100 * len(measured.measured) > 0
     assert measured.intervals[0].histograms.keys() == (set() if deaf else {"event"})
     assert store.done(stored.run_id) == set()
 
 
-def test_a_server_that_dies_in_the_window_fails_its_trial_only(store, tmp_path):
-    world = World(kill_server=tmp_path / "killed")
+def test_a_server_that_dies_in_the_window_fails_its_trial_only(store):
+    world = World(kills={0})
     stored = start(store, small(), world)
     first, *rest = store.measurements(stored.run_id)
     assert "the server died" in first.failure
@@ -186,7 +183,7 @@ def test_a_server_that_dies_in_the_window_fails_its_trial_only(store, tmp_path):
 
 
 def test_an_engine_that_dies_fails_its_trial_with_its_last_words(store):
-    stored = start(store, small(threads=(8,), blocks=1), World(die=True))
+    stored = start(store, small(threads=(8,), blocks=1), World(dies=True))
     one, other = store.measurements(stored.run_id)
     assert "SIGKILL" in one.failure
     assert "thread panicked" in one.failure

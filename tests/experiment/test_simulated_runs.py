@@ -22,10 +22,11 @@ from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.measurement.disturbance import current
 from dbdyno.store.store import Store
 from support import making
-from support.simulated_world import Killed, SimulatedProgress, World, patched
+from support.fakes import Progress
+from support.world import Killed, World
 
-SEEDS = int(os.environ.get("DBDYNO_RUN_SEEDS", "100"))
-"""1,000 in CI (`make test`)."""
+SEEDS = int(os.environ.get("DBDYNO_RUN_SEEDS", "50"))
+"""1,000 in `make nightly`."""
 LABS_MAX = 60
 PLAN = making.plan(threads=(8,), blocks=2, window_s=3, warmup_s=1)
 TRIAL_S_MAX = 4 + 30 + 120 + 60
@@ -34,13 +35,13 @@ MEMORY = Path("/dev/shm")
 
 
 @pytest.mark.timeout(1800)  # minutes for a thousand seeds, more of them on a slow machine
-def test_nothing_is_lost_and_nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_lost_and_nobody_is_left() -> None:
     happened: Counter[str] = Counter()
     labs = 0
     for seed in range(SEEDS):
         with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
             try:
-                counts = lived_through(seed, Path(folder), monkeypatch)
+                counts = lived_through(seed, Path(folder))
             except BaseException as error:
                 error.add_note(f"seed {seed}")
                 raise
@@ -52,7 +53,7 @@ def test_nothing_is_lost_and_nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(happened) == 12 or SEEDS < 1000, "every kind of misfortune came"
 
 
-def lived_through(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def lived_through(seed: int, folder: Path) -> Counter[str]:
     """A run through all that its seed has in store, to its end."""
     happened: Counter[str] = Counter()
     planned = {trial.place for trial in trials_of(PLAN, "")}
@@ -60,16 +61,16 @@ def lived_through(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> C
         run_id = store.create_run(PLAN, "dbdyno compare", {}, len(planned)).run_id
     kept: list[str] = []
     for lab in range(LABS_MAX):
-        world = World(seed * LABS_MAX + lab, chance=0.012 / (1 + lab))
-        with Store.open(folder) as store, patched(world, monkeypatch):
+        world = World(seed=seed * LABS_MAX + lab, chance=0.012 / (1 + lab))
+        with Store.open(folder) as store, world.lab():
             began_s, before = world.clock.now_s, len(store.measurements(run_id))
             with suppress(DbdynoError, KeyboardInterrupt, Killed):
                 stored_run = store.run(run_id)
-                progress = SimulatedProgress(world)
+                progress = Progress(hand_over=world.hand_over)
                 runner.run(store, stored_run, folder, progress, world.makers)
         happened.update(world.happened)
         happened["lab"] += 1
-        assert world.alive() == [], world.happened
+        assert world.running() == [], world.happened
         with Store.open(folder) as store:
             every = store.measurements(run_id)
             finished = store.run(run_id).finished_at is not None

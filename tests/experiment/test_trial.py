@@ -1,23 +1,23 @@
 """One trial on a running server: what is raised, what is a failed measurement."""
 
-import time
-
 import pytest
 
 from dbdyno.errors import LoadError, LostError, ServerError
 from dbdyno.experiment import trial as trial_room
+from dbdyno.experiment.engine.process import STOP_GRACE_S
+from dbdyno.experiment.engine.spec import DRAIN_S, run_spec
 from dbdyno.experiment.schedule.order import trials_of
-from dbdyno.experiment.trial import run_trial
+from dbdyno.experiment.trial import PATIENCE_S, run_trial
 from support import making
-from support.fakes import command
 
 PLAN = making.plan(window_s=3, warmup_s=1)
 TRIAL = trials_of(PLAN, "r")[0]
 
 
-def run(server, plan=PLAN, **options):
+def run(server, plan=PLAN):
     intervals = []
-    return run_trial(plan, TRIAL, server, intervals.append, command(**options)), intervals
+    engine = server.world.engine
+    return run_trial(plan, TRIAL, server, intervals.append, engine_of=engine), intervals
 
 
 def test_a_trial_is_reported_interval_by_interval(server):
@@ -29,30 +29,30 @@ def test_a_trial_is_reported_interval_by_interval(server):
 
 
 def test_the_window_is_watched_second_by_second(server):
-    measured, _ = run(server, tick_s=1.0)
-    inside = [s for s in measured.watch if 1 <= s.at_s <= 4]
-    assert len(inside) in {2, 3, 4}
+    measured, _ = run(server)
+    assert [sample.at_s for sample in measured.watch] == [0.5, 1.5, 2.5, 3.5]
     assert measured.server.cpu_s >= 0.0
     assert server.readings == 3, "the edges, and once more to see whether the second is right"
 
 
 def test_a_refusal_before_the_load_is_raised_while_the_server_lives(server):
+    server.world.fail = {"run": {"kind": "refused", "code": 1045, "message": "no"}}
     with pytest.raises(LoadError, match="could not drive the load"):
-        run(server, fail={"run": {"kind": "refused", "code": 1045, "message": "no"}})
+        run(server)
 
 
 def test_a_refusal_of_a_server_that_is_dead_is_a_failed_trial(server, monkeypatch):
     answers = iter([True])
     monkeypatch.setattr(server, "alive", lambda: next(answers, False))
-    measured, _ = run(server, fail={"run": {"kind": "refused", "code": 2003, "message": "gone"}})
+    server.world.fail = {"run": {"kind": "refused", "code": 2003, "message": "gone"}}
+    measured, _ = run(server)
     assert measured.failure.startswith("the server died")
     assert "error 2003: gone" in measured.failure
     assert (measured.intervals, measured.window_s) == ((), 0.0)
 
 
 def test_a_server_that_cannot_be_asked_is_raised(server):
-    server.process.kill()
-    server.process.wait()
+    server.kill()
     with pytest.raises(ServerError, match="no answer"):
         run(server)
 
@@ -93,14 +93,16 @@ SESSIONS = [
 
 def test_a_server_that_stands_still_is_asked_what_waits_and_is_no_failure(server, monkeypatch):
     monkeypatch.setattr(server, "ask", lambda sql: SESSIONS)
-    measured, _ = run(server, silent=True)
+    server.world.silent = True
+    measured, _ = run(server)
     assert (measured.failure, measured.events, measured.window_s) == (None, 0, 3.0)
     assert measured.server.waiting == {
         "COMMIT: Waiting for commit lock": 2,
         "UPDATE": 1,
         "QUERY: Waiting for worker": 1,
     }
-    assert measured.server.status["Questions"] == 2000.0
+    assert measured.server.status["Uptime"] == 3.0
+    server.world.silent = False
     assert run(server)[0].server.waiting == {}
 
 
@@ -109,23 +111,25 @@ def test_a_server_that_answers_nobody_stands_still_too(server, monkeypatch):
         raise ServerError("a: no answer", found="TimeoutError: no whole answer in time")
 
     monkeypatch.setattr(server, "status", wait_in_vain)
-    measured, _ = run(server, silent=True)
+    server.world.silent = True
+    measured, _ = run(server)
     assert (measured.failure, measured.events) == (None, 0)
     assert (measured.server.status, measured.server.waiting) == ({}, {})
 
 
 def test_an_engine_that_never_ends_is_ended(server, monkeypatch):
-    monkeypatch.setattr(trial_room, "PATIENCE_S", 0.5)
-    monkeypatch.setattr(trial_room, "DRAIN_S", 0.0)
-    began = time.monotonic()
-    plan = making.plan(window_s=4, warmup_s=0)
-    measured, _ = run(server, plan, tick_s=1.5, deaf=True)  # for six seconds
-    assert time.monotonic() - began < 20
+    asked = run_spec(PLAN, TRIAL, server)
+    endless = {**asked, "window_s": 100 * PATIENCE_S}
+    monkeypatch.setattr(trial_room, "run_spec", lambda *others: endless)
+    server.world.deaf, began_s = True, server.world.clock.now_s
+    measured, _ = run(server)
+    planned_s = PLAN.trial.warmup_s + PLAN.trial.window_s + DRAIN_S
+    assert server.world.clock.now_s - began_s <= planned_s + PATIENCE_S + STOP_GRACE_S + 1.1
     assert measured.failure.startswith("the engine did not end in time")
-    assert len(measured.intervals) >= 1
+    assert len(measured.intervals) > planned_s
 
 
 def test_without_warm_up_the_whole_load_is_the_window(server):
     measured, _ = run(server, making.plan(window_s=2, warmup_s=0))
     assert (measured.warmup_s, measured.window_s, measured.events) == (0.0, 2.0, 200)
-    assert measured.server.status["Questions"] == 2000.0
+    assert measured.server.status["Questions"] == 200 * 20.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,13 @@ from dbdyno.experiment.watch import probe
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import MIXES, WorkloadPlan, known_workloads
-from dbdyno.store.store import Store
 from support import making
-from support.fakes import Progress, World
+from support.fakes import Progress
+from support.world import World
 
 
 @pytest.fixture
-def ran(tmp_path):
+def ran(store):
     """Everything that a small run over two fakes stored."""
     plan = making.plan(threads=(1, 8), blocks=2, window_s=2, warmup_s=0)
     world = World()
@@ -31,11 +31,8 @@ def ran(tmp_path):
         asked.append((trial.cell.workload, [i.server is not None for i in world.instances]))
         return 10_000.0
 
-    world.makers = type(world.makers)(world.makers.open_instance, world.makers.command, ceiling)
-    with Store.open(tmp_path) as store:
-        stored = store.create_run(plan, "command", {}, 8)
-        runner.run(store, stored, tmp_path, Progress(), world.makers)
-        yield store.measurements(stored.run_id), asked
+    world.makers = replace(world.makers, ceiling=ceiling)
+    return store.measurements(run(store, plan, world=world).run_id), asked
 
 
 def test_the_ceiling_is_taken_once_for_a_workload(ran):
@@ -45,7 +42,7 @@ def test_the_ceiling_is_taken_once_for_a_workload(ran):
     assert {m.evidence.ceiling_threads for m in measured} == {64}
 
 
-def test_a_load_without_prepared_statements_has_a_ceiling_of_its_own(tmp_path):
+def test_a_load_without_prepared_statements_has_a_ceiling_of_its_own(store):
     plan = making.plan(threads=(1,), blocks=1, window_s=2, warmup_s=0)
     varied = SettingsPlan(prepared_statements=("on", "off"))
     plan, world = plan.model_copy(update={"settings": varied}), World()
@@ -54,11 +51,8 @@ def test_a_load_without_prepared_statements_has_a_ceiling_of_its_own(tmp_path):
     def ceiling(of, trial, driver):
         return per_s[prepared(of, trial.cell)]
 
-    world.makers = type(world.makers)(world.makers.open_instance, world.makers.command, ceiling)
-    with Store.open(tmp_path) as store:
-        stored = store.create_run(plan, "command", {}, 4)
-        runner.run(store, stored, tmp_path, Progress(), world.makers)
-        measured = store.measurements(stored.run_id)
+    world.makers = replace(world.makers, ceiling=ceiling)
+    measured = store.measurements(run(store, plan, world=world).run_id)
     told = {(prepared(plan, m.trial.cell), m.evidence.ceiling_per_s) for m in measured}
     assert told == set(per_s.items())
 
@@ -111,7 +105,10 @@ def test_a_server_that_does_not_answer_ends_no_run(store, monkeypatch):
 # The machine's speed is taken in a moment, and a disk that cannot be asked is none.
 
 
-def test_arithmetic_and_syncs_take_some_time(tmp_path: Path) -> None:
+def test_arithmetic_and_syncs_take_some_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "PIECES", 1)
     began_s = time.monotonic()
     taken = probe.probe_speed(tmp_path)
     assert 0.1 < taken.cpu_ms < 1000
@@ -260,14 +257,13 @@ def small(**facts):
     return making.plan(**{"threads": (1, 8), "blocks": 1, "warmup_s": 0, **facts})
 
 
-def run(store, plan, progress=None, stored=None):
-    """Runs a plan over fakes; its stored run."""
-    stored = stored or store.create_run(plan, "command", {}, 0)
-    world = World(tick_s=0.001)
-    try:
-        runner.run(store, stored, store.path.parent, progress or Progress(), world.makers)
-    finally:
-        assert world.servers_left() == []
+def run(store, plan, progress=None, stored=None, world=None):
+    """Runs a plan in a world; its stored run."""
+    stored, world = stored or store.create_run(plan, "command", {}, 0), world or World()
+    progress = progress or Progress()
+    with world.lab():
+        runner.run(store, stored, store.path.parent, progress, world.makers)
+    assert world.running() == []
     return stored
 
 

@@ -4,7 +4,7 @@
 
 It lives the same life again and again, each time in a process that is forked from this one: servers
 are fetched from an archive, initialised, loaded and copied; two runs are measured, judged and
-reported. Files, store and report are real, servers and engine those of `simulated_world`. In one
+reported. Files, store and report are real, servers and engine those of `world`. In one
 life each call that changes a file may go wrong (`faults.c`). After it a second life goes on as a
 user would, without a fault, and what is there at its end is compared with a life without any.
 """
@@ -36,7 +36,6 @@ from dbdyno.cli import flow
 from dbdyno.cli.machines import Machines
 from dbdyno.errors import DbdynoError
 from dbdyno.experiment.data import dataset
-from dbdyno.experiment.watch import environment
 from dbdyno.measurement.disturbance import current
 from dbdyno.report.formats.stdout import Output
 from dbdyno.servers import process
@@ -50,7 +49,8 @@ from dbdyno.servers.reference import find
 from dbdyno.store import evidence
 from dbdyno.store.store import Store
 from support import blank_charts, making
-from support.simulated_world import SimulatedProgress, SimulatedServer, World, patched
+from support.fakes import Progress
+from support.world import FakeServer, World
 
 KINDS: Final = ("kill", "torn", "stop", "eio", "full")
 RUNS: Final = 2
@@ -61,11 +61,14 @@ LIFE_S_MAX: Final = 60
 CALLS_PER_CASE: Final = 20
 TRACEBACK: Final = 70
 REFUSED: Final = 1
-PLAN: Final = making.plan(threads=(8,), blocks=2, window_s=3, warmup_s=1, dataset={"rows": 1000})
+PLAN: Final = making.plan(threads=(8,), blocks=1, window_s=3, warmup_s=1, dataset={"rows": 1000})
 CHANGING: Final = (
     (re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}"), "RUN"),
     (re.compile(r"(?<=-making-)\w{8}"), "TEMPORARY"),
-    (re.compile(r"(?<=/\.)([\w.-]+\.)\w{8}\b"), r"\1TEMPORARY"),
+    (re.compile(r"(?<=\.dbdyno-)\w{8}\b"), "TEMPORARY"),
+    (re.compile(r"(?<=charts/)(\.?)[\w-]+\.(png|svg)"), r"\1CHART"),
+    (re.compile(r"report\.(html|json|md)"), "PAGE"),
+    (re.compile(r"(?<=data/)(ibdata1|rows)|README|bin/mysqld"), "FILE"),
     (re.compile(r"\b[0-9a-f]{8,64}\b"), "DIGEST"),
     (re.compile(r"(?<=systems/)[^/]+"), "SYSTEM"),
     (re.compile(r"(?<=SYSTEM/)\d+"), "N"),
@@ -97,7 +100,7 @@ def main(folder: Path, share: str) -> int:
     """Walks the points; prints what was wrong of each case, then a line of JSON with the sum.
 
     Args:
-        share: which cases: `points`, `kinds` or `all`, as `_cases`.
+        share: which cases: `third`, `points`, `kinds` or `all`, as `_cases`.
     """
     archive = _archive(folder)
     _live(folder / "warm", archive, "", -1)  # what is read once is read by now
@@ -121,7 +124,7 @@ def main(folder: Path, share: str) -> int:
 
 
 def _cases(points: list[str], share: str) -> list[Case]:
-    """Each point with one kind of fault, by turns, or with all of them; or every call with all.
+    """Each point (or each third) with one kind of fault, by turns, or with all; or every call.
 
     Which of the calls of one name it is, is drawn, always alike; of many, several.
     """
@@ -139,6 +142,7 @@ def _cases(points: list[str], share: str) -> list[Case]:
     return [
         Case(number, point, kind)
         for at, (number, point) in enumerate(drawn_calls)
+        if share != "third" or at % 3 == 0
         for kind in (KINDS if share == "kinds" else [KINDS[at % len(KINDS)]])
     ]
 
@@ -287,8 +291,8 @@ def _live(root: Path, archive: TarballSource, fault: str, log: int) -> int:
         (root / "tmp").mkdir(parents=True, exist_ok=True)
         patch.setattr(tempfile, "tempdir", str(root / "tmp"))
         patch.setenv("DBDYNO_CACHE", str(root / "cache"))
-        world = World(seed=1, chance=0.0)
-        with patched(world, patch), _small(world, archive, patch):
+        world = World()
+        with world.lab(), _small(world, archive, patch):
             ctypes.CDLL(None).dbdyno_fault(os.fsencode(root), fault.encode(), log)
             try:
                 _two_runs(root / "ws")
@@ -360,22 +364,21 @@ def _small(world: World, archive: TarballSource, patch: pytest.MonkeyPatch) -> I
         yield Machines(makers)
 
     @contextmanager
-    def on_console(*others: object) -> Iterator[SimulatedProgress]:
-        yield SimulatedProgress(world)
+    def on_console(*others: object) -> Iterator[Progress]:
+        yield Progress()
 
     patch.setattr(process, "server_user", lambda: None)
     patch.setattr(provision, "check", lambda entry, download: None)
     patch.setattr(provision, "check_program", lambda program, entry: None)
     patch.setattr(dataset, "_load", load)
-    patch.setattr(environment, "describe", lambda workspace: {})
     patch.setattr(flow, "machines_of", machines)
     patch.setattr("dbdyno.cli.progress.on_console", on_console)
     blank_charts.patch(patch)
     yield
 
 
-class FilesServer(SimulatedServer):
-    """A simulated server whose data directory is real."""
+class FilesServer(FakeServer):
+    """A fake server whose data directory is real."""
 
     def __init__(self, world: World, label: str, data: Path) -> None:
         super().__init__(world, label)

@@ -33,16 +33,11 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
+from support.fake_engine import STATEMENTS
 from support.made_latencies import latencies
 
 A = "mysql:5.7.22"
 B = "mysql:8.0.15"
-STATEMENTS = {  # reads, writes, others of one event
-    "oltp_read_write": (14, 4, 2),
-    "oltp_read_only": (14, 0, 2),
-    "oltp_write_only": (0, 4, 2),
-    "oltp_point_select": (1, 0, 0),
-}
 SETTINGS = {
     "innodb_flush_log_at_trx_commit": "1",
     "sync_binlog": "1",
@@ -176,7 +171,7 @@ def measurement(
         ),
         intervals=intervals,
         watch=tuple(
-            _watch(second, host_cores, cpu_s / window_s, cpu_share_max, steal, other_cpu)
+            watch_sample(second, host_cores, cpu_s / window_s, cpu_share_max, steal, other_cpu)
             for second in range(len(counts))
         ),
         status_seconds=_status_seconds(len(counts), queries / window_s),
@@ -325,9 +320,10 @@ def with_replicas(measured: Measurement, cpu: float) -> Measurement:
     return changed(measured, watch=watch)
 
 
-def _watch(
+def watch_sample(
     second: int, cores: int, server: float, generator: float, steal: float, other: float
 ) -> WatchSample:
+    """A second of a host: its cores, and CPU of server, generator, hypervisor and others."""
     busy = server + generator + other
     return WatchSample(
         at_s=second + 0.5,

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
-import sys
 from contextlib import contextmanager
 
 import pytest
@@ -23,14 +20,14 @@ from dbdyno.experiment.data.dataset import (
     read_record,
     write_record,
 )
-from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.schedule.schedule import TrialQueue
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
-from support.fakes import FakeInstance, FakeServer, Progress, World
+from support.fakes import Progress
+from support.world import FakeInstance, FakeServer, World
 
 
 def test_folders_are_short_and_safe_for_sockets(tmp_path):
@@ -87,8 +84,7 @@ def test_a_loaded_server_gets_time_to_write_its_pages_out(store):
 
 def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):
     def load_and_die(context, server):
-        os.kill(server.pid, signal.SIGKILL)
-        server.process.wait()
+        server.is_alive = False
         raise LoadError("the engine could not load the dataset", found="Lost connection")
 
     monkeypatch.setattr(dataset, "_load", load_and_die)
@@ -98,7 +94,7 @@ def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):
 
 
 @pytest.fixture
-def sparing(tmp_path, monkeypatch):
+def sparing(tmp_path, monkeypatch, world):
     """Loads a server that can take rows without its log; what was done, in its order."""
     order = []
 
@@ -113,25 +109,25 @@ def sparing(tmp_path, monkeypatch):
         order.append("digest")
         return "abc"
 
-    instance = FakeInstance(ServerSpec("a", making.A), tmp_path / "a", order)
-    instance.server = Sparing("a")
+    instance = FakeInstance(world, ServerSpec("a", making.A), tmp_path / "a")
+    instance.server = Sparing(world, "a")
+    monkeypatch.setattr(instance, "snapshot", lambda: order.append("snapshot"))
     monkeypatch.setattr(instance, "start", lambda: instance.server)
     monkeypatch.setattr(dataset, "digest_or_empty", digest)
 
     def load(rows):
         monkeypatch.setattr(dataset, "_load", lambda context, server: rows(order))
-        made, makers = making.plan(), World().makers
+        made, makers = making.plan(), world.makers
         context = RunContext(TrialQueue(made, [], 0), None, tmp_path, Progress(), makers)
         ensure_dataset(context, instance)
 
-    yield load, instance, order
-    instance.server.kill()
+    return load, instance, order
 
 
 def test_rows_are_taken_without_a_log_and_read_and_copied_with_one(sparing):
     load, _, order = sparing
     load(lambda order: order.append("rows"))
-    assert order == ["log off", "rows", "log on", "digest", ("snapshot", "a")]
+    assert order == ["log off", "rows", "log on", "digest", "snapshot"]
 
 
 def test_a_load_that_fails_does_not_pretend_that_its_rows_are_safe(sparing):
@@ -145,36 +141,28 @@ def test_a_load_that_fails_does_not_pretend_that_its_rows_are_safe(sparing):
     assert (instance.server.killed, instance.has_snapshot()) == (1, False)
 
 
-SILENT = (sys.executable, "-c", "import time; time.sleep(600)")
+def test_a_server_that_does_nothing_while_it_is_loaded_is_reported(world, server):
+    world.hangs = True
+    with (
+        world.engine("prepare", {}) as engine,
+        pytest.raises(LoadError, match="came to a halt") as caught,
+    ):
+        list(dataset._messages(engine, server, "prepare"))
+    assert caught.value.found == "neither, at the stage prepare"
 
 
-def test_a_server_that_does_nothing_while_it_is_loaded_is_reported(monkeypatch):
-    monkeypatch.setattr(dataset, "NO_PROGRESS_S", 0.5)
-    monkeypatch.setattr(dataset, "LOOK_S", 0.1)
-    server = FakeServer("a")
-    try:
-        with (
-            EngineProcess("prepare", {}, command=SILENT) as engine,
-            pytest.raises(LoadError, match="came to a halt") as caught,
-        ):
-            list(dataset._messages(engine, server, "prepare"))
-        assert caught.value.found == "neither, at the stage prepare"
-    finally:
-        server.kill()
+def test_a_server_that_works_without_a_word_is_waited_for(world, server, monkeypatch):
+    world.hangs = True
+    used_s = itertools.count(0, dataset.BUSY_S)
 
+    def cpu_s(server):
+        world.hangs = world.clock.now_s < 1000 + 5 * dataset.NO_PROGRESS_S
+        return float(next(used_s))
 
-def test_a_server_that_works_without_a_word_is_waited_for(monkeypatch):
-    monkeypatch.setattr(dataset, "NO_PROGRESS_S", 0.3)
-    monkeypatch.setattr(dataset, "LOOK_S", 0.1)
-    used = itertools.count(0, dataset.BUSY_S)
-    monkeypatch.setattr(dataset, "_cpu_s", lambda server: float(next(used)))
-    script = "import time; time.sleep(2); print('{\"report\": {}}', flush=True); time.sleep(9)"
-    server = FakeServer("a")
-    try:
-        with EngineProcess("prepare", {}, command=(sys.executable, "-c", script)) as engine:
-            assert [one.kind for one in dataset._messages(engine, server, "prepare")] == ["report"]
-    finally:
-        server.kill()
+    monkeypatch.setattr(dataset, "_cpu_s", cpu_s)
+    with world.engine("cleanup", {}) as engine:
+        assert [one.kind for one in dataset._messages(engine, server, "cleanup")] == ["report"]
+    assert world.clock.now_s > 1000 + 5 * dataset.NO_PROGRESS_S
 
 
 def test_an_endpoint_must_tell_of_rows_and_answer_while_it_makes_an_index():

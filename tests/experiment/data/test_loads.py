@@ -17,7 +17,8 @@ from dbdyno.plan.plan import DatasetPlan, Plan, ProcedurePlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support import making
-from support.fakes import FakeInstance, Progress, World
+from support.fakes import Progress
+from support.world import FakeInstance, World
 
 A, B = making.A, making.B
 

@@ -13,7 +13,7 @@ from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import MYSQL, PGSQL
 from support import making
-from support.fakes import command
+from support.fake_engine import command
 
 
 @pytest.mark.parametrize("driver", [MYSQL, PGSQL])

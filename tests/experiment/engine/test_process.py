@@ -11,7 +11,7 @@ import pytest
 
 from dbdyno.errors import LoadError
 from dbdyno.experiment.engine.process import EngineProcess, set_affinity
-from support.fakes import command
+from support.fake_engine import command
 
 SPEC = {
     "warmup_s": 1,

@@ -17,7 +17,7 @@ from dbdyno.experiment.engine.record import (
 )
 from dbdyno.measurement.measurement import ThreadPlacement
 from dbdyno.measurement.parts import Phase
-from support.fakes import blob
+from support.world import histogram
 
 INTERVAL = {
     "phase": "measured",
@@ -52,7 +52,9 @@ RECORD = {
 
 
 def test_counts_and_histograms_are_taken_over():
-    (interval,) = intervals_of({"intervals": [{**INTERVAL, "histograms": {"event": blob()}}]})
+    (interval,) = intervals_of(
+        {"intervals": [{**INTERVAL, "histograms": {"event": histogram(100, 80_000_000)}}]}
+    )
     assert interval.model_dump(mode="json") == INTERVAL
     assert Histogram.decode(interval.histograms["event"]).count() == 100
 

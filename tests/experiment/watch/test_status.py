@@ -6,27 +6,38 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from dbdyno.errors import ServerError
 from dbdyno.experiment.watch.status import StatusWatch, scheduled_s
 from dbdyno.servers.base import observe
-from support.fakes import FakeObserver, FakeServer
 from support.lab_process import until
 
 
+class Observed:
+    """A server and its observer, which counts its own readings."""
+
+    pid, asked, closed, is_alive = 0, 0, False, True
+
+    def observer(self) -> Observed:
+        return self
+
+    def read(self) -> dict[str, float]:
+        if not self.is_alive:
+            raise ServerError("a: no answer", found="connection refused")
+        self.asked += 1
+        return {"Questions": 10.0 * self.asked, "Threads_running": 2.0}
+
+    def close(self) -> None:
+        self.closed = True
+
+
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    started: Any = FakeServer("a")  # type: ignore[no-untyped-call]
-    observer = FakeObserver(started)  # type: ignore[no-untyped-call]
-    monkeypatch.setattr(started, "observer", lambda: observer)
-    started.seen = observer
-    yield started
-    started.process.kill()
-    started.process.wait()
+def server() -> Any:
+    return Observed()
 
 
 def test_every_reading_is_a_place_in_every_column(server: Any) -> None:
@@ -47,7 +58,7 @@ def test_every_reading_is_a_place_in_every_column(server: Any) -> None:
     questions = [value for value in series.counters["Questions"] if value is not None]
     assert questions == sorted(questions)
     assert series.trouble is None
-    assert server.seen.closed
+    assert server.closed
     assert len(watch.series(began_s).at_s) >= count
 
 
@@ -55,8 +66,7 @@ def test_a_server_that_dies_ends_the_readings_and_nothing_else(server: Any) -> N
     with StatusWatch(server, period_s=0.02) as watch:
         origin_s = time.monotonic()
         until(lambda: watch.series(origin_s).at_s, "a reading")
-        server.process.kill()
-        server.process.wait()
+        server.is_alive = False
         until(lambda: watch.series(origin_s).trouble, "a reading in vain")
     series = watch.series(origin_s)
     assert series.trouble == "the server's counters could not be read: connection refused"
@@ -77,7 +87,7 @@ def test_an_answer_that_takes_long_skips_seconds_and_does_not_hold_the_trial(
 
     with StatusWatch(server, period_s=0.02) as watch:
         origin_s = time.monotonic()
-        monkeypatch.setattr(server.seen, "read", answer_when_released)
+        monkeypatch.setattr(server, "read", answer_when_released)
         assert asked.wait(30)
         before = watch.series(origin_s)
         time.sleep(0.2)
@@ -98,7 +108,7 @@ def test_a_server_that_answers_slowly_is_not_asked_without_a_pause(
 
     ends = time.monotonic() + 60
     with StatusWatch(server, period_s=0.1):
-        monkeypatch.setattr(server.seen, "read", answer_slowly)
+        monkeypatch.setattr(server, "read", answer_slowly)
         while len(asked_s) < 4 and time.monotonic() < ends:
             time.sleep(0.01)
     assert min(after - before for before, after in pairwise(asked_s)) >= 0.24

@@ -31,7 +31,7 @@ NAMES = {
 }
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
 NO_SENTENCES = {
-    *("ClaimedCell.doubts", "Judgement.counted_from_s"),
+    *("ClaimedCell.doubts", "Judgement.counted_from_s", "Judgement.tried"),
     *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
     "MachineRatio.machine",
     *("Promise.value", "Sentence.template"),

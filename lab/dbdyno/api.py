@@ -143,7 +143,7 @@ class Run:
                 "check": finding.check,
                 "level": finding.level.value,
                 "evidence": str(tell.evidence(finding)),
-                "advice": str(tell.advice(finding)),
+                "advice": str(tell.advice(finding, self.judgement.known)),
                 "system": finding.system,
                 "cell": None if finding.cell is None else str(cell_title(finding.cell)),
                 "trial": finding.trial,

@@ -95,6 +95,13 @@ def of_settings(one: Measurement, **others: str) -> Measurement:
     return making.changed(one, server=one.server.model_copy(update={"settings": others}))
 
 
+def unequal(one: Measurement) -> Measurement:
+    """A trial whose server promises less, and holds other rows, if it is of system B."""
+    is_less = one.trial.system == "B"
+    server = of_settings(one, innodb_flush_log_at_trx_commit="2" if is_less else "1").server
+    return making.changed(one, server=server, dataset=one.trial.system)
+
+
 def at_both_settings() -> Run:
     axes = SettingsPlan(durability=("double-1", "0/2"))
     whole = made(settings=axes)
@@ -138,6 +145,7 @@ KINDS: Mapping[str, Callable[[Path], Run]] = {
     "rate": lambda _: run(plan_of(), rate_trials({making.A: [1000.0] * 5, making.B: [1100.0] * 5})),
     "endpoints": lambda _: made(*ENDPOINT, procedure=FULL, published=PUBLISHED),
     "mixed": lambda _: made(making.A, ENDPOINT[1], procedure=FULL),
+    "unequal endpoints": lambda _: made(*ENDPOINT, look=unequal),
     "imported": of_logs,
     "imported, broken off": lambda folder: of_logs(folder, broken=True),
     "script": lambda _: made(workload=SCRIPT, published=PUBLISHED),
@@ -316,6 +324,7 @@ OWN_SERVERS = re.compile(
     "freshly started|dataset restored|rare bad starts|caches dropped"
     "|binary logs purged|row versions are purged|one server start"
     "|runs clean|shared one machine|One machine:|all as published|the kernel, for all disks"
+    "|set them equal in the plan"
 )
 
 
@@ -328,12 +337,21 @@ OWN_SERVERS = re.compile(
         ("imported table", OWN_RUNS),
         ("imported table", OWN_SERVERS),
         ("endpoints", OWN_SERVERS),
+        ("unequal endpoints", OWN_SERVERS),
     ],
 )
 def test_words_of_own_runs_are_not_said_of_others(
     kind: str, words: re.Pattern[str], runs: dict[str, Run]
 ) -> None:
     assert words.findall("\n".join(texts(outputs(runs[kind])))) == []
+
+
+def test_advice_for_endpoints_is_for_those_who_run_them(told: dict[str, set[str]]) -> None:
+    assert (
+        "have them set equal at the endpoint, or the systems do not do the same work"
+        in told["unequal endpoints"]
+    )
+    assert "drop its tables at the endpoint, and begin a new run" in told["unequal endpoints"]
 
 
 def test_a_plan_of_endpoints_or_scripts_is_shown_without_words_of_others(

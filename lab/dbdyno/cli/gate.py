@@ -112,7 +112,7 @@ def _void_for(run: api.Run) -> tuple[str | None, str | None]:
     return (
         f"{check} in {len(reasons[check])} of {count(len(measured), 'trial')},"
         f" such as: {tell.evidence(first[check])}",
-        f"{tell.advice(first[check])}{anew}",
+        f"{tell.advice(first[check], run.judgement.known)}{anew}",
     )
 
 

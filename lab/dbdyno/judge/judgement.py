@@ -8,6 +8,7 @@ Pure: no files, no clock, no random numbers. The same stored trials always give 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -69,6 +70,7 @@ class Judgement(Noun):
         machines: the ratios on each machine, where blocks ran on several.
         claims: the claims of the publication followed by the plan, as judged here.
         counted_from_s: of each sound trial, by its key, the second of load from which it counts.
+        tried: number of trials of each arm, by its key: the system and the cell's key.
         known: facts of the run, for the sentences of a report.
     """
 
@@ -88,6 +90,7 @@ class Judgement(Noun):
     machines: tuple[MachineRatio, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()
     counted_from_s: dict[str, float] = {}
+    tried: dict[str, int] = {}
     known: Known = Known()
 
     @property
@@ -154,8 +157,14 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
             for one in audited.sound
             if one.condensed.measured
         },
+        tried=Counter({m.trial.key: _arm_key(m) for m in compared}.values()),
         known=known_of(plan, compared),
     )
+
+
+def _arm_key(measurement: Measurement) -> str:
+    trial = measurement.trial
+    return f"{trial.system}/{trial.cell.key}"
 
 
 def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:

@@ -50,7 +50,7 @@ def of_judgement(judgement: Judgement) -> dict[str, Any]:
     """The whole judgement under its names; findings and reasons with their sentences."""
     judged = judgement.model_dump(mode="json")
     for row, finding in zip(judged["findings"], judgement.findings, strict=True):
-        row |= {"text": tell.evidence(finding), "remedy": tell.advice(finding)}
+        row |= {"text": tell.evidence(finding), "remedy": tell.advice(finding, judgement.known)}
     rows = (*judged["verdicts"], *(row for one in judged["slo"] for row in one["verdicts"]))
     for row, verdict in zip(rows, judgement.all_verdicts, strict=True):
         add_sentences(row["reasons"], verdict.reasons)

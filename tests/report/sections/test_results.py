@@ -4,6 +4,8 @@ import pytest
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
+from dbdyno.measurement.measurement import Cell
+from dbdyno.report.formats.summary import doubts
 from dbdyno.report.parts import Paragraph
 from dbdyno.report.rows import attempts
 from dbdyno.report.sections import results
@@ -43,6 +45,69 @@ def test_findings_come_gravest_first_and_alike_ones_together(
         ("note", "check (9×)"),
     ]
     assert entries.entries[1].lines[-1] == "and 7 more, all in report.json"
+
+
+def shaken(*blocks: int, systems: tuple[str, ...] = (making.A, making.B)) -> Run:
+    """A run of five blocks; in these of them the same share of the CPU was stolen."""
+    trials = [
+        making.measurement(
+            one.trial.system, one.trial.block, position=one.trial.position, steal=0.1
+        )
+        if one.trial.block in blocks and one.trial.system in systems
+        else one
+        for one in making.pairs((1.0,) * 5)
+    ]
+    return run(making.plan(blocks=5), trials)
+
+
+@pytest.mark.parametrize(
+    ("made", "place"),
+    [
+        (shaken(*range(5)), "oltp_read_write, 8 threads, in every trial"),
+        (shaken(0, 3), "oltp_read_write, 8 threads, in 4 of 10 trials"),
+        (
+            shaken(*range(5), systems=(making.B,)),
+            f"{making.B}, oltp_read_write, 8 threads, in every",
+        ),
+        (shaken(2, systems=(making.B,)), f"{making.B}, oltp_read_write, 8 threads, block 3: "),
+    ],
+)
+def test_findings_with_the_same_words_are_a_line_with_their_place(made: Run, place: str) -> None:
+    _, entries = results.findings(made.judgement).parts
+    (machine,) = (entry for entry in entries.entries if entry.heading.startswith("machine"))
+    assert machine.heading == "machine"
+    (line,) = machine.lines
+    assert line.startswith(place)
+    shown = [line for line in doubts(made.judgement) if "machine" in line]
+    assert [line.startswith(f"doubtful: machine, {place}") for line in shown] == [True]
+
+
+def test_findings_with_other_values_are_lines_under_the_place_of_all() -> None:
+    """The share of the CPU grows from block to block."""
+    trials = [
+        making.measurement(making.A, block, sequence=block, steal=0.1 + block / 100)
+        for block in range(4)
+    ]
+    made = run(making.plan(systems=(making.A,)), [*trials, making.measurement(making.A, 4)])
+    _, entries = results.findings(made.judgement).parts
+    (machine,) = (entry for entry in entries.entries if entry.heading.startswith("machine"))
+    place = f"{making.A}, oltp_read_write, 8 threads"
+    assert machine.heading == f"machine, {place}, in 4 of 5 trials"
+    assert machine.lines[2].startswith(f"{place}, block 3: ")
+    (line,) = (line for line in doubts(made.judgement) if "machine" in line)
+    assert line.startswith(f"doubtful: machine, {place}, in 4 of 5 trials: ")
+    assert "(and 3 more)" in line
+
+
+def test_a_finding_of_several_cells_is_told_with_their_share() -> None:
+    finding = Finding(check="split-block", level=Level.NOTE, values={"case": "paused"})
+    cells = [Cell(workload="oltp_read_write", threads=threads) for threads in (1, 2, 3)]
+    tried = {f"{system}/{cell.key}": 5 for system in "ab" for cell in cells}
+    of_cells = [finding.model_copy(update={"cell": cell}) for cell in cells]
+    assert findings.place_of_all(of_cells[:2], tried) == "in 2 of 3 cells"
+    assert findings.place_of_all(of_cells, tried) == "in every cell"
+    of_systems = [finding.model_copy(update={"system": system}) for system in "ab"]
+    assert findings.place_of_all(of_systems, tried) == "a, b"
 
 
 def test_no_finding_and_no_number_are_said(empty: Run) -> None:

@@ -10,7 +10,7 @@ minutes of the machine. The remainder of its warm-up widens the verdict's interv
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -34,13 +34,10 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: the trial did not end as planned."""
     if measurement.failure is None:
         return None
-    elsewhere = known_of_trial(measurement, plan).has(Fact.ELSEWHERE)
-    case: dict[str, Any] = {"case": "elsewhere"} if elsewhere else {}
     return on_trial(
         measurement,
         "trial-failed",
         Level.VOID,
-        **case,
         window_s=measurement.window_s,
         failure=measurement.failure,
     )

@@ -10,7 +10,6 @@ from typing import Final
 from dbdyno.judge.checks.counts import Left, leaves
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.plan import Plan, system_pairs
 
 RETRIES_SHARE_MAX: Final = 0.001
@@ -127,7 +126,7 @@ def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator
     for measurement in measurements:
         if measurement.failure is None and measurement.dataset:
             held.setdefault(measurement.trial.system, set()).add(measurement.dataset)
-    baseline, others = plan.systems[0].label, known_of(plan)[Fact.OTHERS]
+    baseline = plan.systems[0].label
     wanted = held.get(baseline, set())
     for system, rows in held.items():
         if not wanted or (rows == wanted and len(rows) == 1):
@@ -140,7 +139,6 @@ def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator
                 "digests": sorted(rows),
                 "baseline": baseline,
                 "digests_of_baseline": sorted(wanted),
-                **({"case": "others"} if system in others else {}),
             },
             system=system,
         )

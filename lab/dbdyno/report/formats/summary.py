@@ -199,16 +199,20 @@ def doubts(judgement: Judgement, *, advised: bool = True) -> Iterator[Text]:
             and not (finding.check in CHECKS_OF_ATTEMPTS and finding.trial in good)
         ]
         for check in dict.fromkeys(finding.check for finding in findings):
-            yield _short(level, [one for one in findings if one.check == check], advised=advised)
+            of_check = [finding for finding in findings if finding.check == check]
+            yield _short(of_check, judgement, advised=advised)
 
 
-def _short(level: Level, findings: Sequence[Finding], *, advised: bool) -> Text:
-    first = findings[0]
+def _short(findings: Sequence[Finding], judgement: Judgement, *, advised: bool) -> Text:
+    """Findings of a check: their place together, and the evidence of the first."""
+    first, others = findings[0], len(tell.together(findings, judgement.known)) - 1
+    place = tell.place_of_all(findings, judgement.tried)
     text = say(
         "{level}: {check}: {evidence}{more}",
-        level=term(level),
-        check=clauses(part for part in (check_name(first.check), tell.place(first)) if part),
+        level=term(first.level),
+        check=clauses(part for part in (check_name(first.check), place) if part),
         evidence=tell.evidence(first),
-        more=say(" (and {count} more)", count=len(findings) - 1) if len(findings) > 1 else name(""),
+        more=say(" (and {count} more)", count=others) if others else name(""),
     )
-    return say("{doubt}; {advice}", doubt=text, advice=tell.advice(first)) if advised else text
+    advice = tell.advice(first, judgement.known)
+    return say("{doubt}; {advice}", doubt=text, advice=advice) if advised else text

@@ -25,7 +25,7 @@ from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, interval, share
 from dbdyno.report.rows import Attempt, State
-from dbdyno.report.tell.findings import check_name
+from dbdyno.report.tell.findings import check_name, together
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
@@ -71,13 +71,14 @@ def conclusion(
     if imported and any(attempt.state is State.SOUND for attempt in attempts):
         return (*imported, *_what_is_missing(run, attempts))
     parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
-    doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
+    doubtful = (finding for finding in judgement.findings if finding.level is Level.DOUBTFUL)
+    doubts = together(doubtful, judgement.known)
     if doubts and attempts:
         parts.append(
             say(
                 "{findings} ({checks}) must be weighed with these numbers; see Findings.",
                 findings=count(len(doubts), "doubtful finding"),
-                checks=listed(dict.fromkeys(check_name(finding.check) for finding in doubts)),
+                checks=listed(dict.fromkeys(check_name(first.check) for first, *_ in doubts)),
             )
         )
     return tuple(parts)

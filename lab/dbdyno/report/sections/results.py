@@ -7,7 +7,7 @@ from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement, cells_of
-from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
+from dbdyno.language.words import Text, capital, clauses, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Cell, Measurement, kinds_of
 from dbdyno.measurement.metric import NOPM, PRIMARY, TABLE, Metric, of_kind
 from dbdyno.plan.known import Fact
@@ -89,13 +89,13 @@ def findings(judgement: Judgement) -> Section:
     if not judgement.findings:
         nothing = say("No check found anything to object to.")
         return Section(say("Findings"), (Paragraph(nothing),))
-    groups: dict[tuple[Level, str, str], list[Finding]] = {}
-    for level in WEIGHT:
-        for finding in judgement.findings:
-            if finding.level is level:
-                groups.setdefault((level, finding.check, tell.advice(finding)), []).append(finding)
-    entries = tuple(_finding_entry(group) for group in groups.values())
-    levels = [finding.level for finding in judgement.findings]
+    by_weight = sorted(judgement.findings, key=lambda finding: WEIGHT.index(finding.level))
+    lines = tell.together(by_weight, judgement.known)
+    entries: dict[tuple[Level, str, str], list[list[Finding]]] = {}
+    for first, *others in lines:
+        advice = tell.advice(first, judgement.known)
+        entries.setdefault((first.level, first.check, advice), []).append([first, *others])
+    levels = [line[0].level for line in lines]
     head: Part = Paragraph(
         say(
             "{findings}: {void} void, {doubtful} doubtful, {note} note. A void trial does not "
@@ -104,15 +104,20 @@ def findings(judgement: Judgement) -> Section:
             **{level.value: levels.count(level) for level in WEIGHT},
         )
     )
-    return Section(say("Findings"), (head, Entries(entries)))
+    rows = Entries(tuple(_finding_entry(groups, judgement) for groups in entries.values()))
+    return Section(say("Findings"), (head, rows))
 
 
-def _finding_entry(group: Sequence[Finding]) -> Entry:
-    first = group[0]
+def _finding_entry(groups: Sequence[Sequence[Finding]], judgement: Judgement) -> Entry:
+    """Findings of a check with the same advice: a line for each group with the same evidence."""
+    every = [finding for group in groups for finding in group]
+    first = every[0]
     heading = check_name(first.check)
-    if len(group) > 1:
-        heading = say("{check} ({times}×)", check=heading, times=len(group))
-    lines = list(dict.fromkeys(map(_evidence, group)))
+    place = tell.place_of_all(every, judgement.tried)
+    if len(groups) > 1:
+        times = say("{check} ({times}×)", check=heading, times=len(groups))
+        heading = clauses([heading, place]) if place else times
+    lines = [_evidence(group, judgement) for group in groups]
     most = EVIDENCE_MAX[first.level]
     if len(lines) > most + 1:
         more = say("and {count} more, all in {file}", count=len(lines) - most, file="report.json")
@@ -120,15 +125,14 @@ def _finding_entry(group: Sequence[Finding]) -> Entry:
     return Entry(
         mark=term(first.level),
         heading=heading,
-        text=say("Advice: {advice}.", advice=tell.advice(first)),
+        text=say("Advice: {advice}.", advice=tell.advice(first, judgement.known)),
         lines=tuple(lines),
     )
 
 
-def _evidence(finding: Finding) -> Text:
-    if not tell.place(finding):
-        return name(tell.evidence(finding))
-    return say("{place}: {evidence}", place=tell.place(finding), evidence=tell.evidence(finding))
+def _evidence(group: Sequence[Finding], judgement: Judgement) -> Text:
+    place, evidence = tell.place_of_all(group, judgement.tried), tell.evidence(group[0])
+    return say("{place}: {evidence}", place=place, evidence=evidence) if place else name(evidence)
 
 
 # Tables as benchmarks publish them, a row for each load level and a column for each system, with

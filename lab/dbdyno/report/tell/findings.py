@@ -7,12 +7,13 @@ and the catalogues of other languages all take them from this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.language.words import Said, clauses, count, listed, name, phrase, say
+from dbdyno.plan.known import Fact, Known
 from dbdyno.report.tell import durability, lists
 from dbdyno.report.tell.lists import Values
 from dbdyno.report.tell.measured import METRICS, cell_title, certificate_faults
@@ -30,12 +31,14 @@ class Telling:
         levels: the levels that it gives, the gravest first.
         rule: when it gives them, as Markdown for the docs.
         evidence, advice: templates of a finding's sentences.
+        advice_of: advice in place of it on systems of a fact, such as on servers of others.
     """
 
     levels: tuple[Level, ...]
     rule: str
     evidence: Template
     advice: Template
+    advice_of: Mapping[Fact, Template] = field(default_factory=dict)
 
 
 def evidence(finding: Finding) -> Said:
@@ -43,9 +46,11 @@ def evidence(finding: Finding) -> Said:
     return _filled(FINDINGS[finding.check].evidence, finding)
 
 
-def advice(finding: Finding) -> Said:
-    """The remedy, as a clause."""
-    return _filled(FINDINGS[finding.check].advice, finding)
+def advice(finding: Finding, known: Known) -> Said:
+    """The remedy, as a clause; it presumes nothing of the system that is not known."""
+    telling = FINDINGS[finding.check]
+    own = (text for fact, text in telling.advice_of.items() if finding.system in known[fact])
+    return _filled(next(own, telling.advice), finding)
 
 
 def check_name(check: str) -> Said:
@@ -64,6 +69,49 @@ def place(finding: Finding) -> Said:
     return clauses(part for part in places if part)
 
 
+def together(findings: Iterable[Finding], known: Known) -> list[list[Finding]]:
+    """Findings with the same words, in groups that are told in a line each."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        words = (finding.check, finding.level, evidence(finding), advice(finding, known))
+        groups.setdefault(words, []).append(finding)
+    return [*groups.values()]
+
+
+def place_of_all(findings: Sequence[Finding], tried: Mapping[str, int]) -> Said:
+    """The place of findings together: their common system and cell, their share of the run.
+
+    Args:
+        tried: number of trials of each arm (`Judgement.tried`).
+    """
+    if len({(one.system, one.cell, one.trial) for one in findings}) == 1:
+        return place(findings[0])
+    systems, cells, trials = (
+        list(dict.fromkeys(getattr(one, part) for one in findings))
+        for part in ("system", "cell", "trial")
+    )
+    system = systems[0] if len(systems) == 1 else None
+    cell = cells[0] if len(cells) == 1 else None
+    arms = {
+        key: times
+        for key, times in tried.items()
+        if key.startswith(f"{system}/" if system else "")
+        and key.endswith(f"/{cell.key}" if cell else "")
+    }
+    parts = [system, cell_title(cell) if cell else None]
+    if None not in trials:
+        every, all_trials = say("in every trial"), count(sum(arms.values()), "trial")
+        share = say("in {times} of {all}", times=len(trials), all=all_trials)
+        parts.append(every if len(trials) == sum(arms.values()) else share)
+    elif None not in cells and cell is None:
+        every, all_cells = say("in every cell"), {key.partition("/")[2] for key in arms}
+        share = say("in {times} of {all}", times=len(cells), all=count(len(all_cells), "cell"))
+        parts.append(every if len(cells) == len(all_cells) else share)
+    elif None not in systems and system is None:
+        parts.append(listed(systems))
+    return clauses(part for part in parts if part)
+
+
 def _filled(template: Template, finding: Finding) -> Said:
     if callable(template):
         return template(finding.values)
@@ -77,6 +125,7 @@ def _filled(template: Template, finding: Finding) -> Said:
 
 VOID, DOUBTFUL, NOTE = Level.VOID, Level.DOUBTFUL, Level.NOTE
 
+ASKED: Final = phrase("the plan asks for it; say so beside the numbers")
 ROWS_LOST: Final = phrase("the system lost, kept or changed rows that it should not: report that")
 
 FINDINGS: Final[Mapping[str, Telling]] = {
@@ -243,12 +292,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (VOID,),
         "the trial did not end as planned",
         phrase("after {window_s:.1f} s of the window: {failure}"),
-        {
-            VOID: phrase(
-                "look at the server's log; a resumed run repeats the trial and keeps this attempt"
-            ),
-            "elsewhere": phrase("read the end of the log; import a run that was not broken off"),
-        },
+        phrase("look at the server's log; a resumed run repeats the trial and keeps this attempt"),
+        {Fact.ELSEWHERE: phrase("read the end of the log; import a run that was not broken off")},
     ),
     "server-restarted": Telling(
         (VOID, DOUBTFUL),
@@ -358,7 +403,15 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         durability.unequal_settings,
         {
             DOUBTFUL: phrase("set them equal in the plan, or the systems do not do the same work"),
-            NOTE: phrase("the plan asks for it; say so beside the numbers"),
+            NOTE: ASKED,
+        },
+        {
+            Fact.OTHERS: {
+                DOUBTFUL: phrase(
+                    "have them set equal at the endpoint, or the systems do not do the same work"
+                ),
+                NOTE: ASKED,
+            }
         },
     ),
     "changed-versions": Telling(
@@ -410,10 +463,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (VOID,),
         "a system held other rows than the baseline, by the digest taken after loading",
         phrase("digest of the rows of {system}: {digests}; of {baseline}: {digests_of_baseline}"),
-        {
-            VOID: phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
-            "others": phrase("drop its tables at the endpoint, and begin a new run"),
-        },
+        phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
+        {Fact.OTHERS: phrase("drop its tables at the endpoint, and begin a new run")},
     ),
     "rows-not-kept": Telling(
         (VOID,),
@@ -421,6 +472,11 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         " reads the same (digest), after updates and whole transactions the same number",
         lists.rows_not_kept,
         ROWS_LOST,
+        {
+            Fact.OTHERS: phrase(
+                "keep other clients off its tables; if none wrote there, report that"
+            )
+        },
     ),
     "unequal-plans": Telling(
         (NOTE,),

@@ -197,7 +197,7 @@ def _node_hours(plan: Plan, seconds: float) -> list[str]:
 
 def _pilot(plan: Plan, trials: int) -> list[str]:
     """Trials of the pilot, before the first block."""
-    each = piloting(plan).trial
+    each = piloting(plan.trial)
     if trials == 0:
         return []
     times = f"{each.warmup_s:g} s of warm-up and {each.window_s:g} s each"

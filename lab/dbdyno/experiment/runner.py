@@ -105,7 +105,7 @@ class Machine:
     def _turn_to(self, block: int) -> None:
         context = self._context
         self._loads.turn_to(block)
-        if context.dataset_bytes is None and wants_dataset_bytes(context.plan):
+        if context.dataset_bytes is None and wants_dataset_bytes(context.plan.settings):
             baseline = self._loads.instances[context.plan.systems[0].label]
             context.dataset_bytes = baseline.data_bytes()
 
@@ -126,7 +126,7 @@ def _loads(context: RunContext) -> Iterator[Loads]:
     lab may have died while it closed them.
     """
     plan, wanted = context.plan, {trial.system for trial in context.schedule.left}
-    if wants_dataset_bytes(plan):
+    if wants_dataset_bytes(plan.settings):
         wanted.add(plan.systems[0].label)
     is_open = plan.design.disturbance_max < 1 or plan.fleet.is_wanted
     if is_open or not context.schedule.left:
@@ -187,7 +187,8 @@ def run_pilot(context: RunContext, run_id: str, instances: Mapping[str, Instance
         KeyboardInterrupt: the user stopped it.
     """
     plan, rest_s = context.plan, context.schedule.seconds_left()
-    short = TrialQueue(piloting(plan), (), context.schedule.total)
+    piloted = plan.model_copy(update={"trial": piloting(plan.trial)})
+    short = TrialQueue(piloted, (), context.schedule.total)
     pilot = replace(context, schedule=short)
     for setting in setting_names(plan.settings):
         for system in plan.systems:

@@ -31,7 +31,7 @@ from dbdyno.experiment.watch.status import StatusWatch, waiting_statements
 from dbdyno.experiment.watch.window import WindowCounters
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
 from dbdyno.measurement.parts import Phase, StatusSeries, WatchSample
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import Plan, TrialPlan
 from dbdyno.servers.base import Replicated, Server
 
 INTERRUPTED: Final = "interrupted by the user"
@@ -94,7 +94,7 @@ def run_trial(
         ) as engine,
         Watch(server.pid, engine.pid, _replica_pids(server)) as watch,
     ):
-        seen = _drive(plan, server, engine, counters, on_interval)
+        seen = _drive(plan.trial, server, engine, counters, on_interval)
     facts = ServerFacts(
         version=version,
         settings=settings,
@@ -120,7 +120,7 @@ def _replica_pids(server: Server) -> list[int]:
 
 
 def _drive(
-    plan: Plan,
+    times: TrialPlan,
     server: Server,
     engine: Engine,
     counters: WindowCounters,
@@ -129,7 +129,7 @@ def _drive(
     """Take the engine's messages until it has ended; an error becomes a failure."""
     seen = _EngineReport()
     try:
-        _collect(plan, server, engine, counters, seen, on_interval)
+        _collect(times, server, engine, counters, seen, on_interval)
         seen.failure = _failure_of(seen.record)
         if seen.failure is None or _lives(server):
             counters.close()
@@ -158,15 +158,16 @@ def _close_soon(counters: WindowCounters) -> None:
 
 
 def _collect(
-    plan: Plan,
+    times: TrialPlan,
     server: Server,
     engine: Engine,
     counters: WindowCounters,
     seen: _EngineReport,
     on_interval: OnInterval,
 ) -> None:
-    planned_s = plan.trial.warmup_s + plan.trial.window_s + DRAIN_S
-    ends = time.monotonic() + planned_s + PATIENCE_S
+    load_s = times.warmup_s + times.window_s
+    longest_s = load_s + DRAIN_S + PATIENCE_S
+    ends = time.monotonic() + longest_s
     while (left_s := ends - time.monotonic()) > 0:
         edge_s = counters.seconds_to_edge()
         message = engine.message(left_s if edge_s is None else min(edge_s, left_s))
@@ -178,13 +179,13 @@ def _collect(
             counters.interval_ended(message.value["at_s"])
             counters.read_if_due()
             on_interval(message.value)
-            is_last = message.value["at_s"] >= plan.trial.warmup_s + plan.trial.window_s - ROUNDED_S
+            is_last = message.value["at_s"] >= load_s - ROUNDED_S
             if is_last and seen.is_silent and not counters.error:
                 seen.waiting = waiting_statements(server)
     _stop(engine, seen)
     raise LoadError(
         "the engine did not end in time",
-        wanted=f"an end within {planned_s + PATIENCE_S:.0f} s",
+        wanted=f"an end within {longest_s:.0f} s",
         found=f"{len(seen.intervals)} intervals and no record",
         hint="the server may hang: look at its error log",
     )

@@ -16,7 +16,7 @@ from typing import Final
 
 from dbdyno.measurement.backlog import is_sustained
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.load import RUNGS_MAX, PilotFound
+from dbdyno.plan.load import RUNGS_MAX, LoadPlan, PilotFound
 from dbdyno.plan.plan import ChosenDesign, Plan, TrialPlan
 from dbdyno.plan.settings import setting_names
 from dbdyno.plan.spelling import share_of
@@ -68,7 +68,7 @@ def _with_rates(plan: Plan, pilots: Sequence[Measurement]) -> Plan:
         for system in plan.systems
         for workload in workloads
     )
-    if not all(is_ended(plan, tried) for tried in searches):
+    if not all(is_ended(plan.load, tried) for tried in searches):
         return plan
     rates = [
         rate
@@ -92,7 +92,7 @@ def tried_of(
     ]
 
 
-def is_ended(plan: Plan, tried: Sequence[Measurement]) -> bool:
+def is_ended(load: LoadPlan, tried: Sequence[Measurement]) -> bool:
     """True if a pilot needs no further trial of a system, workload and setting.
 
     A system that cannot bear a load is not tried again.
@@ -105,8 +105,8 @@ def is_ended(plan: Plan, tried: Sequence[Measurement]) -> bool:
     capacity_per_s = capacity_per_s_of(tried)
     if capacity_per_s is None:
         return False
-    is_found = len(list(points_of(plan, tried))) >= SEARCH_RATES
-    return not plan.load.seeks_rates or capacity_per_s <= 0 or is_found
+    is_found = len(list(points_of(load, tried))) >= SEARCH_RATES
+    return not load.seeks_rates or capacity_per_s <= 0 or is_found
 
 
 def capacity_per_s_of(tried: Sequence[Measurement]) -> float | None:
@@ -115,12 +115,12 @@ def capacity_per_s_of(tried: Sequence[Measurement]) -> float | None:
     return closed[0].events / closed[0].window_s if closed and closed[0].window_s else None
 
 
-def points_of(plan: Plan, tried: Sequence[Measurement]) -> Iterator[Point]:
+def points_of(load: LoadPlan, tried: Sequence[Measurement]) -> Iterator[Point]:
     """Points of a latency search, one for each rate tried.
 
     Percentiles are read from any number of requests: they only choose levels.
     """
-    slo = plan.load.slo
+    slo = load.slo
     for trial in tried:
         rate = trial.trial.cell.rate_per_s
         if rate is not None and slo is not None:
@@ -141,28 +141,32 @@ def _found(
             continue
         sustained[system.label] = capacity_per_s
         if plan.load.seeks_rates:
-            points = [*points_of(plan, tried), Point(capacity_per_s, None, sustained=False)]
-            met = rate_at_limit(points, limit_ms_of(plan))
+            points = [*points_of(plan.load, tried), Point(capacity_per_s, None, sustained=False)]
+            met = rate_at_limit(points, limit_ms_of(plan.load))
             limits[system.label] = met.rate_per_s or capacity_per_s
-    return rates_found(plan, workload, setting, sustained, limits) if sustained else None
+    return rates_found(plan.load, workload, setting, sustained, limits) if sustained else None
 
 
 def rates_found(
-    plan: Plan, workload: str, setting: str, sustained: dict[str, float], limits: dict[str, float]
+    load: LoadPlan,
+    workload: str,
+    setting: str,
+    sustained: dict[str, float],
+    limits: dict[str, float],
 ) -> PilotFound:
     """The rates to measure, from the sustained rates and the limits of all systems."""
     sustained_per_s = {label: rounded(rate) for label, rate in sustained.items()}
     slowest = min(sustained_per_s.values())
-    shares = [share for text in plan.load.rates if (share := share_of(text)) is not None]
+    shares = [share for text in load.rates if (share := share_of(text)) is not None]
     rates = {rounded(share * slowest) for share in shares}
-    if plan.load.seeks_rates:
+    if load.seeks_rates:
         rates |= set(_ladder(limits))
     return PilotFound(
         workload=workload,
         setting=setting,
         sustained_per_s=sustained_per_s,
         limits_per_s={label: rounded(rate) for label, rate in limits.items()}
-        if plan.load.seeks_rates
+        if load.seeks_rates
         else {},
         rates_per_s=tuple(sorted(rates)),
     )
@@ -183,9 +187,9 @@ def with_found(plan: Plan, pilots: Sequence[PilotFound]) -> Plan:
     return plan.model_copy(update={"load": load})
 
 
-def limit_ms_of(plan: Plan) -> float:
+def limit_ms_of(load: LoadPlan) -> float:
     """The latency limit; infinite without one."""
-    return plan.load.slo.limit_ms if plan.load.slo is not None else math.inf
+    return load.slo.limit_ms if load.slo is not None else math.inf
 
 
 def rounded(rate: float) -> float:

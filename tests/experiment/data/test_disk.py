@@ -56,10 +56,10 @@ def test_instances_on_one_disk_share_its_room(free, tmp_path):
     instances = [Instance(tmp_path / name) for name in "ab"]
     enough = disk.FLOOR_BYTES + 2 * 2.1 * ROWS
     free(enough + 1)
-    disk.check_before(PLAN, instances)
+    disk.check_before(PLAN.dataset, instances)
     free(enough - 1e6)
     with pytest.raises(LoadError, match="too small for this plan") as caught:
-        disk.check_before(PLAN, instances)
+        disk.check_before(PLAN.dataset, instances)
     assert caught.value.wanted == f"554 MB free at {tmp_path}"
     assert caught.value.found == "553 MB free"
     assert "--workspace" in caught.value.hint
@@ -68,9 +68,9 @@ def test_instances_on_one_disk_share_its_room(free, tmp_path):
 def test_a_loaded_instance_needs_one_copy_of_what_it_has(free, tmp_path):
     (tmp_path / "data").write_bytes(b"x" * 10_000_000)
     free(disk.FLOOR_BYTES + 10_000_000 + 0.1 * ROWS + 1e5)
-    disk.check_before(PLAN, [Instance(tmp_path, loaded=True)])
+    disk.check_before(PLAN.dataset, [Instance(tmp_path, loaded=True)])
     with pytest.raises(LoadError):
-        disk.check_before(PLAN, [Instance(tmp_path)])
+        disk.check_before(PLAN.dataset, [Instance(tmp_path)])
 
 
 def test_unused_loads_may_take_a_quarter_of_what_is_free_without_them(free, tmp_path):
@@ -92,9 +92,9 @@ def test_a_disk_that_is_nearly_full_is_reported_with_its_place(free, tmp_path):
 def test_without_a_folder_nothing_is_asked(monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda place: pytest.fail("asked"))
     disk.check_during([])
-    disk.check_before(PLAN, [])
+    disk.check_before(PLAN.dataset, [])
 
 
 def test_an_endpoints_rows_need_no_room_here(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "disk_usage", lambda place: pytest.fail("asked"))
-    disk.check_before(PLAN, [Instance(tmp_path, reference="mysql://u@h:1/d")])
+    disk.check_before(PLAN.dataset, [Instance(tmp_path, reference="mysql://u@h:1/d")])

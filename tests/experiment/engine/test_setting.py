@@ -23,7 +23,7 @@ def keys(chosen, label=making.A, dataset_bytes=None):
 
 def test_nothing_varied_is_nothing_set():
     assert keys(plan()) == [{}]
-    assert values_of(plan(), "of an imported log") == {}
+    assert values_of(plan().settings, "of an imported log") == {}
 
 
 def test_a_settings_keys_are_those_of_the_systems_product_and_version():
@@ -35,7 +35,7 @@ def test_a_settings_keys_are_those_of_the_systems_product_and_version():
 
 def test_a_share_is_one_of_the_baselines_bytes_for_every_system():
     chosen = plan(buffer_pool=("50%",))
-    assert wants_dataset_bytes(chosen)
+    assert wants_dataset_bytes(chosen.settings)
     sizes = {
         keys(chosen, label, 100 * 1024**2)[0]["innodb_buffer_pool_size"]
         for label in (making.A, making.B)
@@ -45,7 +45,7 @@ def test_a_share_is_one_of_the_baselines_bytes_for_every_system():
 
 def test_bytes_need_no_dataset():
     chosen = plan(buffer_pool=("1G",))
-    assert not wants_dataset_bytes(chosen)
+    assert not wants_dataset_bytes(chosen.settings)
     assert keys(chosen)[0]["innodb_buffer_pool_size"] == 1024**3
 
 

@@ -66,7 +66,7 @@ def test_a_run_is_the_cell_on_the_dataset_with_the_trials_seed():
 def test_a_server_without_a_port_is_met_at_its_socket(tmp_path):
     server = Server()
     server.endpoint = Endpoint("127.0.0.1", 0, tmp_path / "s")
-    assert cleanup_spec(plan(), server)["endpoint"] == {"socket": str(tmp_path / "s")}
+    assert cleanup_spec(plan().dataset, server)["endpoint"] == {"socket": str(tmp_path / "s")}
 
 
 def test_the_dataset_is_loaded_in_four_streams_from_the_plans_seed():
@@ -106,7 +106,7 @@ def test_a_datasets_name_changes_with_all_that_makes_its_rows_and_nothing_else()
 def test_the_layout_names_the_tables_and_says_which_the_load_runs_on():
     one = plan(dataset=DatasetPlan(tables=1, rows=10, layout="legacy_one"))
     assert table_names(one) == ["sbtest"]
-    assert cleanup_spec(one, Server())["layout"] == "legacy_one"
+    assert cleanup_spec(one.dataset, Server())["layout"] == "legacy_one"
     assert run_spec(one, trials_of(one, "r")[0], Server())["workload"]["options"]["one_table"]
     assert table_names(plan()) == ["sbtest1", "sbtest2", "sbtest3"]
 
@@ -124,4 +124,5 @@ def test_several_servers_are_a_list_of_addresses():
     class Three(Server):
         endpoint = Endpoint("a", 1, None, (Endpoint("b", 2, None), Endpoint("c", 3, None)))
 
-    assert [place["host"] for place in cleanup_spec(plan(), Three())["endpoint"]] == ["a", "b", "c"]
+    places = cleanup_spec(plan().dataset, Three())["endpoint"]
+    assert [place["host"] for place in places] == ["a", "b", "c"]

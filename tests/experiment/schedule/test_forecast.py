@@ -44,7 +44,7 @@ def test_machines_beside_each_other_take_the_time_of_their_rounds():
 @pytest.mark.parametrize(("loads", "further"), [(2, 1), (3, 2), (9, 2)])
 def test_further_loads_that_a_plan_names_are_expected(loads, further):
     more = making.with_parts(PLAN, dataset={"loads": loads})
-    whole_s = outlook_of(PLAN).seconds + further * 2 * load_s(PLAN)
+    whole_s = outlook_of(PLAN).seconds + further * 2 * load_s(PLAN.dataset)
     assert outlook_of(more).seconds == pytest.approx(whole_s)
     first = [trial for trial in TRIALS if trial.block == 0]
     assert Forecast(more).seconds_left(first) == Forecast(PLAN).seconds_left(first)

@@ -122,7 +122,7 @@ def test_a_plan_can_be_counted_before_its_pilot() -> None:
 
 
 def test_a_pilot_is_short() -> None:
-    trial = piloting(plan_of(LoadPlan(slo=LIMIT))).trial
+    trial = piloting(plan_of(LoadPlan(slo=LIMIT)).trial)
     assert (trial.warmup_s, trial.window_s) == (10, 20)
 
 

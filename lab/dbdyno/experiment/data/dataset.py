@@ -112,7 +112,8 @@ def _load(context: RunContext, server: Server) -> None:
     # A lab that was killed while loading may have left half a table.
     steps: list[tuple[str, dict[str, Any]]] = []
     if has_own_tables(plan.workloads):
-        steps = [("cleanup", cleanup_spec(plan, server)), ("prepare", prepare_spec(plan, server))]
+        dropped = cleanup_spec(plan.dataset, server)
+        steps = [("cleanup", dropped), ("prepare", prepare_spec(plan, server))]
     for do, spec in steps:
         with EngineProcess(do, spec, system=server.label, command=command) as engine:
             shown = ""

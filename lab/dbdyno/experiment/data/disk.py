@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import LoadError
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import DatasetPlan, Plan
 from dbdyno.servers import reference
 from dbdyno.servers.base import Instance
 from dbdyno.servers.local.files import occupied_bytes
@@ -47,7 +47,7 @@ def kept_most(folder: Path, taken: int) -> int:
     return int(KEPT_SHARE * (shutil.disk_usage(_there(folder)).free + taken))
 
 
-def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
+def check_before(dataset: DatasetPlan, instances: Iterable[Instance]) -> None:
     """Check free space for everything these instances still write; LoadError names the shortage.
 
     An instance with a snapshot needs room for a working copy, others for rows and a copy. An
@@ -60,7 +60,7 @@ def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
         place = _there(instance.folder)
         disk = place.stat().st_dev
         places.setdefault(disk, place)
-        wanted[disk] = wanted.get(disk, FLOOR_BYTES) + _still_needed(plan, instance)
+        wanted[disk] = wanted.get(disk, FLOOR_BYTES) + _still_needed(dataset, instance)
     for disk, place in places.items():
         free = shutil.disk_usage(place).free
         if free < wanted[disk]:
@@ -88,8 +88,8 @@ def check_during(folders: Sequence[Path]) -> None:
             )
 
 
-def _still_needed(plan: Plan, instance: Instance) -> int:
-    data = plan.dataset.bytes_about
+def _still_needed(dataset: DatasetPlan, instance: Instance) -> int:
+    data = dataset.bytes_about
     there = occupied_bytes(instance.folder) + int(GROWTH * data)
     return there if instance.has_snapshot() else there + 2 * data
 

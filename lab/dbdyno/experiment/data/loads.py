@@ -228,7 +228,7 @@ class Loads:
         for system in self._systems:
             self.instances[system.system.label] = system.open(block)
         if self._block is None:
-            disk.check_before(context.plan, self.instances.values())
+            disk.check_before(context.plan.dataset, self.instances.values())
         folders = (instance.folder for instance in self.instances.values())
         context.folders = [context.folder, *folders]
         filled = [system.fill() for system in self._systems]

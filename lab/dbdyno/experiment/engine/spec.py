@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from dbdyno.errors import UsageError
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import OptionValue, SettingValue, combinations
+from dbdyno.plan.plan import DatasetPlan, Plan
+from dbdyno.plan.settings import OptionValue, SettingsPlan, SettingValue, combinations
 from dbdyno.plan.spelling import share_of
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables
 from dbdyno.servers import axes, open
@@ -150,20 +151,19 @@ def _schedule(trial: Trial) -> dict[str, Any]:
 def prepare_spec(plan: Plan, server: Server) -> dict[str, Any]:
     """The dataset, to be loaded into a running server; holds the password."""
     return {
-        **cleanup_spec(plan, server),
+        **cleanup_spec(plan.dataset, server),
         "table_size": plan.dataset.rows,
         "distribution": plan.distribution.model_dump(mode="json"),
         "seed": plan.seed,
         "threads": PREPARE_THREADS,
-        **dataset_options(plan),
+        **dataset_options(plan.workloads),
     }
 
 
-def cleanup_spec(plan: Plan, server: Server) -> dict[str, Any]:
+def cleanup_spec(dataset: DatasetPlan, server: Server) -> dict[str, Any]:
     """The dataset's tables, to be dropped; holds the password."""
-    layout = plan.dataset.layout
-    older = {} if layout == STANDARD else {"layout": layout}
-    return {**_login(server), "tables": plan.dataset.tables, **older}
+    older = {} if dataset.layout == STANDARD else {"layout": dataset.layout}
+    return {**_login(server), "tables": dataset.tables, **older}
 
 
 def table_names(plan: Plan) -> list[str]:
@@ -175,15 +175,15 @@ def table_names(plan: Plan) -> list[str]:
     return [f"sbtest{number}" for number in range(1, plan.dataset.tables + 1)]
 
 
-def dataset_options(plan: Plan) -> dict[str, OptionValue]:
-    """Table options of the plan's workloads.
+def dataset_options(workloads: Sequence[WorkloadPlan]) -> dict[str, OptionValue]:
+    """Table options of a plan's workloads.
 
     Raises:
         UsageError: two workloads need different tables; all run on the same dataset.
     """
     chosen: dict[str, OptionValue] = {}
     for name in DATASET_OPTIONS:
-        own = [workload for workload in plan.workloads if workload.script is None]
+        own = [workload for workload in workloads if workload.script is None]
         values = {w.label: w.options[name] for w in own if name in w.options}
         if len(set(values.values())) > 1:
             raise UsageError(
@@ -203,7 +203,7 @@ def dataset_hash(plan: Plan) -> str:
         plan.dataset.model_dump(mode="json", exclude={"loads"}),
         plan.distribution.model_dump(mode="json"),
         plan.seed,
-        dataset_options(plan),
+        dataset_options(plan.workloads),
     ]
     if scripts := [[one.script, one.options] for one in plan.workloads if one.script is not None]:
         about.append([scripts, has_own_tables(plan.workloads)])
@@ -239,20 +239,20 @@ OF_THE_LOAD: Final = "prepared_statements"
 """The axis of the load alone; servers have no key for it."""
 
 
-def values_of(plan: Plan, setting: str) -> dict[str, str]:
-    """The value on each axis of a setting of the plan; empty for an unknown setting."""
-    return combinations(plan.settings).get(setting, {})
+def values_of(settings: SettingsPlan, setting: str) -> dict[str, str]:
+    """The value on each axis of a setting; empty for an unknown setting."""
+    return combinations(settings).get(setting, {})
 
 
 def prepared(plan: Plan, cell: Cell) -> bool:
     """True if the cell's load uses prepared statements: by its setting, else by the procedure."""
-    chosen = values_of(plan, cell.setting).get(OF_THE_LOAD)
+    chosen = values_of(plan.settings, cell.setting).get(OF_THE_LOAD)
     return plan.procedure.prepared_statements if chosen is None else chosen == "on"
 
 
-def wants_dataset_bytes(plan: Plan) -> bool:
+def wants_dataset_bytes(settings: SettingsPlan) -> bool:
     """True if a setting is a share of the loaded dataset."""
-    return any(share_of(size) is not None for size in plan.settings.buffer_pool or ())
+    return any(share_of(size) is not None for size in settings.buffer_pool or ())
 
 
 def start_keys(
@@ -266,7 +266,8 @@ def start_keys(
     Raises:
         UsageError: this product or version cannot have the setting.
     """
-    values = {axis: v for axis, v in values_of(plan, setting).items() if axis != OF_THE_LOAD}
+    values = dict(values_of(plan.settings, setting))
+    values.pop(OF_THE_LOAD, None)
     if not values:
         return {}
     reference = plan.system(label).reference
@@ -277,5 +278,5 @@ def start_keys(
             hint="set them at the server and name it once for each, or vary prepared_statements",
         )
     product, version = open.product_of(reference)
-    known_bytes = dataset_bytes if wants_dataset_bytes(plan) else None
+    known_bytes = dataset_bytes if wants_dataset_bytes(plan.settings) else None
     return axes.keys_of(product, version, values, plan.settings.own, known_bytes)

@@ -13,7 +13,7 @@ from dbdyno.experiment.schedule.order import arms, trials_of
 from dbdyno.experiment.schedule.pilot import piloting, trials_expected
 from dbdyno.experiment.schedule.timed import begun
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import DatasetPlan, Plan, ProcedurePlan, TrialPlan
 from dbdyno.plan.settings import setting_names
 from dbdyno.stats.design import TRIAL_S
 
@@ -58,14 +58,14 @@ def outlook_of(plan: Plan, machines: int = 1) -> Outlook:
     return Outlook(plan, tuple(trials), trials_expected(plan), seconds)
 
 
-def load_s(plan: Plan) -> float:
+def load_s(dataset: DatasetPlan) -> float:
     """Seconds to load a system once on an ordinary machine, its copy included."""
-    return DATASET_S + plan.dataset.tables * plan.dataset.rows / ROWS_PER_S
+    return DATASET_S + dataset.tables * dataset.rows / ROWS_PER_S
 
 
 def pilot_s(plan: Plan, done: int = 0) -> float:
     """Seconds for the pilot after `done` of its trials; each server starts once per setting."""
-    whole, trial = trials_expected(plan), piloting(plan).trial
+    whole, trial = trials_expected(plan), piloting(plan.trial)
     if whole == 0:
         return 0.0
     starts = len(plan.systems) * len(setting_names(plan.settings))
@@ -82,19 +82,19 @@ class Forecast:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
+        self.chosen(plan.trial)
         self._per_cell = plan.procedure.restart == "cell"
         self._starts = 0
         self._starts_s = 0.0
-        self._before_s = _before_trial_s(plan)
+        self._before_s = _before_trial_s(plan.procedure)
         self._prepared = 0
         self.later_s = 0.0
-        self.loads_s = len(plan.systems) * load_s(plan)
+        self.loads_s = len(plan.systems) * load_s(plan.dataset)
         self._loads = plan.dataset.loads
 
-    def chosen(self, plan: Plan) -> None:
-        """Take the times of a new plan for the trials left."""
-        self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
+    def chosen(self, trial: TrialPlan) -> None:
+        """Take these times for the trials left."""
+        self._trial_s = trial.warmup_s + trial.window_s + TRIAL_S
 
     def started(self, seconds: float) -> None:
         """Count a start, with the seconds for restoring before it."""
@@ -127,10 +127,10 @@ class Forecast:
         return trials_s + loads_s + self.later_s
 
 
-def _before_trial_s(plan: Plan) -> float:
+def _before_trial_s(procedure: ProcedurePlan) -> float:
     """Estimated seconds of the procedure before a trial's load."""
-    purging_s = PURGE_S if plan.procedure.purge_binlogs else 0.0
-    return purging_s + min(plan.procedure.settle_cap_s, SETTLE_S)
+    purging_s = PURGE_S if procedure.purge_binlogs else 0.0
+    return purging_s + min(procedure.settle_cap_s, SETTLE_S)
 
 
 # A budget of time drops whole blocks only: each compares all systems in all cells, so fewer blocks

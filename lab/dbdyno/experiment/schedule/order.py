@@ -58,13 +58,13 @@ def arms(trials: Iterable[Trial]) -> list[list[Trial]]:
 
 def setting_order(plan: Plan, block: int) -> list[str]:
     """The settings' names in the order of the block: drawn in even blocks, mirrored in odd."""
-    return _mirrored(plan, block, setting_names(plan.settings), "setting")
+    return _mirrored(plan.seed, block, setting_names(plan.settings), "setting")
 
 
 def system_order(plan: Plan, block: int, setting: str = DEFAULT) -> list[str]:
     """The systems' labels under a setting: drawn in even blocks, mirrored in odd."""
     about = ("system",) if setting == DEFAULT else ("system", setting)
-    return _mirrored(plan, block, [system.label for system in plan.systems], *about)
+    return _mirrored(plan.seed, block, [system.label for system in plan.systems], *about)
 
 
 def cell_order(plan: Plan, block: int) -> list[Cell]:
@@ -74,7 +74,7 @@ def cell_order(plan: Plan, block: int) -> list[Cell]:
     return [cell for _, cell in ladder]
 
 
-def _mirrored(plan: Plan, block: int, names: list[str], *about: str) -> list[str]:
+def _mirrored(seed: int, block: int, names: list[str], *about: str) -> list[str]:
     couple = block - block % 2
-    drawn = sorted(range(len(names)), key=lambda place: draw(plan.seed, couple, *about, place))
+    drawn = sorted(range(len(names)), key=lambda place: draw(seed, couple, *about, place))
     return [names[place] for place in (drawn if block == couple else drawn[::-1])]

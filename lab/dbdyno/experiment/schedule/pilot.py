@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.measurement.measurement import NO_BLOCK, Cell, Measurement, Trial
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan import Plan, TrialPlan
 from dbdyno.plan.settings import setting_names
 from dbdyno.stats.draw import draw
 from dbdyno.stats.open_loop import Point
@@ -40,14 +41,11 @@ FORESEEN_PER_S: Final = 1234.0
 """Placeholder for a rate still to be found; a number that a user hardly types."""
 
 
-def piloting(plan: Plan) -> Plan:
-    """The plan with the times of its pilot's trials: just long enough to choose levels."""
-    trial = plan.trial
-    short = {
-        "window_s": min(trial.window_s, WINDOW_S_MAX),
-        "warmup_s": min(trial.warmup_s, WARMUP_S_MAX),
-    }
-    return plan.model_copy(update={"trial": trial.model_copy(update=short)})
+def piloting(trial: TrialPlan) -> TrialPlan:
+    """Times of a pilot's trials: just long enough to choose levels."""
+    return TrialPlan(
+        warmup_s=min(trial.warmup_s, WARMUP_S_MAX), window_s=min(trial.window_s, WINDOW_S_MAX)
+    )
 
 
 def next_trial(
@@ -59,7 +57,8 @@ def next_trial(
         pilots: all measurements of the run's pilot so far, failed trials too.
     """
     for workload in plan.workloads:
-        cell = _next_cell(plan, tried_of(pilots, system, workload.label, setting), workload.label)
+        tried = tried_of(pilots, system, workload.label, setting)
+        cell = _next_cell(plan.load, tried, workload.label)
         if cell is not None:
             cell = cell.model_copy(update={"setting": setting})
             return Trial(
@@ -69,7 +68,7 @@ def next_trial(
                 position=0,
                 system=system,
                 cell=cell,
-                seed=_seed(plan, cell),
+                seed=draw(plan.seed, "pilot", cell.key) >> 1,
                 is_pilot=True,
             )
     return None
@@ -85,7 +84,7 @@ def foreseen(plan: Plan) -> Plan:
     return with_found(
         plan,
         [
-            rates_found(plan, workload.label, setting, sustained, limits)
+            rates_found(plan.load, workload.label, setting, sustained, limits)
             for setting in setting_names(plan.settings)
             for workload in plan.workloads
         ],
@@ -100,23 +99,23 @@ def trials_expected(plan: Plan) -> int:
     return each * len(plan.systems) * len(plan.workloads) * len(setting_names(plan.settings))
 
 
-def _next_cell(plan: Plan, tried: Sequence[Measurement], workload: str) -> Cell | None:
+def _next_cell(load: LoadPlan, tried: Sequence[Measurement], workload: str) -> Cell | None:
     """Next load of a system and workload; None at the end of the search."""
-    if is_ended(plan, tried):
+    if is_ended(load, tried):
         return None
-    cell = Cell(workload=workload, threads=plan.load.connections)
+    cell = Cell(workload=workload, threads=load.connections)
     capacity_per_s = capacity_per_s_of(tried)
     if capacity_per_s is None:
         return cell
-    rate = _next_rate(plan, list(points_of(plan, tried)), capacity_per_s)
+    rate = _next_rate(load, list(points_of(load, tried)), capacity_per_s)
     return cell.model_copy(update={"rate_per_s": rate})
 
 
-def _next_rate(plan: Plan, points: Sequence[Point], capacity_per_s: float) -> float:
+def _next_rate(load: LoadPlan, points: Sequence[Point], capacity_per_s: float) -> float:
     """The middle between the highest rate that kept the limit and the lowest rate that broke it."""
     if not points:
         return rounded(FIRST_SHARE * capacity_per_s)
-    limit_ms = limit_ms_of(plan)
+    limit_ms = limit_ms_of(load)
     broke = [p.rate_per_s for p in points if not _keeps(p, limit_ms)]
     high = min([capacity_per_s, *broke])
     low = max([0.0, *(p.rate_per_s for p in points if _keeps(p, limit_ms) and p.rate_per_s < high)])
@@ -125,7 +124,3 @@ def _next_rate(plan: Plan, points: Sequence[Point], capacity_per_s: float) -> fl
 
 def _keeps(point: Point, limit_ms: float) -> bool:
     return point.sustained and point.latency_ms is not None and point.latency_ms <= limit_ms
-
-
-def _seed(plan: Plan, cell: Cell) -> int:
-    return draw(plan.seed, "pilot", cell.key) >> 1

@@ -218,7 +218,7 @@ class Schedule(TrialQueue):
         self._replan(with_chosen(self.plan, design))
         self.left = [one for one in self._planned if one.block >= FIRST_BLOCKS]
         self.total = len(self._planned)
-        self.forecast.chosen(self.plan)
+        self.forecast.chosen(self.plan.trial)
         self._tell(
             f"from block {FIRST_BLOCKS + 1} on: windows of {design.window_s:g} s after"
             f" {design.warmup_s:g} s, {design.blocks} blocks at most"

@@ -16,7 +16,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import BLOCKS_MIN, BLOCKS_TIMED, ChosenDesign, Plan, TrialPlan, cells
+from dbdyno.plan.plan import (
+    BLOCKS_MIN,
+    BLOCKS_TIMED,
+    ChosenDesign,
+    Plan,
+    ProcedurePlan,
+    TrialPlan,
+    cells,
+)
 from dbdyno.plan.settings import setting_names
 from dbdyno.stats.design import (
     FIRST_BLOCKS,
@@ -70,7 +78,7 @@ def chosen(plan: Plan, first: Sequence[Measurement], machines: int = 1) -> Chose
         whole = [i for i in measured.measured if i.end_s - i.start_s > 0.5]
         rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])
         arms.setdefault((measured.trial.system, measured.trial.cell.key), []).append(rates)
-    scatter, costs = scatter_of(list(arms.values())), _costs(plan, first)
+    scatter, costs = scatter_of(list(arms.values())), _costs(plan.procedure, first)
     return chosen_by(plan, scatter, costs, _spent_s(first, costs), machines)
 
 
@@ -128,7 +136,7 @@ def _spans(first: Iterable[Measurement]) -> list[_Span]:
     )
 
 
-def _costs(plan: Plan, first: Sequence[Measurement]) -> Costs:
+def _costs(procedure: ProcedurePlan, first: Sequence[Measurement]) -> Costs:
     """Seconds of a start and of a trial beyond its load, from gaps within blocks.
 
     Gaps between blocks may hold a load or a pause. The shortest gap counts: the first restores wait
@@ -141,7 +149,7 @@ def _costs(plan: Plan, first: Sequence[Measurement]) -> Costs:
             continue
         same = before.position == after.position
         gap_s = max(0.0, after.begin_s - before.end_s)
-        gaps[same and plan.procedure.restart == "block"].append(gap_s)
+        gaps[same and procedure.restart == "block"].append(gap_s)
     start_s = min(gaps[False], default=START_S_USUAL)
     trial_s = min(gaps[True], default=min(start_s, TRIAL_S))
     return Costs(start_s, trial_s)

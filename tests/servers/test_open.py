@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import tarfile
 
 import pytest
 
@@ -14,6 +12,7 @@ from dbdyno.servers.open import obtain
 from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import parse
+from support.archives import file, program, tar_of
 
 
 def test_a_row_s_product_is_known_before_and_a_folder_s_only_by_its_programs(monkeypatch, tmp_path):
@@ -39,7 +38,7 @@ def test_a_mistake_in_the_settings_is_reported_before_anything_is_fetched(monkey
         open.instance(wrong, tmp_path / "x", str)
 
 
-PROGRAM = b"#!/bin/sh\necho 'mysqld  Ver 8.0.32-26 for Linux on x86_64 (GreatSQL)'\n"
+PROGRAM = "#!/bin/sh\necho 'mysqld  Ver 8.0.32-26 for Linux on x86_64 (GreatSQL)'\n"
 DIGEST = "ab" * 32
 
 
@@ -53,10 +52,7 @@ def lab(monkeypatch, tmp_path):
 
 def archive(folder, name="greatsql/bin/mysqld"):
     made = folder / "server.tar.xz"
-    with tarfile.open(made, "w:xz") as written:
-        info = tarfile.TarInfo(name)
-        info.size, info.mode = len(PROGRAM), 0o755
-        written.addfile(info, io.BytesIO(PROGRAM))
+    tar_of(made, "xz", file(name, PROGRAM, 0o755))
     digest = hashlib.sha256(made.read_bytes()).hexdigest()
     return f"tarball:file://{made}#sha256={digest}"
 
@@ -79,13 +75,11 @@ def test_an_archive_says_itself_what_it_is_and_is_kept(lab):
 
 def test_a_folder_is_used_where_it_is(lab):
     home = lab / "mysql"
-    (home / "bin").mkdir(parents=True)
-    (home / "bin" / "mysqld").write_bytes(PROGRAM)
-    (home / "bin" / "mysqld").chmod(0o755)
+    program(home / "bin" / "mysqld", PROGRAM)
     entry, found = obtain(parse(f"path:{home}"), str)
     assert found == home
     assert entry.version_numbers == (8, 0, 32)
-    assert entry.identity == hashlib.sha256(PROGRAM).hexdigest()
+    assert entry.identity == hashlib.sha256(PROGRAM.encode()).hexdigest()
     assert open.digest_here(entry.reference) == entry.identity
     assert open.digest_here("mysql:8.0.15") == ""
     assert sorted(path.name for path in home.rglob("*")) == ["bin", "mysqld"]
@@ -93,10 +87,8 @@ def test_a_folder_is_used_where_it_is(lab):
 
 
 def test_a_postgresql_before_15_is_refused_wherever_it_is(lab):
-    program = lab / "pg" / "bin" / "postgres"
-    program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 14.20'\n")
-    program.chmod(0o755)
+    answer = "echo 'postgres (PostgreSQL) 14.20'"
+    program(lab / "pg" / "bin" / "postgres", f"#!/bin/sh\n{answer}\n")
     with pytest.raises(UsageError, match="dbdyno runs PostgreSQL from 15 on") as caught:
         obtain(parse(f"path:{lab / 'pg'}"), str)
     assert caught.value.found == "PostgreSQL 14.20"

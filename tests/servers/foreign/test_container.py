@@ -10,6 +10,7 @@ from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.foreign import container as module
 from dbdyno.servers.foreign.container import ContainerServer, ContainerWatcher, log_end_of
 from dbdyno.servers.reference import ImageReference, parse
+from support.archives import program as script
 from support.docker_on_path import DIGEST, IMAGE, REFERENCE, Docker
 from support.scripted_server import FakeClient
 
@@ -56,16 +57,12 @@ def test_podman_stands_in_for_a_docker_that_does_not_answer(monkeypatch, tmp_pat
     assert caught.value.found == (
         "docker: Cannot connect to the Docker daemon; podman is not on PATH"
     )
-    podman = docker.folder / "bin" / "podman"
-    podman.write_text("#!/bin/sh\n")
-    podman.chmod(0o755)
+    podman = script(docker.folder / "bin" / "podman", "#!/bin/sh\n")
     assert module.find().path == str(podman)
 
 
 def test_a_command_that_hangs_is_ended(monkeypatch, tmp_path):
-    slow = tmp_path / "slow"
-    slow.write_text("#!/bin/sh\nexec sleep 60\n")
-    slow.chmod(0o755)
+    slow = script(tmp_path / "slow", "#!/bin/sh\nexec sleep 60\n")
     with pytest.raises(ServerError, match="did not end within"):
         module.ContainerProgram(str(slow)).call("version", seconds_max=0.2)
 
@@ -207,9 +204,7 @@ def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
 
 def test_a_service_that_hangs_is_not_waited_for_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ANSWER_S_MAX", 0.2)
-    slow = tmp_path / "docker"
-    slow.write_text("#!/bin/sh\nexec sleep 60\n")
-    slow.chmod(0o755)
+    slow = script(tmp_path / "docker", "#!/bin/sh\nexec sleep 60\n")
     hung = module.ContainerProgram(str(slow))
     assert log_end_of(hung, "id1") == ""
     watcher = ContainerWatcher(hung, "id1")

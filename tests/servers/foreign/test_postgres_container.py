@@ -5,7 +5,6 @@ import re
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.foreign import postgres_container
@@ -173,10 +172,3 @@ def test_data_that_are_there_take_no_other_checksums(docker, instance):
     with pytest.raises(UsageError, match="a data directory that exists") as caught:
         instance.start({"data_checksums": "off"})
     assert (caught.value.wanted, caught.value.found) == ("--no-data-checksums", "--data-checksums")
-
-
-def test_replicas_are_refused_before_an_image_is_looked_at(docker, tmp_path):
-    replicas = ServerSpec("x", REFERENCE, topology=TopologyPlan(replicas=1))
-    with pytest.raises(UsageError, match="replicas of containers"):
-        open.instance(replicas, tmp_path / "x", str)
-    assert not (docker.folder / "calls.jsonl").exists()

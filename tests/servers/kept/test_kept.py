@@ -17,6 +17,7 @@ from dbdyno.errors import ServerError, StoreError, UsageError
 from dbdyno.files import holder, is_locked
 from dbdyno.servers.kept import kept as module
 from dbdyno.servers.kept.kept import KeptState, product_of, shell
+from support.archives import program
 from support.lab_process import lives, until
 
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "support" / "fake_supervisor.py"))
@@ -236,11 +237,7 @@ def state(reference="mysql:8.0.15", version="8.0.15", programs="", driver="mysql
 
 
 def client(folder, name, says):
-    folder.mkdir(parents=True, exist_ok=True)
-    program = folder / name
-    program.write_text(f"#!/bin/sh\necho '{says}'\n")
-    program.chmod(0o755)
-    return str(program)
+    return str(program(folder / name, f"#!/bin/sh\necho '{says}'\n"))
 
 
 @pytest.fixture
@@ -250,10 +247,10 @@ def path(monkeypatch, tmp_path):
 
 
 def test_the_password_is_in_the_environment_and_not_among_the_arguments(path):
-    program = client(path, "mysql", "mysql  Ver 8.0.33 for Linux")
+    mysql = client(path, "mysql", "mysql  Ver 8.0.33 for Linux")
     made = shell(state(), "secret-4711", ["-e", "SELECT 1"])
     assert made.command == (
-        program,
+        mysql,
         *("--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--port=3307"),
         *("--user=dbdyno", "--database=sbtest", "-e", "SELECT 1"),
     )
@@ -262,9 +259,9 @@ def test_the_password_is_in_the_environment_and_not_among_the_arguments(path):
 
 
 def test_a_client_of_mariadb_gets_the_option_for_no_tls(path):
-    program = client(path, "mariadb", "mariadb from 11.4.5-MariaDB, client 15.2")
+    mariadb = client(path, "mariadb", "mariadb from 11.4.5-MariaDB, client 15.2")
     made = shell(state(version="10.11.5-MariaDB-log"), "p", [])
-    assert (made.command[0], made.command[-1]) == (program, "--skip-ssl")
+    assert (made.command[0], made.command[-1]) == (mariadb, "--skip-ssl")
 
 
 @pytest.mark.parametrize("text", ["#!/bin/sh\nexec /bin/sleep 60\n", "#!/no/such/shell\n"])
@@ -282,9 +279,9 @@ def test_the_servers_own_client_comes_first(path, tmp_path):
 
 
 def test_postgres_gets_its_login_from_the_environment(path):
-    program = client(path, "psql", "")
+    psql = client(path, "psql", "")
     made = shell(state("path:/opt/x", "18.6", driver="pgsql"), "secret-4711", ["-c", "SELECT 1"])
-    assert made.command == (program, "-c", "SELECT 1")
+    assert made.command == (psql, "-c", "SELECT 1")
     login = {name: made.environment[f"PG{name}"] for name in ("HOST", "PORT", "USER", "DATABASE")}
     assert login == {"HOST": "127.0.0.1", "PORT": "3307", "USER": "dbdyno", "DATABASE": "sbtest"}
     assert made.environment["PGPASSWORD"] == "secret-4711"

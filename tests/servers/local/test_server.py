@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -67,15 +68,10 @@ def waits(trap: str) -> str:
     return f"trap '{trap}' TERM; echo ready; while :; do sleep 0.02; done"
 
 
-def test_our_own_process_is_recognised(made):
-    server = made()
-    server.wait_ready()
-    assert server.alive()
-
-
 @pytest.mark.parametrize(("answers", "pid"), [(("/other", "3999"), ""), (OURS, "1")])
 def test_the_one_who_answers_must_be_the_process_started(made, answers, pid):
     server = made()
+    server.wait_ready()
     server.answers, server.pid_written = answers, pid
     with pytest.raises(ServerError, match="another server answered") as caught:
         server.wait_ready()
@@ -83,23 +79,24 @@ def test_the_one_who_answers_must_be_the_process_started(made, answers, pid):
     assert caught.value.found == f"pid {pid or server.pid}, {', '.join(answers)}"
 
 
-def test_a_start_that_fails_quotes_the_log(made, tmp_path):
+@pytest.mark.parametrize(
+    ("log", "kind", "wanted", "found"),
+    [
+        ("unknown variable", ServerError, None, "unknown variable"),
+        ("Bind on port: Address already in use", PortTakenError, "port 3999", "taken by "),
+    ],
+)
+def test_a_start_that_fails_quotes_the_log_unless_the_port_is_taken(
+    made, tmp_path, log, kind, wanted, found
+):
     server = made("exit 1")
     server.ready = False
-    printed_log(tmp_path / "server").write_text("unknown variable\n")
+    printed_log(tmp_path / "server").write_text(f"{log}\n")
     with pytest.raises(ServerError, match=r"did not start \(exit code 1\)") as caught:
         server.wait_ready()
-    assert caught.value.found == "unknown variable"
-    assert not isinstance(caught.value, PortTakenError)
-
-
-def test_a_taken_port_is_distinguished_from_other_failures(made, tmp_path):
-    server = made("exit 1")
-    server.ready = False
-    printed_log(tmp_path / "server").write_text("Bind on port: Address already in use\n")
-    with pytest.raises(PortTakenError) as caught:
-        server.wait_ready()
-    assert caught.value.wanted == "port 3999"
+    assert type(caught.value) is kind
+    assert caught.value.wanted == wanted
+    assert (caught.value.found or "").startswith(found)
 
 
 def test_a_server_that_cannot_be_proven_is_killed(made):
@@ -182,23 +179,14 @@ def test_a_port_that_is_no_port_is_refused(port):
         local_server.on_a_port(site(port=port), lambda port: port)
 
 
-@pytest.mark.parametrize("lost", [2, local_server.PORT_ATTEMPTS])
-def test_a_port_lost_in_a_race_is_chosen_again_but_not_for_ever(lost):
-    tried: list[int] = []
-
-    def start_on(port):
-        tried.append(port)
-        if len(tried) <= lost:
-            raise PortTakenError("taken")
-        return "server"
-
-    if lost < local_server.PORT_ATTEMPTS:
-        assert local_server.on_a_port(site(), start_on) == "server"
-        assert len(tried) == lost + 1
-    else:
-        with pytest.raises(PortTakenError):
-            local_server.on_a_port(site(), start_on)
-        assert len(tried) == local_server.PORT_ATTEMPTS
+def test_a_port_lost_in_a_race_is_chosen_again_but_not_for_ever():
+    start_on = Mock(side_effect=[PortTakenError("taken")] * 2 + ["server"])
+    assert local_server.on_a_port(site(), start_on) == "server"
+    assert start_on.call_count == 3
+    start_on = Mock(side_effect=PortTakenError("taken"))
+    with pytest.raises(PortTakenError):
+        local_server.on_a_port(site(), start_on)
+    assert start_on.call_count == local_server.PORT_ATTEMPTS
 
 
 @pytest.fixture
@@ -208,26 +196,22 @@ def work(tmp_path):
     return folder
 
 
-def test_no_log_is_said_plainly(work):
-    assert local_server.last_lines(work) == ""
-    assert local_server.error_lines(work) == "it left no log"
-
-
-def test_errors_come_before_chatter(work):
-    (work / "err.log").write_text("[Note] a\n[ERROR] unknown variable 'x=1'\n\n[Note] b\n")
-    assert local_server.error_lines(work) == "[ERROR] unknown variable 'x=1'"
-    assert local_server.last_lines(work, 1) == "[Note] b"
-
-
-def test_without_errors_the_last_lines_of_both_logs_are_given(work):
-    local_server.printed_log(work).write_text("printed\n")
-    (work / "err.log").write_text("logged\n")
-    assert local_server.error_lines(work) == "printed\nlogged"
-
-
-def test_a_huge_log_is_read_from_its_end(work):
-    (work / "err.log").write_bytes(b"x" * 1_000_000 + b"\nlast\n")
-    assert local_server.last_lines(work, 1) == "last"
+@pytest.mark.parametrize(
+    ("printed", "logged", "errors", "last"),
+    [
+        (None, None, "it left no log", ""),
+        (None, "[Note] a\n[ERROR] unknown x\n\n[Note] b\n", "[ERROR] unknown x", "[Note] b"),
+        ("printed\n", "logged\n", "printed\nlogged", "logged"),
+        (None, "x" * 1_000_000 + "\n[ERROR] last\n", "[ERROR] last", "[ERROR] last"),
+    ],
+    ids=["no log", "errors before chatter", "both logs", "a huge log's end"],
+)
+def test_of_logs_the_errors_or_the_last_lines_are_given(work, printed, logged, errors, last):
+    for log, text in ((local_server.printed_log(work), printed), (work / "err.log", logged)):
+        if text:
+            log.write_text(text)
+    assert local_server.error_lines(work) == errors
+    assert local_server.last_lines(work, 1) == last
 
 
 def test_a_log_that_the_servers_user_made_a_link_is_not_read(work, tmp_path):

@@ -11,6 +11,7 @@ from dbdyno.servers.local.pristine import kept
 from dbdyno.servers.local.server import Site
 from dbdyno.servers.mysql.instance import making, system_tables_sql
 from dbdyno.servers.reference import find
+from support.archives import program
 
 NEW = find("mysql:8.0.15")
 MARIADB = replace(NEW, product="mariadb", version="10.2.11")
@@ -33,16 +34,13 @@ FAILS = "#!/bin/sh\necho '[ERROR] page size 3K is not possible'\nexit 1\n"
 def home(monkeypatch, tmp_path):
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
     share = tmp_path / "home" / "share"
-    for folder in (tmp_path / "home" / "bin", share / "charsets"):
-        folder.mkdir(parents=True)
+    (share / "charsets").mkdir(parents=True)
     (share / "charsets" / "Index.xml").touch()
     for part in ("mysql_system_tables", "mysql_system_tables_data"):
         (share / f"{part}.sql").write_text(f"-- {part}\n")
 
     def with_program(script):
-        program = tmp_path / "home" / "bin" / "mysqld"
-        program.write_text(script)
-        program.chmod(0o755)
+        program(tmp_path / "home" / "bin" / "mysqld", script)
         return tmp_path / "home"
 
     return with_program

@@ -11,6 +11,7 @@ from dbdyno.servers.local.server import Site
 from dbdyno.servers.mysql import server as module
 from dbdyno.servers.mysql.server import MysqlServer, accounts_sql
 from dbdyno.servers.reference import find
+from support.archives import program
 from support.scripted_server import FakeClient, scripted
 
 NEW = find("mysql:8.0.15")
@@ -124,13 +125,11 @@ def test_a_load_that_fails_leaves_the_redo_log_off(made):
 
 def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path):
     home, work = tmp_path / "home", tmp_path / "server"
-    (home / "bin").mkdir(parents=True)
     (home / "share" / "charsets").mkdir(parents=True)
     (home / "share" / "charsets" / "Index.xml").touch()
     work.mkdir()
-    program = home / "bin" / "mysqld"
-    program.write_text("#!/bin/sh\necho \"[ERROR] unknown variable 'x=1'\"\nexit 7\n")
-    program.chmod(0o755)
+    script = "#!/bin/sh\necho \"[ERROR] unknown variable 'x=1'\"\nexit 7\n"
+    program(home / "bin" / "mysqld", script)
     with pytest.raises(ServerError, match=r"did not start \(exit code 7\)") as caught:
         module.start(Site("fast", NEW, home, work, None, {"x": "1"}), 4711)
     assert caught.value.found == "[ERROR] unknown variable 'x=1'"

@@ -19,14 +19,11 @@ def test_the_versions_differ_only_where_a_name_or_feature_does():
     assert all(old[key] == new[key] for key in new)
 
 
-def test_the_redo_space_is_the_same_under_either_name():
+def test_the_redo_space_is_the_same_under_either_name_and_the_old_names_win():
     old, newer = settings.effective(OLD, {}), settings.effective(NEWER, {})
     assert (old["innodb_log_file_size"], old["innodb_log_files_in_group"]) == ("256M", "2")
     assert newer["innodb_redo_log_capacity"] == "512M"
     assert "innodb_log_file_size" not in newer
-
-
-def test_the_old_redo_names_replace_the_new_one():
     asked = settings.effective(NEWER, {"innodb-log-file-size": "128M"})
     assert "innodb_redo_log_capacity" not in asked
     assert asked["innodb_log_file_size"] == "128M"
@@ -66,9 +63,7 @@ def test_the_users_settings_lie_over_the_common_ones():
     asked = settings.effective(NEW, {"innodb-buffer-pool-size": "1G", "skip_log_bin": False})
     assert asked["innodb_buffer_pool_size"] == "1G"
     assert asked["log_bin"] == "ON"
-
-
-def test_another_character_set_brings_its_own_collation():
+    # another character set brings its own collation
     assert "collation_server" not in settings.effective(NEW, {"character_set_server": "latin1"})
 
 
@@ -111,55 +106,35 @@ def test_what_cannot_be_is_refused(asked, message):
         settings.effective(NEW, asked)
 
 
-def test_the_file_says_switches_and_strange_values_as_the_server_reads_them():
-    asked = {
-        "log_bin": "OFF",
-        "ssl": "OFF",
-        "init_connect": "SET x='#'",
-        "tmp": "a\\b",
-        "n": "256M",
-    }
-    assert settings.render(asked, WITH_SWITCH).splitlines() == [
-        "[mysqld]",
-        "skip_log_bin",
-        "skip_ssl",
-        "init_connect=\"SET x='#'\"",
-        'tmp="a\\\\b"',
-        "n=256M",
-    ]
+LIST = settings.normalise({"innodb_monitor_enable": ("module_log", "module_trx"), "n": 1})
+MONITORS = [f"innodb_monitor_enable={name}" for name in ("module_log", "module_trx")]
 
 
 @pytest.mark.parametrize(
-    ("family", "text", "line"),
+    ("family", "asked", "lines"),
     [
-        (WITH_SWITCH, "ON", "ssl"),
-        (WITHOUT_SWITCH, "OFF", "tls_version="),
-        (WITHOUT_SWITCH, "ON", "tls_version=TLSv1.2,TLSv1.3"),
+        (WITH_SWITCH, {"log_bin": "OFF"}, ["skip_log_bin"]),
+        (WITH_SWITCH, {"log_bin": "ON"}, ["log_bin=binlog"]),
+        (WITH_SWITCH, {"log_bin": "mine", "n": "256M"}, ["log_bin=mine", "n=256M"]),
+        (WITH_SWITCH, {"init_connect": "SET x='#'"}, ["init_connect=\"SET x='#'\""]),
+        (WITH_SWITCH, {"tmp": "a\\b"}, ['tmp="a\\\\b"']),
+        (WITH_SWITCH, {"ssl": "OFF"}, ["skip_ssl"]),
+        (WITH_SWITCH, {"ssl": "ON"}, ["ssl"]),
+        (WITHOUT_SWITCH, {"ssl": "OFF"}, ["tls_version="]),
+        (WITHOUT_SWITCH, {"ssl": "ON"}, ["tls_version=TLSv1.2,TLSv1.3"]),
+        (WITH_SWITCH, LIST, [*MONITORS, "n=1"]),  # a key once for each value
     ],
 )
-def test_tls_is_switched_in_the_familys_words(family, text, line):
-    assert settings.render({"ssl": text}, family).splitlines() == ["[mysqld]", line]
-
-
-def test_a_list_gives_a_key_once_for_each_value():
-    asked = settings.normalise({"innodb_monitor_enable": ("module_log", "module_trx"), "n": 1})
-    assert settings.render(asked, WITH_SWITCH).splitlines() == [
-        "[mysqld]",
-        "innodb_monitor_enable=module_log",
-        "innodb_monitor_enable=module_trx",
-        "n=1",
-    ]
+def test_switches_lists_and_strange_values_are_written_as_the_server_reads_them(
+    family, asked, lines
+):
+    assert settings.render(asked, family).splitlines() == ["[mysqld]", *lines]
 
 
 @pytest.mark.parametrize(("value", "local"), [(1, True), (True, True), ("OFF", False)])
 def test_a_server_may_be_reached_through_its_socket_alone(value, local):
     assert settings.is_local(settings.normalise({"skip-networking": value})) is local
     assert not settings.is_local({})
-
-
-def test_a_binary_log_gets_a_name():
-    assert "log_bin=binlog" in settings.render({"log_bin": "ON"}, WITH_SWITCH)
-    assert "log_bin=mine" in settings.render({"log_bin": "mine"}, WITH_SWITCH)
 
 
 def test_only_some_settings_decide_the_format():

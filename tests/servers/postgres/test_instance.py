@@ -16,6 +16,7 @@ from dbdyno.servers.local.server import Site
 from dbdyno.servers.postgres import instance as module
 from dbdyno.servers.postgres.instance import Segment, making
 from dbdyno.servers.reference import find
+from support.archives import program
 
 ENTRY = find("postgres:18.6")
 INITDB = """#!/bin/sh
@@ -35,10 +36,7 @@ mkdir "$data" && echo 18 > "$data/PG_VERSION"
 def home(monkeypatch, tmp_path):
     """Programs of which initdb is a script, and a cache of its own."""
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
-    programs = tmp_path / "home" / "bin"
-    programs.mkdir(parents=True)
-    (programs / "initdb").write_text(INITDB)
-    (programs / "initdb").chmod(0o755)
+    program(tmp_path / "home" / "bin" / "initdb", INITDB)
     return tmp_path / "home"
 
 

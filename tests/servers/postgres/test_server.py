@@ -12,6 +12,7 @@ from dbdyno.servers.postgres import client, settings
 from dbdyno.servers.postgres import server as module
 from dbdyno.servers.postgres.server import PostgresServer
 from dbdyno.servers.reference import find
+from support.archives import program
 from support.scripted_server import FakeClient, scripted
 
 ENTRY = find("postgres:18.6")
@@ -148,11 +149,9 @@ def test_only_the_lab_and_the_load_may_log_in_and_the_load_from_here_alone():
 
 def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path):
     home, work = tmp_path / "home", tmp_path / "server"
-    (home / "bin").mkdir(parents=True)
     (work / "data").mkdir(parents=True)
-    program = home / "bin" / "postgres"
-    program.write_text('#!/bin/sh\necho "FATAL:  no room for $1 $2"\nexit 7\n')
-    program.chmod(0o755)
+    script = '#!/bin/sh\necho "FATAL:  no room for $1 $2"\nexit 7\n'
+    program(home / "bin" / "postgres", script)
     with pytest.raises(ServerError, match=r"did not start \(exit code 7\)") as caught:
         module.start(Site("pg", ENTRY, home, work, None, {"work_mem": "8MB"}), 4711, PostgresServer)
     assert caught.value.found == f"FATAL:  no room for -D {work / 'data'}"

@@ -41,10 +41,8 @@ def test_the_catalog_has_what_the_published_experiments_need():
     assert majors == {15, 16, 17, 18}
 
 
-ROW = find("mysql:8.0.15")
-
-
-def test_what_was_named_otherwise_is_kept_by_its_bytes():
-    given = dataclasses.replace(ROW, named="tarball:https://example.com/x#sha256=ab")
+def test_programs_named_otherwise_are_kept_by_their_bytes():
+    row = find("mysql:8.0.15")
+    given = dataclasses.replace(row, named="tarball:https://example.com/x#sha256=ab")
     assert given.reference == "tarball:https://example.com/x#sha256=ab"
-    assert given.folder_name == f"given-{ROW.identity[:16]}"
+    assert given.folder_name == f"given-{row.identity[:16]}"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import tarfile
 
 import pytest
 
@@ -14,6 +12,7 @@ from dbdyno.servers.process import ServerUser
 from dbdyno.servers.programs import given
 from dbdyno.servers.programs.given import TarballSource, look
 from dbdyno.servers.reference import parse
+from support.archives import file, link, program, tar_of
 from support.vendor import served
 
 
@@ -21,11 +20,8 @@ from support.vendor import served
 def folder(tmp_path, monkeypatch):
     """A folder with a server in it, which runs as ourselves."""
     monkeypatch.setattr(process, "server_user", lambda: None)
-    made = tmp_path / "mysql"
-    (made / "bin").mkdir(parents=True)
-    (made / "bin" / "mysqld").write_bytes(b"code")
-    (made / "bin" / "mysqld").chmod(0o755)
-    return made
+    program(tmp_path / "mysql" / "bin" / "mysqld")
+    return tmp_path / "mysql"
 
 
 def test_the_programs_digest_is_the_identity_and_nothing_is_fetched(folder):
@@ -55,11 +51,7 @@ DIGEST = "ab" * 32
 
 
 def packed(path, names, kind):
-    with tarfile.open(path, f"w:{kind}") as archive:
-        for name in names:
-            info = tarfile.TarInfo(name)
-            info.size, info.mode = 4, 0o755
-            archive.addfile(info, io.BytesIO(b"code"))
+    tar_of(path, kind, *(file(name, "code", 0o755) for name in names))
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -91,13 +83,8 @@ def test_an_archive_is_fetched_and_laid_out_whatever_folder_is_around_it(
 
 @pytest.mark.parametrize("end", ["../other/lib", "../target/lib"])
 def test_a_link_that_leads_out_once_its_folder_is_stripped_is_refused(tmp_path, end):
-    with tarfile.open(tmp_path / "with_link.tar", "w:gz") as archive:
-        info = tarfile.TarInfo("top/bin/mysqld")
-        info.mode = 0o755
-        archive.addfile(info)
-        link = tarfile.TarInfo("top/lib")
-        link.type, link.linkname = tarfile.SYMTYPE, end
-        archive.addfile(link)
+    items = file("top/bin/mysqld", "code", 0o755), link("top/lib", end)
+    tar_of(tmp_path / "with_link.tar", "gz", *items)
     target = tmp_path / "target"
     target.mkdir()
     with pytest.raises(ProvisionError, match=r"'lib'.*link out of the folder"):
@@ -112,16 +99,12 @@ def test_another_digest_than_the_users_is_refused(vendor, tmp_path):
     assert (caught.value.wanted, caught.value.found) == (f"sha256 {DIGEST}", f"sha256 {found}")
 
 
-def test_what_the_vendors_server_answers_is_quoted(vendor, tmp_path):
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_archive_that_cannot_be_fetched_is_reported_with_the_answer(vendor, tmp_path, is_there):
+    address = f"{vendor[1]}/gone.tar" if is_there else "http://127.0.0.1:9/server.tar"
     with pytest.raises(ProvisionError, match="could not be fetched") as caught:
-        TarballSource(f"{vendor[1]}/gone.tar", DIGEST).fetch(tmp_path, str)
-    assert caught.value.found == "File not found"
-
-
-def test_a_vendor_that_is_not_there_is_reported(tmp_path):
-    with pytest.raises(ProvisionError, match="could not be fetched") as caught:
-        TarballSource("http://127.0.0.1:9/server.tar", DIGEST).fetch(tmp_path, str)
-    assert "refused" in (caught.value.found or "")
+        TarballSource(address, DIGEST).fetch(tmp_path, str)
+    assert ("File not found" if is_there else "refused") in (caught.value.found or "")
 
 
 def test_an_endless_download_is_stopped_and_progress_is_reported(vendor, tmp_path, monkeypatch):

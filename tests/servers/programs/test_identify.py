@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
 from dbdyno.servers.programs import identify
-from dbdyno.servers.programs.identify import ProgramIdentity, ask, files_of, program_in, understood
+from dbdyno.servers.programs.identify import (
+    ProgramIdentity,
+    ServerFiles,
+    ask,
+    files_of,
+    program_in,
+    understood,
+)
+from support.archives import program
 
 SHA2 = "caching_sha2_password"
 NATIVE = "mysql_native_password"
@@ -66,12 +74,8 @@ def test_whatever_a_program_says_is_understood_or_not_but_no_error(words):
     assert found is None or found.product in known
 
 
-def program(folder, text):
-    made = folder / "bin" / "mysqld"
-    made.parent.mkdir()
-    made.write_text(f"#!/bin/sh\n{text}\n")
-    made.chmod(0o755)
-    return made
+def server(folder, text):
+    return program(folder / "bin" / "mysqld", f"#!/bin/sh\n{text}\n")
 
 
 @pytest.fixture
@@ -81,12 +85,12 @@ def ourselves(monkeypatch):
 
 
 def test_the_program_is_asked_itself(tmp_path, ourselves):
-    made = program(tmp_path, 'echo "mysqld  Ver 8.0.33 for Linux on $LC_ALL"')
+    made = server(tmp_path, 'echo "mysqld  Ver 8.0.33 for Linux on $LC_ALL"')
     assert ask(made) == ProgramIdentity("mysql", "8.0.33", SHA2)
 
 
 def test_a_program_that_is_no_server_is_quoted(tmp_path, ourselves):
-    made = program(tmp_path, "echo libaio.so.1: cannot open >&2; exit 127")
+    made = server(tmp_path, "echo libaio.so.1: cannot open >&2; exit 127")
     with pytest.raises(ProvisionError, match="does not say that it is a server") as caught:
         ask(made)
     assert caught.value.found == "libaio.so.1: cannot open"
@@ -95,7 +99,7 @@ def test_a_program_that_is_no_server_is_quoted(tmp_path, ourselves):
 def test_a_program_that_does_not_answer_is_given_up(tmp_path, ourselves, monkeypatch):
     monkeypatch.setattr(identify, "ANSWER_S_MAX", 0.3)
     with pytest.raises(ProvisionError, match=r"did not end within 0\.3 s"):
-        ask(program(tmp_path, "exec sleep 30"))
+        ask(server(tmp_path, "exec sleep 30"))
 
 
 def test_a_program_that_is_asked_learns_nothing_of_the_labs_environment(
@@ -103,7 +107,7 @@ def test_a_program_that_is_asked_learns_nothing_of_the_labs_environment(
 ):
     monkeypatch.setenv("MYSQL_PWD", "hunter2")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/lib/of/its/own")
-    said = identify.said_by(program(tmp_path, "exec env"), "ASKED=for this").stdout
+    said = identify.said_by(server(tmp_path, "exec env"), "ASKED=for this").stdout
     assert "ASKED=for this" in said
     assert "LD_LIBRARY_PATH=/lib/of/its/own" in said
     assert "hunter2" not in said
@@ -111,48 +115,36 @@ def test_a_program_that_is_asked_learns_nothing_of_the_labs_environment(
 
 def test_a_program_is_looked_for_in_the_usual_folders_and_must_be_executable(tmp_path):
     assert program_in(tmp_path) is None
-    made = program(tmp_path, "")
+    made = server(tmp_path, "")
     assert program_in(tmp_path) == "bin/mysqld"
     made.chmod(0o644)
     assert program_in(tmp_path) is None
 
 
-@pytest.fixture
-def tree(tmp_path):
-    def make(*names):
-        for name in names:
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).touch()
-        return tmp_path
-
-    return make
-
-
-def test_a_vendors_archive(tree):
-    home = tree("bin/mysqld", "share/charsets/Index.xml", "lib/plugin/clone.so", "bin/libssl.so.1")
-    found = files_of(home / "bin/mysqld")
-    assert (found.base, found.share, found.plugins) == (home, home / "share", home / "lib/plugin")
-    assert found.libraries is None  # a program in its place finds its own
-
-
-def test_an_unpacked_debian_package(tree):
-    home = tree(
-        "usr/sbin/mariadbd", "usr/share/mariadb/charsets/Index.xml", "usr/lib/mysql/plugin/a.so"
+@pytest.mark.parametrize(
+    ("program", "base", "share", "plugins", "more", "libraries"),
+    [
+        # a program in its place finds its own libraries
+        ("bin/mysqld", ".", "share", "lib/plugin", "bin/libssl.so.1", None),
+        ("usr/sbin/mariadbd", "usr", "usr/share/mariadb", "usr/lib/mysql/plugin", None, None),
+        ("mysqld", ".", "share", None, "libaio.so.1", "."),
+    ],
+    ids=["a vendor's archive", "a Debian package", "a program on top with libraries beside it"],
+)
+def test_files_are_found_around_the_program(
+    tmp_path, program, base, share, plugins, more, libraries
+):
+    index = f"{share}/charsets/Index.xml"
+    for name in filter(None, (program, index, plugins and f"{plugins}/clone.so", more)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert files_of(tmp_path / program) == ServerFiles(
+        *(tmp_path / program, tmp_path / base, tmp_path / share),
+        *(place and tmp_path / place for place in (plugins, libraries)),
     )
-    found = files_of(home / "usr/sbin/mariadbd")
-    assert found.base == home / "usr"
-    assert found.share == home / "usr/share/mariadb"
-    assert found.plugins == home / "usr/lib/mysql/plugin"
 
 
-def test_a_program_on_top_with_libraries_beside_it(tree):
-    home = tree("mysqld", "libaio.so.1", "share/charsets/Index.xml")
-    found = files_of(home / "mysqld")
-    assert (found.base, found.plugins, found.libraries) == (home, None, home)
-
-
-def test_a_program_alone_cannot_run(tree):
-    home = tree("bin/mysqld")
+def test_a_program_alone_cannot_run(tmp_path):
     with pytest.raises(ProvisionError, match="no messages and character sets") as caught:
-        files_of(home / "bin/mysqld")
+        files_of(tmp_path / "bin" / "mysqld")
     assert caught.value.hint == "unpack the server's whole archive"

@@ -13,27 +13,32 @@ from dbdyno.servers.reference import find
 ENTRY = find("mysql:8.0.15")
 
 
-def test_all_that_is_missing_is_said_at_once_with_the_command(monkeypatch):
+@pytest.mark.parametrize(
+    ("download", "missing", "message", "hint"),
+    [
+        (
+            *(True, {"libaio.so.1", "libnuma.so.1"}),
+            "fetched and run here: mvn, libaio.so.1, libnuma.so.1 are missing",
+            "apt-get install -y maven libaio1 libnuma1; Debian 13 calls libaio1 libaio1t64; if its "
+            "library is named libaio.so.1t64, make a link libaio.so.1 to it in a folder of "
+            "LD_LIBRARY_PATH",
+        ),
+        (
+            *(False, {"libnuma.so.1"}),
+            *("run here: libnuma.so.1 is missing", "apt-get install -y libnuma1"),
+        ),
+    ],
+    ids=["all at once", "a cached server needs no client"],
+)
+def test_all_that_is_missing_is_said_with_the_command(
+    monkeypatch, download, missing, message, hint
+):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(
-        provision, "loadable", lambda soname: soname not in {"libaio.so.1", "libnuma.so.1"}
-    )
+    monkeypatch.setattr(provision, "loadable", lambda soname: soname not in missing)
     with pytest.raises(ProvisionError) as caught:
-        provision.check(ENTRY, download=True)
-    assert "mvn, libaio.so.1, libnuma.so.1 are missing" in caught.value.message
-    hint = caught.value.hint or ""
-    assert hint.startswith("apt-get install -y maven libaio1 libnuma1;")
-    assert "libaio1t64" in hint
-    assert "libaio.so.1t64" in hint
-
-
-def test_a_cached_server_needs_no_client(monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(provision, "loadable", lambda soname: soname != "libnuma.so.1")
-    with pytest.raises(ProvisionError) as caught:
-        provision.check(ENTRY, download=False)
-    assert "cannot be run here: libnuma.so.1 is missing" in caught.value.message
-    assert caught.value.hint == "apt-get install -y libnuma1"
+        provision.check(ENTRY, download=download)
+    assert caught.value.message == f"mysql:8.0.15 cannot be {message}"
+    assert caught.value.hint == hint
 
 
 def test_nothing_missing_is_no_error(monkeypatch):

@@ -16,22 +16,23 @@ def no_choice(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
 
 
-def test_the_chosen_cache_comes_first(monkeypatch):
-    monkeypatch.setenv("DBDYNO_CACHE", "/somewhere/else")
-    assert places.cache_folder() == Path("/somewhere/else")
-
-
-def test_root_uses_a_folder_that_the_servers_user_can_enter(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert places.cache_folder() == Path("/var/cache/dbdyno")
-
-
-def test_others_use_their_own_cache(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+@pytest.mark.parametrize(
+    ("user", "variables", "cache"),
+    [
+        (0, {"DBDYNO_CACHE": "/somewhere/else"}, "/somewhere/else"),
+        (0, {}, "/var/cache/dbdyno"),  # the servers' user can enter it
+        (1000, {}, "/home/ann/.cache/dbdyno"),
+        (1000, {"XDG_CACHE_HOME": "/home/ann/fast"}, "/home/ann/fast/dbdyno"),
+    ],
+)
+def test_the_cache_is_the_chosen_one_or_where_servers_can_enter(
+    monkeypatch, user, variables, cache
+):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr(Path, "home", lambda: Path("/home/ann"))
-    assert places.cache_folder() == Path("/home/ann/.cache/dbdyno")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/home/ann/fast")
-    assert places.cache_folder() == Path("/home/ann/fast/dbdyno")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert places.cache_folder() == Path(cache)
 
 
 def test_a_cache_that_others_can_change_is_refused(monkeypatch, tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,11 +21,11 @@ from dbdyno.servers.programs.sources import (
     NpmSource,
     PypiSource,
     client,
-    digest_of,
     fetched_file,
     run_client,
 )
 from dbdyno.servers.programs.unpack import WHOLE
+from support.archives import program
 from support.lab_process import lives
 
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
@@ -66,21 +67,16 @@ def test_a_client_beside_python_is_preferred_and_a_missing_one_keeps_its_name():
     assert client("no-such-client") == "no-such-client"
 
 
-def test_a_wrong_digest_names_both(tmp_path):
+def test_a_wrong_digest_names_both_and_a_missing_file_is_reported(tmp_path):
     file = tmp_path / "file"
+    with pytest.raises(ProvisionError, match="there is no file"):
+        fetched_file(file, "g:a:1", DIGEST_OF_CODE, "again")
     file.write_bytes(b"code")
     assert fetched_file(file, "g:a:1", DIGEST_OF_CODE, "again") == file
     with pytest.raises(ProvisionError, match="g:a:1 is not the file") as caught:
         fetched_file(file, "g:a:1", "0" * 64, "again")
-    assert caught.value.wanted == f"sha256 {'0' * 64}"
-    assert caught.value.found == f"sha256 {DIGEST_OF_CODE}"
-    assert caught.value.hint == "again"
-    assert digest_of(file) == DIGEST_OF_CODE
-
-
-def test_a_file_that_did_not_come_is_reported(tmp_path):
-    with pytest.raises(ProvisionError, match="there is no file"):
-        fetched_file(tmp_path / "file", "g:a:1", DIGEST_OF_CODE, "again")
+    wanted, found = (f"sha256 {digest}" for digest in ("0" * 64, DIGEST_OF_CODE))
+    assert (caught.value.wanted, caught.value.found, caught.value.hint) == (wanted, found, "again")
 
 
 def test_the_client_dies_with_a_killed_lab(tmp_path):
@@ -108,6 +104,8 @@ def test_the_client_dies_with_a_killed_lab(tmp_path):
 
 
 ARTIFACT = MavenSource("com.example:server:1.0", DIGEST_OF_CODE, 4)
+MADE = NpmSource("made", "1.0", DIGEST_OF_CODE, 4, WHOLE)
+WHEEL = PypiSource("made", "1.2", DIGEST_OF_CODE, 4, WHOLE)
 
 
 @pytest.fixture
@@ -123,6 +121,35 @@ def maven(monkeypatch):
 
     monkeypatch.setattr(sources, "run_client", run)
     return calls
+
+
+@pytest.fixture
+def leaving(monkeypatch, tmp_path):
+    """A client that leaves these files of four bytes and notes its words."""
+
+    def leave(*names):
+        files = "; ".join(f"printf code > {name}" for name in names) or "true"
+        script = program(tmp_path / "client", f'#!/bin/sh\necho "$@" > {tmp_path}/words; {files}\n')
+        monkeypatch.setattr(sources, "client", lambda name: str(script))
+        return tmp_path / "words"
+
+    return leave
+
+
+@pytest.mark.parametrize(
+    ("source", "left", "hint"),
+    [
+        (ARTIFACT, "server-1.0.jar", "Maven's local repository"),
+        (MADE, "made-1.0.tgz", "the registry serves another file"),
+        (WHEEL, "made.whl", "the index serves another wheel"),
+    ],
+    ids=["maven", "npm", "pip"],
+)
+def test_another_file_than_the_known_one_is_refused(leaving, tmp_path, source, left, hint):
+    leaving(left)
+    with pytest.raises(ProvisionError, match="not the file dbdyno knows") as caught:
+        replace(source, identity="0" * 64).fetch(tmp_path, str)
+    assert hint in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
@@ -142,13 +169,6 @@ def test_the_clients_command_names_the_artifact_and_no_host(maven, tmp_path):
     assert maven[0][0].rpartition("/")[2] == "mvn"
     assert "-Dartifact=com.example:server:1.0" in maven[0]
     assert not any("://" in argument for argument in maven[0])
-
-
-def test_another_file_than_the_known_one_is_refused(maven, tmp_path):
-    other = MavenSource("com.example:server:1.0", "0" * 64, 4)
-    with pytest.raises(ProvisionError, match="not the file dbdyno knows") as caught:
-        other.fetch(tmp_path, str)
-    assert "local repository" in (caught.value.hint or "")
 
 
 def test_a_user_without_a_home_gets_mavens_repository_in_the_cache(maven, monkeypatch, tmp_path):
@@ -182,20 +202,15 @@ def open_place(monkeypatch):
     with TemporaryDirectory(prefix="dbdyno-test-") as name:
         place = Path(name)
         place.chmod(0o755)
-        program = place / "npm"
-        program.write_text(CLIENT)
-        program.chmod(0o755)
+        client = program(place / "npm", CLIENT)
         (place / "work").mkdir(mode=0o711)
         (place / "home").mkdir(mode=0o700)
         (place / "home" / ".npmrc").write_text("mirror=ours")
         monkeypatch.setenv("HOME", str(place / "home"))
         monkeypatch.setenv("PIP_PROXY", "ours")
         monkeypatch.setenv("PASSWORD_OF_AN_ENDPOINT", "secret")
-        monkeypatch.setattr(sources, "client", lambda name: str(program))
+        monkeypatch.setattr(sources, "client", lambda name: str(client))
         yield place
-
-
-MADE = NpmSource("made", "1.0", DIGEST_OF_CODE, 4, WHOLE)
 
 
 def test_roots_client_runs_as_the_servers_user_and_its_file_becomes_the_labs(open_place):
@@ -275,34 +290,15 @@ def test_a_client_that_the_servers_user_cannot_run_runs_as_root_which_is_told(
     assert said == [f"npm runs as root, as {user.name} cannot run it here"]
 
 
-@pytest.fixture
-def npm(monkeypatch, tmp_path):
-    """A client on PATH that notes its words and packs the four bytes ``code``."""
-    program = tmp_path / "npm"
-    note = tmp_path / "words"
-    program.write_text(
-        f'#!/bin/sh\necho "$@" > {note}\n'
-        'name=$(echo "$2" | sed "s/^@//; s,/,-,; s/@/-/")\nprintf code > "$name.tgz"\n'
-    )
-    program.chmod(0o755)
-    monkeypatch.setattr(sources, "client", lambda name: str(program))
-    return note
-
-
 @pytest.mark.parametrize("package", ["mysql-server", "@embedded/server"])
-def test_the_package_is_packed_and_never_installed(npm, tmp_path, package):
-    work = tmp_path / "work"
-    work.mkdir()
+def test_the_package_is_packed_and_never_installed(leaving, tmp_path, package):
+    words = leaving(f"{package.removeprefix('@').replace('/', '-')}-1.2.3.tgz")
     source = NpmSource(package, "1.2.3", DIGEST_OF_CODE, 4, WHOLE)
-    assert source.fetch(work, str).read_bytes() == b"code"
-    words = npm.read_text().split()
-    assert words[:3] == ["pack", f"{package}@1.2.3", "--ignore-scripts"]
-    assert not {"install", "i", "ci", "exec"} & set(words)
+    assert source.fetch(tmp_path, str).read_bytes() == b"code"
+    said = words.read_text().split()
+    assert said[:3] == ["pack", f"{package}@1.2.3", "--ignore-scripts"]
+    assert not {"install", "i", "ci", "exec"} & set(said)
     assert source.name == f"npm {package}@1.2.3"
-    again = tmp_path / "again"
-    again.mkdir()
-    with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
-        NpmSource(package, "1.2.3", "0" * 64, 4, WHOLE).fetch(again, str)
 
 
 def test_a_real_client_says_what_it_does_not_have(tmp_path):
@@ -311,39 +307,17 @@ def test_a_real_client_says_what_it_does_not_have(tmp_path):
         source.fetch(tmp_path, str)
 
 
-WHEEL = PypiSource("made", "1.2", DIGEST_OF_CODE, 4, WHOLE)
-
-
-@pytest.fixture
-def pip(monkeypatch, tmp_path):
-    """A client that leaves as many wheels as it is told, and notes its words."""
-    program, note, many = tmp_path / "pip", tmp_path / "words", tmp_path / "many"
-    many.write_text("1")
-    program.write_text(
-        f'#!/bin/sh\necho "$@" > {note}\n'
-        f"for n in $(seq $(cat {many})); do printf code > made-$n.whl; done\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setattr(sources, "client", lambda name: str(program))
-    return note, many
-
-
-def test_the_wheel_is_downloaded_and_never_installed(pip, tmp_path):
-    note, _ = pip
+def test_the_wheel_is_downloaded_and_never_installed(leaving, tmp_path):
+    words = leaving("made.whl")
     assert WHEEL.fetch(tmp_path, str).read_bytes() == b"code"
-    words = note.read_text().split()
-    assert words[:2] == ["download", "made==1.2"]
-    assert {"--no-deps", "--only-binary"} <= set(words)
+    said = words.read_text().split()
+    assert said[:2] == ["download", "made==1.2"]
+    assert {"--no-deps", "--only-binary"} <= set(said)
     assert WHEEL.name == "PyPI made==1.2"
 
 
-def test_another_wheel_than_the_known_one_is_refused(pip, tmp_path):
-    with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
-        PypiSource("made", "1.2", "0" * 64, 4, WHOLE).fetch(tmp_path, str)
-
-
-@pytest.mark.parametrize("many", ["0", "2"])
-def test_any_other_number_of_wheels_than_one_is_reported(pip, tmp_path, many):
-    pip[1].write_text(many)
-    with pytest.raises(ProvisionError, match=f"pip left {many} files"):
+@pytest.mark.parametrize("many", [0, 2])
+def test_any_other_number_of_wheels_than_one_is_reported(leaving, tmp_path, many):
+    leaving(*(f"made-{n}.whl" for n in range(many)))
+    with pytest.raises(ProvisionError, match=f"client left {many} files"):
         WHEEL.fetch(tmp_path, str)

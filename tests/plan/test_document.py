@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno.errors import PlanError, UnknownSystemError
 from dbdyno.plan import file
-from dbdyno.plan.document import VALUES_MAX, parse, place, scaled, take_scales
+from dbdyno.plan.document import parse, place, scaled, take_scales
 from dbdyno.plan.plan import Plan
 
 
@@ -67,12 +67,6 @@ def test_the_first_of_two_keys_is_kept_and_the_second_told():
     assert [str(mistake) for mistake in document.mistakes] == [
         "line 3: a: stands twice, first in line 1"
     ]
-
-
-def test_too_many_values_give_no_document():
-    document = parse("a: [" + "1," * VALUES_MAX + "1]")
-    assert document.value is None
-    assert len(document.mistakes) == 1
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "0x" + "f" * 5000, "-0b" + "1" * 20_000])

@@ -207,12 +207,6 @@ def test_a_mistake_says_where_and_what(text):
     assert mistakes(text)[0].startswith(ONE_MISTAKE[text])
 
 
-def test_a_workload_that_is_there_twice_needs_a_label():
-    text = "systems: [mysql:8.0.15]\nworkloads:\n- oltp_read_only\n- oltp_read_only\n"
-    (mistake,) = mistakes(text)
-    assert mistake.startswith("line 4: workloads[1].label: the label 'oltp_read_only' is that of")
-
-
 def test_a_script_that_is_called_as_a_workload_needs_a_label():
     text = "systems: [mysql:8.0.15]\nworkloads:\n- oltp_read_only\n"
     (mistake,) = mistakes(f"{text}- {{name: oltp_read_only.lua, script: ''}}\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from pydantic import ValidationError
 
@@ -89,11 +87,6 @@ def test_cells_have_rates_once_they_are_known() -> None:
     rates = [cell.rate_per_s for cell in cells(known)]
     assert rates == [None, 500.0, 700.0], "500 stands once"
     assert known.hash() == asked.hash(), "what was found was not asked for"
-
-
-def test_new_keys_keep_the_hashes_of_old_plans() -> None:
-    stored = json.loads(making.plan(threads=(4,)).model_dump_json(exclude_defaults=True))
-    assert stored["load"] == {"threads": [4]}
 
 
 @pytest.mark.parametrize(("metric", "quantile"), [("p50", 0.5), ("p95", 0.95), ("p999", 0.999)])

@@ -126,11 +126,6 @@ def test_a_system_without_a_label_is_called_by_its_reference(reference: str, lab
     assert SystemPlan(label=label_of(reference), reference=reference).label == label
 
 
-def test_endpoints_are_known_by_their_reference() -> None:
-    assert SystemPlan(label="x", reference="mysql://u@h/d").is_endpoint
-    assert not SystemPlan(label="x", reference="mysql:8.0.15").is_endpoint
-
-
 # What a cell's verdict is about.
 
 

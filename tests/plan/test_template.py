@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,8 @@ def template(**event: object) -> Template:
     return read(json.dumps(whole), "made.yaml")
 
 
-def dry(script: str, threads: int = 2, events: int = 200) -> dict[str, object]:
-    """The record of a run in which a server would say OK to everything."""
+def dry(script: str, threads: int = 2, events: int = 200) -> list[dict[str, Any]]:
+    """The intervals of a run in which a server would say OK to everything."""
     workload = WorkloadPlan(name="made.yaml", script=script)
     made = script_spec(making.plan(), workload, Nobody(), "run", threads)
     made["database"]["dry_run"] = True
@@ -46,7 +47,9 @@ def dry(script: str, threads: int = 2, events: int = 200) -> dict[str, object]:
         "workload": {"name": "script"},
         "dry_run": True,
     }
-    return _engine.run(spec, None, _engine.Stop())
+    record = _engine.run(spec, None, _engine.Stop())
+    assert record["failure"] is None
+    return record["intervals"]
 
 
 MISTAKEN = """\
@@ -174,10 +177,7 @@ def test_a_question_mark_is_refused_also_in_quotes() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_run(path: Path) -> None:
-    record = dry(lua(read(path.read_text(), path.name), path.name))
-    assert record["failure"] is None
-    intervals = record["intervals"]
-    assert isinstance(intervals, list)
+    intervals = dry(lua(read(path.read_text(), path.name), path.name))
     assert sum(one["events"] for one in intervals) == 200
 
 
@@ -190,10 +190,7 @@ def test_an_event_has_the_statements_that_it_says() -> None:
             "SELECT :end",
         ],
     )
-    record = dry(lua(made, "made.yaml"), threads=1, events=10)
-    assert record["failure"] is None
-    intervals = record["intervals"]
-    assert isinstance(intervals, list)
+    intervals = dry(lua(made, "made.yaml"), threads=1, events=10)
     assert sum(one["others"] for one in intervals) == 10 * (3 + 1 + 2)
 
 
@@ -220,10 +217,7 @@ def test_events_that_begin_again_are_counted_and_keep_their_share(rest: str) -> 
         "seldom": {"statements": ["SELECT 2"], "think_time": rest},
     }
     made = lua(read(json.dumps({"events": events}), "made.yaml"), "made.yaml")
-    record = dry(made + REFUSED, events=400)
-    assert record["failure"] is None
-    intervals = record["intervals"]
-    assert isinstance(intervals, list)
+    intervals = dry(made + REFUSED, events=400)
     assert sum(one["events"] for one in intervals) == 400
     assert sum(one["restarts"] for one in intervals) > 300
     blobs = [one["histograms"].get("event_kind_often") for one in intervals]
@@ -276,10 +270,7 @@ def test_a_template_has_more_values_and_columns_than_a_function_of_lua_has_varia
     }
     wide = {"rows": 10, "columns": dict.fromkeys(names, column)}
     made = read(json.dumps({"tables": {"wide": wide}, "events": {"one": event}}), "made.yaml")
-    record = dry(lua(made, "made.yaml"), threads=1, events=3)
-    assert record["failure"] is None
-    intervals = record["intervals"]
-    assert isinstance(intervals, list)
+    intervals = dry(lua(made, "made.yaml"), threads=1, events=3)
     assert sum(one["others"] for one in intervals) == 3 * repeat
 
 
@@ -326,7 +317,7 @@ def test_what_a_template_says_reaches_lua_byte_for_byte() -> None:
     text = 'Ünï "quoted"\n]] %s'
     made = template(draw={"a": {"constant": text}}, statements=["SELECT :a"])
     assert "\\195\\156n\\195\\175 \\034quoted\\034\\010]] %s" in lua(made, "made.yaml")
-    assert dry(lua(made, "made.yaml"), events=1)["failure"] is None
+    assert dry(lua(made, "made.yaml"), events=1)
 
 
 def test_a_template_is_a_workload_and_its_mistakes_are_the_plans(tmp_path: Path) -> None:

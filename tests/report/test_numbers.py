@@ -7,7 +7,7 @@ import pytest
 from tests.judge.test_rate_limit import plan_of, search
 from tests.judge.test_rate_limit import run as trials_of
 
-from dbdyno.judge.estimate import Estimate, SystemValue
+from dbdyno.judge.estimate import SystemValue
 from dbdyno.judge.interval import Typical
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateSearch
@@ -20,6 +20,7 @@ from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.numbers import value_of, what
 from support import making
+from support.made_estimates import estimate
 from support.made_run import run
 
 CELL = cells(making.plan())[0]
@@ -55,10 +56,6 @@ def test_a_typical_value_has_the_interval_of_its_blocks() -> None:
     assert numbers.coefficient(None) == "—"
 
 
-def test_a_ratio_of_blocks_is_the_change_it_means() -> None:
-    assert numbers.interval(0.769, 0.75, 0.788) == "−23.1 % [−25.0, −21.2]"
-
-
 @pytest.mark.parametrize(("share", "text"), [(0.0312, "3.12 %"), (0.0, "0 %"), (None, "—")])
 def test_a_share_has_three_significant_digits(share: float | None, text: str) -> None:
     assert numbers.percentage(share) == text
@@ -87,21 +84,8 @@ def test_a_ratio_is_printed_as_the_change_it_means(ratio: float | None, text: st
     assert numbers.change(ratio) == text
 
 
-def estimate(ratio: float | None, low: float | None, high: float | None) -> Estimate:
-    return Estimate(
-        cell=CELL,
-        metric=PRIMARY.name,
-        baseline=making.A,
-        system=making.B,
-        ratio=ratio,
-        low=low,
-        high=high,
-        blocks=3,
-        log_sd=0.01,
-    )
-
-
 def test_an_interval_stands_in_brackets_and_only_if_there_is_one() -> None:
+    assert numbers.interval(0.769, 0.75, 0.788) == "−23.1 % [−25.0, −21.2]"
     whole = numbers.change_with_interval(estimate(0.769, 0.75, 0.788))
     assert whole == "−23.1 % [−25.0, −21.2]"
     assert numbers.change_with_interval(estimate(0.769, None, None)) == "−23.1 %"

@@ -19,11 +19,6 @@ HEADINGS = (
 )
 
 
-def headings(made: Run) -> tuple[str, ...]:
-    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
-    return tuple(section.heading for section in story.sections)
-
-
 def inner(made: Run) -> set[str]:
     """The headings within the folded sections."""
     story = story_of(made.plan, made.measurements, made.judgement, made.facts)
@@ -33,7 +28,7 @@ def inner(made: Run) -> set[str]:
 
 def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> None:
     story = story_of(made.plan, made.measurements, made.judgement, made.facts)
-    assert headings(made) == HEADINGS
+    assert tuple(section.heading for section in story.sections) == HEADINGS
     assert [section.folded for section in story.sections] == [False] + [True] * 8
     assert story.title == "made"
     assert "20261121-060000-made" in story.byline
@@ -55,14 +50,6 @@ def test_one_system_has_numbers_and_no_verdicts() -> None:
     assert "Numbers" in inner(alone)
 
 
-def drawn(made: Run) -> tuple[Figure, ...]:
-    return figures(made.plan, made.measurements, made.judgement)
-
-
-def names(section: Section) -> list[str]:
-    return [part.name for part in section.parts if isinstance(part, Figure)]
-
-
 def test_without_charts_one_section_says_so() -> None:
     nothing = Paragraph("There is nothing to draw: no trial has been measured.")
     assert over_load(()).parts == (nothing,)
@@ -70,8 +57,9 @@ def test_without_charts_one_section_says_so() -> None:
 
 
 def test_charts_stand_behind_what_introduces_them(made: Run) -> None:
+    drawn = figures(made.plan, made.measurements, made.judgement)
     head, table = Paragraph("head"), Table("t", (), ())
-    section = with_charts(Section("S", (head, table)), drawn(made), "costs")
+    section = with_charts(Section("S", (head, table)), drawn, "costs")
     assert [type(part) for part in section.parts] == [Paragraph, Figure, Table]
-    section = with_charts(Section("S", (table,)), drawn(made), "cpu", "disk")
+    section = with_charts(Section("S", (table,)), drawn, "cpu", "disk")
     assert [type(part) for part in section.parts] == [Figure, Figure, Table]

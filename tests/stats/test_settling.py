@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from dbdyno.stats.distributions import Numbers
 from dbdyno.stats.settling import NEAR, settling
-
-Numbers = NDArray[np.float64]
 
 
 def load(shape: Numbers, trials: int = 5, noise: float = 0.02, seed: int = 1) -> Numbers:

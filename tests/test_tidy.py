@@ -95,6 +95,24 @@ SMALL_WITH_ONE_IMPORTER = {
     "stats.usl": "a law that knows nothing of benchmarks",
     "store.histogram_log": "a file format of its own",
 }
+# Dataclasses that change, as they gather what a step of the work finds.
+CHANGING = {
+    "audit.sysbench_log.LoggedRun",
+    "experiment.arm._Arm",
+    "experiment.context.RunContext",
+    "experiment.durability._Load",
+    "experiment.procedure.Steps",
+    "experiment.trial._EngineReport",
+    "fleet.hosts._Running",
+    "plan.document.Document",
+    "servers.programs.unpack._Taking",
+    "store.archive._Allowance",
+}
+# NamedTuples of each room, which may only become fewer; sysbench's start waits for no dataclass.
+TUPLES = {
+    **{"audit": 11, "cli": 4, "errors": 1, "experiment": 4, "fleet": 8, "judge": 4},
+    **{"measurement": 2, "report": 4, "servers": 2, "stats": 14, "store": 1, "sysbench": 18},
+}
 LINES_OF_A_FUNCTION = 60
 BYTES_OF_A_FILE = 500_000
 # Patterns that are not written, what to do instead, and the files in which they are meant.
@@ -247,6 +265,19 @@ def test_a_class_name_means_one_thing() -> None:
             if isinstance(node, ast.ClassDef):
                 homes[node.name].add(module)
     assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
+
+
+def test_a_value_is_a_noun_or_a_frozen_dataclass() -> None:
+    changing, tuples = set(), Counter[str]()
+    for module, path in source.lab_modules().items():
+        for node in ast.walk(source.tree(path)):
+            if isinstance(node, ast.ClassDef):
+                made_by = [ast.unparse(one) for one in node.decorator_list]
+                if any(re.match(r"dataclass(?!.*frozen=True)", one) for one in made_by):
+                    changing.add(f"{module}.{node.name}")
+                tuples[room(module)] += any(ast.unparse(one) == "NamedTuple" for one in node.bases)
+    assert changing == CHANGING, "freeze it, or say what it gathers"
+    assert {name: count for name, count in tuples.items() if count > TUPLES.get(name, 0)} == {}
 
 
 def test_the_engine_points_from_binding_to_core_to_wire() -> None:

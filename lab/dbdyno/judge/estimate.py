@@ -70,12 +70,25 @@ def system_values(
     Events named by a script have metrics of their own.
     """
     pairs = Pairs(sound)
-    return [
-        _system_value(pairs, cell, system, metric, design)
-        for cell in cells
-        for system, arm in pairs.arms_of(cell).items()
-        for metric in (*TABLE, *metrics_of_kinds(kinds_of(one.condensed for one in arm.values())))
-    ]
+    values = []
+    for cell in cells:
+        for system, arm in pairs.arms_of(cell).items():
+            kinds = kinds_of(one.condensed for one in arm.values())
+            for metric in (*TABLE, *metrics_of_kinds(kinds)):
+                logs = list(pairs.logs(cell, system, metric).values())
+                _, low, high, _ = back(logs, design)
+                values.append(
+                    SystemValue(
+                        cell=cell,
+                        system=system,
+                        metric=metric.name,
+                        value=value_of([one.shown(metric) for one in arm.values()], metric),
+                        low=low,
+                        high=high,
+                        blocks=len(logs),
+                    )
+                )
+    return values
 
 
 def estimates(
@@ -141,22 +154,6 @@ def back(
     if len(logs) < BLOCKS_MIN:
         return math.exp(mean), None, None, sd
     return math.exp(mean), end_of(mean - half), end_of(mean + half), sd
-
-
-def _system_value(
-    pairs: Pairs, cell: Cell, system: str, metric: Metric, design: DesignPlan
-) -> SystemValue:
-    logs = list(pairs.logs(cell, system, metric).values())
-    _, low, high, _ = back(logs, design)
-    return SystemValue(
-        cell=cell,
-        system=system,
-        metric=metric.name,
-        value=value_of([one.shown(metric) for one in pairs.arm(cell, system).values()], metric),
-        low=low,
-        high=high,
-        blocks=len(logs),
-    )
 
 
 class Pairs:

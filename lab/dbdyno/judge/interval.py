@@ -145,12 +145,7 @@ def typical(values: Sequence[float], design: DesignPlan) -> Typical | None:
 
 def typical_of_logs(logs: Sequence[float], design: DesignPlan) -> Typical | None:
     """The geometric mean of numbers given by their natural logarithms; None if empty."""
-    typical_log = typical(logs, design)
-    if typical_log is None:
+    if (log := typical(logs, design)) is None:
         return None
-    return Typical(
-        value=math.exp(typical_log.value),
-        low=None if typical_log.low is None else end_of(typical_log.low),
-        high=None if typical_log.high is None else end_of(typical_log.high),
-        blocks=typical_log.blocks,
-    )
+    low, high = (None if end is None else end_of(end) for end in (log.low, log.high))
+    return Typical(value=math.exp(log.value), low=low, high=high, blocks=log.blocks)

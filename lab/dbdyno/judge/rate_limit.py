@@ -16,8 +16,7 @@ from dbdyno.judge.audit import Sound
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Finding, Reason
 from dbdyno.judge.verdict import Verdict, Word, adjusted, verdict_of
-from dbdyno.measurement.backlog import is_sustained
-from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement import Cell, is_sustained
 from dbdyno.measurement.metric import RATE_AT_LIMIT, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan, cells, comparisons, latency_of
@@ -100,12 +99,14 @@ def rate_searches(
     Args:
         findings_of: findings on any of these arms.
     """
-    by_place: dict[tuple[str, str], list[Sound]] = {}
+    if plan.load.slo is None:
+        return ()
+    limit_ms, by_place = plan.load.slo.limit_ms, dict[tuple[str, str], list[Sound]]()
     for measured in sound:
-        if plan.load.slo is not None and measured.trial.cell.rate_per_s is not None:
+        if measured.trial.cell.rate_per_s is not None:
             by_place.setdefault(measured.trial.cell.ladder, []).append(measured)
     limits = [
-        _search(plan, workload.label, setting, by_place[workload.label, setting])
+        _search(plan, workload.label, setting, by_place[workload.label, setting], limit_ms)
         for setting in setting_names(plan.settings)
         for workload in plan.workloads
         if (workload.label, setting) in by_place
@@ -119,9 +120,10 @@ def rate_searches(
     )
 
 
-def _search(plan: Plan, workload: str, setting: str, sound: Sequence[Sound]) -> RateSearch:
-    slo, metric = plan.load.slo, latency_of(plan)
-    limit_ms = slo.limit_ms if slo is not None else math.inf
+def _search(
+    plan: Plan, workload: str, setting: str, sound: Sequence[Sound], limit_ms: float
+) -> RateSearch:
+    metric = latency_of(plan)
     cell = Cell(workload=workload, threads=plan.load.connections, setting=setting)
     return RateSearch(
         workload=workload,
@@ -143,7 +145,14 @@ def _limit(
             rate = measured.trial.cell.rate_per_s or 0.0
             point = Point(rate, measured.value(metric), is_sustained(measured.measurement))
             blocks.setdefault(measured.trial.block, []).append(point)
-    by_block = tuple(_of_block(block, blocks[block], limit_ms) for block in sorted(blocks))
+    by_block = tuple(
+        BlockLimit(
+            block=block,
+            **rate_at_limit(blocks[block], limit_ms)._asdict(),
+            points=tuple(sorted(blocks[block])),
+        )
+        for block in sorted(blocks)
+    )
     logs = list(_logs(by_block).values())
     typical = estimate_of(logs, cell, RATE_AT_LIMIT, system, system, plan.design)
     is_within = len(logs) == len(by_block)
@@ -154,16 +163,6 @@ def _limit(
         high=typical.high if is_within else None,
         blocks=len(logs),
         by_block=by_block,
-    )
-
-
-def _of_block(block: int, points: Sequence[Point], limit_ms: float) -> BlockLimit:
-    met = rate_at_limit(points, limit_ms)
-    return BlockLimit(
-        block=block,
-        side=met.side,
-        rate_per_s=met.rate_per_s,
-        points=tuple(sorted(points)),
     )
 
 

@@ -28,6 +28,7 @@ from dbdyno.measurement.parts import (
     TrialEvidence,
     WatchSample,
 )
+from dbdyno.stats.open_loop import Growth, growth
 
 EVENT = "event"
 """Name of the histogram of event latency from the intended start."""
@@ -325,6 +326,18 @@ def events_until(intervals: Iterable[Interval], at_s: float) -> float:
         one.events * min(1.0, max(0.0, at_s - one.start_s) / max(one.end_s - one.start_s, 1e-9))
         for one in intervals
     )
+
+
+def backlog_growth(measurement: Measurement) -> Growth | None:
+    """Change of requests due and not begun; None in a closed loop, and with too few intervals."""
+    rate, window = measurement.trial.cell.rate_per_s, measurement.measured
+    return growth([i.end_s for i in window], [i.backlog for i in window], rate) if rate else None
+
+
+def is_sustained(measurement: Measurement) -> bool:
+    """True unless a growing backlog shows a rate above the server's capacity."""
+    seen = backlog_growth(measurement)
+    return seen is None or seen.sustained
 
 
 def merge_histograms(blobs: Iterable[bytes]) -> Histogram:

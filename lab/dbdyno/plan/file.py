@@ -201,7 +201,9 @@ def schema() -> Schema:
     for part in (whole, *parts.values()):
         _describe_keys(part)
     for name, part in parts.items():
-        _add_short_keys(models.get(name, BaseModel), part["properties"])
+        keys = part["properties"]
+        for short, long in short_keys(models.get(name, BaseModel)).items():
+            keys[short] = {**deepcopy(keys[long]), "title": short.capitalize()}
     parts["LoadPlan"]["properties"]["threads"]["anyOf"][0]["minItems"] = 1
     parts["SystemPlan"]["required"] = ["reference"]
     _add_scales(whole)
@@ -233,12 +235,6 @@ def _models_in(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
         if one is not None
         for name, part in {one.__name__: one, **_models_in(one)}.items()
     }
-
-
-def _add_short_keys(model: type[BaseModel], properties: Schema) -> None:
-    """Keys of times may be written without their unit."""
-    for short, long in short_keys(model).items():
-        properties[short] = {**deepcopy(properties[long]), "title": short.capitalize()}
 
 
 def _add_scales(whole: Schema) -> None:

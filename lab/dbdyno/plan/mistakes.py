@@ -107,7 +107,12 @@ def name_mistakes(
         return
     systems, workloads = _entries(plan, "systems"), _entries(plan, "workloads")
     for path, system in systems:
-        yield from _system_mistakes(document, path, system, check_reference)
+        reference = system.get("reference")
+        try:
+            if isinstance(reference, str) and reference:
+                check_reference(reference)
+        except UsageError as error:
+            yield document.mistake((*path, "reference"), error.one_line)
     for path, workload in workloads:
         yield from _workload_mistakes(document, path, workload)
     yield from _labels_twice(document, systems)
@@ -232,19 +237,6 @@ def _entries(plan: dict[str, Any], key: str) -> list[tuple[Path, dict[str, Any]]
     written = labelled if key == "systems" else named
     entries = [written(value) for value in values] if isinstance(values, list) else []
     return [((key, at), entry) for at, entry in enumerate(entries) if isinstance(entry, dict)]
-
-
-def _system_mistakes(
-    document: Document, path: Path, system: dict[str, Any], check: Callable[[str], None]
-) -> Iterator[PlanMistake]:
-    reference = system.get("reference")
-    if not isinstance(reference, str) or not reference:
-        return
-    try:
-        check(reference)
-    except UsageError as error:
-        path = (*path, "reference")
-        yield document.mistake(path, error.one_line)
 
 
 def _workload_mistakes(

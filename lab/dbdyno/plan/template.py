@@ -92,7 +92,8 @@ class Value(FiniteNoun):
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(given) + self.row != 1:
             raise ValueError(f"must be {ROW}, or one of {', '.join(KINDS)}")
-        for low, high in (self._ends_of(kind) for kind in (*DRAWS, "text")):
+        ranges = (getattr(self, kind) for kind in (*DRAWS, "text"))
+        for low, high in (pair for pair in ranges if isinstance(pair, tuple)):
             if low > high:
                 raise ValueError(f"must be from the lesser to the greater, found [{low}, {high}]")
         if self.weights is not None and len(self.weights) != len(self.choice or ()):
@@ -102,10 +103,6 @@ class Value(FiniteNoun):
         if self.choice and len({isinstance(one, str) for one in self.choice}) > 1:
             raise ValueError("must choose among texts or among numbers, not both")
         return self
-
-    def _ends_of(self, kind: str) -> tuple[int, int]:
-        pair = getattr(self, kind)
-        return pair if isinstance(pair, tuple) else (0, 0)
 
     @property
     def kind(self) -> str:

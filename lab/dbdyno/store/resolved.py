@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dbdyno.measurement.backlog import is_sustained
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, is_sustained
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan, PilotFound
 from dbdyno.plan.plan import ChosenDesign, Plan, TrialPlan
 from dbdyno.plan.settings import setting_names

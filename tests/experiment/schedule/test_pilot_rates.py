@@ -13,8 +13,7 @@ from dbdyno.experiment.schedule.pilot import (
     piloting,
     trials_expected,
 )
-from dbdyno.measurement.backlog import is_sustained
-from dbdyno.measurement.measurement import NO_BLOCK, Measurement
+from dbdyno.measurement.measurement import NO_BLOCK, Measurement, is_sustained
 from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.store.resolved import resolved

@@ -73,10 +73,7 @@ def _direction(part: float) -> int:
 
 def accountings(pairs: Pairs, verdicts: Iterable[Verdict]) -> Iterator[Accounting]:
     """Yield an accounting for each verdict on throughput with known server CPU."""
-    for verdict in verdicts:
-        accounting = _accounting(pairs, verdict)
-        if accounting is not None:
-            yield accounting
+    yield from filter(None, (_accounting(pairs, verdict) for verdict in verdicts))
 
 
 def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
@@ -90,7 +87,7 @@ def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    by_work, by_use = map(math.exp, _mean(known))
+    by_work, by_use = (math.exp(fmean(logs)) for logs in zip(*known, strict=True))
     if abs(math.log(by_work * by_use / (verdict.estimate.ratio or 1.0))) > EFFECT_MIN:
         return None
     return Accounting(
@@ -103,11 +100,6 @@ def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
         taken=_taken(both),
         blocks=len(both),
     )
-
-
-def _mean(parts: Iterable[Parts]) -> Parts:
-    work, use = (fmean(logs) for logs in zip(*parts, strict=True))
-    return work, use
 
 
 def _parts(baseline: Sound, system: Sound) -> Parts | None:

@@ -62,9 +62,11 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     """
     ended = (m.trial for m in measurements if m.failure is None or m.impossible)
     done = {(trial.block, trial.system, trial.cell) for trial in ended}
+    may_stop = plan.design.stop == "decided" and measurements
+    begun = max((measurement.trial.block for measurement in measurements), default=-1) + 1
     planned = [
         (block, system.label, cell)
-        for block in range(_blocks_due(measurements, plan))
+        for block in range(begun if may_stop else plan.design.blocks)
         for system in plan.systems
         for cell in cells(plan)
     ]
@@ -77,13 +79,6 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     ]
     values = {"missing": len(missing), "planned": len(planned), "trials": named}
     yield Finding(check="incomplete-run", level=Level.DOUBTFUL, values=values)
-
-
-def _blocks_due(measurements: Sequence[Measurement], plan: Plan) -> int:
-    """Number of blocks in which all trials are due: if the run may stop early, the blocks begun."""
-    if plan.design.stop == "decided" and measurements:
-        return max(measurement.trial.block for measurement in measurements) + 1
-    return plan.design.blocks
 
 
 def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -123,7 +118,10 @@ DRIFT_P_MAX: Final = 0.01
 
 def sequential_design(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: all trials of a system came before, or after, all of the baseline's."""
-    places = _places(measurements)
+    places: dict[str, list[int]] = {}
+    for m in measurements:
+        if m.failure is None:
+            places.setdefault(m.trial.system, []).append(m.trial.sequence)
     for baseline, system in system_pairs(plan):
         blocks = {m.trial.block for m in measurements if m.trial.system == system}
         if not {baseline, system} <= places.keys() or len(blocks) < BLOCKS_MIN_OF_ORDER:
@@ -216,15 +214,6 @@ def _off_their_means(measurements: Sequence[Measurement]) -> list[tuple[float, f
         for group in groups.values()
         for place, rate in group
     ]
-
-
-def _places(measurements: Sequence[Measurement]) -> dict[str, list[int]]:
-    """The places of each system's complete trials in the run."""
-    sequences: dict[str, list[int]] = {}
-    for m in measurements:
-        if m.failure is None:
-            sequences.setdefault(m.trial.system, []).append(m.trial.sequence)
-    return sequences
 
 
 def _pauses(trials: Sequence[Measurement]) -> list[float]:

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.measurement.backlog import backlog_growth
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, backlog_growth
 from dbdyno.plan.plan import Plan, latency_of
 
 TIMER_LAG: Final = "timer_lag"

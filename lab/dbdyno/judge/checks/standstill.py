@@ -87,11 +87,8 @@ def longest_silence(measurement: Measurement) -> list[Interval]:
 
 
 def _is_silent(interval: Interval) -> bool:
-    return (
-        interval.in_flight > 0
-        and interval.queries == 0
-        and not set(interval.errors) - {LOCK_WAIT_TIMEOUT}
-    )
+    is_answered = interval.queries > 0 or set(interval.errors) - {LOCK_WAIT_TIMEOUT}
+    return interval.in_flight > 0 and not is_answered
 
 
 def _waiting(measurement: Measurement, stretch: list[Interval]) -> dict[str, Any]:

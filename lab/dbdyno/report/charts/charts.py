@@ -30,12 +30,15 @@ def figures(
     """All charts for which there is something to draw, in the order of the report."""
     cells = cells_of(plan, measurements)
     all_ladders = ladders(cells)
+    closed = [ladder for ladder in all_ladders if not ladder.is_open]  # else throughput is the rate
     systems = systems_of(plan, measurements)
     drawn = [
         curve.limits(judgement.slo, systems),
         verdicts.matrix(cells, judgement.verdicts),
         ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
-        *_over_load(all_ladders, systems, judgement),
+        levels.throughput(closed, systems, judgement),
+        levels.latency(all_ladders, systems, judgement),
+        curve.latency_throughput(closed, systems, judgement),
         *_of_trials(all_ladders, systems, measurements, judgement),
     ]
     return tuple(
@@ -54,17 +57,6 @@ def named(drawn: Iterable[Figure], *beginnings: str) -> tuple[Figure, ...]:
         for figure in every
         if figure.name == beginning or figure.name.startswith(f"{beginning}-")
     )
-
-
-def _over_load(
-    all_ladders: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
-) -> list[Figure | None]:
-    closed = [ladder for ladder in all_ladders if not ladder.is_open]  # else throughput is the rate
-    return [
-        levels.throughput(closed, systems, judgement),
-        levels.latency(all_ladders, systems, judgement),
-        curve.latency_throughput(closed, systems, judgement),
-    ]
 
 
 def _of_trials(

@@ -247,11 +247,12 @@ def per_second(
     judgement: Judgement,
 ) -> Figure | None:
     """Chart of a ladder; None without measurements."""
-    ladders = sorted(
-        (a for a in attempts if ladder.place(a.cell) is not None),
-        key=lambda a: ladder.place(a.cell) or 0,
-    )
-    lines = [line for index, attempt in enumerate(ladders) if (line := _line(index, attempt))]
+    ladders = _rising(ladder, attempts)
+    lines: list[Series] = []
+    for index, one in enumerate(ladders):
+        kind = COUNTS if one.state is State.SOUND else DOES_NOT
+        points = [(interval.end_s, _rate(interval)) for interval in _drawn(one)]
+        lines += _series(one, str(index), kind, points)
     if not lines:
         return None
     judged = {one.trial: one for one in judgement.stability}
@@ -274,18 +275,18 @@ def per_second(
     )
 
 
-def _line(index: int, attempt: Attempt) -> Series | None:
-    points = tuple((one.end_s, _rate(one)) for one in _drawn(attempt))
-    if not points:
-        return None
-    return Series(
-        cell=attempt.cell,
-        system=attempt.system,
-        block=attempt.measurement.trial.block + 1,
-        trial=str(index),
-        kind=COUNTS if attempt.state is State.SOUND else DOES_NOT,
-        points=points,
-    )
+def _rising(ladder: Ladder, attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Attempts on the ladder, its lowest level first."""
+    on_ladder = [one for one in attempts if ladder.place(one.cell) is not None]
+    return sorted(on_ladder, key=lambda one: ladder.place(one.cell) or 0)
+
+
+def _series(
+    attempt: Attempt, trial: str, kind: Text, points: Sequence[tuple[float, float]]
+) -> list[Series]:
+    block = attempt.measurement.trial.block + 1
+    whole = Series(attempt.cell, attempt.system, block, trial, kind, tuple(points))
+    return [whole] if points else []
 
 
 def _drawn(attempt: Attempt) -> list[Interval]:
@@ -409,17 +410,8 @@ def timelines(
     Args:
         number: ends the charts' names.
     """
-    ladders = sorted(
-        (a for a in attempts if ladder.place(a.cell) is not None and a.measurement.watch),
-        key=lambda a: ladder.place(a.cell) or 0,
-    )
+    ladders = _rising(ladder, (one for one in attempts if one.measurement.watch))
     return [_figure(line, number, ladder, systems, ladders) for line in TIMELINES if ladders]
-
-
-def _points(
-    samples: Iterable[WatchSample], read: Callable[[WatchSample], float | None]
-) -> tuple[tuple[float, float], ...]:
-    return tuple((one.at_s, value) for one in samples if (value := read(one)) is not None)
 
 
 def _figure(
@@ -430,19 +422,12 @@ def _figure(
     attempts: Sequence[Attempt],
 ) -> Figure:
     both = (timeline.solid, timeline.dashed)
-    lines = [
-        Series(
-            cell=attempt.cell,
-            system=attempt.system,
-            block=attempt.measurement.trial.block + 1,
-            trial=f"{place}{index}",
-            kind=kind,
-            points=points,
-        )
-        for index, attempt in enumerate(attempts)
-        for place, (kind, read) in zip("ab", both, strict=True)
-        if (points := _points(attempt.measurement.watch, read))
-    ]
+    lines: list[Series] = []
+    for index, attempt in enumerate(attempts):
+        for place, (kind, read) in zip("ab", both, strict=True):
+            seen = [(one.at_s, read(one)) for one in attempt.measurement.watch]
+            points = [(at_s, value) for at_s, value in seen if value is not None]
+            lines += _series(attempt, f"{place}{index}", kind, points)
     words = AxisTitles(
         unit=timeline.unit, kinds=(timeline.solid[0], timeline.dashed[0]), of_kinds=say("line")
     )

@@ -249,10 +249,10 @@ def per_second(
     """Chart of a ladder; None without measurements."""
     ladders = _rising(ladder, attempts)
     lines: list[Series] = []
-    for index, one in enumerate(ladders):
-        kind = COUNTS if one.state is State.SOUND else DOES_NOT
-        points = [(interval.end_s, _rate(interval)) for interval in _drawn(one)]
-        lines += _series(one, str(index), kind, points)
+    for index, attempt in enumerate(ladders):
+        kind = COUNTS if attempt.state is State.SOUND else DOES_NOT
+        points = [(interval.end_s, _rate(interval)) for interval in _drawn(attempt)]
+        lines += _series(attempt, str(index), kind, points)
     if not lines:
         return None
     judged = {one.trial: one for one in judgement.stability}

@@ -106,7 +106,6 @@ CHANGING = {
     "fleet.hosts._Running",
     "plan.document.Document",
     "servers.programs.unpack._Taking",
-    "store.archive._Allowance",
 }
 # NamedTuples of each room, which may only become fewer; sysbench's start waits for no dataclass.
 TUPLES = {

@@ -359,8 +359,8 @@ def test_a_plan_of_endpoints_or_scripts_is_shown_without_words_of_others(
 ) -> None:
     shown = {kind: described(runs[kind].plan) for kind in ("own", "endpoints", "mixed", "script")}
     of_servers = re.compile("of a server|dataset restored|caches dropped|binary logs purged|starts")
-    assert of_servers.findall(shown["endpoints"]) == ["starts"]  # none, of each endpoint
-    assert "none of A, which others run" in shown["endpoints"]
+    assert of_servers.findall(shown["endpoints"]) == []
+    assert "servers of A, B are run by others" in shown["endpoints"]
     assert {"of a server", "dataset restored"} <= set(of_servers.findall(shown["mixed"]))
     of_tables = re.compile(r"tables of \S+ rows|rows drawn")
     assert of_tables.findall(shown["script"]) == []

@@ -1,7 +1,7 @@
 """`dbdyno plan`: the content of a plan file, before any download or start.
 
-`show` foretells `run`: the cells, their time and disk, impossible cells with reasons, and the
-differences detectable with the plan's blocks. `schema` prints the JSON schema for editors.
+`show` foretells `run`: each fact of the plan, time and disk, impossible cells with reasons, and
+the differences detectable with the plan's blocks. `schema` prints the JSON schema for editors.
 """
 
 from __future__ import annotations
@@ -24,20 +24,19 @@ from dbdyno.experiment.engine import spec
 from dbdyno.experiment.schedule import forecast
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.order import arms
-from dbdyno.experiment.schedule.pilot import foreseen, piloting, trials_expected
+from dbdyno.experiment.schedule.pilot import foreseen, piloting
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
 from dbdyno.language.words import count
-from dbdyno.measurement.measurement import Cell, Trial
+from dbdyno.measurement.measurement import Trial
 from dbdyno.plan import file
 from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.mistakes import shape_message
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons
-from dbdyno.plan.settings import DEFAULT, SettingValue, setting_names
+from dbdyno.plan.settings import SettingValue, setting_names
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.formats.stdout import printable
-from dbdyno.report.tell.measured import load_words
 from dbdyno.report.tell.plan import facts_of
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
@@ -120,7 +119,7 @@ def described(plan: Plan) -> str:
     lines += _impossible(plan)
     lines += _overruled(plan)
     lines += _detectable(outlook.plan)
-    return "\n".join([*lines, "", *_matrix(plan), ""])
+    return "\n".join([*lines, ""])
 
 
 def facts_text(plan: Plan) -> str:
@@ -131,25 +130,6 @@ def facts_text(plan: Plan) -> str:
         rows.setdefault(fact.topic, []).extend(lines)
     lines = [line for topic, texts in rows.items() for line in _row(topic, *texts)]
     return "\n".join([plan.title or "untitled plan", "", *lines])
-
-
-def _matrix(plan: Plan) -> list[str]:
-    """The cells: a row for each workload and setting, with its load levels."""
-    rows: dict[str, list[Cell]] = {}
-    for cell in cells(plan):
-        varied = "" if cell.setting == DEFAULT else f", {cell.setting}"
-        rows.setdefault(f"{cell.workload}{varied}", []).append(cell)
-    wide = max(map(len, rows), default=0)
-    lines = [f"  {row:{wide}}  {_levels(of_row)}" for row, of_row in rows.items()]
-    later = ["  rates that the pilot finds, for each workload"] * bool(trials_expected(plan))
-    return ["cells", *lines, *later]
-
-
-def _levels(of_row: list[Cell]) -> str:
-    threads = [str(cell.threads) for cell in of_row if cell.rate_per_s is None]
-    rates = [str(load_words(cell)) for cell in of_row if cell.rate_per_s is not None]
-    unit = "thread" if threads == ["1"] else "threads"
-    return ", ".join([*([f"{', '.join(threads)} {unit}"] if threads else []), *rates])
 
 
 def in_budget(plan: Plan, fitted: Plan, machines: int = 1) -> str | None:
@@ -224,7 +204,7 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
             "trials", f"{trials} = {blocks} × {count(len(plan.systems), 'system')} × cells{most}"
         ),
         *_pilot(plan, outlook.pilot_trials),
-        *_row("starts", *_starts(plan, outlook.trials)),
+        *_starts(plan, outlook.trials),
         *_row("time", f"about {time}{' at most' if most else ''}, downloads not counted"),
         *_node_hours(plan, outlook.seconds),
         *_row("disk", f"about {bytes_expected(plan) / 1e9:.1f} GB on the workspace's disk"),
@@ -233,13 +213,10 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
 
 
 def _starts(plan: Plan, trials: Sequence[Trial]) -> list[str]:
-    """Number of server starts of each system."""
-    known = known_of(plan)
-    ours = [trial for trial in trials if trial.system in known[Fact.OURS]]
+    """Number of starts of servers, if dbdyno runs some."""
+    ours = [trial for trial in trials if trial.system in known_of(plan)[Fact.OURS]]
     starts = len(ours) if plan.procedure.restart == "cell" else len(arms(ours))
-    started = [f"{starts} of a server"] if known.has(Fact.OURS) else []
-    others = sorted(known[Fact.OTHERS])
-    return [*started, *(f"none of {label}, which others run" for label in others)]
+    return _row("starts", f"{starts} of a server") if ours else []
 
 
 def _impossible(plan: Plan) -> list[str]:

@@ -29,6 +29,7 @@ from dbdyno.report.formats.stdout import Output, Result, render
 from dbdyno.report.numbers import mebibytes
 from dbdyno.report.parts import Table, numeric, table
 from dbdyno.report.rows import title_of
+from dbdyno.report.tell.plan import TOPICS, facts_of, on_topic
 from dbdyno.servers.programs.places import cache_folder
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
@@ -289,7 +290,7 @@ class ShownRun(Result):
         yield say("command"), name(run.command)
         yield say("systems"), listed(system.label for system in plan.systems)
         yield say("workloads"), listed(workload.label for workload in plan.workloads)
-        yield say("threads"), listed(map(str, plan.load.threads))
+        yield TOPICS["load"], on_topic(facts_of(plan), "load")
         yield say("trials"), self.kept.state
         yield say("size"), mebibytes(self.kept.bytes)
         yield say("digest"), name(self.digest or "-")

@@ -15,12 +15,12 @@ import pytest
 from dbdyno import __main__, __version__, _engine
 from dbdyno.cli import app, flow
 from dbdyno.errors import GateError, ServerError
-from dbdyno.experiment import runner
 from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.store.store import Store
 from support import making
 from support.source import ROOT
+from support.world import World
 
 
 def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -179,51 +179,37 @@ def test_an_interrupt_is_status_1(
     assert (status, out, err.strip()) == (1, "", "dbdyno: interrupted")
 
 
+@pytest.mark.parametrize(
+    ("folder", "quoted"),
+    [("my runs", "'my runs'"), ("caf\udce9", "'caf\\xe9'")],  # the byte e9, é in Latin-1
+)
 def test_the_command_line_is_stored_as_it_was_typed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    folder: str,
+    quoted: str,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
-    seen: list[str] = []
-
-    def begin(plan: object, workspace: Path, command: str, *others: object) -> None:
-        seen.append(command)
-
-    typed = ["compare", making.A, making.B, "--set", "a b=c", "--workspace", str(tmp_path)]
+    monkeypatch.chdir(tmp_path)
+    typed = ["compare", making.A, making.B, "--blocks", "1", "--workspace", folder]
     monkeypatch.setattr(sys, "argv", ["dbdyno", *typed])
-    monkeypatch.setattr(flow, "begin", begin)
     assert run(*typed, capsys=capsys)[0] == 0
-    assert seen == [f"dbdyno compare {making.A} {making.B} --set 'a b=c' --workspace {tmp_path}"]
+    with Store.open(Path(folder)) as store:
+        (stored,) = store.runs()
+    assert stored.command == f"dbdyno compare {making.A} {making.B} --blocks 1 --workspace {quoted}"
 
 
-def test_bytes_that_are_no_utf_8_are_stored_as_escapes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("command", "name"), [("resume", "20260101-000000-0000"), ("report", "caf\udce9")]
+)
+def test_a_run_that_is_not_stored_is_an_error(
+    command: str, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """As Python hands them over: the byte e9, which is é in Latin-1, is a surrogate."""
-    seen: list[str] = []
-
-    def begin(plan: object, workspace: Path, command: str, *others: object) -> None:
-        seen.append(command)
-
-    typed = ["compare", making.A, making.B, "--workspace", "caf\udce9"]
-    monkeypatch.setattr(sys, "argv", ["dbdyno", *typed])
-    monkeypatch.setattr(flow, "begin", begin)
-    assert run(*typed, capsys=capsys)[0] == 0
-    assert seen == [f"dbdyno compare {making.A} {making.B} --workspace 'caf\\xe9'"]
     Store.open(tmp_path).close()
-    status, _, err = run("report", "caf\udce9", "--workspace", str(tmp_path), capsys=capsys)
+    status, _, err = run(command, name, "--workspace", str(tmp_path), capsys=capsys)
     assert status == 1
-    assert "no run caf? in this workspace" in err
-
-
-def test_a_resumed_run_is_driven_from_the_store(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    called: list[str] = []
-    monkeypatch.setattr(runner, "run", lambda *_: called.append("run"))
-    Store.open(tmp_path).close()
-    typed = ["resume", "20260101-000000-0000", "--workspace", str(tmp_path)]
-    status, _, err = run(*typed, capsys=capsys)
-    assert (status, called) == (1, [])
-    assert "no run 20260101-000000-0000 in this workspace" in err
+    assert "no run " + name.replace("\udce9", "?") in err
 
 
 def test_called_as_sysbench_it_is_sysbench(monkeypatch: pytest.MonkeyPatch) -> None:

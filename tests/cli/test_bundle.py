@@ -1,4 +1,4 @@
-"""`dbdyno bundle` and `dbdyno replay` as they are typed, with a bench that makes its trials up."""
+"""`dbdyno bundle` and `dbdyno replay` as they are typed, in a world without servers."""
 
 from __future__ import annotations
 
@@ -9,24 +9,19 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
-from tests.cli.test_flow import made_bench
 
 from dbdyno import __main__
-from dbdyno.cli import transfer
-from dbdyno.cli.machines import Machines
-from dbdyno.experiment import runner
-from dbdyno.experiment.watch import environment
+from dbdyno.cli import machines, transfer
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support import making
 from support.stored_run import store_made
+from support.world import World
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(environment, "describe", lambda workspace: {"kernel": "6.2"})
-    monkeypatch.setattr(runner, "run", made_bench())
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world: World) -> Path:
     monkeypatch.chdir(tmp_path)
     store_made(tmp_path / "runs", (0.7, 0.701, 0.699))
     return tmp_path / "runs"
@@ -79,18 +74,17 @@ def test_a_replay_speaks_the_language_that_was_asked_for(
 
 
 def test_a_replay_that_ends_early_says_how_to_compare_later(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    workspace: Path, world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Store.open(workspace) as store:
         (first,) = store.run_ids()
-    monkeypatch.setattr(runner, "run", made_bench(2, KeyboardInterrupt()))
+    world.at["run", 2] = KeyboardInterrupt()
     assert dbdyno("replay", "latest", "--workspace", workspace) == 1
     said = capsys.readouterr()
     assert said.out == ""
     (told,) = [one for one in said.err.splitlines() if one.startswith("when the run is complete: ")]
     command = f"dbdyno replay {first} --with latest --workspace {workspace}"
     assert told.removeprefix("when the run is complete: ") == command
-    monkeypatch.setattr(runner, "run", made_bench())
     assert dbdyno("resume", "latest", "--workspace", workspace) == 0
     capsys.readouterr()
     assert dbdyno(*command.split()[1:]) == 0
@@ -115,11 +109,11 @@ def test_a_run_of_a_fleet_is_run_again_on_another(
     assert "--trust is for a run that is made again" in capsys.readouterr().err
     asked = []
 
-    def machines(plan, address):
+    def cluster(plan, address):
         asked.append((plan.fleet.spread, address))
-        return nullcontext(Machines(address=address))
+        return nullcontext(machines.HERE._replace(address=address))
 
-    monkeypatch.setattr(transfer, "machines_of", machines)
+    monkeypatch.setattr(transfer, "machines_of", cluster)
     assert dbdyno(*typed, "--fleet", "10.0.0.9:6379") == 0
     assert asked == [("blocks", "10.0.0.9:6379")]
     assert "the same verdict in 1 of 1 comparisons" in capsys.readouterr().out

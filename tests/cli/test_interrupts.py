@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import cycle
 from pathlib import Path
 from typing import cast
 
@@ -55,8 +56,13 @@ AT_ONCE_S = 10.0
 """Two seconds, and the rest for a busy machine."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    ("step", "number"),
+    [
+        *zip(STEPS, cycle([signal.SIGINT, signal.SIGTERM]), strict=False),
+        ("writing", signal.SIGTERM),
+    ],
+)
 def test_a_signal_wins_and_leaves_whole_files(
     step: str, number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

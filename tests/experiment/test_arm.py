@@ -170,16 +170,8 @@ def test_a_setting_that_a_version_cannot_have_is_void_and_starts_nothing(store):
     assert context.schedule.left == []
 
 
-TOO_MANY = {
-    "kind": "refused",
-    "stage": "limits",
-    "code": 1040,
-    "message": "max_connections is 5, 8 are wanted",
-}
-
-
 def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(store):
-    world = World(connections_max=(5, TOO_MANY))
+    world = World(connections_max={making.A: 5, making.B: 5})
     plan = small(threads=(1, 8), blocks=2)
     context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)

@@ -11,7 +11,6 @@ from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import NO_BLOCK
 from dbdyno.plan.load import LoadPlan, SloPlan
-from dbdyno.plan.plan import DatasetPlan
 from dbdyno.stats.open_loop import RateSide
 from dbdyno.store.evidence import completion
 from dbdyno.store.resolved import resolved_run
@@ -26,8 +25,7 @@ SHARES = LoadPlan(rates=("50%", "80%"), connections=8)
 
 
 def asked(load):
-    rows = DatasetPlan(rows=1000)  # as many as the made servers say they have
-    return making.plan(blocks=1, window_s=3, warmup_s=0, load=load, dataset=rows)
+    return making.plan(blocks=1, window_s=3, warmup_s=0, load=load)
 
 
 def begun(store, plan):
@@ -129,8 +127,7 @@ def test_a_pilot_that_fails_ends_the_run_and_is_resumed(store):
 
 
 def test_a_load_that_no_system_bears_is_said_as_such(store):
-    error = {"kind": "refused", "code": 1040, "message": "Too many connections", "stage": "limits"}
-    world = World(connections_max=(4, error))
+    world = World(connections_max={making.A: 4, making.B: 4})
     stored = begun(store, asked(SHARES))
     with pytest.raises(CellError, match="no cell of the plan can be run"):
         go(store, stored, world)

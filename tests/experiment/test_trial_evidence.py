@@ -73,7 +73,7 @@ def test_rows_are_counted_after_the_last_trial_of_a_system_only(ran):
     for system in {m.trial.system for m in measured}:
         last = [m for m in measured if m.trial.system == system][-1]
         assert last in counted
-        assert set(last.evidence.rows_after.values()) == {1000}
+        assert set(last.evidence.rows_after.values()) == {100_000}
         assert last.evidence.dataset_after == last.dataset != ""
 
 

@@ -61,7 +61,7 @@ LIFE_S_MAX: Final = 60
 CALLS_PER_CASE: Final = 20
 TRACEBACK: Final = 70
 REFUSED: Final = 1
-PLAN: Final = making.plan(threads=(8,), blocks=1, window_s=3, warmup_s=1, dataset={"rows": 1000})
+PLAN: Final = making.plan(threads=(8,), blocks=1, window_s=3, warmup_s=1)
 CHANGING: Final = (
     (re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}"), "RUN"),
     (re.compile(r"(?<=-making-)\w{8}"), "TEMPORARY"),

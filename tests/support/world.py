@@ -34,6 +34,7 @@ from dbdyno.experiment.watch import environment
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Probe, WatchSample
+from dbdyno.plan.plan import DatasetPlan
 from dbdyno.servers.base import MYSQL, Credentials, Endpoint
 from dbdyno.store.store import Store
 from support import fake_engine, making
@@ -83,13 +84,14 @@ class World:
         at: what the user or a server does at a start or load of that number: ("run", 3) or
             ("start", 0), both counted from 0.
         fail: errors that the engine answers, by request.
-        connections_max: with an error, what it answers to a load of more connections.
+        connections_max: of a system's server; a load of more is refused.
         tps: a system's events a second in its load of that number.
         service_ms: of an event at a rate, while nobody else uses the server.
         silent: events run and nothing is answered.
         dies: the engine does, after two intervals.
         deaf: the engine does not hear "stop".
         hangs: it says nothing.
+        rows: of each table, as servers count them.
     """
 
     seed: int = 0
@@ -98,13 +100,14 @@ class World:
     kills: Collection[int] = ()
     at: dict[tuple[str, int], BaseException] = field(default_factory=dict)
     fail: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    connections_max: tuple[int, Mapping[str, Any]] | None = None
+    connections_max: Mapping[str, int] = field(default_factory=dict)
     tps: Callable[[str, int], float] = lambda system, number: 100.0
     service_ms: float = 10.0
     cpu_share_max: float = 0.25
     silent: bool = False
     dies: bool = False
     deaf: bool = False
+    rows: int = DatasetPlan().rows
     hangs: bool = False
 
     def __post_init__(self) -> None:
@@ -178,7 +181,7 @@ class World:
             patch.setattr(trial, "Watch", partial(FakeWatch, self))
             patch.setattr(trial, "StatusWatch", partial(FakeWatch, self))
             patch.setattr(evidence, "probe_speed", self._probe)
-            patch.setattr(environment, "describe", lambda workspace: {"cpu": "made"})
+            patch.setattr(environment, "describe", lambda workspace: {"kernel": "6.2"})
             patch.setattr(disk, "check_during", self._checking(disk.check_during))
             if self.chance:
                 patch.setattr(Store, "append", self._appending(Store.append))
@@ -243,9 +246,10 @@ class FakeEngine(Engine):
         return message
 
     def _refusal(self) -> Mapping[str, Any] | None:
-        limit, error = self._world.connections_max or (0, None)
-        if self._do == "run" and error is not None and self._spec["connections"] > limit:
-            return error
+        asked, limit = self._spec.get("connections", 0), self._world.connections_max
+        if self._do == "run" and asked > limit.get(self._system, asked):
+            message = f"max_connections is {limit[self._system]}, {asked} are wanted"
+            return {"kind": "refused", "stage": "limits", "code": 1040, "message": message}
         return self._world.fail.get(self._do)
 
     def _driven(self, timeout_s: float | None) -> Message | None:
@@ -360,7 +364,7 @@ class FakeServer:
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         self._answer()
         self.asked.append(sql)
-        return [("1000", "123456789")]
+        return [(str(self.world.rows), "123456789")]
 
     def _answer(self) -> None:
         if self.is_alive and self.world.may("server dies"):

@@ -123,7 +123,7 @@ def test_a_resumed_run_owes_what_any_block_owed(store, monkeypatch):
 
 
 def test_a_repeat_is_ended_before_it_is_asked_whether_there_is_enough(store, monkeypatch):
-    plan = small(threads=(8,), blocks=5)
+    plan = small(threads=(8,), blocks=5, design={"stop": "decided"})
     planned = [trial.key for trial in trials_of(plan, "")]
     disturbing(monkeypatch, planned[3])
     enough, asked = after(2)

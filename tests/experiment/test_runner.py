@@ -343,8 +343,12 @@ def after(blocks):
     return enough, asked
 
 
+def until_decided(blocks):
+    return small(threads=(8,), blocks=blocks, design={"stop": "decided"})
+
+
 def test_no_block_is_begun_once_it_is_enough(store):
-    plan, world, progress = small(threads=(8,), blocks=5), World(), Progress()
+    plan, world, progress = until_decided(5), World(), Progress()
     enough, asked = after(3)
     stored = start(store, plan, world, progress, enough=enough)
     assert asked == [2, 4, 6]
@@ -357,7 +361,7 @@ def test_no_block_is_begun_once_it_is_enough(store):
 
 
 def test_a_resumed_run_that_has_enough_starts_nothing(store):
-    plan = small(threads=(8,), blocks=5)
+    plan = until_decided(5)
     enough, _ = after(2)
     stored, world = start(store, plan, enough=enough), World()
     start(store, plan, world, stored=stored, enough=enough)
@@ -366,7 +370,7 @@ def test_a_resumed_run_that_has_enough_starts_nothing(store):
 
 
 def test_a_resumed_run_ends_the_block_that_was_begun_before_it_asks(store):
-    plan = small(threads=(8,), blocks=5)
+    plan = until_decided(5)
     stored = created(store, plan)
     with pytest.raises(KeyboardInterrupt):
         start(store, plan, World(), interrupt_in(3), stored)
@@ -377,7 +381,7 @@ def test_a_resumed_run_ends_the_block_that_was_begun_before_it_asks(store):
 
 
 def test_the_last_block_is_not_asked_about(store):
-    plan = small(threads=(8,), blocks=2)
+    plan = until_decided(2)
     enough, asked = after(99)
     stored = start(store, plan, enough=enough)
     assert asked == [2]

@@ -23,7 +23,6 @@ from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, Usage
 from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
-from dbdyno.experiment.schedule.schedule import Enough
 from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import enough
 from dbdyno.judge.verdict import is_open
@@ -184,7 +183,7 @@ def _run(
             " this run will be void: dbdyno certify tries it again, in a minute"
         )
     try:
-        ended_by = _measure(store, run, workspace, machines.makers, _enough(run), retry)
+        ended_by = _measure(store, run, workspace, machines.makers, retry)
     finally:
         machines.release()
     resume = _command("resume", run, workspace, machines.address)
@@ -222,7 +221,6 @@ def _measure(
     run: StoredRun,
     workspace: Path,
     makers: Makers,
-    sufficient: Enough | None,
     retry: bool,
 ) -> DbdynoError | KeyboardInterrupt | None:
     """Run the remaining trials; returns the error of an early end, or None.
@@ -235,7 +233,7 @@ def _measure(
         blocks = design.blocks if design.time_s is None or design.chosen else 0
         console = Console(stderr=True)
         with watched(console, workspace / run.run_id, blocks) as seen:
-            runner.run(store, run, workspace, seen, makers, retry, sufficient)
+            runner.run(store, run, workspace, seen, makers, retry, enough)
     except StoreError:
         raise
     except (KeyboardInterrupt, DbdynoError) as error:
@@ -261,14 +259,6 @@ def _report(stored: Evidence, options: ReportOptions) -> api.Run:
     stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
     stream.write(f"\n{page}\n        {written.markdown}\n")
     return run
-
-
-def _enough(run: StoredRun) -> Enough | None:
-    """Stopping rule before each block; None for a run of all its blocks."""
-    design = run.plan.design
-    if design.stop == "blocks" or (design.chosen and design.chosen.all_blocks):
-        return None
-    return enough
 
 
 def _announcement(run_id: str, outlook: Outlook) -> str:

@@ -50,8 +50,8 @@ def run(
         folder: the workspace; servers' files go to its `systems` folder, or to the cache's.
         makers: makers of servers and of the engine's child; the real makers by default.
         retry: try cells that could not be run once more.
-        enough: called before each block except the first, with the stored measurements of the run;
-            True ends the run. None: all blocks are run.
+        enough: called before each block that the plan may leave out, with the stored measurements
+            of the run; True ends the run. None: all blocks are run.
 
     Raises:
         KeyboardInterrupt: the user pressed Ctrl-C; all completed trials are stored.
@@ -112,14 +112,7 @@ class Machine:
 
 @contextmanager
 def machine(context: RunContext, run_id: str) -> Iterator[Machine]:
-    """This machine with all systems open for the context's trials; they are closed at the end."""
-    with _loads(context) as loads:
-        yield Machine(context, run_id, loads)
-
-
-@contextmanager
-def _loads(context: RunContext) -> Iterator[Loads]:
-    """Open the loads of all systems with trials left; they are closed whatever happens.
+    """This machine with the loads of all systems that have trials left; closed whatever happens.
 
     The baseline is opened too if a setting is a share of its dataset. All systems are opened if a
     block may be measured again, if other machines run blocks, or if no trial is left: an earlier
@@ -137,7 +130,7 @@ def _loads(context: RunContext) -> Iterator[Loads]:
             for system in plan.systems
             if system.label in wanted
         ]
-        yield Loads(context, held)
+        yield Machine(context, run_id, Loads(context, held))
 
 
 def _system_loads(context: RunContext, system: SystemPlan) -> SystemLoads:

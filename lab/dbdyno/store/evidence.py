@@ -112,28 +112,22 @@ def _completion(
     """Decide if a run is complete.
 
     Args:
+        run: as `resolved_run`.
         done: keys of the trials not to be run again, without the pilot's.
         measurements: reads all of them, for blocks to be repeated.
     """
-    planned = trials_at_most(run)
-    if run.plan.design.stop == "decided" and run.finished_at is not None:
-        planned = planned // run.plan.design.blocks * blocks_begun
-    awaits_pilot = run.plan.load.needs_pilot and not run.plan.load.pilot
+    plan, design, planned = run.plan, run.plan.design, run.trials_planned
+    if plan.load.pilot or design.chosen is not None:  # only they tell the number
+        planned = design.blocks * len(plan.systems) * len(cells(plan))
+    if design.stop == "decided" and run.finished_at is not None:
+        planned = planned // design.blocks * blocks_begun
+    awaits_pilot = plan.load.needs_pilot and not plan.load.pilot
     complete = len(done) == planned and not awaits_pilot
-    if run.plan.is_imported:  # also of logs that tell of a failure
+    if plan.is_imported:  # also of logs that tell of a failure
         complete = run.finished_at is not None
-    design = run.plan.design
     if complete and run.finished_at is None and design.disturbance_max < 1:
         complete = not to_repeat(measurements(), design.blocks, design.disturbance_max)
     return Completion(len(done), planned, complete)
-
-
-def trials_at_most(run: StoredRun) -> int:
-    """Trials of a resolved run without early stopping; an estimate before a pilot's choice."""
-    plan = run.plan
-    if not plan.load.pilot and plan.design.chosen is None:
-        return run.trials_planned
-    return plan.design.blocks * len(plan.systems) * len(cells(plan))
 
 
 def load(name: str | Path, workspace: Path) -> Evidence:

@@ -54,7 +54,7 @@ def test_a_block_whose_machine_is_gone_is_measured_whole_in_a_repeat(store):
 
 
 def test_a_run_is_decided_between_blocks_only_and_says_so(store):
-    plan = making.plan(threads=(1,), blocks=6)
+    plan = making.plan(threads=(1,), blocks=6, design={"stop": "decided"})
     stored = store.create_run(plan, "dbdyno compare", {}, 12)
     every = trials_of(plan, stored.run_id)
     measured(store, every[:7])

@@ -67,7 +67,7 @@ class Schedule(TrialQueue):
         run: the run, its plan as it was written or resolved.
         tell: takes a sentence on each change of the list.
         machines: number of machines that run blocks in parallel.
-        enough: called before each block except the first; None: all blocks are run.
+        enough: called before each block that may be left out; None: all blocks are run.
         retry: include cells that could not be run.
     """
 
@@ -83,12 +83,11 @@ class Schedule(TrialQueue):
     ) -> None:
         self._store, self._run_id, self._tell = store, run.run_id, tell
         self._machines, self._enough = machines, enough
-        now = resolved_run(store, run).plan
-        resolved_plan = begun(now, machines)
-        self._planned = trials_of(resolved_plan, run.run_id)
+        plan = begun(resolved_run(store, run).plan, machines)
+        self._planned = trials_of(plan, run.run_id)
         times, done = store.repeats(run.run_id), store.done(run.run_id, impossible=not retry)
         every = [_repeated(one, times.get(place_of(one), 0)) for one in self._planned]
-        super().__init__(resolved_plan, [one for one in every if one.key not in done], len(every))
+        super().__init__(plan, [one for one in every if one.key not in done], len(every))
 
     def __iter__(self) -> Iterator[list[Trial]]:
         """Block after block; repeats of a disturbed block follow at once."""
@@ -183,7 +182,9 @@ class Schedule(TrialQueue):
         """
         waiting = self._waiting(running)
         next_block = waiting[0].block if waiting else 0
-        if next_block == 0 or self._enough is None:
+        design = self.plan.design
+        takes_all = design.stop == "blocks" or (design.chosen and design.chosen.all_blocks)
+        if next_block == 0 or self._enough is None or takes_all:
             return False
         whole = sum(trial.block == next_block for trial in self._planned)
         is_begun = sum(trial.block == next_block for trial in waiting) < whole
@@ -191,9 +192,9 @@ class Schedule(TrialQueue):
         ended = [m for m in stored if m.trial.block not in running]
         if is_begun or waiting[0].repeat > 0 or not self._enough(ended, self.plan):
             return False
-        most = self.plan.design.blocks
         self._tell(
-            f"ended after {next_block} of at most {most} blocks: more would change no verdict"
+            f"ended after {next_block} of at most {design.blocks} blocks:"
+            " more would change no verdict"
         )
         return True
 

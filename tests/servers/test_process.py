@@ -129,9 +129,6 @@ def test_a_taken_port_is_seen_with_its_holder():
         assert not process.port_is_free(port)
         assert f"(pid {os.getpid()})" in process.holder(port)
     assert process.port_is_free(port)
-
-
-def test_a_free_port_can_be_taken():
     assert process.port_is_free(process.free_port())
 
 

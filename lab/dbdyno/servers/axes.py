@@ -36,14 +36,7 @@ FOLLOWS: Final[Mapping[str, str]] = {"percona": "mysql", "greatsql": "mysql"}
 
 @dataclass(frozen=True)
 class AxisRequest:
-    """A value requested on one axis, for one server.
-
-    Attributes:
-        system: product and version, for messages.
-        value: as in the plan, for example ``25%``.
-        dataset_bytes: size of the loaded dataset, the base of a share; None if unknown.
-        processors: cores, and so threads of a thread pool.
-    """
+    """A value requested on one axis, for one server; the rest as in `keys_of`."""
 
     system: str
     value: str
@@ -66,7 +59,6 @@ def keys_of(
     """Configuration keys that give a server a cell's setting.
 
     Args:
-        family: product, for example ``mysql``, ``mariadb``, ``postgres``.
         version: as the server reports it; a suffix behind the numbers is ignored.
         values: the setting's value on every axis (`plan.settings.combinations`).
         own: the plan's own axes: name, value, keys.

@@ -7,6 +7,7 @@ server can be started, stopped, copied and restored. The protocols are in `base`
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,6 @@ from dbdyno.servers.postgres.instance import PostgresInstance
 from dbdyno.servers.postgres.replication import PostgresReplication
 from dbdyno.servers.programs import given, identify, provision
 from dbdyno.servers.programs.catalog import CatalogEntry
-from dbdyno.servers.programs.given import GivenPrograms
 from dbdyno.servers.reference import (
     EndpointReference,
     FolderReference,
@@ -55,8 +55,7 @@ def check(reference: str) -> None:
 def product_before(reference: str) -> tuple[str, str] | None:
     """Product and version in the reference itself; None if only its programs can tell.
 
-    Raises:
-        UnknownSystemError: as `check`; no I/O either.
+    No I/O; UnknownSystemError as `check`.
     """
     match parse(reference):
         case VersionReference(entry):
@@ -68,8 +67,7 @@ def product_before(reference: str) -> tuple[str, str] | None:
 def product_of(reference: str) -> tuple[str, str]:
     """Product and version of a reference; runs its programs if only they can tell.
 
-    Raises:
-        UnknownSystemError, UsageError, ProvisionError: as `get`.
+    The same errors as `get`.
     """
     match parse(reference):
         case EndpointReference():
@@ -96,14 +94,10 @@ def rules_of(product: str) -> ProductSettings:
 def get(reference: str, report: Callable[[str], None]) -> Path:
     """The folder with a server's programs, fetched first if need be.
 
-    Args:
-        report: receives a line about each step.
-
     Raises:
-        UnknownSystemError: not in the catalog, or an impossible path or address.
+        UnknownSystemError: as `check`.
         UsageError: there is nothing to fetch.
-        ProvisionError: a tool is missing here, the fetch failed, the digest is wrong, or the
-            programs are not a server's.
+        ProvisionError: as `obtain`.
     """
     match parse(reference):
         case EndpointReference():
@@ -192,15 +186,13 @@ def obtain(parsed: Programs, report: Callable[[str], None]) -> tuple[CatalogEntr
     if isinstance(parsed, VersionReference):
         return parsed.entry, provision.get(parsed.entry, report)
     source = given.look(parsed.folder) if isinstance(parsed, FolderReference) else parsed.source
-    named = GivenPrograms(parsed.text, source)
-    home = provision.get(named, report)
-    program = provision.program_of(named, home)
-    said = identify.ask(home / program)
-    identify.refuse_too_old(parsed.text, said)
-    entry = CatalogEntry(
-        *(said.product, said.version, source, (), said.authentication, program), named=parsed.text
-    )
-    return entry, home
+    unknown = CatalogEntry("", "", source, (), "", program="", named=parsed.text)
+    home = provision.get(unknown, report)
+    program = provision.program_of(unknown, home)
+    identity = identify.ask(home / program)
+    identify.refuse_too_old(parsed.text, identity)
+    known = replace(unknown, program=program, **vars(identity))  # product, version, login plugin
+    return known, home
 
 
 def _check(spec: ServerSpec, entry: CatalogEntry) -> None:

@@ -83,8 +83,7 @@ def spawn(
     """Start `command` as the server's user in `folder`; it dies with the lab.
 
     Args:
-        output: file for the program's output.
-        fed: file for the program's input.
+        output, fed: files for the program's output and input.
         libraries: folder of the program's own shared libraries.
         env: its whole environment; by default a server's (`environment`).
         fds: descriptors that it inherits.
@@ -195,12 +194,7 @@ def _printed(running: subprocess.Popen[bytes], until_s: float) -> list[bytearray
 
 
 def environment(folder: Path, libraries: Path | None = None) -> dict[str, str]:
-    """A server's whole environment.
-
-    Args:
-        folder: its home.
-        libraries: as of `spawn`.
-    """
+    """A server's whole environment, with `folder` as its home; `libraries` as of `spawn`."""
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     if libraries is not None:
         paths = [str(libraries), *filter(None, [kept.get(LIBRARY_PATH)])]

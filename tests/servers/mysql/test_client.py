@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.servers.mysql import client as module
-from dbdyno.servers.mysql.client import COUNTERS, numbers
+from dbdyno.servers.mysql.client import numbers
 from support.scripted_server import FakeClient
 
 
@@ -17,7 +17,3 @@ def test_words_among_the_numbers_are_left_out() -> None:
     rows = [("Uptime", "9"), ("Rpl_status", "ON"), ("Ssl_cipher", ""), ("Ratio", "0.5")]
     rows += [("Odd", "nan"), ("Endless", "1e999")]
     assert numbers(rows) == {"Uptime": 9.0, "Ratio": 0.5}
-
-
-def test_no_counter_is_listed_twice() -> None:
-    assert len(set(COUNTERS)) == len(COUNTERS)

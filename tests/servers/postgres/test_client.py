@@ -40,26 +40,19 @@ def test_only_views_that_the_server_has_are_asked_for():
     assert sql.count("UNION ALL") == 2
 
 
+def numbers_of(rows):
+    return status.answered(FakeClient({"SELECT": rows}), "SELECT")
+
+
 def test_every_number_is_kept_under_its_view_and_column():
+    place = {"backend_type": "client backend", "object": "relation", "context": "normal"}
     rows = [
         ("Uptime", '{"s": 12.5}'),
         ("database", json.dumps({"datid": 16384, "datname": "sbtest", "xact_commit": 7})),
         ("wal", json.dumps({"wal_bytes": 123456789012, "stats_reset": "2026-11-21T00:00:00"})),
-        (
-            "io",
-            json.dumps(
-                {
-                    "backend_type": "client backend",
-                    "object": "relation",
-                    "context": "normal",
-                    "reads": 3,
-                    "fsyncs": None,
-                    "odd": True,
-                }
-            ),
-        ),
+        ("io", json.dumps({**place, "reads": 3, "fsyncs": None, "odd": True})),
     ]
-    assert status.flattened(rows) == {
+    assert numbers_of(rows) == {
         "Uptime": 12.5,
         "database.xact_commit": 7.0,
         "wal.wal_bytes": 123456789012.0,
@@ -81,12 +74,12 @@ def test_every_number_is_kept_under_its_view_and_column():
 )
 def test_an_odd_answer_is_an_error_in_words(rows):
     with pytest.raises(ServerError, match="answered 'SELECT' with something else"):
-        status.answered(FakeClient({"SELECT": rows}), "SELECT")
+        numbers_of(rows)
 
 
 def test_numbers_beyond_all_others_are_left_out():
     rows = [("wal", '{"wal_bytes": 1e999, "wal_records": NaN, "wal_fpi": 3}')]
-    assert status.flattened(rows) == {"wal.wal_fpi": 3.0}
+    assert numbers_of(rows) == {"wal.wal_fpi": 3.0}
 
 
 def test_zeros_of_the_longest_view_are_left_out():

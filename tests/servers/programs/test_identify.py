@@ -21,50 +21,29 @@ from support.archives import program
 
 SHA2 = "caching_sha2_password"
 NATIVE = "mysql_native_password"
+SCRAM = "scram-sha-256"
+OLD, NEW = ("mysql", "5.6.24", NATIVE), ("mysql", "8.0.33", SHA2)
 
 
 @pytest.mark.parametrize(
     ("words", "identity"),
     [
-        (
-            "mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL Community Server (GPL))",
-            ProgramIdentity("mysql", "5.6.24", NATIVE),
-        ),
-        (
-            "/x/mysqld  Ver 8.0.33 for Linux on x86_64 (MySQL Community Server - GPL)",
-            ProgramIdentity("mysql", "8.0.33", SHA2),
-        ),
-        (
-            "mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
-            ProgramIdentity("mysql", "9.7.4", SHA2),
-        ),
-        (
-            "mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)",
-            ProgramIdentity("percona", "8.0.36", SHA2),
-        ),
-        (
-            "mysqld  Ver 8.0.32-26 for Linux on x86_64 (GreatSQL, Release 26)",
-            ProgramIdentity("greatsql", "8.0.32", SHA2),
-        ),
-        (
-            "mysqld  Ver 10.1.23-MariaDB for Linux on x86_64 (MariaDB Server)",
-            ProgramIdentity("mariadb", "10.1.23", NATIVE),
-        ),
-        (
-            "mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu on x86_64",
-            ProgramIdentity("mariadb", "11.8.6", NATIVE),
-        ),
-        (
-            "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)",
-            ProgramIdentity("postgres", "15.18", "scram-sha-256"),
-        ),
-        ("postgres (PostgreSQL) 9.6.24", ProgramIdentity("postgres", "9.6.24", "scram-sha-256")),
+        ("Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL Community Server (GPL))", OLD),
+        ("Ver 8.0.33 for Linux on x86_64 (MySQL Community Server - GPL)", NEW),
+        ("Ver 9.7.4-2 for Linux on x86_64 ((Debian))", ("mysql", "9.7.4", SHA2)),
+        ("Ver 8.0.36-28 for Linux (Percona Server (GPL), Release 28)", ("percona", "8.0.36", SHA2)),
+        ("Ver 8.0.32-26 for Linux (GreatSQL, Release 26)", ("greatsql", "8.0.32", SHA2)),
+        ("Ver 10.1.23-MariaDB for Linux (MariaDB Server)", ("mariadb", "10.1.23", NATIVE)),
+        ("Ver 11.8.6-MariaDB-0+deb13u1 from Debian", ("mariadb", "11.8.6", NATIVE)),
+        ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", ("postgres", "15.18", SCRAM)),
+        ("postgres (PostgreSQL) 9.6.24", ("postgres", "9.6.24", SCRAM)),
         ("GNU bash, version 5.2.15(1)-release", None),
         ("", None),
     ],
 )
 def test_a_programs_words_are_understood(words, identity):
-    assert understood(words) == identity
+    said = f"/x/mysqld  {words}" if words.startswith("Ver") else words
+    assert understood(said) == (identity and ProgramIdentity(*identity))
 
 
 @given(st.text())
@@ -86,7 +65,7 @@ def ourselves(monkeypatch):
 
 def test_the_program_is_asked_itself(tmp_path, ourselves):
     made = server(tmp_path, 'echo "mysqld  Ver 8.0.33 for Linux on $LC_ALL"')
-    assert ask(made) == ProgramIdentity("mysql", "8.0.33", SHA2)
+    assert ask(made) == ProgramIdentity(*NEW)
 
 
 def test_a_program_that_is_no_server_is_quoted(tmp_path, ourselves):

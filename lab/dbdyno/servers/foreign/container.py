@@ -46,11 +46,7 @@ REMOVE_WHEN_THE_LAB_IS_GONE: Final = 'read -r _; exec "$0" rm --force --volumes 
 
 @dataclass(frozen=True)
 class ContainerProgram:
-    """The program that runs containers.
-
-    Attributes:
-        path: of docker or podman.
-    """
+    """The program that runs containers: docker or podman."""
 
     path: str
 

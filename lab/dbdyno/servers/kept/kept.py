@@ -66,7 +66,6 @@ class KeptState:
         since: ISO 8601 time with offset at which it was ready.
         programs: folder of its programs, perhaps with its own client; empty if there is none.
         ending: last words of a server that ended by itself; empty while it runs.
-        driver: as the server's.
     """
 
     reference: str
@@ -181,11 +180,7 @@ def _start(folder: Path, request: Mapping[str, Any], report: Callable[[str], Non
 
 
 def stop(server: KeptServer, report: Callable[[str], None]) -> None:
-    """End a server and remove its files; a server that ended by itself is only removed.
-
-    Raises:
-        ServerError: it did not end in time.
-    """
+    """End a server and remove its files; ServerError if it does not end in time."""
     _terminate(server.folder)
     _wait_released(server, report)
     remove_tree(server.folder)

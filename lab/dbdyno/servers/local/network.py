@@ -35,12 +35,7 @@ COMMAND: Final = interpreter.module("dbdyno.servers.local.network")
 
 
 class Network:
-    """The doors of running servers.
-
-    Attributes:
-        doors: addresses at which others reach each server.
-        pid: of the relay process.
-    """
+    """The doors of running servers: addresses at which others reach each of them."""
 
     def __init__(self, servers: Sequence[Endpoint], round_trip_ms: float, folder: Path) -> None:
         """Open a door before each server; from the main thread, as servers are started.

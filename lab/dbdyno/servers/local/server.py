@@ -268,7 +268,6 @@ class OwnServer(Protocol):
     stopped_cleanly: bool
 
     def alive(self) -> bool: ...
-
     def kill(self) -> None: ...
 
 
@@ -357,7 +356,10 @@ class ProductSettings(Protocol):
         """All settings given to the server; UsageError for an impossible setting."""
 
     def normalise(self, requested: Mapping[str, SettingValue]) -> dict[str, str]:
-        """Keys in the server's spelling, values as text; UsageError for an impossible setting."""
+        """Keys in the server's spelling, values as text.
+
+        UsageError for a malformed or repeated key, or a value with control characters.
+        """
 
     def data_format(self, entry: CatalogEntry, requested: Mapping[str, str]) -> object:
         """The settings that decide the bytes of a data directory."""

@@ -40,8 +40,7 @@ class Replication(Protocol):
     def loading_keys(self, requested: Keys) -> Keys:
         """Settings of the primary while it is loaded, over `requested`, the start's own.
 
-        Raises:
-            UsageError: a setting of the start contradicts the topology.
+        UsageError if a setting of the start contradicts the topology.
         """
 
     def member_keys(self, requested: Keys) -> Sequence[Keys]:

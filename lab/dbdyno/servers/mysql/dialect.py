@@ -138,11 +138,7 @@ def _refusal(reference: str, wanted: str, reason: str, instead: str) -> UsageErr
 
 
 def count_of_set(text: str) -> int:
-    """Number of transactions in a MySQL GTID set.
-
-    Raises:
-        ServerError: it is no GTID set.
-    """
+    """Number of transactions in a MySQL GTID set; ServerError if it is malformed."""
     total = 0
     for source in filter(None, (part.strip() for part in text.split(","))):
         _, *parts = source.split(":")
@@ -154,11 +150,7 @@ def count_of_set(text: str) -> int:
 
 
 def behind(primary: str, replica: str) -> int:
-    """Number of transactions in MariaDB's position `primary` that `replica` lacks.
-
-    Raises:
-        ServerError: a position is malformed.
-    """
+    """Number of transactions in MariaDB's position `primary` that `replica` lacks."""
     applied = _last_of_domains(replica)
     committed = _last_of_domains(primary)
     return sum(max(0, last - applied.get(domain, 0)) for domain, last in committed.items())

@@ -39,11 +39,7 @@ UNITS: Final[Mapping[str, int]] = {
 
 
 def prove(server: Server, requested: Mapping[str, str]) -> None:
-    """Raise ServerError unless every requested setting is in force and every plugin loaded.
-
-    Args:
-        requested: settings by variable name.
-    """
+    """Raise ServerError unless every requested setting is in force and every plugin loaded."""
     check(server.label, requested, server.settings())
     if any(name in requested for name in PLUGINS_ASKED):
         check_plugins(server.label, requested, rows_of(server, "SHOW PLUGINS", 4))

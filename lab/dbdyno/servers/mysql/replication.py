@@ -173,11 +173,7 @@ class MysqlReplication:
                     primary.ask(f"KILL {number}")
 
     def _member(self, own: Mapping[str, str], number: int) -> Keys:
-        """Keys of the primary (number 0) or of a replica in operation.
-
-        Args:
-            own: the system's own settings for this start, by variable name.
-        """
+        """Keys of the primary (number 0) or of a replica, over the `own` of this start."""
         words = self.words
         keys: dict[str, SettingValue] = {"server_id": number + 1}
         if own.get("log_bin", "OFF").lower() in OFF_WORDS:

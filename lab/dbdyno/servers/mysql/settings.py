@@ -111,11 +111,7 @@ def _common(entry: CatalogEntry, own: Mapping[str, str]) -> dict[str, str]:
 
 
 def normalise(requested: Mapping[str, SettingValue]) -> dict[str, str]:
-    """Keys as variable names, values as text: ``skip-log-bin: true`` becomes ``log_bin: OFF``.
-
-    Raises:
-        UsageError: a malformed key, one key in two spellings, or a value with control characters.
-    """
+    """Keys as variable names, values as text: ``skip-log-bin: true`` becomes ``log_bin: OFF``."""
     return unique_settings((key, *_normal(key, value)) for key, value in requested.items())
 
 

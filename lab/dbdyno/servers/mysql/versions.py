@@ -28,8 +28,6 @@ class Family:
     """Properties of a product from a version on.
 
     Attributes:
-        product: ``mysql`` or ``mariadb``.
-        since: first version of the row.
         redo: the common redo space under the names of this version.
         common: further settings of a fair comparison for this family only.
         tls_off, tls_on: lines of a configuration file without and with TLS.

@@ -111,21 +111,14 @@ def answered(session: Answering, sql: str) -> dict[str, float]:
     """The numbers in the answer to a `question`; ServerError if it is malformed."""
     rows = rows_of(session, sql, 2)
     try:
-        return flattened(rows)
+        return _flattened(rows)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         wanted = "the name of a view and its numbers as JSON"
         raise odd_answer(session.label, sql, wanted, f"{rows!r:.200}") from None
 
 
-def flattened(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
-    """Every number of the answer, by name; text, times and NULL are left out.
-
-    Args:
-        rows: short name of a view, and a row of it as JSON.
-
-    Raises:
-        ValueError, or another of Python's own: a row is malformed.
-    """
+def _flattened(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
+    """Every number of the answer, by name; text, times and NULL are left out."""
     numbers: dict[str, float] = {}
     for short, text in rows:
         row = json.loads(text)
@@ -134,13 +127,10 @@ def flattened(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
             continue
         place = ".".join([short, *(str(row[name]) for name in NAMES_OF_ROWS if name in row)])
         for column, value in row.items():
-            if _is_number(value) and column not in NOT_COUNTED:
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and column not in NOT_COUNTED:
                 numbers[f"{place}.{column}"] = float(value)
     return {name: number for name, number in numbers.items() if math.isfinite(number)}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def without_idle_io(numbers: Mapping[str, float]) -> dict[str, float]:

@@ -152,11 +152,7 @@ class PostgresStandby(PostgresServer):
         self._prove_settings()
 
     def follow(self, primary: Endpoint, who: Credentials, name: str) -> None:
-        """Have it receive the primary's log, and report its progress under this name.
-
-        Raises:
-            ServerError: it refuses.
-        """
+        """Have it receive the primary's log, and report its progress under this name."""
         secret = private(
             self._site.work / "replication.password",
             f"*:*:*:{who.user}:{who.password}\n",
@@ -208,22 +204,14 @@ def start(site: Site, port: int, kind: type[AnyPostgres]) -> AnyPostgres:
 
 
 def admit_load(client: PostgresClient, load: Credentials) -> None:
-    """As administrator, give the load user its password and a database of its own.
-
-    Raises:
-        ServerError: the server refuses.
-    """
+    """As administrator, give the load user its password and a database of its own."""
     admit(client, load)
     if not client.ask(f"SELECT FROM pg_database WHERE datname = '{DATABASE}'"):
         client.ask(f'CREATE DATABASE "{DATABASE}" OWNER "{load.user}"')
 
 
 def admit(client: PostgresClient, who: Credentials, rights: str = "LOGIN") -> None:
-    """As administrator, give a user these rights and its password, creating it if need be.
-
-    Raises:
-        ServerError: the server refuses.
-    """
+    """As administrator, give a user these rights and its password, creating it if need be."""
     if not client.ask(f"SELECT FROM pg_roles WHERE rolname = '{who.user}'"):
         client.ask(f'CREATE ROLE "{who.user}"')
     sql = f"ALTER ROLE \"{who.user}\" {rights} PASSWORD '{sealed(who.password)}'"

@@ -69,11 +69,7 @@ def effective(entry: CatalogEntry, requested: Mapping[str, SettingValue]) -> dic
 
 
 def normalise(requested: Mapping[str, SettingValue]) -> dict[str, str]:
-    """Keys as parameter names, values as text: ``Shared-Buffers`` becomes ``shared_buffers``.
-
-    Raises:
-        UsageError: a malformed key, one key in two spellings, or a value with control characters.
-    """
+    """Keys as parameter names, values as text: ``Shared-Buffers`` becomes ``shared_buffers``."""
     return unique_settings((key, *_normal(key, value)) for key, value in requested.items())
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.servers.programs.debian import DebianPackage, DebianSource
-from dbdyno.servers.programs.given import FolderSource, given_folder_name
+from dbdyno.servers.programs.given import FolderSource
 from dbdyno.servers.programs.sources import MavenSource, NpmSource, PypiSource, Source
 from dbdyno.servers.programs.unpack import Layout
 
@@ -34,16 +34,17 @@ LIBRARIES: Final = (LIBAIO, LIBNUMA, LIBCRYPT, LIBSYSTEMD, LIBSTDCXX)
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """An available server: a row of the catalog, or given programs once identified.
+    """An available server: a row of the catalog, or given programs, `named` by the plan.
+
+    Given programs have no product and version before they are identified.
 
     Attributes:
-        product: for example ``mysql``.
         version: answer to ``SELECT VERSION()``, up to a distributor's addition.
         source: origin of its programs, and their digest.
         libraries: needed from the system.
         authentication: plugin of the load user; 8.0 uses its own default, as its users do.
         program: the server's program, below its unpacked folder; empty in an image.
-        named: the plan's reference, for servers outside the catalog.
+        named: the plan's reference to given programs.
     """
 
     product: str
@@ -61,7 +62,7 @@ class CatalogEntry:
     @property
     def folder_name(self) -> str:
         if self.named:
-            return given_folder_name(self.identity)
+            return f"given-{self.identity[:16]}"
         return f"{self.product}-{self.version}"
 
     @property

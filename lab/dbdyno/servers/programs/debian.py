@@ -57,7 +57,6 @@ class DebianSource:
     """Packages of a suite, with their dependencies.
 
     Attributes:
-        suite: for example ``trixie``.
         packages: pinned by digest.
         download_bytes: size of all, when the catalog's row was made.
         assumed: dependencies of scripts only, which are therefore not fetched.
@@ -171,12 +170,7 @@ INSTALLED: Final = (
 
 @dataclass(frozen=True)
 class AptState:
-    """A folder of apt's state.
-
-    Attributes:
-        options: make apt work there; they go before its command.
-        archives: folder that receives the packages.
-    """
+    """A folder of apt's state: options that make apt work there, and its place for packages."""
 
     options: tuple[str, ...]
     archives: Path

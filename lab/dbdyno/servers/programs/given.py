@@ -1,8 +1,7 @@
 """Programs that a plan names by their place: a folder of this machine, or a vendor's tar archive.
 
-Product and version are unknown before the programs are here: until then `GivenPrograms` stands for
-them. A folder is the server's base folder; it is used in place, never copied and never changed, so
-it may be as large as ``/usr``.
+Product and version are unknown before the programs are here. A folder is the server's base folder;
+it is used in place, never copied and never changed, so it may be as large as ``/usr``.
 """
 
 from __future__ import annotations
@@ -32,12 +31,7 @@ TREE: Final = Layout(  # debug builds and tests, often the larger part
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder with a server in it; no fetching.
-
-    Attributes:
-        folder: the server's base folder.
-        identity: SHA-256 of the server's program.
-    """
+    """A server's base folder, identified by the SHA-256 of its program; no fetching."""
 
     folder: Path
     identity: str
@@ -51,12 +45,7 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class TarballSource:
-    """A vendor's archive.
-
-    Attributes:
-        name: its address.
-        identity: SHA-256 of the archive.
-    """
+    """A vendor's archive, by address and SHA-256."""
 
     name: str
     identity: str
@@ -93,29 +82,6 @@ class TarballSource:
                 shutil.move(path, target / path.name)
             around.rmdir()
             check_links(target)  # a link within the outer folder may lead out of this folder
-
-
-@dataclass(frozen=True)
-class GivenPrograms:
-    """Programs to be provided under their reference, product and version unknown."""
-
-    reference: str
-    source: FolderSource | TarballSource
-    libraries: tuple[()] = ()
-    program: str = ""
-
-    @property
-    def identity(self) -> str:
-        return self.source.identity
-
-    @property
-    def folder_name(self) -> str:
-        return given_folder_name(self.identity)
-
-
-def given_folder_name(identity: str) -> str:
-    """Cache folder of programs outside the catalog."""
-    return f"given-{identity[:16]}"
 
 
 def look(folder: Path) -> FolderSource:

@@ -142,8 +142,6 @@ class ServerFiles:
     """Paths of a server's files.
 
     Attributes:
-        program: the server.
-        base: the server's basedir.
         share: messages, character sets and the SQL that makes system tables.
         plugins: its loadable plugins; None if it has none.
         libraries: folder of shared libraries beside the program, outside its own search path; None

@@ -68,8 +68,12 @@ def reachable(folder: Path, user: ServerUser | None) -> bool:
     """True if the server's user may walk down to a folder; always if servers run as ourselves."""
     if user is None:
         return True
-    present = [place for place in (folder, *folder.parents) if place.exists()]
-    return all(_may_enter(place.stat(), user) for place in present)
+    for facts in (place.stat() for place in (folder, *folder.parents) if place.exists()):
+        is_owner, is_of_group = facts.st_uid == user.uid, facts.st_gid == user.gid
+        enters = stat.S_IXUSR if is_owner else stat.S_IXGRP if is_of_group else stat.S_IXOTH
+        if not facts.st_mode & enters:
+            return False
+    return True
 
 
 def instance_folder(folder: Path, user: ServerUser | None) -> Path:
@@ -113,11 +117,3 @@ def _is_needed(note: Path) -> bool:
         return Path(note.read_text()).exists()
     except FileNotFoundError:
         return True
-
-
-def _may_enter(facts: os.stat_result, user: ServerUser) -> bool:
-    if facts.st_uid == user.uid:
-        return bool(facts.st_mode & stat.S_IXUSR)
-    if facts.st_gid == user.gid:
-        return bool(facts.st_mode & stat.S_IXGRP)
-    return bool(facts.st_mode & stat.S_IXOTH)

@@ -23,26 +23,20 @@ from dbdyno.errors import ProvisionError, StoreError
 from dbdyno.files import locked, remove_tree
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.catalog import LIBRARIES, CatalogEntry, Library
-from dbdyno.servers.programs.given import FolderSource, GivenPrograms
+from dbdyno.servers.programs.given import FolderSource
 from dbdyno.servers.programs.sources import Source, Tool, client, digest_of
 
 RECORD: Final = "dbdyno.json"
 MAKING: Final = ".{}-making-"
-Obtainable = CatalogEntry | GivenPrograms
 
 
-def is_cached(entry: Obtainable) -> bool:
+def is_cached(entry: CatalogEntry) -> bool:
     """True if the cache has a complete copy, judged by sizes; `get` compares each byte."""
     return _is_whole(entry, places.cache_folder() / "servers" / entry.folder_name)
 
 
-def get(entry: Obtainable, report: Callable[[str], None]) -> Path:
-    """The folder with the server's programs, fetched first if need be.
-
-    Raises:
-        ProvisionError: a tool is missing, the fetch failed, the digest is wrong, or the download
-            holds no server.
-    """
+def get(entry: CatalogEntry, report: Callable[[str], None]) -> Path:
+    """The folder with the server's programs, fetched first if need be; ProvisionError if not."""
     if isinstance(entry.source, FolderSource):
         check(entry, download=False)
         home = entry.source.folder
@@ -53,12 +47,8 @@ def get(entry: Obtainable, report: Callable[[str], None]) -> Path:
     return home
 
 
-def program_of(entry: Obtainable, home: Path) -> str:
-    """The server's program below `home`: the entry's, else the first present.
-
-    Raises:
-        ProvisionError: there is none.
-    """
+def program_of(entry: CatalogEntry, home: Path) -> str:
+    """The server's program below `home`, the entry's or the first there; else ProvisionError."""
     program = entry.program or identify.program_in(home)
     if program is None:
         raise ProvisionError(
@@ -70,7 +60,7 @@ def program_of(entry: Obtainable, home: Path) -> str:
     return program
 
 
-def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) -> Path:
+def _cached(entry: CatalogEntry, source: Source, report: Callable[[str], None]) -> Path:
     home = places.make_cache_folder("servers") / entry.folder_name
     with making(home, entry.reference, report):
         if not _is_unchanged(entry, home):
@@ -115,7 +105,7 @@ def clear_left(place: Path) -> None:
 
 
 def _fetch_and_unpack(
-    entry: Obtainable, source: Source, home: Path, report: Callable[[str], None]
+    entry: CatalogEntry, source: Source, home: Path, report: Callable[[str], None]
 ) -> None:
     with fresh_folder(home) as work:
         work.chmod(0o711)  # clients of root's run as the servers' user
@@ -132,7 +122,7 @@ def _fetch_and_unpack(
         fresh.rename(home)
 
 
-def _write_record(entry: Obtainable, home: Path) -> None:
+def _write_record(entry: CatalogEntry, home: Path) -> None:
     """Record the unpacked files; written last, so a folder without it is not complete."""
     program = digest_of(home / program_of(entry, home))
     about = {"identity": entry.identity, "program": program}
@@ -143,7 +133,7 @@ def _write_record(entry: Obtainable, home: Path) -> None:
         os.fsync(written.fileno())
 
 
-def _is_unchanged(entry: Obtainable, home: Path) -> bool:
+def _is_unchanged(entry: CatalogEntry, home: Path) -> bool:
     """True if every file is as unpacked; reads them all."""
     if not _is_whole(entry, home):
         return False
@@ -151,7 +141,7 @@ def _is_unchanged(entry: Obtainable, home: Path) -> bool:
     return bool(record.get("digests") == _digests(home))
 
 
-def _is_whole(entry: Obtainable, home: Path) -> bool:
+def _is_whole(entry: CatalogEntry, home: Path) -> bool:
     """Cheap check (under 0.1 s): the program's digest, every other file's size."""
     try:
         record = json.loads((home / RECORD).read_text())
@@ -180,7 +170,7 @@ def _digests(home: Path) -> dict[str, str]:
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
 
 
-def check(entry: Obtainable, *, download: bool) -> None:
+def check(entry: CatalogEntry, *, download: bool) -> None:
     """Check that all needs of `entry` for running, and for fetching if `download`, are here.
 
     Raises:
@@ -213,7 +203,7 @@ def loadable(soname: str) -> bool:
     return True
 
 
-def check_program(program: Path, entry: Obtainable) -> None:
+def check_program(program: Path, entry: CatalogEntry) -> None:
     """Check that the unpacked program finds all its libraries, its own private ones included.
 
     Raises:
@@ -231,7 +221,7 @@ def check_program(program: Path, entry: Obtainable) -> None:
         )
 
 
-def _check_machine(entry: Obtainable) -> None:
+def _check_machine(entry: CatalogEntry) -> None:
     system, machine = platform.system(), platform.machine()
     if (system, machine) != ("Linux", "x86_64"):
         raise ProvisionError(

@@ -64,7 +64,7 @@ class Source(Protocol):
 
     @property
     def identity(self) -> str:
-        """Digest of the programs' origin, for records and markers."""
+        """SHA-256 of the programs' origin, for records and markers."""
 
     @property
     def download_bytes(self) -> int:
@@ -292,8 +292,6 @@ class MavenSource(_Archive):
 
     Attributes:
         name: coordinates, ``group:artifact:version[:type[:classifier]]``, type jar by default.
-        identity: SHA-256 of the artifact.
-        download_bytes: its size.
     """
 
     name: str
@@ -351,12 +349,7 @@ PIP: Final = Tool("pip", "python3-pip", (".config/pip/pip.conf", ".pip/pip.conf"
 
 @dataclass(frozen=True)
 class _Package(_Archive):
-    """A package that is downloaded and never installed: none of its scripts runs.
-
-    Attributes:
-        identity: SHA-256 of the package's archive.
-        download_bytes: its size.
-    """
+    """A package that is downloaded and never installed: none of its scripts runs."""
 
     package: str
     version: str

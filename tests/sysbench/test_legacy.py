@@ -179,9 +179,16 @@ FATAL = {
 }
 
 
+NOT_YET = "this version of dbdyno does not do this yet: "
 REFUSED = {
-    "--test=oltp --oltp-reconnect-mode=random run": "--oltp-reconnect-mode=random: ",
-    "--test=oltp --oltp-user-delay-max=5 run": "--oltp-user-delay-*: ",
+    "oltp_read_write --mysql-compression --mysql-compression-algorithms=zstd run": (
+        f"--mysql-compression-algorithms=zstd: {NOT_YET}"
+    ),
+    "fileio run": f"fileio: {NOT_YET}",
+    "--test=oltp --oltp-test-mode=sp run": f"--oltp-test-mode=sp: {NOT_YET}",
+    "--test=oltp --oltp-table-name=t run": f"--oltp-table-name=t: {NOT_YET}",
+    "--test=oltp --oltp-reconnect-mode=random run": f"--oltp-reconnect-mode=random: {NOT_YET}",
+    "--test=oltp --oltp-user-delay-max=5 run": f"--oltp-user-delay-*: {NOT_YET}",
     "--test=oltp --oltp-table-sise=5 run": "invalid option: --oltp-table-sise=5",
     "--test=oltp --oltp-read-only=maybe run": "invalid option: --oltp-read-only=maybe",
 }
@@ -193,7 +200,9 @@ def test_what_cannot_be_run(sysbench, engine, line):
     if line in FATAL:
         assert sysbench.stdout.splitlines()[-1].startswith(f"FATAL: {FATAL[line]}")
     else:
-        assert sysbench.stderr.splitlines()[1].startswith(REFUSED[line])
+        told = [it for it in sysbench.stderr.splitlines() if not it.startswith("WARNING: ")]
+        assert told[0].startswith(REFUSED[line])
+        assert len(told) == 1 or NOT_YET not in told[0]
     assert engine.specs == []
 
 

@@ -40,6 +40,12 @@ def reference(
     del server
 
 
+def beside(shell: Shell, line: str, script: str, **limits: float) -> Ended:
+    """A script's run on such a server."""
+    with reference() as server:
+        return shell(f"script.lua {server} {line}", script, **limits)
+
+
 def events_of(ended: Ended) -> int:
     found = re.search(r"total number of events: +([0-9]+)", ended.stdout)
     assert found, ended
@@ -59,8 +65,7 @@ end
 
 
 def test_a_query_yields_also_inside_a_coroutine_of_the_script(shell: Shell) -> None:
-    with reference() as server:
-        ended = shell(f"script.lua {server} --threads=16 --events=160 run", LOOPED)
+    ended = beside(shell, "--threads=16 --events=160 run", LOOPED)
     assert ended.returncode == 0, ended
     assert "    queries:                             320 " in ended.stdout, ended
 
@@ -87,8 +92,7 @@ end
 def test_what_a_script_counts_is_reported(shell: Shell, own: str) -> None:
     """Whether the loop has the connection or the script waits by itself."""
     script = COUNTED.replace("OWN", own)
-    with reference() as server:
-        ended = shell(f"script.lua {server} --threads=2 --events=10 --detail run", script)
+    ended = beside(shell, "--threads=2 --events=10 --detail run", script)
     assert ended.returncode == 0, ended
     assert "    queries:                             50 " in ended.stdout, ended
     assert "    ignored errors:                      20 " in ended.stdout, ended
@@ -103,8 +107,7 @@ def test_scripts_that_sleep_hold_no_others_up(shell: Shell, before: str, after: 
       function thread_init() con = sysbench.sql.driver():connect() end
       function event() con:query("SELECT 1"); {before} ffi.C.usleep(100000) {after} end
     """
-    with reference() as server:
-        ended = shell(f"script.lua {server} --threads=32 --time=1 run", script)
+    ended = beside(shell, "--threads=32 --time=1 run", script)
     # One engine thread that slept itself would come to 10.
     assert events_of(ended) > 100, ended
 
@@ -171,8 +174,7 @@ end
 
 
 def test_a_thread_that_rests_while_it_is_recorded_can_be_closed(shell: Shell) -> None:
-    with reference() as server:
-        ended = shell(f"script.lua {server} --threads=2 --time=1 run", RECORDED)
+    ended = beside(shell, "--threads=2 --time=1 run", RECORDED)
     assert ended.returncode == 0, ended
     assert "total number of events:" in ended.stdout, ended
 
@@ -184,8 +186,7 @@ def test_a_second_connection_in_an_event_is_refused_where_it_would_hold_all_up(
       function thread_init() con = sysbench.sql.driver():connect() end
       function event() con2 = sysbench.sql.driver():connect() end
     """
-    with reference() as server:
-        ended = shell(f"script.lua {server} --threads=2 --time=1 run", script)
+    ended = beside(shell, "--threads=2 --time=1 run", script)
     assert ended.returncode == 1, ended
     assert "disconnect the first before, or open both in thread_init" in ended.stdout, ended
 
@@ -213,8 +214,7 @@ def test_a_thread_of_a_command_that_fails_ends_those_that_wait_for_it(shell: She
       end
       sysbench.cmdline.commands = { make = { make, sysbench.cmdline.PARALLEL_COMMAND } }
     """
-    with reference() as server:
-        ended = shell(f"script.lua {server} --threads=3 make", script, timeout=20)
+    ended = beside(shell, "--threads=3 make", script, timeout=20)
     assert ended.returncode == 1, ended
     (told,) = (line for line in ended.stdout.splitlines() if line.startswith("FATAL"))
     assert "no table" in told, ended
@@ -248,8 +248,7 @@ def test_handles_that_lead_nowhere_are_refused(shell: Shell, connections: int) -
         first = "con = sysbench.sql.driver():connect()"
         script = STALE.replace(first, f"other = {first[6:]}; {first}", 1)
     script = script.replace("for _ = 1, 50 do", "for _ = 1, 50 do collectgarbage()")
-    with reference() as server:
-        ended = shell(f"script.lua {server} --verbosity=1 --events=1 run", script)
+    ended = beside(shell, "--verbosity=1 --events=1 run", script)
     told = [line for line in ended.stdout.splitlines() if not line.startswith("ALERT")]
     assert told[:1] == ["parameter 2 is nil: bind_create() makes one"], ended
     assert told[1:4] == ["SQL API error", "SQL API error", "sql_statement expected, got nil"], ended
@@ -441,8 +440,7 @@ end
 
 def test_what_is_done_is_said_as_in_sysbench(shell: Shell) -> None:
     """Scripts `assert` it."""
-    with reference() as server:
-        ended = shell(f"script.lua {server} --events=1 --verbosity=1 run", RETURNS)
+    ended = beside(shell, "--events=1 --verbosity=1 run", RETURNS)
     assert ended.stdout.splitlines() == [
         "0\t0",
         "ALERT: attempt to fetch row from an invalid result set",

@@ -354,11 +354,6 @@ def test_what_1_1_added_works_in_both(sysbench, engine):
         assert engine.specs[-1]["table_options"] == "COMMENT='x'"
 
 
-def test_a_login_must_be_given_time(sysbench, engine):
-    assert sysbench("oltp_read_only --thread-init-timeout=0 run") == 1
-    assert sysbench.stdout.endswith("FATAL: Invalid value for --thread-init-timeout: 0.\n")
-
-
 def test_both_names_of_the_command_work_in_both(sysbench, engine):
     for word in ("prewarm", "warmup"):
         assert sysbench(f"oltp_read_only {word}") == 0

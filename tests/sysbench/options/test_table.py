@@ -68,29 +68,6 @@ def test_no_name_stands_twice():
         assert len(names) == len(set(names))
 
 
-# What sysbench has and dbdyno has not: refused by name, unless it would do nothing anyway.
-
-
-REFUSED = {
-    "oltp_read_write --mysql-compression --mysql-compression-algorithms=zstd run": (
-        "--mysql-compression-algorithms=zstd: "
-    ),
-    "--test=oltp --oltp-test-mode=sp run": "--oltp-test-mode=sp: ",
-    "--test=oltp --oltp-table-name=t run": "--oltp-table-name=t: ",
-    "fileio run": "fileio: ",
-}
-
-
-@pytest.mark.parametrize("line", REFUSED)
-def test_an_unsupported_option_or_test_is_refused_by_name(sysbench, engine, line):
-    assert sysbench(line) == 1
-    expected = REFUSED[line] + "this version of dbdyno does not do this yet: "
-    said = [it for it in sysbench.stderr.splitlines() if not it.startswith("WARNING: the --test")]
-    assert said[0].startswith(expected)
-    assert len(said) == 1
-    assert engine.specs == []
-
-
 @pytest.mark.parametrize(
     ("typed", "endpoint", "tls"),
     [
@@ -121,12 +98,6 @@ def test_a_postgresql_is_found_as_libpq_finds_it(
     assert login == ("pgsql", "u", "secret-4711", "d")
     assert (spec["endpoint"], spec["ignore_errors"]) == (endpoint, ["40P01", "40001", "23505"])
     assert spec.get("tls") == tls
-
-
-@pytest.mark.parametrize("typed", ["--pgsql-port=70000", "--pgsql-sslmode=some", "--db-driver=o"])
-def test_what_no_postgresql_can_be_is_refused(sysbench, engine, typed):
-    assert sysbench(f"oltp_read_only --db-driver=pgsql {typed} run") == 1
-    assert engine.specs == []
 
 
 def test_a_postgresql_fails_in_the_words_of_libpq(sysbench, engine):

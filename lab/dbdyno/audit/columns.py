@@ -53,8 +53,6 @@ PERCENTILE: Final = re.compile(
     r"|(?P<share>50|75|9\d|99\.9)\s*(?:%|％|th|分位[数值点]?|线)(?:\s*percentile)?)(?![a-z])",
     re.IGNORECASE,
 )
-PLAIN_SHARES: Final = ("95", "99", "99.9")
-"""Shares that mean a percentile even without a word for latency."""
 AVERAGED: Final = r"(?:(?<![a-z])(?:avg\.?|average|mean)(?![a-z])|平均)"
 RATES: Final[tuple[tuple[str, str], ...]] = (
     (r"tps|transactions?\s*(?:/s|per sec(?:ond)?)|每秒事务数?|事务数?/秒", "tps"),
@@ -199,7 +197,8 @@ def _percentile_of(bare: str) -> tuple[str, str] | None:
     match = PERCENTILE.search(bare)
     if match is None:
         return None
-    if match["share"] and match["share"] not in PLAIN_SHARES and not LATENCY.search(bare):
+    is_plain = match["share"] in (None, "95", "99", "99.9")
+    if not is_plain and not LATENCY.search(bare):  # 50 % may be anything
         return None
     digits = (match["p"] or match["share"]).replace(".", "")
     return f"latency_ms_p{digits}", f"{bare[: match.start()]} {bare[match.end() :]}"

@@ -30,7 +30,6 @@ FILES_MAX: Final = 10_000
 NAMED_MAX: Final = 5
 FIELDS: Final = ("system", "workload", "threads", "repeat")
 """Fields of a file name's pattern; all others name the system too."""
-WITHOUT_NAME: Final = "unnamed workload"
 
 
 class ImportedTrial(NamedTuple):
@@ -146,7 +145,7 @@ def _found(path: Path, mapping: Mapping, names: re.Pattern[str] | None) -> Itera
             run=run,
             path=path,
             system=system,
-            workload=said.get("workload") or mapping.workload or run.workload or WITHOUT_NAME,
+            workload=said.get("workload") or mapping.workload or run.workload or "unnamed workload",
             threads=_threads(path, said, run),
         )
 

@@ -293,8 +293,6 @@ def reason(error: BaseException) -> str:
 
 # What `dbdyno fleet check` looks at: every node, what it can run, its clock.
 
-ASK_S: Final = 10.0
-
 
 class Seen(NamedTuple):
     """Result of checking a node.
@@ -354,7 +352,7 @@ def look() -> list[Seen]:
 def _seen(node: Node, probe: Any) -> Seen:  # noqa: ANN401 - Ray's proxy
     try:
         installed, machine, runs = ray.get(probe.facts.remote(), timeout=PATIENCE_S)
-        clock = read_clock(lambda: ray.get(probe.clock_ns.remote(), timeout=ASK_S))
+        clock = read_clock(lambda: ray.get(probe.clock_ns.remote(), timeout=ANSWER_S))
     except RayError as error:
         return Seen(node, None, None, "", f"nothing: {reason(error)}")
     try:

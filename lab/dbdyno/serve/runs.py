@@ -27,9 +27,6 @@ from dbdyno.store.store import FILE_NAME, Store, lock_path
 
 KEPT_MAX: Final = 8
 """Judged runs that are kept; each holds its measurements."""
-RUNNING: Final = say("running")
-COMPLETE: Final = say("complete")
-UNFINISHED: Final = say("unfinished")
 REPORT: Final = "report.json"
 """The file of a report, in the run's folder, that holds its verdicts."""
 
@@ -102,13 +99,13 @@ class Runs:
             return UnreadableRun(run.run_id, run.created_at, error.found or error.message)
 
     def _listed(self, store: Store, run: StoredRun) -> ListedRun:
-        state = COMPLETE if run.finished_at else UNFINISHED
+        state = say("complete") if run.finished_at else say("unfinished")
         completion = evidence.completion(store, run.run_id)
         return ListedRun(
             run,
             stored=completion.done,
             planned=completion.planned,
-            state=RUNNING if self.is_running(run.run_id) else state,
+            state=say("running") if self.is_running(run.run_id) else state,
             verdict=_verdict(self.workspace / run.run_id / REPORT),
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dbdyno.errors import BundleError
 from dbdyno.measurement.disturbance import current, to_repeat
@@ -20,10 +20,6 @@ from dbdyno.store import bundle
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.resolved import resolved_run
 from dbdyno.store.store import FILE_NAME, LATEST, Store, find, opened
-
-BUNDLES: Final = "bundles"
-"""Where in a workspace the reports of bundles go, so that none takes the place of an own run's."""
-DIGEST_SHOWN: Final = 12
 
 
 class Completion(NamedTuple):
@@ -170,7 +166,7 @@ def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
 
 
 def of_bundle(path: Path, workspace: Path) -> Evidence:
-    """A bundle, checked; its report goes to a folder of its own in the workspace."""
+    """A bundle, checked; its report takes the place of no own run's in the workspace."""
     kept = bundle.read_bundle(path)
-    folder = workspace / BUNDLES / f"{kept.run.run_id}-{kept.digest[:DIGEST_SHOWN]}"
+    folder = workspace / "bundles" / f"{kept.run.run_id}-{kept.digest[:12]}"
     return Evidence(kept.run, kept.measurements, folder, kept.digest)

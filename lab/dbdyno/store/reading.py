@@ -19,7 +19,6 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
 
 READ_ELSEWHERE: Final = "read it with the dbdyno that wrote it; other runs can be read as before"
-REPORT_IT: Final = "this is a mistake of dbdyno: report it with the command"
 HDR_HEAD_BYTES: Final = 8
 """Of a deflated HDR V2 histogram: its kind and its length; a zlib stream follows."""
 HDR_INFLATED_BYTES_MAX: Final = 2**20
@@ -101,7 +100,8 @@ def text_of(value: Plan | Measurement) -> str:
     named = "the run's plan"
     if isinstance(value, Measurement):
         named = f"trial {value.trial.key} of run {value.trial.run_id}"
-    with readable(f"{named} is not stored: it could not be read again", REPORT_IT):
+    hint = "this is a mistake of dbdyno: report it with the command"
+    with readable(f"{named} is not stored: it could not be read again", hint):
         if isinstance(value, Measurement):
             Measurement.model_validate_json(text)
         elif Plan.model_validate_json(text) != value:

@@ -58,14 +58,11 @@ INITIALIZING = "Initializing worker threads...\n"
 REPORT_S_MAX = 10.0
 """A running load ends within half a second; a slow machine gets more, for its report. A script gets
 no more, as it may go on for ever."""
-FORCED_SHUTDOWN = 2
-"""Exit status of a run whose last events were given up."""
 
 CPU, PRIMES = "cpu", "cpu-max-prime"
 _MS_PER_S = 1e3
 _NS_PER_S = 1e9
 _SAME = ("events", "reads", "writes", "reconnects")
-_LIMITS = {"time": "Time limit", "events": "Event limit"}
 
 
 class ReportHooks(NamedTuple):
@@ -193,7 +190,7 @@ def _ended(outcome: CommandOutcome, reporter: Reporter, general: General) -> Sys
         failure = failure_of(outcome.error)
     exit_status = status(outcome) or (1 if failure else 0)
     if not exit_status and _is_forced(record, general):
-        exit_status = FORCED_SHUTDOWN
+        exit_status = 2
     return SysbenchRun(record, failure, reporter.begun_at, exit_status)
 
 
@@ -233,7 +230,7 @@ def _print_end(
         raise fatal(*run_failure_lines(failure, prepared=prepared, driver=request.driver()))
     unfinished = record.get("unfinished", 0)
     is_forced = _is_forced(record, general)
-    if limit := _LIMITS.get(record["stopped_by"]):
+    if limit := {"time": "Time limit", "events": "Event limit"}.get(record["stopped_by"]):
         output.info(f"{limit} exceeded, exiting...\nDone.\n")
     if is_forced:
         output.fatal("The --max-time limit has expired, forcing shutdown...")
@@ -273,10 +270,6 @@ def _print_more(
         output.notice(detail(totals, record, general.output.percentiles))
     for line in facts(record):
         output.debug(line)
-
-
-_COMPLETE = 0.99
-"""An interval cut short by the end has no line in sysbench."""
 
 
 class Reporter:
@@ -326,7 +319,8 @@ class Reporter:
     def on_interval(self, live: _engine.Json) -> None:
         """Take an interval: an empty interval when the load begins, then each as it ends."""
         self.on_start()
-        if live["phase"] != "measured" or live["seconds"] < self._options.step_s() * _COMPLETE:
+        is_cut_short = live["seconds"] < self._options.step_s() * 0.99  # has no line in sysbench
+        if live["phase"] != "measured" or is_cut_short:
             return
         at_s = live["at_s"] - self._general.warmup_s
         if "record" in live:

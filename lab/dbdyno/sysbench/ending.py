@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from dbdyno._engine import Json, Stop
 
-_SIGNALLED = 128
-
 
 class SysbenchRun(NamedTuple):
     """A run as the formats for machines describe it.
@@ -68,16 +66,13 @@ def result(outcome: CommandOutcome, request: Request, function: str) -> Json:
 
 def status(outcome: CommandOutcome) -> int:
     """0, or 128 + n when signal n ended it."""
-    return 0 if outcome.signal_number is None else _SIGNALLED + outcome.signal_number
+    return 0 if outcome.signal_number is None else 128 + outcome.signal_number
 
 
 # Failures of the engine as the FATAL lines that sysbench prints and scripts look for.
 
 _STATEMENT_SHOWN = 300
-_CANNOT_CONNECT_SOCKET = 2002
-_CANNOT_CONNECT_TCP = 2003
 _CONNECTION_LOST = 2013
-_THREADS = {"1.0": "Thread", "1.1": "Threads"}
 
 THREAD_INIT = "`thread_init' function failed"
 COMMAND = "`sysbench.cmdline.call_command' function failed"
@@ -130,7 +125,7 @@ def start_failure_lines(failure: Mapping[str, Any], request: Request, function: 
 
 def not_ready(compat: str) -> str:
     """The last line about a run without connections."""
-    return f"{_THREADS[compat]} initialization failed!"
+    return f"{'Threads' if compat == '1.1' else 'Thread'} initialization failed!"
 
 
 def _start_failure_of_postgres(failure: Mapping[str, Any], function: str) -> list[str]:
@@ -194,8 +189,9 @@ def _message(failure: Mapping[str, Any]) -> str:
 
 
 def _connect_code(where: str) -> int:
+    """The client library's number for a server that it cannot reach."""
     is_socket = where.startswith("socket") or "'localhost'" in where
-    return _CANNOT_CONNECT_SOCKET if is_socket else _CANNOT_CONNECT_TCP
+    return 2002 if is_socket else 2003
 
 
 # SIGINT and SIGTERM stop the engine, and the report of what was measured follows. Python runs

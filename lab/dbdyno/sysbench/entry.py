@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
     from dbdyno.sysbench.script import ScriptFile
 
-_PIPE_CLOSED = 141
-_ENDLESS = "Both event and time limits are disabled, running an endless test"
-
 
 def main(argv: Sequence[str]) -> int:
     """Run sysbench's command line (without the program's name).
@@ -57,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         # The reader went away (`| head`): nothing is left to write, and Python must not try.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return _PIPE_CLOSED
+        return 141
     return status
 
 
@@ -126,7 +123,8 @@ def _general(
     is_text = general.output.is_text() or command != "run"
     stream = sys.stdout if is_text else sys.stderr
     if not general.time_s and not general.events:
-        warnings = [*warnings, _ENDLESS]
+        endless = "Both event and time limits are disabled, running an endless test"
+        warnings = [*warnings, endless]
     stream.writelines(f"WARNING: {text}\n" for text in warnings)
     stream.flush()  # a script prints past this buffer
     return general, ConsoleOutput(general.verbosity, is_text=is_text)

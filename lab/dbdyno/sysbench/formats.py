@@ -25,7 +25,6 @@ from dbdyno.sysbench.request import Request
 from dbdyno.sysbench.totals import EVENT, SERVICE, TIMER_LAG, Totals, mean_ns, without_warmup
 
 _NS_PER_MS = 1e6
-_OPTIONS_LEFT_OUT = ("help", "version")
 _OTHER_COUNTS = (
     *("restarts", "reconnects", "bytes_sent", "bytes_received"),
     *("arrivals", "backlog", "in_flight"),
@@ -77,7 +76,7 @@ def _options(request: Request) -> dict[str, Any]:
         option.name: _value(values, option)
         for values, options in tables
         for option in options
-        if "password" not in option.name and option.name not in _OPTIONS_LEFT_OUT
+        if "password" not in option.name and option.name not in ("help", "version")
     }
 
 

@@ -192,9 +192,6 @@ SCRIPTS = (
 COPIES = {"oltp.lua.bak": "oltp.lua", "oltp_new.lua": "oltp.lua"}
 """Names under which publications ran a copy of a script that they do not show."""
 
-_LEGACY_FOLDERS = ("db", "oltp_legacy")
-_TOO_OLD = "a legacy test of sysbench 1.0 and before: leave --compat=1.1 out"
-
 
 def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[str]) -> str:
     """The test's own name: from `ours`, `COMMON`, `ONE_TABLE`, or `LEGACY` and a script's name.
@@ -213,7 +210,8 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
     if stem not in SCRIPTS or (is_bare and not is_option):
         check_is_supported(typed, ours)
     if version == V1_1:
-        raise fatal(f"{typed}: {_TOO_OLD}")
+        too_old = "a legacy test of sysbench 1.0 and before: leave --compat=1.1 out"
+        raise fatal(f"{typed}: {too_old}")
     return ONE_TABLE if typed == ONE_TABLE else LEGACY + stem
 
 
@@ -231,7 +229,7 @@ def passed_over(typed: str, ours: Sequence[str]) -> str | None:
 
 
 def _is_of_legacy_scripts(folder: str) -> bool:
-    return os.path.basename(folder) in _LEGACY_FOLDERS  # noqa: PTH119 - start-up time
+    return os.path.basename(folder) in ("db", "oltp_legacy")  # noqa: PTH119 - start-up time
 
 
 def original_of(typed: str) -> str | None:

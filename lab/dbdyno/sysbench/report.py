@@ -158,8 +158,6 @@ def _fairness(fairness: Mapping[str, Any]) -> list[str]:
 # output for such a line finds only the one it means.
 
 _NS_PER_S = 1e9
-_BEHIND = 0.01
-_STALL_NS = 1_000_000_000
 
 
 def is_behind(totals: Totals, unserved: int, connections: int) -> bool:
@@ -168,7 +166,7 @@ def is_behind(totals: Totals, unserved: int, connections: int) -> bool:
     A few events always wait for a free connection, also at the end. A queue has grown if more
     events wait than connections plus 1 % of all events.
     """
-    return unserved > max(connections, _BEHIND * totals.arrivals)
+    return unserved > max(connections, 0.01 * totals.arrivals)
 
 
 def backlog(totals: Totals, record: Mapping[str, Any], rate_per_s: float) -> str:
@@ -203,9 +201,9 @@ def timer_lag(histogram: Histogram) -> str:
 
 
 def stall(intervals: Sequence[Mapping[str, Any]], begin_s: float) -> str | None:
-    """A sentence about the longest silence, if it was long and events were in flight."""
+    """A sentence about the longest silence with events in flight, if it was above a second."""
     worst = max(intervals, key=lambda one: one["silence_ns_max"], default=None)
-    if worst is None or worst["silence_ns_max"] <= _STALL_NS:
+    if worst is None or worst["silence_ns_max"] <= _NS_PER_S:
         return None
     return (
         f"stall: for {worst['silence_ns_max'] / _NS_PER_S:.2f} s, until second "

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_ARRIVALS = ("poisson", "uniform")
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _PAUSE = rf"(?a)({_NUMBER})(?:-({_NUMBER}))?"
 
@@ -56,7 +55,7 @@ class Pace(NamedTuple):
         if rate_per_s < 0:
             raise fatal(f"Invalid value for --rate: {rate_per_s}. It must be 0 or more.")
         arrival = values.text("arrival")
-        if arrival not in _ARRIVALS:
+        if arrival not in ("poisson", "uniform"):
             raise fatal(f"Invalid value for --arrival: '{arrival}'. It must be poisson or uniform.")
         if values.was_typed("arrival") and not rate_per_s:
             raise fatal("--arrival says how the events of a rate follow; give --rate=N with it")
@@ -93,7 +92,6 @@ def _think_time_ms(text: str) -> tuple[float, float]:
 
 
 VERBOSITY_MAX = 5
-_DRAIN_S_MIN = 0.001
 _GRACE = r"(?a)([0-9]{1,9})(%?)"
 
 
@@ -159,8 +157,7 @@ class General(NamedTuple):
         if self.warmup_s:
             spec["warmup_s"] = self.warmup_s
         if self.forced_shutdown_s is not None:
-            # 0 would be no limit to the engine.
-            spec["drain_s"] = max(self.forced_shutdown_s, _DRAIN_S_MIN)
+            spec["drain_s"] = max(self.forced_shutdown_s, 0.001)  # 0 is no limit to the engine
         return {**spec, **self.pace.spec(), **self.output.spec()}
 
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 _PREFIXES = ("/usr/local/share/lua/5.1", "/usr/share/lua/5.1")
 _LIBRARIES = ("/usr/local/lib/lua/5.1", "/usr/lib/lua/5.1")
-_DATA = "/usr/share/sysbench"
 _PARAMETERS = ("gaussian", "special", "pareto", "zipfian")
 
 
@@ -114,7 +113,7 @@ def _paths(variable: str, name: str, folders: Sequence[str], own: list[str]) -> 
     paths = [
         *own,
         *(f"{folder}/{name}" for folder in every for name in suffixes),
-        f"{_DATA}/{name}",
+        f"/usr/share/sysbench/{name}",
     ]
     default = ";".join(paths) + ";"
     typed = os.environ.get(variable)

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-SOCKET_VARIABLE = "MYSQL_UNIX_PORT"
-"""Environment variable by which MySQL's client libraries let their default socket be set."""
-
 DEFAULT_SOCKETS = (
     "/run/mysqld/mysqld.sock",
     "/var/run/mysqld/mysqld.sock",
@@ -64,8 +61,8 @@ def _of_hosts(hosts: Sequence[str], ports: Sequence[str]) -> list[tuple[dict[str
 
 
 def default_socket() -> str:
-    """The socket for localhost: the environment's, else the first existing default."""
-    if named := os.environ.get(SOCKET_VARIABLE):
+    """The socket for localhost: the client library's variable, else the first existing default."""
+    if named := os.environ.get("MYSQL_UNIX_PORT"):
         return named
     there = (path for path in DEFAULT_SOCKETS if os.path.exists(path))  # noqa: PTH110 - start-up
     return next(there, DEFAULT_SOCKETS[0])
@@ -151,7 +148,6 @@ def _compresses(values: Values) -> bool:
 
 
 MYSQL, PGSQL = "mysql", "pgsql"
-_SOCKET_OF_POSTGRES = "{folder}/.s.PGSQL.{port}"
 _SOCKET_FOLDERS = ("/var/run/postgresql", "/tmp")  # noqa: S108 - where libpq looks
 _SSL_MODES = {
     "disable": None,
@@ -180,7 +176,7 @@ def postgres_address(values: Values) -> Address:
     if host and not host.startswith("/"):
         return Address({"host": host, "port": port}, f"host '{host}', port {port}")
     folders = (host,) if host else _SOCKET_FOLDERS
-    paths = [_SOCKET_OF_POSTGRES.format(folder=folder, port=port) for folder in folders]
+    paths = [f"{folder}/.s.PGSQL.{port}" for folder in folders]
     there = (path for path in paths if os.path.exists(path))  # noqa: PTH110 - start-up
     path = next(there, paths[0])
     return Address({"socket": path}, f"socket '{path}'")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 EVENT = "event"
 SERVICE = "event_service"
 TIMER_LAG = "timer_lag"
-_NOT_STATEMENTS = frozenset({EVENT, SERVICE, TIMER_LAG})
-_AT_THE_END = ("backlog", "in_flight")
 _NS_PER_MS = 1e6
 
 
@@ -120,7 +118,7 @@ class Totals(NamedTuple):
         return {
             name: histogram
             for name, histogram in self.histograms.items()
-            if name not in _NOT_STATEMENTS
+            if name not in (EVENT, SERVICE, TIMER_LAG)
         }
 
 
@@ -141,7 +139,7 @@ _COUNTS = tuple(name for name in Totals._fields if name not in ("seconds", "erro
 
 def _merged(name: str, intervals: Sequence[Mapping[str, Any]]) -> int:
     """A count of several intervals: their sum, unless its name says otherwise."""
-    if name in _AT_THE_END:
+    if name in ("backlog", "in_flight"):  # at the end
         return int(intervals[-1][name]) if intervals else 0
     if name.endswith("_min"):
         return min((one[name] for one in intervals if one["events"]), default=0)

@@ -30,7 +30,6 @@ BELOW: Final = 0.97
 """A closed loop has all connections in flight but for the client's own time."""
 ALONE: Final = 0.8
 """A misprint is further off than a client that limits a single cell."""
-ALONE_AMONG: Final = 2
 STATEMENTS: Final = {"read_write": 20, "read_only": 16, "write_only": 6}
 """Of a transaction with sysbench's defaults; other workloads send a single statement."""
 SINGLE: Final = re.compile(r"point_select|update_(non_)?index|insert|delete|select_random")
@@ -208,7 +207,7 @@ def _is_alone(
     """Recognises the system's only cell that contradicts Little's law."""
     others = [one for other, one in seen if other.system == cell.system and other is not cell]
     usual = [one for one in others if one.high >= BELOW and one.low <= ABOVE]
-    return flight.high < ALONE and len(usual) >= ALONE_AMONG and len(usual) >= len(others) - 1
+    return flight.high < ALONE and len(usual) >= 2 and len(usual) >= len(others) - 1
 
 
 def _transactions(

@@ -16,9 +16,6 @@ FORMATS = (TEXT, "json", "csv", "hlog")
 STEP_S_MIN = 0.01
 """Shortest interval that the engine records."""
 
-_UNREPORTED_INTERVAL_S = 60
-_MACHINE_INTERVAL_S = 1
-_CHECKPOINTS_MAX = 256
 _US_PER_S = 1_000_000
 _PERCENTILE = r"(?a)\+?([0-9]{1,9}(?:\.[0-9]{1,4})?)"
 _INTERVAL = r"(?a)[+-]?[0-9]{1,9}(\.[0-9]{1,6})?|[+-]?\.[0-9]{1,6}"
@@ -97,8 +94,7 @@ class OutputOptions(NamedTuple):
 
     def interval_s(self) -> float:
         """Length of the interval of a line or row; formats for machines have rows by default."""
-        default = _UNREPORTED_INTERVAL_S if self.format == TEXT else _MACHINE_INTERVAL_S
-        return self.report_interval_s or default
+        return self.report_interval_s or (60 if self.format == TEXT else 1)
 
     def step_s(self) -> float:
         """Length of the intervals to be recorded, which divides every interval and checkpoint."""
@@ -188,6 +184,6 @@ def _checkpoints_s(values: Values) -> tuple[int, ...]:
     for item in items:
         if not _is_count(item.strip()) or int(item) < 1:
             raise fatal(f"Invalid value for --report-checkpoints: '{item}'")
-    if len(items) > _CHECKPOINTS_MAX:
+    if len(items) > 256:
         raise fatal(f"Too many checkpoints in --report-checkpoints: {len(items)} of 256 at most")
     return tuple(sorted({int(item) for item in items}))

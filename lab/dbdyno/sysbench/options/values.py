@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     Kind = Literal["BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE"]
 
-_TRUE = frozenset({None, "on", "true", "1"})
-_FALSE = frozenset({"off", "false", "0"})
-_BLANKS = " \t\n\v\f\r"
 _DIGITS = "0123456789"
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # Not compiled at each start: `_is_plain` is what nearly all numbers are.
@@ -45,16 +42,16 @@ def canonical(name: str) -> str:
 
 def boolean(raw: str | None) -> bool | None:
     """True for on, False for off, else None."""
-    if raw in _TRUE:
+    if raw in (None, "on", "true", "1"):
         return True
-    return False if raw in _FALSE else None
+    return False if raw in ("off", "false", "0") else None
 
 
 def integer(raw: str | None) -> int | None:
     """`strtol` over the whole text within 32 bits; empty is 0; None if not an integer."""
     if not raw:
         return 0
-    text = raw.lstrip(_BLANKS)
+    text = raw.lstrip(" \t\n\v\f\r")
     digits = text[1:] if text[:1] in ("+", "-") else text
     if len(raw) > 64 or not digits or digits.strip(_DIGITS):
         return None

@@ -38,7 +38,6 @@ class Recorded(NamedTuple):
 
     Attributes:
         tool: its name, with its version if known.
-        threads: connections.
         reported: metrics as they were printed, by dbdyno's names.
         seconds: its duration; 0 if unknown.
         intervals: its seconds, or a single interval of the whole run; empty for a row of a table.

@@ -42,11 +42,7 @@ FATAL: Final = re.compile(r"^FATAL: (.*)$|^ALERT: (.*)$")
 
 
 class LoggedInterval(NamedTuple):
-    """An interval line.
-
-    Attributes:
-        tps: transactions, or events without a database, a second.
-    """
+    """An interval line: transactions, or events without a database, a second."""
 
     at_s: float
     tps: str

@@ -105,13 +105,7 @@ class PublishedTable(FiniteNoun):
 
 
 class PublishedChange(FiniteNoun):
-    """A printed change of a system against another in a cell: "+39.1 %", "1.39".
-
-    Attributes:
-        metric: the changed metric.
-        systems: the systems of the two columns beside it, in their order.
-        place: its place in the source.
-    """
+    """A printed change between the systems of the two columns beside it: "+39.1 %", "1.39"."""
 
     systems: tuple[str, str]
     workload: str = ""

@@ -11,14 +11,7 @@ from typing import Any, Final, Literal, get_args
 from dbdyno.measurement.cost import COSTS, per_event, source_of
 from dbdyno.measurement.measurement import Measurement, kinds_of, merge_histograms
 from dbdyno.measurement.metric import BY_NAME, KIND, TABLE, Metric, of_kind
-from dbdyno.measurement.parts import (
-    DiskSample,
-    Interval,
-    NetworkSample,
-    Noun,
-    Phase,
-    WatchSample,
-)
+from dbdyno.measurement.parts import DiskSample, Interval, NetworkSample, Noun, Phase, WatchSample
 from dbdyno.report.rows import Attempt, effective
 from dbdyno.report.tell.measured import counter, metric_label
 

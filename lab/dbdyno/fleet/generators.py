@@ -50,12 +50,7 @@ NODE_ID: Final = "ray.io/node-id"
 
 
 class GeneratorNode(NamedTuple):
-    """A generator's node.
-
-    Attributes:
-        cores: a generator's cores.
-        certificate: the machine's.
-    """
+    """A generator's node, its cores and its machine's certificate."""
 
     installed: Installed
     environment: dict[str, str]
@@ -113,12 +108,7 @@ class Generator:
 
 
 class Remote:
-    """A generator as a `Part`, seen from the lab.
-
-    Attributes:
-        number: from 0.
-        node: its node.
-    """
+    """A generator as a `Part`, seen from the lab; the first has the number 0."""
 
     def __init__(self, actor: Any, number: int, count: int) -> None:  # noqa: ANN401 - Ray's proxy
         self._actor, self.number, self._count = actor, number, count

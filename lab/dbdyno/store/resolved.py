@@ -92,12 +92,9 @@ def tried_of(
 
 
 def is_ended(load: LoadPlan, tried: Sequence[Measurement]) -> bool:
-    """True if a pilot needs no further trial of a system, workload and setting.
+    """True if a pilot needs no further trial of a system, workload and setting (`tried_of`).
 
     A system that cannot bear a load is not tried again.
-
-    Args:
-        tried: as `tried_of`.
     """
     if any(one.impossible for one in tried):
         return True

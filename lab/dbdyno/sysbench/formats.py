@@ -37,41 +37,36 @@ def document(request: Request, seed: int, run: SysbenchRun) -> str:
     begin_s = request.general.warmup_s
     intervals = without_warmup(record.get("intervals", []))
     totals = Totals.of(intervals)
-    return (
-        json.dumps(
-            {
-                "dbdyno": __version__,
-                "test": request.test,
-                "options": _options(request),
-                "seed": seed,
-                "environment": _environment(record),
-                "begun_at": None if run.begun_at is None else _iso(run.begun_at),
-                "warmup_s": begin_s,
-                "totals": {
-                    **_counts(totals, percentiles),
-                    "unserved": record.get("unserved", 0),
-                    "unfinished": record.get("unfinished", 0),
-                    "fairness": record.get("fairness"),
-                },
-                "statements": _statements(totals, percentiles),
-                "intervals": [_interval(one, begin_s, percentiles) for one in intervals],
-                "generator": record.get("measured"),
-                "stopped_by": record.get("stopped_by"),
-                "failure": run.failure,
-                "exit_status": run.exit_status,
-            },
-            indent=1,
-        )
-        + "\n"
-    )
+    content = {
+        "dbdyno": __version__,
+        "test": request.test,
+        "options": _options(request),
+        "seed": seed,
+        "environment": _environment(record),
+        "begun_at": None if run.begun_at is None else _iso(run.begun_at),
+        "warmup_s": begin_s,
+        "totals": {
+            **_counts(totals, percentiles),
+            "unserved": record.get("unserved", 0),
+            "unfinished": record.get("unfinished", 0),
+            "fairness": record.get("fairness"),
+        },
+        "statements": {
+            name: {"count": histogram.count(), "latency_ms": _latency(histogram, percentiles)}
+            for name, histogram in totals.statements().items()
+        },
+        "intervals": [_interval(one, begin_s, percentiles) for one in intervals],
+        "generator": record.get("measured"),
+        "stopped_by": record.get("stopped_by"),
+        "failure": run.failure,
+        "exit_status": run.exit_status,
+    }
+    return json.dumps(content, indent=1) + "\n"
 
 
 def _options(request: Request) -> dict[str, Any]:
     """Every option in effect for this run, without passwords."""
-    tables = (
-        (request.values, GLOBAL_TABLE.values()),
-        (request.own, request.own.options()),
-    )
+    tables = ((request.values, GLOBAL_TABLE.values()), (request.own, request.own.options()))
     return {
         option.name: _value(values, option)
         for values, options in tables
@@ -127,13 +122,6 @@ def _counts(totals: Totals, percentiles: Sequence[Percentile]) -> dict[str, Any]
             for name in (SERVICE, TIMER_LAG)
             if name in totals.histograms
         },
-    }
-
-
-def _statements(totals: Totals, percentiles: Sequence[Percentile]) -> dict[str, Any]:
-    return {
-        name: {"count": histogram.count(), "latency_ms": _latency(histogram, percentiles)}
-        for name, histogram in totals.statements().items()
     }
 
 

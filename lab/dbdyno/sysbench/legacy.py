@@ -55,11 +55,7 @@ def is_legacy(test: str) -> bool:
 
 
 class Legacy(NamedTuple):
-    """A legacy test with its options.
-
-    Attributes:
-        threads: connections; bulk_insert has a table for each.
-    """
+    """A legacy test with its options; bulk_insert has a table for each thread."""
 
     test: str
     own: Values

@@ -67,11 +67,7 @@ class Ending(NamedTuple):
 
 
 def report(totals: Totals, general: General, ending: Ending, *, is_sql: bool = True) -> str:
-    """A final or intermediate report, from the statements to the fairness.
-
-    Args:
-        is_sql: events have statements, printed first.
-    """
+    """A final or intermediate report, from the statements, if events have any, to the fairness."""
     lines = _statistics(totals) if is_sql else []
     if ending.unfinished is not None:
         lines += ["", f"Number of unfinished transactions on forced shutdown: {ending.unfinished}"]

@@ -12,13 +12,7 @@ import sys
 from dbdyno import _engine
 from dbdyno.sysbench.commands import CPU, INITIALIZING, ReportHooks, run
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.ending import (
-    NotBegunError,
-    StillAtWorkError,
-    failure_of,
-    status,
-    stoppable,
-)
+from dbdyno.sysbench.ending import NotBegunError, StillAtWorkError, failure_of, status, stoppable
 from dbdyno.sysbench.options.command_line import (
     RELEASES,
     V1_0,
@@ -317,31 +311,20 @@ class _Commands(NamedTuple):
             if threads > 1:
                 self.output.notice(INITIALIZING)
             return self.script.run_command(command, threads)
-        if command == "help":
-            return self._help()
-        if command in ("prepare", "cleanup"):
+        if command in ("prepare", "cleanup", "help"):
             return self._call(command)
         if command == "run":
             return self._run()
         raise argument_error(f"Unknown command: {command}")
 
-    def _help(self) -> int:
-        if self.script.defines("help"):
-            return self.script.call("help")
-        if not self.request.own.options():
-            raise self._missing("help")
-        sys.stdout.write(options_help(self.request.test, self.request.own.options()))
-        return 0
-
     def _call(self, command: str) -> int:
-        if not self.script.defines(command):
-            raise self._missing(command)
-        return self.script.call(command)
-
-    def _missing(self, command: str) -> Exception:
-        return argument_error(
-            f"'{self.request.test}' test does not implement the '{command}' command."
-        )
+        test, options = self.request.test, self.request.own.options()
+        if self.script.defines(command):
+            return self.script.call(command)
+        if command != "help" or not options:
+            raise argument_error(f"'{test}' test does not implement the '{command}' command.")
+        sys.stdout.write(options_help(test, options))
+        return 0
 
     def _run(self) -> int:
         if self.script.defines("init") and (ended := self.script.call("init")):

@@ -172,13 +172,9 @@ def test_only_a_runs_end_may_be_noted(connection):
 def test_a_trial_is_complete_once_and_may_fail_often(connection):
     connection.execute(TRIAL, (1, "it died"))
     connection.execute(TRIAL, (2, "it died again"))
-    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
-        connection.execute(TRIAL, (3, None))
-
-
-def test_an_attempt_is_stored_once(connection):
-    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
-        connection.execute(TRIAL, (0, "again"))
+    for attempt in ((3, None), (2, "stored already")):
+        with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+            connection.execute(TRIAL, attempt)
 
 
 @pytest.fixture

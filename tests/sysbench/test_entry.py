@@ -23,12 +23,26 @@ ON_STDERR = {
         "invalid option: --pgsql-sslmode=some\n"
         "  hint: it takes disable, allow, prefer, require, verify-ca, verify-full\n"
     ),
+    "oltp_read_write --mysql-ssl=maybe run": (
+        "invalid option: --mysql-ssl=maybe\n"
+        "  hint: it takes on, off, disabled, preferred, required, verify_ca, verify_identity\n"
+    ),
     "oltp_read_write walk": "Unknown command: walk\n",
 }
 
 
 FATAL = {
     "oltp_read_write --percentile=101 run": "Invalid value for --percentile: 101",
+    "oltp_read_write --histogram --percentile=0 run": (
+        "--histogram cannot be used with --percentile=0"
+    ),
+    "oltp_read_write --report-interval=0.015 --report-checkpoints=1 run": (
+        "--report-interval=0.015 and --report-checkpoints have no step in common of 0.01 s or more;"
+        " take an interval such as 0.1"
+    ),
+    "oltp_read_write --mysql-ssl=required --mysql-ssl-key=none.pem run": (
+        "Invalid value for --mysql-ssl-key: there is no file 'none.pem'."
+    ),
     "oltp_read_write --rand-type=zip run": "Invalid random numbers distribution: zip.",
     "oltp_read_write --rand-type=zipfian --rand-zipfian-exp=-1 run": (
         "Invalid value for the zipfian distribution's exponent: -1.0."

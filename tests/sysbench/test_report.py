@@ -69,9 +69,6 @@ def test_the_header_names_what_was_asked_for():
         "\n"
         "Forcing shutdown in 13.5 seconds\n"
     )
-
-
-def test_one_think_time_is_one_number():
     assert "\nThink time: 2.5 ms\n" in report.header(of(think_time="2.5"))
 
 
@@ -151,11 +148,8 @@ def test_rows_are_as_sysbench_prints_them():
     ]
 
 
-def test_what_is_shorter_than_the_grid_is_in_its_first_row():
+def test_the_first_row_has_all_that_is_shorter_and_the_grid_goes_on_above_100_s():
     assert shown(1, 999, 1_000)[2:] == [f"       0.001 |{'*' * 40} 3", " "]
-
-
-def test_the_grid_goes_on_above_100_s():
     (row,) = shown(400_000 * 1_000_000)[2:-1]
     assert 396_000 < float(row.split("|")[0]) < 404_000
 

@@ -52,16 +52,6 @@ def test_the_mode_of_1_1_has_files_of_its_own(folder):
     assert found.notes == ()
 
 
-def test_a_file_that_is_not_there_is_said():
-    with pytest.raises(Refusal, match=r"--mysql-ssl-key: there is no file 'none\.pem'"):
-        of(mysql_ssl="required", mysql_ssl_key="none.pem")
-
-
-def test_an_unknown_mode_is_an_invalid_option():
-    with pytest.raises(Refusal, match=r"invalid option: --mysql-ssl=maybe\n  hint: it takes on"):
-        of(mysql_ssl="maybe")
-
-
 def test_compression_is_zlib_s():
     assert of(mysql_compression=None) == ({"compression": True}, ())
     assert of(mysql_compression_algorithms="zstd") == ({}, ())

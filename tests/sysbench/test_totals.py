@@ -54,11 +54,6 @@ def test_a_percentile_is_between_the_least_and_the_greatest(latencies, percent):
     assert min(latencies) / MS <= latency_ms <= max(latencies) / MS
 
 
-def test_a_latency_above_sysbench_s_limit_of_100_s_is_kept():
-    totals = Totals.of([interval(0, [500_000 * MS])])
-    assert totals.latency_ms(Percentile.of(95.0)) == 500_000.0
-
-
 def test_a_warm_up_counts_for_nothing():
     warmup = interval(0, [MS] * 5, phase="warmup", silence_ns_max=9, arrivals=7)
     totals = Totals.of([warmup, interval(1, [2 * MS], arrivals=1)])

@@ -67,14 +67,11 @@ def read(path):
     return [(it.name, it.values) for it in command_line.read_config_file(path)]
 
 
-def test_lines_and_what_is_none(written):
-    text = "[client]\n# threads=7\nthreads=4\nno equals sign\nmysql_db=shop # the shop\n"
-    assert read(written(text)) == [("threads", ("4",)), ("mysql-db", ("shop",))]
-
-
-def test_values_are_parts_between_blanks_and_commas(written):
-    text = "a=1, 2 ,3\nb='x, y' \"#z\"\nc=3#2\nd=\ne=1\r\n"
-    assert read(written(text)) == [
+def test_lines_have_a_name_and_parts_between_blanks_and_commas(written):
+    none = "[client]\n# threads=7\nno equals sign\n"
+    text = "mysql_db=shop # the shop\na=1, 2 ,3\nb='x, y' \"#z\"\nc=3#2\nd=\ne=1\r\n"
+    assert read(written(none + text)) == [
+        ("mysql-db", ("shop",)),
         ("a", ("1", "2", "3")),
         ("b", ("x, y", "#z")),
         ("c", ("3#2",)),
@@ -199,17 +196,11 @@ def test_a_value_that_says_nothing_is_passed_over(sysbench, engine):
     assert "deprecated" not in sysbench.stdout
 
 
-def test_the_rate_goes_by_its_current_name():
-    renamed, warnings = command_line.with_current_names({"tx-rate": "100", "rate": "7"})
-    assert renamed == {"tx-rate": "100", "rate": "100"}
+def test_the_rate_and_the_distribution_of_0_4_go_by_their_current_names():
+    old = {"oltp-dist-type": "uniform", "oltp-dist-pct": "2", "rand-spec-pct": "3"}
+    renamed, warnings = command_line.with_current_names({**old, "tx-rate": "100", "rate": "7"})
+    assert renamed == {**old, "rand-type": "uniform", "tx-rate": "100", "rate": "100"}
     assert warnings == ["--tx-rate is deprecated, use --rate instead"]
-
-
-def test_the_distribution_of_0_4_is_that_of_today_unless_that_is_typed():
-    typed = {"oltp-dist-type": "uniform", "oltp-dist-pct": "2", "rand-spec-pct": "3"}
-    renamed, warnings = command_line.with_current_names(typed)
-    assert renamed == {**typed, "rand-type": "uniform"}
-    assert warnings == []
 
 
 def test_a_test_named_by_option_wins_over_a_word(sysbench, engine):

@@ -21,7 +21,7 @@ def test_an_endpoint_is_reported_once_with_what_was_not_done() -> None:
     trials = making.pairs((1.0,) * 3, systems=(A, "cloud"))
     (found,) = design.uncontrolled_server(trials, plan())
     assert (found.level, found.system, found.trial) == (Level.DOUBTFUL, "cloud", None)
-    assert found.values == {"system": "cloud", "blocks": 3}
+    assert found.values == {"blocks": 3}
 
 
 def test_servers_of_our_own_are_no_doubt() -> None:

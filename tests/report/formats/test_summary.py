@@ -11,8 +11,10 @@ from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.load import LoadPlan
+from dbdyno.report.formats import markdown
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
+from dbdyno.report.story import story_of
 from dbdyno.report.tell import findings
 from dbdyno.report.tell.findings import Telling
 from support import making
@@ -44,6 +46,23 @@ def test_two_cells_fit_a_screen_of_25_lines(made: Run, monkeypatch: pytest.Monke
         lines = [part for one in text.splitlines() for part in textwrap.wrap(one, 100) or [""]]
         assert len(lines) < 25, "and a line that says where the report is"
     assert "and 7 more doubts in the report" in summary(doubtful)
+
+
+def test_a_doubt_about_every_verdict_is_told_once() -> None:
+    trials = [
+        making.measurement(system, block, threads=threads, steal=0.1)
+        for threads in (8, 16)
+        for block in range(3)
+        for system in (making.A, making.B)
+    ]
+    made = run(making.plan(threads=(8, 16), blocks=3), trials)
+    assert len(made.judgement.verdicts) == 2
+    told = [line for line in summary(made).splitlines() if "machine (6×)" in line]
+    assert told == ["every verdict: doubtful: machine (6×)"]
+    page = markdown.render(story_of(made.plan, trials, made.judgement, made.facts))
+    assert [line for line in page.splitlines() if "machine (6×)" in line] == [
+        "- Every verdict: doubtful: machine (6×)."
+    ]
 
 
 def test_a_system_without_a_verdict_is_not_called_the_baseline(made: Run) -> None:

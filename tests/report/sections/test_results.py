@@ -64,6 +64,7 @@ def shaken(*blocks: int, systems: tuple[str, ...] = (making.A, making.B)) -> Run
     ("made", "place"),
     [
         (shaken(*range(5)), "oltp_read_write, 8 threads, in every trial"),
+        (shaken(2), "oltp_read_write, 8 threads, block 3, in every trial"),
         (shaken(0, 3), "oltp_read_write, 8 threads, in 4 of 10 trials"),
         (
             shaken(*range(5), systems=(making.B,)),

@@ -90,7 +90,7 @@ def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iter
         yield Finding(
             check="uncontrolled-server",
             level=Level.DOUBTFUL,
-            values={"system": system, "blocks": len(blocks)},
+            values={"blocks": len(blocks)},
             system=system,
         )
 

@@ -77,7 +77,7 @@ def unseen_flushes(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
         yield Finding(
             check="unseen-flushes",
             level=Level.DOUBTFUL if some_are_seen else Level.NOTE,
-            values={"system": system, "share": share},
+            values={"share": share},
             system=system,
         )
 

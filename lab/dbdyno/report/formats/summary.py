@@ -53,10 +53,12 @@ class Summary(Result):
         """Sentences, numbers, doubts."""
         plan, judgement = self.plan, self.judgement
         yield from (_head(plan, self.facts), name(""))
+        shared = words_of.shared_reasons(judgement.verdicts)
         for cell in dict.fromkeys(
             [*_cells(plan, judgement), *(verdict.cell for verdict in judgement.verdicts)]
         ):
-            yield from _cell(cell, judgement)
+            yield from _cell(cell, judgement, shared)
+        yield from (say("every verdict: {reason}", reason=reason) for reason in shared)
         yield from (*numbers.sentences(judgement), name(""))
         if judgement.values:
             yield from (_values(plan, judgement), name(""))
@@ -95,7 +97,7 @@ def _head(plan: Plan, run: RunFacts) -> Text:
     )
 
 
-def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
+def _cell(cell: Cell, judgement: Judgement, shared: Sequence[Text]) -> Iterator[Text]:
     for verdict in judgement.verdicts:
         if verdict.cell == cell:
             text = sentence(verdict)
@@ -103,9 +105,9 @@ def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
             parts = judgement.accounting(verdict)
             if parts is not None and verdict.word in (Word.BETTER, Word.WORSE):
                 yield from (say("  ({reason})", reason=t) for t in (accounting(parts),) if t)
-            said = f"{text}; {few_blocks(verdict.blocks)}"
+            said = [f"{text}; {few_blocks(verdict.blocks)}", *shared]
             for reason in map(words_of.reason, verdict.reasons):
-                if reason not in said:
+                if not any(reason in line for line in said):
                     yield say("  ({reason})", reason=reason)
 
 

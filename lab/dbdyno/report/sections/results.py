@@ -19,6 +19,7 @@ from dbdyno.report.parts import (
     Column,
     Entries,
     Entry,
+    Items,
     Paragraph,
     Part,
     Section,
@@ -36,7 +37,7 @@ from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, term
-from dbdyno.report.tell.verdicts import reason, sentence
+from dbdyno.report.tell.verdicts import reason, sentence, shared_reasons
 
 EVIDENCE_MAX: Final = {Level.VOID: 6, Level.DOUBTFUL: 6, Level.NOTE: 2}
 """Lines of evidence shown of one kind of finding; report.json has them all."""
@@ -44,7 +45,8 @@ WEIGHT: Final = (Level.VOID, Level.DOUBTFUL, Level.NOTE)
 
 
 def verdicts(judgement: Judgement) -> Section:
-    """Every verdict as a sentence with its meaning and its weaknesses."""
+    """Every verdict as a sentence with its meaning and weaknesses; weaknesses of all once."""
+    shared = shared_reasons(judgement.verdicts)
     entries = tuple(
         Entry(
             mark=term(verdict.word),
@@ -53,12 +55,17 @@ def verdicts(judgement: Judgement) -> Section:
             lines=(
                 meaning(verdict),
                 *accounted(judgement, verdict),
-                *(capital(reason(one)) for one in verdict.reasons),
+                *(capital(text) for why in verdict.reasons if (text := reason(why)) not in shared),
             ),
         )
         for verdict in judgement.verdicts
     )
-    return Section(say("Verdicts"), (Entries(entries),) if entries else ())
+    of_all = Items(tuple(say("Every verdict: {reason}.", reason=text) for text in shared))
+    parts: tuple[Part, ...] = (
+        *([of_all] if shared else []),
+        *([Entries(entries)] if entries else []),
+    )
+    return Section(say("Verdicts"), parts)
 
 
 def _change_column(comparison: Comparison, among: Sequence[Comparison]) -> Column:

@@ -60,13 +60,14 @@ def check_name(check: str) -> Said:
 
 def place(finding: Finding) -> Said:
     """The system, the cell, and the block counted from 1."""
-    block = int(finding.trial.split("/", 1)[0]) + 1 if finding.trial else None
-    places = (
-        finding.system,
-        cell_title(finding.cell) if finding.cell else None,
-        say("block {block}", block=block) if block else None,
-    )
+    places = (finding.system, cell_title(finding.cell) if finding.cell else None, _block(finding))
     return clauses(part for part in places if part)
+
+
+def _block(finding: Finding) -> Said | None:
+    if not finding.trial:
+        return None
+    return say("block {block}", block=int(finding.trial.split("/", 1)[0]) + 1)
 
 
 def together(findings: Iterable[Finding], known: Known) -> list[list[Finding]]:
@@ -79,7 +80,7 @@ def together(findings: Iterable[Finding], known: Known) -> list[list[Finding]]:
 
 
 def place_of_all(findings: Sequence[Finding], tried: Mapping[str, int]) -> Said:
-    """The place of findings together: their common system and cell, their share of the run.
+    """The place of findings together: their common system, cell and block, their share of the run.
 
     Args:
         tried: number of trials of each arm (`Judgement.tried`).
@@ -98,11 +99,13 @@ def place_of_all(findings: Sequence[Finding], tried: Mapping[str, int]) -> Said:
         if key.startswith(f"{system}/" if system else "")
         and key.endswith(f"/{cell.key}" if cell else "")
     }
-    parts = [system, cell_title(cell) if cell else None]
+    blocks = dict.fromkeys(_block(one) for one in findings)
+    block = next(iter(blocks)) if len(blocks) == 1 else None
+    parts = [system, cell_title(cell) if cell else None, block]
     if None not in trials:
-        every, all_trials = say("in every trial"), count(sum(arms.values()), "trial")
-        share = say("in {times} of {all}", times=len(trials), all=all_trials)
-        parts.append(every if len(trials) == sum(arms.values()) else share)
+        every, in_all = say("in every trial"), len(arms) if block else sum(arms.values())
+        share = say("in {times} of {all}", times=len(trials), all=count(in_all, "trial"))
+        parts.append(every if len(trials) == in_all else share)
     elif None not in cells and cell is None:
         every, all_cells = say("in every cell"), {key.partition("/")[2] for key in arms}
         share = say("in {times} of {all}", times=len(cells), all=count(len(all_cells), "cell"))
@@ -282,7 +285,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (DOUBTFUL, NOTE),
         "the machine's disks counted under 10 % of a system's syncs, and over 50 % of another's; a"
         " note if they counted none",
-        phrase("of the syncs that {system} made or promised the machine's disks saw {share:.0%}"),
+        phrase("the machine's disks saw {share:.0%} of the syncs that it made or promised"),
         phrase(
             "put all systems on the same kind of disk; one without a cache that can lose (write"
             " through) reports none, and memory is no disk (tmpfs)"
@@ -385,9 +388,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (DOUBTFUL,),
         "a system is an endpoint: not restarted, rows not restored",
         lambda values: say(
-            "{system} is an endpoint: in {blocks} its servers were not restarted and its rows "
-            "not restored; its processes, disks and other clients were not seen",
-            system=values["system"],
+            "an endpoint: in {blocks} its servers were not restarted and its rows not restored; "
+            "its processes, disks and other clients were not seen",
             blocks=count(values["blocks"], "block"),
         ),
         phrase(

@@ -178,6 +178,13 @@ def reason(why: Reason) -> Said:
     return REASONS[why.kind](why.values)
 
 
+def shared_reasons(verdicts: Sequence[Verdict]) -> list[Said]:
+    """Reasons in which all verdicts agree, told once for all; empty for a single verdict."""
+    every = [[reason(why) for why in verdict.reasons] for verdict in verdicts]
+    several = len(every) > 1
+    return [why for why in every[0] if all(why in of for of in every)] if several else []
+
+
 def few_blocks(blocks: int) -> Said:
     """The reason behind "(few)" in a sentence."""
     return say("few blocks: {blocks} ({good} or more are good)", blocks=blocks, good=BLOCKS_FEW)

@@ -104,9 +104,6 @@ def test_every_metric_is_estimated_in_the_tables_order():
     assert by_name["queries_per_s"].ratio == pytest.approx(0.8)
     assert by_name["latency_ms_avg"].ratio == pytest.approx(1.25)
     assert by_name["latency_ms_p99"].ratio is None  # too few requests beyond it
-
-
-def test_cell_without_trials_has_an_empty_estimate():
     other = Cell(workload="oltp_read_only", threads=1)
     found = estimates(pairs_of(making.pairs((1.0,) * 3)), [other], A, [B])
     assert [(one.ratio, one.blocks) for one in found] == [(None, 0)] * len(TABLE)
@@ -131,22 +128,12 @@ def test_quantile_of_several_trials_is_read_off_the_added_counts():
     assert fast < median < 1.2 * fast < (slow + fast) / 2
 
 
-def test_blocks_are_distinguished_and_in_their_order():
-    trials = [making.measurement(A, block, tps=tps) for block, tps in ((2, 300), (0, 100))]
-    logs = pairs_of(trials).logs(CELL, A, PRIMARY)
-    assert list(logs) == [0, 2]
-    assert list(logs.values()) == pytest.approx([math.log(100), math.log(300)])
-
-
-def test_a_ratio_needs_both_systems_of_its_block():
+def test_a_ratio_needs_both_systems_of_its_block_and_a_metric_that_was_seen():
     trials = making.pairs((1.1, 1.2, 1.3))
     del trials[3]
-    found = pairs_of(trials).log_ratios(CELL, A, B, PRIMARY)
-    assert list(found) == [0, 2]
+    pairs = pairs_of(trials[::-1])
+    found = pairs.log_ratios(CELL, A, B, PRIMARY)
+    assert list(found) == [0, 2], "in the order of blocks"
     assert list(found.values()) == pytest.approx([math.log(1.1), math.log(1.3)])
-
-
-def test_a_metric_that_was_not_seen_is_no_number():
-    found = pairs_of(making.pairs((1.0, 1.0, 1.0)))
-    assert found.log_ratios(CELL, A, B, BY_NAME["latency_ms_p999"]) == {}
-    assert found.logs(Cell(workload="other", threads=1), A, PRIMARY) == {}
+    assert pairs.log_ratios(CELL, A, B, BY_NAME["latency_ms_p999"]) == {}
+    assert pairs.logs(Cell(workload="other", threads=1), A, PRIMARY) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from dbdyno.judge.finding import Reason
 from dbdyno.judge.judgement import enough, judge
 from dbdyno.judge.rate_limit import RateSearch
-from dbdyno.judge.verdict import Word
+from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan
 from dbdyno.plan.plan import Plan
@@ -154,28 +155,24 @@ def with_setting(made: Measurement, name: str) -> Measurement:
 
 def test_settings_whose_rates_differ_have_the_findings_of_both() -> None:
     plan, made = of_settings({SMALL: 1000.0, LARGE: 1400.0})
-    spoiled = [
-        making.changed(
-            one, watch=tuple(s.model_copy(update={"host_cpu_steal": 0.2}) for s in one.watch)
-        )
-        if one.trial.cell.setting == LARGE
-        else one
-        for one in made
-    ]
-    ((verdict,),) = (one.verdicts for one in judge(spoiled, plan).slo if one.verdicts)
+
+    def verdict_with(change: Callable[[Measurement], dict[str, object]], blocks: int) -> Verdict:
+        spoiled = [
+            making.changed(one, **change(one))
+            if one.trial.cell.setting == LARGE and one.trial.block < blocks
+            else one
+            for one in made
+        ]
+        ((verdict,),) = (one.verdicts for one in judge(spoiled, plan).slo if one.verdicts)
+        return verdict
+
+    def stolen(one: Measurement) -> dict[str, object]:
+        return {"watch": tuple(s.model_copy(update={"host_cpu_steal": 0.2}) for s in one.watch)}
+
+    verdict = verdict_with(stolen, 5)
     assert (verdict.baseline, verdict.system, verdict.word) == (SMALL, LARGE, Word.BETTER)
     assert verdict.reasons == (Reason(kind="doubtful", values={"checks": {"machine": 15}}),)
-
-
-def test_settings_whose_rates_differ_are_void_where_trials_of_one_are() -> None:
-    plan, made = of_settings({SMALL: 1000.0, LARGE: 1400.0})
-    failed = [
-        making.changed(one, failure="it died")
-        if one.trial.cell.setting == LARGE and one.trial.block < 3
-        else one
-        for one in made
-    ]
-    ((verdict,),) = (one.verdicts for one in judge(failed, plan).slo if one.verdicts)
+    verdict = verdict_with(lambda one: {"failure": "it died"}, 3)
     assert verdict.word is Word.VOID
     assert verdict.reasons[:2] == (
         Reason(kind="too-few-blocks", values={"blocks": 2, "least": 3}),
@@ -201,13 +198,9 @@ def test_percentiles_with_too_few_requests_give_no_number() -> None:
     assert found.verdicts[0].reasons[0].values["sides"] == {"unknown": 3}
 
 
-def test_plans_without_a_limit_search_nothing() -> None:
-    plan = making.plan(load=LoadPlan(rates=("1000",)))
-    assert judge([at_rate()], plan).slo == ()
-
-
-def test_one_system_has_a_limit_and_no_verdict() -> None:
+def test_one_system_has_a_limit_and_no_verdict_and_without_a_limit_there_is_no_search() -> None:
     plan = plan_of(3)
     alone = plan.model_copy(update={"systems": plan.systems[:1]})
     (found,) = judge(run({making.A: [1000.0] * 3}), alone).slo
     assert (len(found.limits), found.verdicts) == (1, ())
+    assert judge([at_rate()], making.plan(load=LoadPlan(rates=("1000",)))).slo == ()

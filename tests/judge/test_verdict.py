@@ -100,15 +100,6 @@ def test_below_three_blocks_because_of_void_trials_is_void():
     )
 
 
-def test_verdict_stands_when_enough_blocks_are_left():
-    verdict = verdict_of(estimate(0.8, 0.75, 0.85, blocks=4), 0.02, [finding("errors")])
-    assert (verdict.word, verdict.material) == (Word.WORSE, True)
-    assert verdict.reasons == (
-        Reason(kind="few-blocks", values={"blocks": 4, "good": 5}),
-        Reason(kind="void", values={"trials": 1, "checks": {"errors": 1}}),
-    )
-
-
 def test_reasons_name_doubts_and_an_open_size_but_no_notes():
     found = [finding("machine", Level.DOUBTFUL), finding("machine-drift", Level.NOTE)]
     verdict = verdict_of(estimate(1.02, 1.005, 1.035), 0.02, found)
@@ -325,29 +316,29 @@ def test_a_tie_ends_the_run_once_it_is_decided():
 BEGIN = datetime.fromisoformat("2026-11-21T06:00:00+00:00")
 
 
-def begun(block: int, after_s: float, system: str = A):
+def begun(block: int, after_s: float, system: str = A, machine: str = ""):
     at = (BEGIN + timedelta(seconds=after_s)).isoformat("T", "milliseconds")
-    return making.measurement(system, block).model_copy(update={"started_at": at})
+    return making.changed(making.measurement(system, block), started_at=at, machine=machine)
 
 
-def test_it_is_the_time_from_block_to_block_and_a_pause_does_not_count():
-    trials = [begun(0, 0), begun(0, 40, B), begun(1, 90), begun(2, 180), begun(3, 9000)]
-    assert block_seconds(trials) == pytest.approx(90)
-
-
-def test_machines_that_run_blocks_beside_each_other_share_the_time():
-    trials = [
-        begun(block, after_s).model_copy(update={"machine": machine})
-        for block, after_s, machine in [(0, 0, "a"), (1, 1, "b"), (2, 90, "a"), (3, 91, "b")]
-    ]
-    assert block_seconds(trials) == pytest.approx(45)
-
-
-def test_one_block_takes_its_loads_at_least():
-    assert block_seconds([begun(0, 0), begun(0, 40, B)]) == pytest.approx(24)
-
-
-def test_without_times_nothing_is_known():
-    nameless = making.measurement().model_copy(update={"started_at": "some day"})
-    assert block_seconds([nameless]) is None
-    assert block_seconds([]) is None
+@pytest.mark.parametrize(
+    ("trials", "seconds"),
+    [
+        # from block to block; a pause does not count
+        ([begun(0, 0), begun(0, 40, B), begun(1, 90), begun(2, 180), begun(3, 9000)], 90),
+        # machines that run blocks beside each other share the time
+        (
+            [
+                begun(n, s, A, m)
+                for n, s, m in ((0, 0, "a"), (1, 1, "b"), (2, 90, "a"), (3, 91, "b"))
+            ],
+            45,
+        ),
+        # a single block takes its loads at least
+        ([begun(0, 0), begun(0, 40, B)], 24),
+        ([making.changed(making.measurement(), started_at="some day")], None),
+        ([], None),
+    ],
+)
+def test_a_block_takes_the_time_from_its_start_to_the_next(trials, seconds):
+    assert block_seconds(trials) == (seconds and pytest.approx(seconds))

@@ -56,19 +56,6 @@ def test_a_typical_value_has_the_interval_of_its_blocks() -> None:
     assert numbers.coefficient(None) == "—"
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.0312, "3.12 %"), (0.0, "0 %"), (None, "—")])
-def test_a_share_has_three_significant_digits(share: float | None, text: str) -> None:
-    assert numbers.percentage(share) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("latency_ms_p99", "not enough requests"), ("transactions_per_s", "—")],
-)
-def test_only_a_percentile_lacks_requests(name: str, text: str) -> None:
-    assert numbers.measured_value(None, BY_NAME[name], known_of(making.plan())) == text
-
-
 @pytest.mark.parametrize(
     ("ratio", "text"),
     [
@@ -117,6 +104,7 @@ def test_sizes_shares_and_durations() -> None:
     assert numbers.mebibytes(256 * 2**20) == "256 MiB"
     assert numbers.mebibytes(20 * 2**30) == "20.0 GiB"
     assert numbers.share(0.02) == "2 %"
+    assert [numbers.percentage(one) for one in (0.0312, 0.0, None)] == ["3.12 %", "0 %", "—"]
     assert numbers.seconds(0.5) == "0.5 s"
 
 

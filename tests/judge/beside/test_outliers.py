@@ -50,28 +50,28 @@ def test_one_slow_run_is_named_with_how_far_it_is_off():
     assert (found.system, found.block, found.runs) == (A, 3, 8)
     assert found.trial == "3/mysql:5.7.22/oltp_read_write/threads=8/default"
     assert found.ratio == pytest.approx(0.72, abs=0.005)
+    made = sound(runs((*EVEN[:7], 1400.0)))
+    assert [one.block for one in outliers(made, 0.02, METRIC)] == [7]
 
 
-def test_two_slow_runs_do_not_hide_each_other():
-    logs = [math.log(rate) for rate in EVEN]
-    logs[1] += math.log(0.7)
-    logs[6] += math.log(0.72)
-    assert sorted(outlying(logs, 0.02)) == [1, 6]
+NEARLY = (1000, 1000.1, 999.9, 1000.2, 1015, 999.8, 1000.1)
 
 
-def test_what_is_within_the_margin_does_not_matter():
-    logs = [math.log(rate) for rate in (1000, 1000.1, 999.9, 1000.2, 1015, 999.8, 1000.1)]
-    assert outlying(logs, 0.02) == {}
-    assert list(outlying(logs, 0.01)) == [4]
-
-
-@pytest.mark.parametrize("logs", [[], [0.0] * 4, [0.0, 0.0, 0.0, 5.0], [0.0] * 9])
-def test_few_or_equal_runs_name_none(logs):
-    assert outlying(logs, 0.02) == {}
-
-
-def test_four_equal_runs_and_another_name_the_other():
-    assert outlying([0.0, 0.0, 0.0, 0.0, -0.4], 0.02) == {4: -0.4}
+@pytest.mark.parametrize(
+    ("rates", "margin", "places"),
+    [
+        ((1000.0, 703.0, *EVEN[2:6], 713.0, 1006.0), 0.02, [1, 6]),  # two do not hide each other
+        (NEARLY, 0.02, []),
+        (NEARLY, 0.01, [4]),
+        ((), 0.02, []),
+        ((1.0,) * 4, 0.02, []),
+        ((1.0, 1.0, 1.0, 148.0), 0.02, []),
+        ((1.0,) * 9, 0.02, []),
+        ((1.0, 1.0, 1.0, 1.0, 0.67), 0.02, [4]),
+    ],
+)
+def test_runs_apart_by_more_than_the_margin_are_named_among_five_or_more(rates, margin, places):
+    assert sorted(outlying([math.log(rate) for rate in rates], margin)) == places
 
 
 @pytest.mark.parametrize("count", [5, 8, 12])
@@ -87,11 +87,6 @@ def test_a_restart_that_is_thirty_percent_slow_is_hardly_ever_missed(count):
     samples = random.standard_normal((300, count)) * 0.015
     samples[:, 2] += math.log(0.7)
     assert np.mean([2 in outlying(sample.tolist(), 0.02) for sample in samples]) >= 0.97
-
-
-def test_a_fast_run_is_outlying_too():
-    made = sound(runs((*EVEN[:7], 1400.0)))
-    assert [one.block for one in outliers(made, 0.02, METRIC)] == [7]
 
 
 def at_a_rate(made):

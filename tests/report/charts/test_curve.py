@@ -27,6 +27,8 @@ def test_a_lower_percentile_is_taken_where_requests_are_few() -> None:
     few = [making.measurement(threads=n, tps=tps) for n, tps in ((1, 300.0), (8, 5000.0))]
     figure = latency_throughput(ladders(cells(plan)), SYSTEMS, run(plan, few).judgement)
     assert "p95 latency, ms" in figure.description
+    one = run(making.plan(), [making.measurement()])
+    assert latency_throughput(ladders(cells(one.plan)), SYSTEMS, one.judgement) is None
 
 
 def test_with_many_systems_only_the_baseline_is_labelled() -> None:
@@ -37,11 +39,6 @@ def test_with_many_systems_only_the_baseline_is_labelled() -> None:
     (labels,) = [layer for layer in figure.spec["layer"] if layer["mark"]["type"] == "text"]
     assert labels["transform"] == [{"filter": {"field": "system", "equal": "a"}}]
     assert_sound(figure)
-
-
-def test_one_level_is_no_curve() -> None:
-    one = run(making.plan(), [making.measurement()])
-    assert latency_throughput(ladders(cells(one.plan)), SYSTEMS, one.judgement) is None
 
 
 def limit(system: str, rate_per_s: float | None) -> RateLimit:

@@ -31,10 +31,7 @@ def test_the_points_are_the_judgements_values_with_their_intervals(made: Run) ->
     ]
     assert [row["place"] for row in found] == pytest.approx([-0.035, 0.965, 0.035, 1.035])
     assert "8 threads, mysql:8.0.15: 772.5" in figure.description
-
-
-def test_throughput_begins_at_zero_in_every_layer(made: Run) -> None:
-    for layer in chart(made).spec["layer"]:
+    for layer in figure.spec["layer"]:
         assert layer["encoding"]["y"]["scale"]["zero"] is True
 
 

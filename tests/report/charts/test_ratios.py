@@ -33,6 +33,7 @@ def test_every_cell_has_its_ratio_and_interval(made: Run) -> None:
 
 
 def test_an_interval_beyond_the_picture_ends_with_an_arrow() -> None:
+    assert ratios([], 0.02) is None, "without a ratio there is no plot"
     made = run(making.plan(blocks=3), making.pairs((0.2, 1.0, 5.0)))
     figure = ratios(made.judgement.verdicts, 0.02)
     (line,) = [row for row in rows(figure) if "name" in row]
@@ -51,10 +52,6 @@ def test_systems_have_panels_on_one_axis_and_a_sum_is_a_diamond(made: Run) -> No
     (overall,) = [row for row in rows(figure) if row.get("overall")]
     assert overall["name"] == "all 2 cells, geometric mean"
     assert_sound(figure)
-
-
-def test_without_a_ratio_there_is_no_plot() -> None:
-    assert ratios([], 0.02) is None
 
 
 @given(some.floats(0.005, 8))
@@ -77,15 +74,11 @@ def test_ticks_are_changes(reach: float, labels: list[str]) -> None:
     assert [words for _, words in View(reach).ticks()] == labels
 
 
-def test_a_wide_interval_does_not_press_the_rest_together() -> None:
+def test_margin_and_ratios_are_in_view_and_a_wide_interval_does_not_press_them_together() -> None:
+    assert view_of([1.0], [], margin=0.05).holds(1.05)
+    assert view_of([0.2], [], margin=0.02).holds(0.2)
     view = view_of([0.95, 1.05], [0.01, 100.0], margin=0.02)
     assert view.reach < math.log(1.3)
     assert not view.holds(100.0)
     assert view.within(100.0) == view.reach
     assert view.within(0.01) == -view.reach
-
-
-def test_margin_and_ratios_are_always_in_view() -> None:
-    view = view_of([1.0], [], margin=0.05)
-    assert view.holds(1.05)
-    assert view_of([0.2], [], margin=0.02).holds(0.2)

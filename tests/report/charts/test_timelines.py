@@ -155,10 +155,5 @@ def test_an_endpoint_has_no_line_of_its_own() -> None:
     assert {row["k"] for row in rows(cpu) if "t" in row} == {"all other processes"}
     assert len([row for row in rows(disk) if "t" in row]) == 2
     assert_sound(cpu)
-
-
-def test_nobody_watched_nothing_is_drawn() -> None:
-    alone = making.changed(making.measurement(), watch=())
-    made = run(making.plan(), [alone])
-    (ladder,) = ladders(cells_of(made.plan, made.measurements))
-    assert timelines(1, ladder, (making.A,), attempts([alone], made.judgement)) == []
+    unwatched = attempts([making.changed(alone, watch=())], made.judgement)
+    assert timelines(1, ladder, (making.A,), unwatched) == []

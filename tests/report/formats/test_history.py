@@ -39,17 +39,11 @@ def test_the_text_is_the_golden_one() -> None:
     assert render(listed, Output.MARKDOWN) == (GOLDEN / "history.md").read_text()
 
 
-def test_the_newest_run_comes_first() -> None:
-    assert [entry.run_id[6:8] for entry in entries(course())] == ["03", "02", "01"]
-
-
-def test_a_label_that_no_run_has_gives_nothing() -> None:
+def test_json_has_the_numbers_newest_run_first_and_an_unknown_label_gives_nothing() -> None:
     assert entries(course(), "mysql:9.9") == ()
     assert render(History(()), Output.PLAIN) == ""
-
-
-def test_json_has_the_numbers() -> None:
     listed = entries(course())
+    assert [entry.run_id[6:8] for entry in listed] == ["03", "02", "01"]
     read = json.loads(render(History(listed), Output.JSON))
     ratios = [entry["verdict"]["estimate"]["ratio"] for entry in read["verdicts"]]
     assert ratios == [entry.verdict.estimate.ratio for entry in listed]

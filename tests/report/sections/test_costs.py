@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 from dbdyno.judge.judgement import judge
+from dbdyno.measurement.cost import HANDLER_READS
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import StatusSeries
 from dbdyno.plan.plan import Plan
@@ -15,9 +16,7 @@ from support import making
 from support.made_run import run
 from support.making import A, B
 
-HANDLERS = dict.fromkeys(
-    (f"Handler_read_{how}" for how in ("first", "key", "next", "prev", "rnd", "rnd_next")), 5000.0
-)
+HANDLERS = dict.fromkeys(HANDLER_READS, 5000.0)
 
 
 def sections(plan: Plan, trials: list[Measurement]) -> tuple[Section, Section]:
@@ -145,11 +144,8 @@ def test_flushes_counted_from_a_late_reading_on_are_per_commit_since_then():
     assert table([making.changed(made, server=late)], making.plan()).rows[0][4] == "0.400"
 
 
-def test_an_unknown_count_is_a_dash():
+def test_an_unknown_count_is_a_dash_and_reads_need_no_flush():
     trials = [making.measurement(A, status={"Innodb_os_log_fsyncs": float("nan")})]
     assert table(trials, making.plan()).rows[0][4] == NONE
-
-
-def test_reads_need_no_flush():
     trials = [making.measurement(A, workload="oltp_read_only")]
     assert table(trials, making.plan(workloads=("oltp_read_only",))) is None

@@ -62,27 +62,14 @@ def test_the_network_is_said_that_was_between_load_and_server(
     assert text.count("in the latencies") == bool(said)
 
 
-def test_several_machines_are_not_called_one() -> None:
-    trials = [
-        one.model_copy(update={"machine": f"m{one.trial.block}"})
-        for one in making.pairs((1.0,) * 3)
-    ]
-    text = sentences(run(making.plan(blocks=3), trials))
+def test_several_machines_are_not_called_one_and_unseen_processes_are_named() -> None:
+    plan, trials = making.plan(blocks=3), making.pairs((1.0,) * 3)
+    apart = [making.changed(one, machine=f"m{one.trial.block}") for one in trials]
+    text = sentences(run(plan, apart))
     assert "These machines: other processors" in text
     assert "One machine" not in text
-
-
-def test_systems_whose_processes_were_not_seen_are_named() -> None:
-    plan = making.plan(blocks=3)
-    trials = making.pairs((1.0,) * 3)
-    assert "were not seen" not in sentences(run(plan, trials))
-    hidden = {"pid": None, "cpu_s": 0.0}
-    boxed = [
-        one.model_copy(update={"server": one.server.model_copy(update=hidden)})
-        if one.trial.system == making.B
-        else one
-        for one in trials
-    ]
+    assert "were not seen" not in text
+    boxed = [making.unseen(one) if one.trial.system == making.B else one for one in trials]
     assert f"The processes of {making.B} were not seen" in sentences(run(plan, boxed))
 
 

@@ -316,12 +316,12 @@ def test_a_check_looks_at_trials_and_runs_with_its_facts_alone(runs: dict[str, R
 
 OWN_RUNS = re.compile(
     "planned trials are missing|not enough requests|resume|starting the server|--warmup|warm up for"
-    "|did not take turns|lie between trials|freshly started|dataset restored|runs clean"
+    "|did not take turns|lie between trials|server restarted|dataset restored|runs clean"
     "|merged over all sound|read back|begin a new run|no comparison was made|Promised before"
     "|machine, versions and settings"
 )
 OWN_SERVERS = re.compile(
-    "freshly started|dataset restored|rare bad starts|caches dropped"
+    "server restarted|dataset restored|rare bad starts|caches dropped"
     "|binary logs purged|row versions are purged|one server start"
     "|runs clean|shared one machine|One machine:|all as published|the kernel, for all disks"
     "|set them equal in the plan"

@@ -54,7 +54,7 @@ def test_plan_show_method_and_summary_have_the_same_words() -> None:
 def test_the_default_distribution_of_sysbench_is_told_from_others() -> None:
     special = planned(distribution=DistributionPlan(name="special"))
     assert texts(special, "rows drawn") == ["special, the default of sysbench 1.0"]
-    assert "not special, the default of sysbench 1.0: num" in texts(planned(), "rows drawn")[0]
+    assert texts(planned(), "rows drawn")[0].startswith("uniform: not comparable with special")
 
 
 def test_a_scale_and_a_budget_are_told() -> None:
@@ -69,8 +69,8 @@ def test_a_scale_and_a_budget_are_told() -> None:
 @pytest.mark.parametrize(
     ("restart", "text"),
     [
-        ("block", "a freshly started server for each system and setting of a block; its load"),
-        ("cell", "a freshly started server for every cell"),
+        ("block", "server restarted for each system and setting of a block"),
+        ("cell", "server restarted for every cell"),
     ],
 )
 def test_restarts_are_told(restart: str, text: str) -> None:
@@ -83,7 +83,7 @@ def test_planned_steps_are_told_and_no_others() -> None:
     assert texts(planned(), "procedure")[1:] == ["dataset restored before each start"]
     told = texts(planned(procedure=steps), "procedure")[1:]
     assert len(told) == 4
-    assert "60 s at most" in told[3]
+    assert "60 s" in told[3]
     assert not any("restored before each start" in step for step in told)
 
 

@@ -252,10 +252,7 @@ DATA: Final = (
 DISTRIBUTION: Final = {
     True: Sentence(phrase("{distribution}, the default of sysbench 1.0"), Fact.ROWS),
     False: Sentence(
-        phrase(
-            "{distribution}, not {default}, the default of sysbench 1.0: numbers under the two "
-            "cannot be compared"
-        ),
+        phrase("{distribution}: not comparable with {default}, the default of sysbench 1.0"),
         Fact.ROWS,
     ),
 }
@@ -335,8 +332,8 @@ def _blocks(plan: Plan, _: Known) -> Iterator[Text]:
         budget = duration(plan.design.budget_s)
         blocks = say("{blocks}, as many as fit into {time} by forecast", blocks=blocks, time=budget)
     yield say(
-        "{blocks}: in each, all systems run close together in time, in an order drawn from seed "
-        "{seed}, and get the same requests",
+        "{blocks}: in each, all systems and load levels run close together in time, in an order "
+        "drawn from seed {seed}, and systems get the same requests",
         blocks=blocks,
         seed=plan.seed,
     )
@@ -347,39 +344,24 @@ def _blocks(plan: Plan, _: Known) -> Iterator[Text]:
         )
 
 
-SERVERS: Final = {
-    "block": Sentence(
-        phrase(
-            "a freshly started server for each system and setting of a block; its load levels run "
-            "in an order drawn per block"
-        ),
-        Fact.OURS,
-    ),
-    "cell": Sentence(phrase("a freshly started server for every cell"), Fact.OURS),
+RESTARTED: Final = {
+    "block": Sentence(phrase("server restarted for each system and setting of a block"), Fact.OURS),
+    "cell": Sentence(phrase("server restarted for every cell"), Fact.OURS),
 }
 """By values of `restart`."""
 RESTORED: Final = {
     "start": Sentence(phrase("dataset restored before each start"), Fact.OURS),
-    "once": Sentence(
-        phrase("dataset restored before the first trial only; later trials find it grown"),
-        Fact.OURS,
-    ),
+    "once": Sentence(phrase("dataset restored once: later trials find it grown"), Fact.OURS),
 }
 """By values of `fresh_data`."""
 CACHES: Final = Sentence(phrase("operating system's caches dropped before each start"), Fact.OURS)
 BINLOGS: Final = Sentence(phrase("binary logs purged before each trial"), Fact.OURS)
 QUIESCED: Final = Sentence(
-    phrase(
-        "between trials on a server a wait of {most} at most, until changed pages are written and "
-        "old row versions are purged"
-    ),
+    phrase("up to {most} between trials to write changed pages and purge old row versions"),
     Fact.OURS,
 )
 OTHERS: Final = Sentence(
-    phrase(
-        "servers of {systems} are run by others: neither restarted nor restored, and nothing is "
-        "cleared there between trials"
-    ),
+    phrase("servers of {systems} are run by others: not restarted, restored or cleared"),
     Fact.OTHERS,
 )
 
@@ -387,7 +369,7 @@ OTHERS: Final = Sentence(
 def _procedure(plan: Plan, known: Known) -> list[Text]:
     procedure = plan.procedure
     steps = {
-        SERVERS[procedure.restart]: True,
+        RESTARTED[procedure.restart]: True,
         RESTORED[procedure.fresh_data]: True,
         CACHES: procedure.drop_caches,
         BINLOGS: procedure.purge_binlogs,

@@ -27,10 +27,7 @@ def test_what_is_no_duration_stays(text):
 
 
 @given(st.integers(0, 10_000))
-def test_a_percentage_is_a_ratio(hundredths):
+def test_a_percentage_is_a_ratio_and_anything_else_stays(hundredths):
     assert ratio(f"{hundredths / 100} %") == pytest.approx(hundredths / 10_000)
-
-
-def test_a_ratio_stays():
-    assert ratio(0.02) == 0.02
+    assert ratio(hundredths / 10_000) == hundredths / 10_000
     assert ratio("two%") == "two%"

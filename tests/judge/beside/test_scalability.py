@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.beside.scalability import (
-    NoFit,
-    of_law,
-    of_peak,
-    scalability,
-)
+from dbdyno.judge.beside.scalability import NoFit, of_law, of_peak, scalability
 from dbdyno.judge.interval import FIXED
 from dbdyno.report.tell.verdicts import reason
 from dbdyno.stats import usl
@@ -43,20 +38,13 @@ def test_a_peak_comes_with_its_law_and_the_points_beside_it():
     assert found.law.sigma.value == pytest.approx(PEAKING[0], abs=0.01)
     assert [point.threads for point in found.points] == list(LEVELS)
     assert all(abs(point.off) < 0.03 for point in found.points)
-
-
-def test_the_curve_goes_from_the_first_level_to_the_last_within_its_band():
-    (found,) = judged(trials(A, rates()))
+    # the curve goes from the first level to the last, within its band
     curve = found.law.curve
     assert (curve[0].threads, curve[-1].threads) == (1, pytest.approx(128))
     assert all(point.low < point.per_s < point.high for point in curve)
     highest = max(curve, key=lambda point: point.per_s)
     assert highest.threads == pytest.approx(found.peak.threads.value, rel=0.15)
-
-
-def test_blocks_keep_their_own_laws():
-    made = rates()
-    (found,) = judged(trials(A, made))
+    # blocks keep their own laws
     assert [one.block for one in found.law.blocks] == [0, 1, 2, 3, 4]
     peaks = [one.peak_threads for one in found.law.blocks]
     assert np.exp(np.mean(np.log(peaks))) == pytest.approx(found.peak.threads.value)

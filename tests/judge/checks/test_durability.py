@@ -159,13 +159,10 @@ def reasons(seen):
         (killed(settings={**POSTGRES, "fsync": "off"}), Proof.UNFLUSHED),
     ],
 )
-def test_the_word(seen, proof):
-    assert verdict_of(seen).proof is proof
-
-
-def test_a_loss_is_counted_over_all_kills():
-    verdict = verdict_of(killed(kept=990))
-    assert (verdict.acknowledged, verdict.missing) == (2000, 20)
+def test_the_word_and_the_loss_over_all_kills(seen, proof):
+    verdict = verdict_of(seen)
+    assert (verdict.proof, verdict.acknowledged) == (proof, 2000)
+    assert verdict.missing == (2 if proof is Proof.LOST else 0)
 
 
 def test_what_a_kill_does_not_prove_is_said():

@@ -89,17 +89,13 @@ def test_a_cell_that_cannot_run_is_void_with_its_reason():
     assert work.cell_cannot_run(made(failure="the server died"), PLAN) is None
 
 
-def test_it_is_said_once_and_not_as_a_trial_that_failed():
-    audited = audit([made(failure="no thread pool", impossible=True)], PLAN)
-    assert [f.check for f in audited.findings if f.level is Level.VOID] == ["cell-cannot-run"]
-    assert audited.sound == ()
-
-
-def test_a_cell_that_cannot_run_is_not_missing_from_the_run():
+def test_it_is_said_once_and_neither_as_a_trial_that_failed_nor_as_one_that_is_missing():
     plan = making.plan(blocks=1)
-    other = making.measurement(making.B).model_copy(update={"failure": "no", "impossible": True})
-    assert "incomplete-run" not in {f.check for f in audit([made(), other], plan).findings}
-    failed = making.measurement(making.B, failure="no")
+    failed = making.measurement(B, failure="no thread pool")
+    audited = audit([made(), failed.model_copy(update={"impossible": True})], plan)
+    assert [f.check for f in audited.findings if f.level is Level.VOID] == ["cell-cannot-run"]
+    assert {one.trial.system for one in audited.sound} == {A}
+    assert "incomplete-run" not in {f.check for f in audited.findings}
     assert "incomplete-run" in {f.check for f in audit([made(), failed], plan).findings}
 
 

@@ -135,13 +135,6 @@ def test_looking_up_values_and_estimates():
     assert judged.value(CELL, "mysql:9", PRIMARY.name) is None
 
 
-def test_judging_is_pure():
-    trials = made()
-    once, again = (judge(trials, PLAN) for _ in range(2))
-    assert once == again
-    assert Judgement.model_validate_json(once.model_dump_json()) == once
-
-
 # What a judgement says beside its verdicts, whole: planted shapes of two systems come out.
 
 
@@ -155,11 +148,13 @@ def made():
     return [*trials(A, of_a), *trials(B, 1.3 * of_b)]
 
 
-def test_a_judgement_has_the_shape_of_its_sound_trials():
-    judged = judge(made(), PLAN)
+def test_a_judgement_has_the_shape_of_its_sound_trials_and_is_pure():
+    trials = made()
+    judged = judge(trials, PLAN)
     assert [one.system for one in judged.scalability if one.peak] == [A, B]
-    assert len(judged.stability) == 6 * 2 * len(LEVELS)
     assert {(one.system, one.block) for one in judged.outliers} == {(B, 4)}
+    assert judge(trials, PLAN) == judged
+    assert Judgement.model_validate_json(judged.model_dump_json()) == judged
 
 
 def test_it_is_ordered_by_cells_systems_and_blocks_however_trials_ran():

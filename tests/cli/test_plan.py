@@ -12,7 +12,7 @@ from dbdyno.cli import plan as plan_command
 from dbdyno.cli.plan import described, in_budget, read_file
 from dbdyno.errors import UsageError
 from dbdyno.experiment.schedule import forecast
-from dbdyno.experiment.schedule.forecast import Forecast, fitted
+from dbdyno.experiment.schedule.forecast import Forecast, fitted, outlook_of
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan import file
 from dbdyno.plan.file import schema
@@ -59,7 +59,7 @@ def with_design(plan, **values):
 @pytest.mark.usefixtures("known_costs")
 def test_a_budget_says_how_many_blocks_fit_and_what_they_see():
     plan = with_design(making.plan(blocks=8, window_s=60), budget_s=5 * 3600 + 60)
-    fit = in_budget(plan, fitted(plan))
+    fit = in_budget(plan, outlook_of(fitted(plan)))
     assert fit == (
         "budget 5 h 01 min: 5 of 8 blocks fit; differences of 4.1 % are seen where blocks of one"
         " system differ by 1.5 %"
@@ -70,7 +70,7 @@ def test_a_budget_says_how_many_blocks_fit_and_what_they_see():
 @pytest.mark.usefixtures("known_costs")
 def test_a_budget_too_short_for_a_verdict_says_so():
     plan = with_design(making.plan(blocks=8), budget_s=2.5 * 3600)
-    fit = in_budget(plan, fitted(plan))
+    fit = in_budget(plan, outlook_of(fitted(plan)))
     assert fit == "budget 2 h 30 min: 2 of 8 blocks fit, too few for a verdict (3 are the least)"
     assert "2 blocks: no verdict, 3 blocks are the least" in described(plan)
 
@@ -78,7 +78,7 @@ def test_a_budget_too_short_for_a_verdict_says_so():
 @pytest.mark.usefixtures("known_costs")
 def test_a_budget_of_a_plan_that_spreads_blocks_counts_the_machines():
     plan = with_design(making.plan(blocks=8, window_s=60), budget_s=2.5 * 3600)
-    fit = in_budget(plan, fitted(plan, 3), 3)
+    fit = in_budget(plan, outlook_of(fitted(plan, 3)), 3)
     assert (fit or "").startswith("budget 2 h 30 min on 3 machines: 6 of 8 blocks fit; differences")
     spread = described(plan.model_copy(update={"fleet": FleetPlan(spread="blocks")}))
     assert "m machines run about m times the blocks" in spread
@@ -86,7 +86,7 @@ def test_a_budget_of_a_plan_that_spreads_blocks_counts_the_machines():
 
 
 def test_a_plan_without_a_budget_says_nothing_of_one():
-    assert in_budget(making.plan(), making.plan()) is None
+    assert in_budget(making.plan(), outlook_of(making.plan())) is None
     assert "budget" not in described(making.plan())
 
 
@@ -104,7 +104,7 @@ OF_CELLS = "what 5 blocks can see, in four of five comparisons"
 def test_rates_that_a_pilot_finds_share_the_five_percent_as_if_they_were_known(load, together):
     plan = making.plan(load=load, window_s=60)
     assert f"{OF_CELLS}{together}\n" in described(plan)
-    fit = in_budget(with_design(plan, budget_s=9e6), plan)
+    fit = in_budget(with_design(plan, budget_s=9e6), outlook_of(plan))
     assert "5 of 5 blocks fit; differences of " in (fit or "")
 
 

@@ -19,7 +19,9 @@ TRIAL_S = 0.6
 class SimulatedHost(Host):
     """Sleeps for each trial, then tells a made measurement of it."""
 
-    def run_block(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> None:
+    def run_block(
+        self, run: StoredRun, plan: Plan, trials: Sequence[Trial], later: Sequence[Trial]
+    ) -> None:
         """As `Host.run_block`."""
         for trial in trials:
             self._events.put(Event(self.name, "begin", trial))
@@ -38,9 +40,11 @@ class DyingHost(SimulatedHost):
     """Others disturb each block, and its host dies behind the first one and hangs behind the
     second; repeats are quiet."""
 
-    def run_block(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> None:
+    def run_block(
+        self, run: StoredRun, plan: Plan, trials: Sequence[Trial], later: Sequence[Trial]
+    ) -> None:
         """As `Host.run_block`."""
-        SimulatedHost.run_block(self, run, plan, trials)
+        SimulatedHost.run_block(self, run, plan, trials, later)
         if trials[0].repeat == 0:
             how = signal.SIGSTOP if trials[0].block else signal.SIGKILL
             os.kill(os.getpid(), how)

@@ -15,7 +15,7 @@ from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.machines import machines_of
 from dbdyno.cli.plan import in_budget, read_file, with_generators
 from dbdyno.cli.progress import note
-from dbdyno.experiment.schedule.forecast import fitted
+from dbdyno.experiment.schedule.forecast import fitted, outlook_of
 from dbdyno.language.catalogues import Language
 from dbdyno.report.formats.stdout import Output
 from dbdyno.servers.open import check
@@ -84,7 +84,7 @@ def run(
     with machines_of(whole_plan, fleet) as machines:
         count = machines.makers.machines
         fitted_plan = fitted(whole_plan, count)
-        if words := in_budget(whole_plan, fitted_plan, count):
+        if words := in_budget(whole_plan, outlook_of(fitted_plan), count):
             note(words)
         flow.begin(fitted_plan, workspace, _command_line(), shown, machines)
 

@@ -24,7 +24,7 @@ from dbdyno.experiment.engine import spec
 from dbdyno.experiment.schedule import forecast
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.order import arms
-from dbdyno.experiment.schedule.pilot import foreseen, piloting
+from dbdyno.experiment.schedule.pilot import piloting
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
 from dbdyno.language.words import count
@@ -33,7 +33,7 @@ from dbdyno.plan import file
 from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.mistakes import shape_message
-from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, cells, comparisons
+from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, comparisons
 from dbdyno.plan.settings import SettingValue, setting_names
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.formats.stdout import printable
@@ -118,7 +118,7 @@ def described(plan: Plan) -> str:
     lines = [facts_text(outlook.plan), "", *_procedure_rows(plan, outlook), ""]
     lines += _impossible(plan)
     lines += _overruled(plan)
-    lines += _detectable(outlook.plan)
+    lines += _detectable(outlook)
     return "\n".join([*lines, ""])
 
 
@@ -132,20 +132,21 @@ def facts_text(plan: Plan) -> str:
     return "\n".join([plan.title or "untitled plan", "", *lines])
 
 
-def in_budget(plan: Plan, fitted: Plan, machines: int = 1) -> str | None:
+def in_budget(plan: Plan, outlook: Outlook, machines: int = 1) -> str | None:
     """Line with the blocks of the budget and their detectable differences; None without a budget.
 
     Args:
+        outlook: of the plan fitted into its budget.
         machines: number of machines running blocks in parallel.
     """
     budget_s = plan.design.budget_s
     if budget_s is None:
         return None
-    blocks = fitted.design.blocks
+    blocks = outlook.plan.design.blocks
     where = f" on {machines} machines" if machines > 1 else ""
     fit = f"budget {duration(budget_s)}{where}: {blocks} of {plan.design.blocks} blocks fit"
-    window_s, stop = plan.trial.window_s, plan.design.stop
-    seen = power.difference_seen(blocks, power.USUAL_NOISE, window_s, stop, _level(plan))
+    window_s, stop, level = plan.trial.window_s, plan.design.stop, LEVEL / _together(outlook)
+    seen = power.difference_seen(blocks, power.USUAL_NOISE, window_s, stop, level)
     if seen is None:
         return f"{fit}, too few for a verdict ({BLOCKS_MIN} are the least)"
     return (
@@ -185,8 +186,7 @@ def _pilot(plan: Plan, trials: int) -> list[str]:
 
 
 def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
-    begun, trials = outlook.plan, len(outlook.trials)
-    cells = trials // (len(plan.systems) * begun.design.blocks)
+    trials, cells = len(outlook.trials), len(outlook.cells)
     time = duration(outlook.seconds)
     settings = len(setting_names(plan.settings))
     shape = [
@@ -195,8 +195,8 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
         *([count(settings, "setting")] if settings > 1 else []),
     ]
     most = " at most, until every cell is decided" if plan.design.stop == "decided" else ""
-    blocks = count(begun.design.blocks, "block")
-    fit = in_budget(plan, begun)
+    blocks = count(outlook.plan.design.blocks, "block")
+    fit = in_budget(plan, outlook)
     others = ["for one machine; m machines run about m times the blocks"] * bool(plan.fleet.spread)
     return [
         *_row("cells", f"{cells} = {' × '.join(shape)}"),
@@ -265,12 +265,14 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, SettingVal
             yield system, name, error
 
 
-def _detectable(plan: Plan) -> Iterator[str]:
-    blocks, window_s, margin = plan.design.blocks, plan.trial.window_s, plan.design.margin
+def _detectable(outlook: Outlook) -> Iterator[str]:
+    design, window_s = outlook.plan.design, outlook.plan.trial.window_s
+    blocks, margin = design.blocks, design.margin
     if blocks < BLOCKS_MIN:
         yield f"{count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
         return
-    level, several = _level(plan), _together(plan)
+    several = _together(outlook)
+    level = LEVEL / several  # a cell's share before any other cell has handed on its own
     together = "" if several == 1 else f", all {several} cells together right in 95 %"
     yield f"what {count(blocks, 'block')} can see, in four of five comparisons{together}"
     yield (
@@ -281,7 +283,7 @@ def _detectable(plan: Plan) -> Iterator[str]:
             power.difference_seen(blocks, noise, window_s, stop, level) for stop in STOPS
         )
         needed, most = (power.blocks_to_see(margin, noise, window_s, stop, level) for stop in STOPS)
-        ties = power.tie_power(margin, blocks, noise, window_s, plan.design.stop, level)
+        ties = power.tie_power(margin, blocks, noise, window_s, design.stop, level)
         yield (
             f"  {_percent(noise):>16}{_percent_or_dash(seen):>9}{_percent_or_dash(early):>15}"
             f"{ties * 100:>9.0f} %   {_at_most(needed, BLOCKS_LOOKED_AHEAD)}, "
@@ -289,14 +291,10 @@ def _detectable(plan: Plan) -> Iterator[str]:
         )
 
 
-def _level(plan: Plan) -> float:
-    """A cell's share of the 5 % before any other cell has handed on its own."""
-    return LEVEL / _together(plan)
-
-
-def _together(plan: Plan) -> int:
+def _together(outlook: Outlook) -> int:
     """Cells sharing the 5 %: a comparison's, without the rates around a limit."""
-    every, is_rung = cells(foreseen(plan)), plan.load.is_rung
+    plan, every = outlook.plan, outlook.cells
+    is_rung = plan.load.is_rung
     judged = [cell for cell in every if not is_rung(cell.rate_per_s)]
     sought = (cell for cell in every if is_rung(cell.rate_per_s))
     limits = [*dict.fromkeys(cell.model_copy(update={"rate_per_s": None}) for cell in sought)]

@@ -25,7 +25,6 @@ from dbdyno.errors import DbdynoError, LoadError, LostError
 from dbdyno.experiment.arm import never_begun
 from dbdyno.experiment.context import Makers, RunContext
 from dbdyno.experiment.runner import Machine, machine
-from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.experiment.schedule.schedule import Schedule, TrialQueue
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import PATIENCE_S, SILENT_S, Installed, Node
@@ -93,14 +92,15 @@ class Host:
         programs = {one: digest for one, digest in digests.items() if digest}
         return HostFacts(self.name, programs, *cluster.node_facts())
 
-    def run_block(self, run: StoredRun, plan: Plan, trials: Sequence[Trial]) -> None:
+    def run_block(
+        self, run: StoredRun, plan: Plan, trials: Sequence[Trial], later: Sequence[Trial]
+    ) -> None:
         """Run trials of a block; each is reported at its end.
 
         Args:
             plan: the run's, with the pilot's rates and the chosen design so far.
+            later: trials left of later blocks, any of which this host may be given.
         """
-        every = trials_of(plan, run.run_id)  # this host may be given any block
-        later = [one for one in every if one.block > trials[0].block]
         self._opened(run, plan, [*trials, *later]).run(trials)
 
     def find_rates(
@@ -343,8 +343,9 @@ class Hosts:
             )
             trials = schedule.repeat_block(block)
         host.block, host.heard_s = block, time.monotonic()
+        later = [trial for trial in schedule.left if trial.block > block]
         run = context.store.run(run_id)
-        host.work = host.actor.run_block.remote(run, context.plan, trials)
+        host.work = host.actor.run_block.remote(run, context.plan, trials, later)
         return True
 
     def _wait(self, context: RunContext, schedule: Schedule) -> None:

@@ -12,7 +12,7 @@ from dbdyno.errors import UsageError
 from dbdyno.experiment.schedule.order import arms, trials_of
 from dbdyno.experiment.schedule.pilot import piloting, trials_expected
 from dbdyno.experiment.schedule.timed import begun
-from dbdyno.measurement.measurement import Trial
+from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.plan import DatasetPlan, Plan, ProcedurePlan, TrialPlan
 from dbdyno.plan.settings import setting_names
 from dbdyno.stats.design import TRIAL_S
@@ -42,6 +42,11 @@ class Outlook:
     trials: tuple[Trial, ...]
     pilot_trials: int
     seconds: float
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Every cell, with made-up rates before a pilot."""
+        return list(dict.fromkeys(trial.cell for trial in self.trials))
 
 
 def outlook_of(plan: Plan, machines: int = 1) -> Outlook:

@@ -148,18 +148,11 @@ def blocks_that_fit(plan: Plan, budget_s: float, machines: int = 1) -> int:
     Args:
         machines: number of machines that run blocks in parallel.
     """
-
-    def blocks_of(rounds: int) -> int:
-        return min(rounds * machines, plan.design.blocks)
-
-    rounds = bisect_right(
-        range(1, math.ceil(plan.design.blocks / machines) + 1),
+    return bisect_right(
+        range(1, plan.design.blocks + 1),
         budget_s,
-        key=lambda many: outlook_of(with_blocks(plan, blocks_of(many)), machines).seconds,
+        key=lambda blocks: outlook_of(with_blocks(plan, blocks), machines).seconds,
     )
-    if rounds == 0 and machines > 1:  # not all of them have work then
-        return blocks_that_fit(plan, budget_s, machines - 1)
-    return blocks_of(rounds)
 
 
 def fitted(plan: Plan, machines: int = 1) -> Plan:

@@ -3,10 +3,16 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from traceback import format_exc
 
+from dbdyno.servers import process
 from dbdyno.servers.foreign import container
+from support import fake_docker
 
 DIGEST = "sha256:" + "0f" * 32
 IMAGE = f"docker.io/library/mysql@{DIGEST}"
@@ -24,7 +30,7 @@ class Docker:
         program.write_text(
             f"#!{sys.executable} -IS\n"
             f"import sys\nsys.path.append({str(Path(__file__).parent)!r})\n"
-            "import fake_docker\nfake_docker.main()\n"
+            "import fake_docker\nfake_docker.main(sys.argv[1:])\n"
         )
         program.chmod(0o755)
         tools = [Path(shutil.which(name)).parent for name in ("sh", "sleep", "cp")]
@@ -32,6 +38,24 @@ class Docker:
         monkeypatch.setenv("PATH", path)
         monkeypatch.setenv("FAKE_DOCKER", str(self.folder))
         monkeypatch.setattr(container, "PROC", self.folder / "proc")
+        monkeypatch.setattr(fake_docker, "ROOT", self.folder)
+        monkeypatch.setattr(process, "run", self._without_a_process(str(program), process.run))
+
+    def _without_a_process(self, program, really):
+        def run(command, *limit, **how):
+            if command[0] != program:
+                return really(command, *limit, **how)
+            out, err, status = StringIO(), StringIO(), 0
+            try:
+                with redirect_stdout(out), redirect_stderr(out if how.get("merged") else err):
+                    fake_docker.main(command[1:])
+            except SystemExit as ended:
+                status = ended.code
+            except OSError:
+                status = err.write(format_exc())
+            return subprocess.CompletedProcess(command, status, out.getvalue(), err.getvalue())
+
+        return run
 
     def calls(self):
         """Every command, as a list of words."""

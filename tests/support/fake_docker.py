@@ -5,7 +5,8 @@ and `calls.jsonl`, every command with what its file of environment held. A conta
 it is stopped; with ``$FAKE_DOCKER_SERVER`` it is that server, set up as the entry points of the
 images of MySQL, MariaDB and PostgreSQL do it.
 
-A test calls it dozens of times: what few commands need is imported there.
+A test calls it dozens of times, without a process of its own (`docker_on_path`); where one is
+needed, what few commands need is imported there.
 """
 
 import json
@@ -14,11 +15,11 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(os.environ["FAKE_DOCKER"])
-SLEEPS = 'trap "exit 0" TERM; while :; do sleep 0.05; done'
+ROOT = Path(os.environ.get("FAKE_DOCKER", "."))
+SLEEPS = "trap 'kill $! 2> /dev/null; exit 0' TERM; sleep 30 & wait"
 RUNS = (
-    '"$@" & echo 0::/docker/{1} > {0}/cgroup; ln -sfn {0} {2}/$!; echo $! > {0}/pid;'
-    " wait $!; code=$?; rm -f {0}/cgroup; echo $code > {0}/exit"
+    '("$@" & echo 0::/docker/{1} > {0}/cgroup; ln -sfn {0} {2}/$!; echo $! > {0}/pid;'
+    " wait $!; code=$?; rm -f {0}/cgroup; echo $code > {0}/exit) &"
 )
 SETS_UP_POSTGRES = (
     'initdb --username="$POSTGRES_USER" --pwfile="$PWFILE" $POSTGRES_INITDB_ARGS &&'
@@ -85,8 +86,7 @@ def run(*words):
 
 
 def create(*words):
-    number = len(list((ROOT / "containers").glob("*"))) if (ROOT / "containers").exists() else 0
-    name = f"id{os.getpid()}{number}"
+    name = f"id{time.monotonic_ns()}"
     place = ROOT / "containers" / name
     place.mkdir(parents=True)
     environment = Path(after(words, "--env-file")[0]).read_text()
@@ -114,7 +114,7 @@ def start(name):
         command = server(place, about, program, port)
     (ROOT / "proc").mkdir(exist_ok=True)
     with (place / "log").open("w") as log:
-        subprocess.Popen(
+        subprocess.run(
             ["sh", "-c", RUNS.format(place, name, ROOT / "proc"), "sh", *command],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -122,6 +122,7 @@ def start(name):
             start_new_session=True,
             cwd=place,  # which every user may enter
             env={**os.environ, **more},
+            check=True,
         )
     wait_for(lambda: (place / "pid").exists() and (place / "pid").read_text().strip())
 
@@ -260,7 +261,7 @@ def version():
         fail("Cannot connect to the Docker daemon")
 
 
-def main():
+def main(words):
     with (ROOT / "calls.jsonl").open("a") as calls:
-        calls.write(f"{json.dumps(sys.argv[1:])}\n")
-    globals()[sys.argv[1]](*sys.argv[2:])
+        calls.write(f"{json.dumps(words)}\n")
+    globals()[words[0]](*words[1:])

@@ -37,6 +37,10 @@ if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
+READ_SOURCE: Final = tuple(
+    f"tests/test_{name}.py" for name in ("tidy", "prose", "catalogue", "interpreter")
+)
+"""Parse every file of the project, once if it is one worker that does so."""
 SERVER_PARAMETER: Final = re.compile(r"\[((?:mysql|postgres):[0-9.]+)")
 """The `server` of a test's id, which is its first parameter."""
 LONGEST_FIRST: Final = (
@@ -97,11 +101,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
 
 
 def worker_group(nodeid: str) -> str:
-    """The file of a test, or the server that it shares with tests of other files.
+    """The file of a test, or the server or the source that it shares with tests of other files.
 
     Not xdist's own groups: it notes them in an attribute that pytest 9 does not read any more.
     """
     file = nodeid.partition("::")[0]
+    if file in READ_SOURCE:
+        return "source"
     server = SERVER_PARAMETER.search(nodeid)
     return server[1] if server and shares_server(file) else file
 

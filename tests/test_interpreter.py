@@ -17,7 +17,7 @@ from dbdyno.report.charts import converter
 from dbdyno.servers import launch, watcher
 from dbdyno.servers.kept import kept
 from dbdyno.servers.local import network
-from support.source import lab_modules, tree
+from support.source import lab_modules, nodes
 
 OTHER_WAYS = {"multiprocessing", "runpy", "ProcessPoolExecutor"}
 CHILDREN = {
@@ -34,7 +34,7 @@ CHILDREN = {
 def names(path: Path) -> set[str]:
     """Names, attributes and imported modules of a file."""
     found = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute):
             found.add(f"{ast.unparse(node.value)}.{node.attr}")
         elif isinstance(node, ast.Import):
@@ -48,7 +48,7 @@ def programs(path: Path) -> set[str]:
     """Commands of a file whose program is a Python by its name."""
     commands = {
         str(node.elts[0].value)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.List | ast.Tuple)
         if node.elts and isinstance(node.elts[0], ast.Constant)
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from support import source
@@ -34,7 +34,7 @@ def room(path: Path) -> str:
 def docstrings(path: Path) -> Iterator[str]:
     """Docstrings of a Python file, doc comments of a Rust file."""
     if path.suffix == ".py":
-        for node in ast.walk(source.tree(path)):
+        for node in source.nodes(path):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 yield ast.get_docstring(node) or ""
     else:
@@ -42,15 +42,15 @@ def docstrings(path: Path) -> Iterator[str]:
             yield re.sub(r"^ *//[/!] ?", "", block, flags=re.MULTILINE)
 
 
-def bound_names(tree: ast.Module) -> Iterator[str]:
+def bound_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Names bound by statements, parameters and attributes; not by comprehensions or lambdas."""
     brief = set[int]()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.comprehension):
             brief |= {id(inner) for inner in ast.walk(node.target)}
         elif isinstance(node, ast.Lambda):
             brief |= {id(inner) for inner in ast.walk(node.args)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in brief:
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -75,7 +75,9 @@ def test_each_room_says_what_its_things_are() -> None:
             asking[room(path)] += bool(ASKING.match(doc))
             docs[room(path)] += bool(doc)
         if path.suffix == ".py" and source.named(path) not in ERRORS:
-            names[room(path)] += sum(name in VAGUE_NAMES for name in bound_names(source.tree(path)))
+            names[room(path)] += sum(
+                name in VAGUE_NAMES for name in bound_names(source.nodes(path))
+            )
     assert docs.total() > 1000
     beyond = {
         name: (pointing[name], asking[name], names[name])

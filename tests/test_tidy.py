@@ -260,7 +260,7 @@ def test_a_small_file_with_one_importer_has_a_reason() -> None:
 def test_a_class_name_means_one_thing() -> None:
     homes = defaultdict(set)
     for module, path in source.lab_modules().items():
-        for node in ast.walk(source.tree(path)):
+        for node in source.nodes(path):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].add(module)
     assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
@@ -269,7 +269,7 @@ def test_a_class_name_means_one_thing() -> None:
 def test_a_value_is_a_noun_or_a_frozen_dataclass() -> None:
     changing, tuples = set(), Counter[str]()
     for module, path in source.lab_modules().items():
-        for node in ast.walk(source.tree(path)):
+        for node in source.nodes(path):
             if isinstance(node, ast.ClassDef):
                 made_by = [ast.unparse(one) for one in node.decorator_list]
                 if any(re.match(r"dataclass(?!.*frozen=True)", one) for one in made_by):

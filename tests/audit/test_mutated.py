@@ -24,7 +24,7 @@ from dbdyno.errors import UsageError
 from support.published_logs import FORK, HAMMERDB, PAGE, PGBENCH, V04, V05, V1
 from support.source import ROOT
 
-MUTANTS: Final = int(os.environ.get("DBDYNO_SEEDS", "1000"))
+MUTANTS: Final = int(os.environ.get("DBDYNO_SEEDS", "400"))
 SIGNS: Final = "0123456789.,:;|<>/%()[]{}-+eE\"'# \t\n\0\ufeff\u00a0并发万时A"
 HTML: Final = (
     "<p>A and B with 16 GB of memory.</p><table><tr><th rowspan=2>threads<th colspan=2>TPS</tr>"

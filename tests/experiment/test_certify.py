@@ -25,6 +25,8 @@ def test_a_certificate_is_made_stored_and_found_again(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[str] = []
+    for name, few in {"RATES_PER_S": (1000,), "CONNECTIONS": (1, 8), "STARTS": 2}.items():
+        monkeypatch.setattr(certify, name, few)
     made = certify.certify(heard.append, difference_seen_in_time, window_s=0.3, probes=2)
     assert [text[:3] for text in heard] == ["1/4", "2/4", "3/4", "4/4"]
     asked = [(driver, count) for driver in ("mysql", "pgsql") for count in certify.CONNECTIONS]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dbdyno.judge.audit import CHECKS
 from dbdyno.language import words
-from support.source import LAB, named
+from support.source import LAB, named, nodes
 
 SAYING = ("say", "phrase", "count", "name", "listed", "clauses", "capital")
 """The functions of `words` by which texts for people are made."""
@@ -63,7 +63,7 @@ def sayings() -> tuple[Saying, ...]:
         Saying(node.func.id, node, f"{named(path)}:{node.lineno}")
         for path in sorted(LAB.rglob("*.py"))
         if path != Path(words.__file__)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if node.func.id in _of_words(path)
     )
@@ -88,7 +88,7 @@ def _of_words(path: Path) -> frozenset[str]:
     """Which of those functions a file has from `words`."""
     return frozenset(
         alias.name
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and node.module == "dbdyno.language.words"
         for alias in node.names
         if alias.name in SAYING

@@ -44,6 +44,12 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a Python file; to walk through all files again takes a second."""
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
 def lab_modules() -> dict[str, Path]:
     """Every module of the lab by its name without `dbdyno.`; packages by their folder's name."""
     modules = {}
@@ -60,7 +66,7 @@ def imports(path: Path) -> frozenset[str]:
     """Modules of the lab that a file imports anywhere in it, without `dbdyno.`."""
     found = set()
     known = {*lab_modules(), "_engine"}
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             ours = {a.name for a in node.names if _ours(a.name)}
             found |= {name.removeprefix("dbdyno").removeprefix(".") for name in ours}
@@ -99,7 +105,7 @@ class Function:
 def functions(path: Path) -> Iterator[Function]:
     """The functions of a Python or Rust file."""
     if path.suffix == ".py":
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 work = node.body[1:] if ast.get_docstring(node) is not None else node.body
                 start = work[0].lineno if work else node.lineno

@@ -164,9 +164,10 @@ def test_a_prepare_has_the_tables_options(sysbench, engine):
 def test_the_password_comes_from_the_environment_unless_typed(sysbench, engine, monkeypatch):
     monkeypatch.setenv("MYSQL_PWD", "from the environment")
     assert spec_of(sysbench, engine, "oltp_read_only run")["password"] == "from the environment"
-    line = "oltp_read_only --mysql-password=typed run"
-    assert spec_of(sysbench, engine, line)["password"] == "typed"
-    assert "typed" not in sysbench.stdout
+    for typed in ("typed", ""):
+        spec = spec_of(sysbench, engine, f"oltp_read_only --mysql-password={typed} run")
+        assert spec["password"] == typed
+        assert "typed" not in sysbench.stdout
 
 
 @pytest.mark.parametrize("limits", ["--time=36000", "--time=0", "--time=0 --events=9"])

@@ -138,8 +138,10 @@ def load(name: str | Path, workspace: Path) -> Evidence:
         StoreError: the run is missing. BundleError: the file is missing or no sound bundle.
     """
     path = Path(name)
-    if path.is_file():
-        return of_bundle(path, workspace)
+    if path.is_file():  # its report takes the place of no own run's
+        kept = bundle.read_bundle(path)
+        folder = workspace / "bundles" / f"{kept.run.run_id}-{kept.digest[:12]}"
+        return Evidence(kept.run, kept.measurements, folder, kept.digest)
     if (path / FILE_NAME).is_file():
         return of_run(LATEST, path)
     if path.is_dir() and (path.parent / FILE_NAME).is_file():
@@ -163,10 +165,3 @@ def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
     """Evidence of a stored run, as of now."""
     now = resolved_run(store, store.run(run.run_id))
     return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id)
-
-
-def of_bundle(path: Path, workspace: Path) -> Evidence:
-    """A bundle, checked; its report takes the place of no own run's in the workspace."""
-    kept = bundle.read_bundle(path)
-    folder = workspace / "bundles" / f"{kept.run.run_id}-{kept.digest[:12]}"
-    return Evidence(kept.run, kept.measurements, folder, kept.digest)

@@ -105,9 +105,10 @@ def start_failure_lines(failure: Mapping[str, Any], request: Request, function: 
         lines = _start_failure_of_postgres(failure, function)
     elif stage == "connect":
         where = request.address().described
+        is_socket = where.startswith("socket") or "'localhost'" in where
         lines = [
             f"unable to connect to MySQL server on {where}, aborting...",
-            f"error {failure.get('code') or _connect_code(where)}: {message}",
+            f"error {failure.get('code') or (2002 if is_socket else 2003)}: {message}",
             f"{function}: connection creation failed",
         ]
     elif stage == "prepare":
@@ -186,12 +187,6 @@ def _hints(failure: Mapping[str, Any]) -> list[str]:
 def _message(failure: Mapping[str, Any]) -> str:
     """The server's own message, as sysbench repeats it, or else the engine's."""
     return str(failure.get("server_message") or failure["message"])
-
-
-def _connect_code(where: str) -> int:
-    """The client library's number for a server that it cannot reach."""
-    is_socket = where.startswith("socket") or "'localhost'" in where
-    return 2002 if is_socket else 2003
 
 
 # SIGINT and SIGTERM stop the engine, and the report of what was measured follows. Python runs

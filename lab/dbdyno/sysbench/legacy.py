@@ -72,9 +72,15 @@ class Legacy(NamedTuple):
             options[engine_name] = whole(self.own, name)
         if options["read_only"] and options["write_only"]:
             raise fatal("--oltp-read-only and --oltp-write-only are mutually exclusive")
-        options["table_locks"] = self._locks_tables()
+        options["table_locks"] = self.own.text("mysql-table-engine") == "myisam"
         if self._is_one_table():
-            self._check_one_table()
+            if (name := self.own.text("oltp-table-name")) != "sbtest":
+                raise unsupported(
+                    f"--oltp-table-name={name}", "a table of another name than sbtest"
+                )
+            if self.own.number("oltp-user-delay-min") or self.own.number("oltp-user-delay-max"):
+                raise unsupported("--oltp-user-delay-*", "resting before each statement")
+            options["table_locks"] |= self.own.text("mysql-engine-trx") == "no"
             options["one_table"] = True
         return {"name": self._workload_name(), "options": options}
 
@@ -146,10 +152,6 @@ class Legacy(NamedTuple):
             raise fatal("--test=oltp is sysbench 0.4's and has one table: --oltp-tables-count is 1")
         return tables
 
-    def _locks_tables(self) -> bool:
-        is_myisam = self.own.text("mysql-table-engine") == "myisam"
-        return is_myisam or (self._is_one_table() and self.own.text("mysql-engine-trx") == "no")
-
     def _workload_name(self) -> str:
         if not self._is_one_table():
             return self.test
@@ -164,12 +166,6 @@ class Legacy(NamedTuple):
         if mode not in known:
             raise fatal(f"Invalid value for --{option}: '{mode}'.")
         return known[mode]
-
-    def _check_one_table(self) -> None:
-        if (name := self.own.text("oltp-table-name")) != "sbtest":
-            raise unsupported(f"--oltp-table-name={name}", "a table of another name than sbtest")
-        if self.own.number("oltp-user-delay-min") or self.own.number("oltp-user-delay-max"):
-            raise unsupported("--oltp-user-delay-*", "resting before each statement")
 
 
 # Which test is meant: a built-in one, by its name or by the path under which sysbench ships it.

@@ -74,8 +74,15 @@ def report(totals: Totals, general: General, ending: Ending, *, is_sql: bool = T
     throughput = _throughput if general.compat == "1.1" else _general_statistics
     lines += ["", *throughput(totals, ending.time_s), ""]
     lines += _latency(totals, general.output.percentiles)
-    if ending.fairness is not None:
-        lines += ["", *_fairness(ending.fairness)]
+    if (fair := ending.fairness) is not None:
+        lines += [
+            "",
+            "Threads fairness:",
+            "    events (avg/stddev):           "
+            f"{fair['events_mean']:.4f}/{fair['events_stddev']:3.2f}",
+            "    execution time (avg/stddev):   "
+            f"{fair['seconds_mean']:.4f}/{fair['seconds_stddev']:3.2f}",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -136,16 +143,6 @@ def _latency(totals: Totals, percentiles: tuple[Percentile, ...]) -> list[str]:
             or ["         percentile stats:               disabled"]
         ),
         row("sum:", totals.latency_ns_sum),
-    ]
-
-
-def _fairness(fairness: Mapping[str, Any]) -> list[str]:
-    return [
-        "Threads fairness:",
-        "    events (avg/stddev):           "
-        f"{fairness['events_mean']:.4f}/{fairness['events_stddev']:3.2f}",
-        "    execution time (avg/stddev):   "
-        f"{fairness['seconds_mean']:.4f}/{fairness['seconds_stddev']:3.2f}",
     ]
 
 

@@ -249,8 +249,10 @@ class Request(NamedTuple):
         }
         if self.script is not None:
             return {**spec, "workload": {"name": "script"}, "script": self.script}
-        if (events := self._reconnects_every()) and not self.is_dry():
-            spec["reconnect_every"] = events
+        is_legacy = legacy.is_legacy(self.test)
+        every = self._legacy().reconnects_every() if is_legacy else whole(self.own, "reconnect")
+        if every and not self.is_dry():
+            spec["reconnect_every"] = every
         return {**spec, "workload": self._workload()}
 
     def database_spec(self) -> dict[str, Any]:
@@ -352,11 +354,6 @@ class Request(NamedTuple):
                 raise fatal(f"Invalid value for --thread-init-timeout: {limit_s}.")
             fields["connect_timeout_s"] = limit_s
         return fields
-
-    def _reconnects_every(self) -> int:
-        if legacy.is_legacy(self.test):
-            return self._legacy().reconnects_every()
-        return whole(self.own, "reconnect")
 
     def _login(self) -> dict[str, Any]:
         """Address and account; a typed password wins over the environment's even if empty."""

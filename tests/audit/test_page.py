@@ -43,10 +43,8 @@ def test_a_page_of_html_says_the_same(tmp_path: Path) -> None:
         "<tr><td>16<td>200.5<td>210.9</table><script>A is faster than B</script></body></html>"
     )
     (publication,) = read([written(tmp_path, "page.html", page)])
-    assert [(one.system, one.threads) for one in publication.tables] == [
-        ("A", (8, 16)),
-        ("B", (8, 16)),
-    ]
+    tables = [(one.system, one.threads) for one in publication.tables]
+    assert tables == [("A", (8, 16)), ("B", (8, 16))]
 
 
 CLAIMS = """
@@ -127,8 +125,7 @@ def test_pages_are_one_publication_unless_they_compare_others(tmp_path: Path) ->
 
 def test_a_page_without_results_is_refused(tmp_path: Path) -> None:
     page = written(tmp_path, "page.md", "| Component | Machine |\n| --- | --- |\n| a | b |\n")
-    with pytest.raises(
-        UsageError, match="neither a table of results nor a log that is known"
-    ) as refused:
+    neither = "neither a table of results nor a log that is known"
+    with pytest.raises(UsageError, match=neither) as refused:
         read([page])
     assert "line 1: Component, Machine" in str(refused.value)

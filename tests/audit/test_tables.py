@@ -55,6 +55,8 @@ QPS
 846.50
 16929.94
 说明：以上
+3
+个节点
 """
 CSV = "threads;A;B\n8;1.234,5;2.000,0\n16;2.469,0;4.000,0\n"
 
@@ -214,10 +216,8 @@ def test_a_file_that_names_no_system_is_one(tmp_path):
     assert [table.system for table in publication.tables] == ["mysql", "greatsql"]
     plan, measured = imported(files, "made", Mapping())
     assert [one.label for one in plan.systems] == ["mysql", "greatsql"]
-    assert [(one.trial.system, one.trial.block) for one in measured] == [
-        ("mysql", 0),
-        ("greatsql", 0),
-    ]
+    trials = [(one.trial.system, one.trial.block) for one in measured]
+    assert trials == [("mysql", 0), ("greatsql", 0)]
 
 
 @given(st.decimals(0, 10**9, places=2, allow_nan=False))

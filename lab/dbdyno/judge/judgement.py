@@ -51,6 +51,14 @@ from dbdyno.plan.systems import Comparison, MeasuredArm
 OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
 
 
+class ArmTrials(Noun):
+    """Number of trials of a system in a cell."""
+
+    system: str
+    cell: Cell
+    trials: int
+
+
 class Judgement(Noun):
     """All results of a run.
 
@@ -70,7 +78,7 @@ class Judgement(Noun):
         machines: the ratios on each machine, where blocks ran on several.
         claims: the claims of the publication followed by the plan, as judged here.
         counted_from_s: of each sound trial, by its key, the second of load from which it counts.
-        tried: number of trials of each arm, by its key: the system and the cell's key.
+        arms: number of trials of each system in each cell, void ones included.
         known: facts of the run, for the sentences of a report.
     """
 
@@ -90,7 +98,7 @@ class Judgement(Noun):
     machines: tuple[MachineRatio, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()
     counted_from_s: dict[str, float] = {}
-    tried: dict[str, int] = {}
+    arms: tuple[ArmTrials, ...] = ()
     known: Known = Known()
 
     @property
@@ -157,14 +165,17 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
             for one in audited.sound
             if one.condensed.measured
         },
-        tried=Counter({m.trial.key: _arm_key(m) for m in compared}.values()),
+        arms=_arms(compared),
         known=known_of(plan, compared),
     )
 
 
-def _arm_key(measurement: Measurement) -> str:
-    trial = measurement.trial
-    return f"{trial.system}/{trial.cell.key}"
+def _arms(compared: Iterable[Measurement]) -> tuple[ArmTrials, ...]:
+    trials = {m.trial.key: (m.trial.system, m.trial.cell) for m in compared}
+    return tuple(
+        ArmTrials(system=system, cell=cell, trials=times)
+        for (system, cell), times in Counter(trials.values()).items()
+    )
 
 
 def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:

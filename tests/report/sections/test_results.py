@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.judgement import ArmTrials, Judgement
 from dbdyno.measurement.measurement import Cell
 from dbdyno.report.formats.summary import doubts
 from dbdyno.report.parts import Paragraph
@@ -103,12 +103,12 @@ def test_findings_with_other_values_are_lines_under_the_place_of_all() -> None:
 def test_a_finding_of_several_cells_is_told_with_their_share() -> None:
     finding = Finding(check="split-block", level=Level.NOTE, values={"case": "paused"})
     cells = [Cell(workload="oltp_read_write", threads=threads) for threads in (1, 2, 3)]
-    tried = {f"{system}/{cell.key}": 5 for system in "ab" for cell in cells}
+    arms = [ArmTrials(system=system, cell=cell, trials=5) for system in "ab" for cell in cells]
     of_cells = [finding.model_copy(update={"cell": cell}) for cell in cells]
-    assert findings.place_of_all(of_cells[:2], tried) == "in 2 of 3 cells"
-    assert findings.place_of_all(of_cells, tried) == "in every cell"
+    assert findings.place_of_all(of_cells[:2], arms) == "in 2 of 3 cells"
+    assert findings.place_of_all(of_cells, arms) == "in every cell"
     of_systems = [finding.model_copy(update={"system": system}) for system in "ab"]
-    assert findings.place_of_all(of_systems, tried) == "a, b"
+    assert findings.place_of_all(of_systems, arms) == "a, b"
 
 
 def test_no_finding_and_no_number_are_said(empty: Run) -> None:

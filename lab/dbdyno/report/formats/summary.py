@@ -208,7 +208,7 @@ def doubts(judgement: Judgement, *, advised: bool = True) -> Iterator[Text]:
 def _short(findings: Sequence[Finding], judgement: Judgement, *, advised: bool) -> Text:
     """Findings of a check: their place together, and the evidence of the first."""
     first, others = findings[0], len(tell.together(findings, judgement.known)) - 1
-    place = tell.place_of_all(findings, judgement.tried)
+    place = tell.place_of_all(findings, judgement.arms)
     text = say(
         "{level}: {check}: {evidence}{more}",
         level=term(first.level),

@@ -120,7 +120,7 @@ def _finding_entry(groups: Sequence[Sequence[Finding]], judgement: Judgement) ->
     every = [finding for group in groups for finding in group]
     first = every[0]
     heading = check_name(first.check)
-    place = tell.place_of_all(every, judgement.tried)
+    place = tell.place_of_all(every, judgement.arms)
     if len(groups) > 1:
         times = say("{check} ({times}×)", check=heading, times=len(groups))
         heading = clauses([heading, place]) if place else times
@@ -138,7 +138,7 @@ def _finding_entry(groups: Sequence[Sequence[Finding]], judgement: Judgement) ->
 
 
 def _evidence(group: Sequence[Finding], judgement: Judgement) -> Text:
-    place, evidence = tell.place_of_all(group, judgement.tried), tell.evidence(group[0])
+    place, evidence = tell.place_of_all(group, judgement.arms), tell.evidence(group[0])
     return say("{place}: {evidence}", place=place, evidence=evidence) if place else name(evidence)
 
 

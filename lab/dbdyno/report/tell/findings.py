@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.judgement import ArmTrials
 from dbdyno.language.words import Said, clauses, count, listed, name, phrase, say
 from dbdyno.plan.known import Fact, Known
 from dbdyno.report.tell import durability, lists
@@ -79,11 +80,11 @@ def together(findings: Iterable[Finding], known: Known) -> list[list[Finding]]:
     return [*groups.values()]
 
 
-def place_of_all(findings: Sequence[Finding], tried: Mapping[str, int]) -> Said:
+def place_of_all(findings: Sequence[Finding], arms: Sequence[ArmTrials]) -> Said:
     """The place of findings together: their common system, cell and block, their share of the run.
 
     Args:
-        tried: number of trials of each arm (`Judgement.tried`).
+        arms: number of trials of each system in each cell of the run.
     """
     if len({(one.system, one.cell, one.trial) for one in findings}) == 1:
         return place(findings[0])
@@ -93,21 +94,19 @@ def place_of_all(findings: Sequence[Finding], tried: Mapping[str, int]) -> Said:
     )
     system = systems[0] if len(systems) == 1 else None
     cell = cells[0] if len(cells) == 1 else None
-    arms = {
-        key: times
-        for key, times in tried.items()
-        if key.startswith(f"{system}/" if system else "")
-        and key.endswith(f"/{cell.key}" if cell else "")
-    }
+    arms = [arm for arm in arms if system in (None, arm.system) and cell in (None, arm.cell)]
     blocks = dict.fromkeys(_block(one) for one in findings)
     block = next(iter(blocks)) if len(blocks) == 1 else None
     parts = [system, cell_title(cell) if cell else None, block]
     if None not in trials:
-        every, in_all = say("in every trial"), len(arms) if block else sum(arms.values())
+        every, in_all = (
+            say("in every trial"),
+            len(arms) if block else sum(arm.trials for arm in arms),
+        )
         share = say("in {times} of {all}", times=len(trials), all=count(in_all, "trial"))
         parts.append(every if len(trials) == in_all else share)
     elif None not in cells and cell is None:
-        every, all_cells = say("in every cell"), {key.partition("/")[2] for key in arms}
+        every, all_cells = say("in every cell"), {arm.cell for arm in arms}
         share = say("in {times} of {all}", times=len(cells), all=count(len(all_cells), "cell"))
         parts.append(every if len(cells) == len(all_cells) else share)
     elif None not in systems and system is None:

@@ -115,9 +115,8 @@ def test_logs_come_back_as_a_geometric_mean_with_finite_ends():
 
 
 def test_a_run_that_may_stop_early_has_wider_intervals():
-    until_decided = DesignPlan(blocks=12, stop="decided")
     values = [1.0, 2.0, 3.0, 4.0, 5.0]
-    fixed, repeated = (typical(values, design) for design in (FIXED, until_decided))
+    fixed, repeated = (typical(values, design) for design in (FIXED, until_decided(12)))
     # docs/how-it-works/verdicts.md: 5.01 standard errors at the fifth of twelve looks
     assert repeated.high - 3 == pytest.approx(5.01 * 1.5811 / math.sqrt(5), rel=0.01)
     assert repeated.high > fixed.high

@@ -19,10 +19,6 @@ FOUND = PilotFound(
 )
 
 
-def with_load(load: LoadPlan) -> Plan:
-    return making.plan().model_copy(update={"load": load})
-
-
 def test_a_rate_is_a_number_or_a_share() -> None:
     assert (rate_per_s("500"), share_of("500")) == (500.0, None)
     assert (rate_per_s("12.5"), share_of("70 %")) == (12.5, 0.7)
@@ -78,12 +74,12 @@ def test_a_pilot_is_needed_for_what_depends_on_the_machine(
 
 def test_cells_have_rates_once_they_are_known() -> None:
     load = LoadPlan(rates=("50%", "500", "70%"), threads=(8,), connections=16)
-    asked = with_load(load)
+    asked = making.plan(load=load)
     assert [cell.key for cell in cells(asked)] == [
         "oltp_read_write/threads=8/default",
         "oltp_read_write/threads=16/rate=500/default",
     ]
-    known = with_load(load.model_copy(update={"pilot": (FOUND,)}))
+    known = making.plan(load=load.model_copy(update={"pilot": (FOUND,)}))
     rates = [cell.rate_per_s for cell in cells(known)]
     assert rates == [None, 500.0, 700.0], "500 stands once"
     assert known.hash() == asked.hash(), "what was found was not asked for"

@@ -62,9 +62,7 @@ def test_cells_of_a_workload_and_setting_rise_by_load() -> None:
     assert (first.title, second.title) == ("a", "a, x")
     assert second.place(Cell(workload="a", threads=8, setting="x")) == 1
     assert second.place(cells[0]) is None
-
-
-def test_an_open_loop_stands_on_a_ladder_of_its_own() -> None:
+    # an open loop stands on a ladder of its own
     closed = Cell(workload="a", threads=16)
     rates = [Cell(workload="a", threads=16, rate_per_s=rate) for rate in (1500, 500)]
     first, second = ladders([closed, *rates])

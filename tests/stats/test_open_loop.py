@@ -51,20 +51,13 @@ def test_what_a_server_cannot_take_is_not(load: float, window_s: int, found: flo
     assert share_not_sustained(load, window_s) >= found
 
 
-def test_growth_is_reported_in_requests_a_second() -> None:
+def test_growth_is_in_requests_a_second_and_a_backlog_that_stays_or_too_short_has_none() -> None:
     seen = growth(range(1, 41), [50 * second for second in range(1, 41)], 400)
     assert seen.per_s == pytest.approx(50)
     assert seen.limit_per_s == pytest.approx(3 * math.sqrt(2 * 400 * 10) / 10)
     assert not seen.sustained
-
-
-def test_a_backlog_that_stays_is_no_growth() -> None:
     assert growth(range(60), [5000] * 60, 100) == (0.0, pytest.approx(3 * math.sqrt(3000) / 15))
-
-
-@pytest.mark.parametrize("backlog", [[], [3]])
-def test_too_little_says_nothing(backlog: list[int]) -> None:
-    assert growth(range(len(backlog)), backlog, 100) is None
+    assert growth([], [], 100) is growth([0], [3], 100) is None
 
 
 def queue_p99_ms(rate: float) -> float:

@@ -89,26 +89,22 @@ def test_a_restart_that_is_thirty_percent_slow_is_hardly_ever_missed(count):
     assert np.mean([2 in outlying(sample.tolist(), 0.02) for sample in samples]) >= 0.97
 
 
-def at_a_rate(made):
-    return making.with_trial(made, rate_per_s=2000.0)
-
-
 def test_at_a_fixed_rate_latency_decides():
     # eight connections: half the rate is twice the latency; made p99 are exact to a tenth
     rates = (2000.0, 1990.0, 2005.0, 2010.0, 1000.0, 1995.0)
-    made = [at_a_rate(making.measurement(A, block, tps=rate)) for block, rate in enumerate(rates)]
+    made = [
+        making.with_trial(making.measurement(A, block, tps=rate), rate_per_s=2000.0)
+        for block, rate in enumerate(rates)
+    ]
     usable = audit(made, making.plan(systems=(A,), blocks=6)).sound
     found = outliers(usable, 0.2, METRIC)
     assert [(one.block, one.metric) for one in found] == [(4, "latency_ms_p99")]
     assert found[0].ratio == pytest.approx(1.8, abs=0.2)
 
 
-def test_systems_are_not_mixed():
-    made = runs(EVEN, A) + runs([rate * 0.7 for rate in EVEN], B)
-    assert outliers(sound(made), 0.02, METRIC) == []
-
-
-def test_runs_are_held_against_those_of_their_machine():
+def test_runs_are_held_against_those_of_their_system_and_machine():
+    of_two = runs(EVEN, A) + runs([rate * 0.7 for rate in EVEN], B)
+    assert outliers(sound(of_two), 0.02, METRIC) == []
     made = runs((*EVEN, *EVEN, *(0.8 * rate for rate in EVEN[:5])))
     names = ("a",) * 8 + ("b",) * 8 + ("slow",) * 5
     spread = [making.changed(one, machine=name) for one, name in zip(made, names, strict=True)]

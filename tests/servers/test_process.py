@@ -4,7 +4,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
-from support.lab_process import lives
+from support.lab_process import lives, until
 
 
 def test_a_server_runs_in_its_folder_with_a_small_environment(tmp_path, monkeypatch):
@@ -42,10 +41,7 @@ def test_a_program_that_does_not_end_is_ended_with_all_that_it_started(tmp_path)
     script = f"(echo $BASHPID > {note}; exec sleep 600) & yes"
     with pytest.raises(subprocess.TimeoutExpired):
         process.run(["/bin/bash", "-c", script], 0.5)
-    limit = time.monotonic() + 10
-    while lives(int(note.read_text())):
-        assert time.monotonic() < limit, "what it had started goes on"
-        time.sleep(0.02)
+    until(lambda: not lives(int(note.read_text())), "the end of all it had started")
 
 
 ON_A_TERMINAL = """

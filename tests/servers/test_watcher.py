@@ -8,16 +8,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from dbdyno.servers import launch, open, process, watcher
-from support.lab_process import lives
+from support.lab_process import lives, until
 
-GONE_S = 60
 LAB = """
     import sys, time
     from pathlib import Path
@@ -49,10 +47,7 @@ def lab_with(folder, *command):
     )
     started = psutil.Process(int(lab.stdout.readline()))
     lab.stdout.close()
-    limit = time.monotonic() + GONE_S
-    while "launch.py" in " ".join(started.cmdline()):
-        assert time.monotonic() < limit
-        time.sleep(0.01)
+    until(lambda: "launch.py" not in " ".join(started.cmdline()), "the program runs")
     return lab, started
 
 
@@ -61,15 +56,8 @@ def killed(lab):
     lab.wait()
 
 
-def is_gone(started):
-    return not lives(started.pid)
-
-
 def until_gone(started):
-    limit = time.monotonic() + GONE_S
-    while not is_gone(started):
-        assert time.monotonic() < limit, "it outlived its lab"
-        time.sleep(0.02)
+    until(lambda: not lives(started.pid), "it ends with its lab")
 
 
 def test_a_program_with_file_capabilities_dies_with_a_killed_lab(folder):
@@ -77,11 +65,9 @@ def test_a_program_with_file_capabilities_dies_with_a_killed_lab(folder):
     if refused:
         pytest.skip(f"no program can be given a capability here: {refused}")
     lab, started = lab_with(folder, folder / "sleep", "600")
-    limit = time.monotonic() + GONE_S
     # Forked, and not yet the program. psutil would keep its first answer to exe().
-    while Path(f"/proc/{started.pid}/exe").readlink() != folder / "sleep":
-        assert time.monotonic() < limit
-        time.sleep(0.01)
+    exe = Path(f"/proc/{started.pid}/exe")
+    until(lambda: exe.readlink() == folder / "sleep", "the program runs")
     killed(lab)
     until_gone(started)
 
@@ -101,13 +87,10 @@ def why_no_capability(program):
 def test_what_a_program_started_dies_with_a_killed_lab(folder):
     script = f"{folder / 'sleep'} 601 & exec {folder / 'sleep'} 602"
     lab, started = lab_with(folder, "/bin/sh", "-c", script)
-    limit = time.monotonic() + GONE_S
-    while not (children := started.children()):
-        assert time.monotonic() < limit
-        time.sleep(0.01)
+    (child,) = until(started.children, "it has started another")
     killed(lab)
     until_gone(started)
-    until_gone(children[0])
+    until_gone(child)
 
 
 def test_a_lab_that_ends_leaves_no_watcher(folder):

@@ -163,12 +163,16 @@ def begun(program, tmp_path):
     return name
 
 
+def server_of(program, name):
+    return ContainerServer("boxed", program, name, Endpoint("127.0.0.1", 1, None), WHO)
+
+
 def test_a_container_that_ends_while_it_starts_is_an_error_with_the_end_of_its_log(
     program, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(module, "MysqlClient", lambda *_: FakeClient(ready=False))
     name = begun(program, tmp_path)
-    server = ContainerServer("boxed", program, name, Endpoint("127.0.0.1", 1, None), WHO)
+    server = server_of(program, name)
     assert server.alive()
     (tmp_path / "docker" / "containers" / name / "log").write_text("[ERROR] unknown variable\n")
     program.call("stop", name)
@@ -181,13 +185,12 @@ def test_a_container_that_ends_while_it_starts_is_an_error_with_the_end_of_its_l
 
 def test_a_process_of_that_number_that_is_not_the_containers_is_nobody(program, tmp_path):
     name = begun(program, tmp_path)
-    at = Endpoint("127.0.0.1", 1, None)
-    server = ContainerServer("boxed", program, name, at, WHO)
+    server = server_of(program, name)
     assert server.pid > 0
     group = tmp_path / "docker" / "containers" / name / "cgroup"
     group.write_text("0::/user.slice/a-strangers.scope\n")  # docker runs in a virtual machine
     assert server.alive()  # by docker's word
-    assert ContainerServer("boxed", program, name, at, WHO).pid == 0
+    assert server_of(program, name).pid == 0
     program.call("stop", name)
     assert not server.alive()
 
@@ -196,7 +199,7 @@ def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MysqlClient", lambda *_: FakeClient(ready=False))
     monkeypatch.setattr(module, "START_S_MAX", 0.1)
     name = begun(program, tmp_path)
-    server = ContainerServer("boxed", program, name, Endpoint("127.0.0.1", 1, None), WHO)
+    server = server_of(program, name)
     with pytest.raises(ServerError, match="no answer within"):
         server.wait_ready(WHO)
     program.call("rm", "--force", name)

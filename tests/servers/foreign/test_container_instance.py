@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -58,7 +59,7 @@ def passwords(docker):
 def test_a_new_container_listens_on_loopback_with_the_settings_asked_for(docker, instance):
     server = instance.start()
     words = docker.first("create")
-    after = {word: words[place + 1] for place, word in enumerate(words[:-1])}
+    after = dict(pairwise(words))
     assert after["--publish"] == "127.0.0.1::3306"
     assert after["--volume"].endswith("-data:/var/lib/mysql")
     assert after["--label"].startswith("dbdyno.folder=")

@@ -1,6 +1,7 @@
 """What an image of PostgreSQL is told, and who is let in, over a stand-in for docker."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -71,7 +72,7 @@ def variables(docker):
 def test_new_data_are_made_as_those_of_the_labs_own_servers(docker, instance):
     server = instance.start()
     words = container(docker)["words"]
-    after = {word: words[place + 1] for place, word in enumerate(words[:-1])}
+    after = dict(pairwise(words))
     assert after["--publish"] == "127.0.0.1::5432"
     assert after["--volume"].endswith("-data:/var/lib/postgresql")
     assert after["--stop-signal"] == "SIGINT"
@@ -111,7 +112,7 @@ def test_on_old_data_the_administrator_gets_a_new_password_before_the_server_run
     server = instance.start()
     (name,) = docker.containers()
     words = container(docker)["words"]
-    after = {word: words[place + 1] for place, word in enumerate(words[:-1])}
+    after = dict(pairwise(words))
     assert (after["--user"], after["--entrypoint"]) == ("postgres", "sh")
     script, *given = words[words.index(IMAGE) + 2 :]
     assert script.startswith("postgres --single ")

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 
 from dbdyno.files import holder, is_locked
 from dbdyno.servers.kept import kept, supervisor
+from support.lab_process import until
 
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "support" / "fake_supervisor.py"))
 ASKED = {"label": "one", "reference": "mysql:8.0.15", "settings": {}}
@@ -24,13 +24,6 @@ def begun(folder):
     child.stdin.write(json.dumps(ASKED))
     child.stdin.close()
     return child
-
-
-def until_state(folder):
-    ends = time.monotonic() + 60
-    while not (folder / kept.STATE).exists():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
 
 
 def test_it_leaves_its_parent_and_ends_its_server_on_sigterm(tmp_path):
@@ -60,7 +53,7 @@ def test_a_command_that_was_killed_while_it_waited_leaves_the_server_up(tmp_path
     child = begun(tmp_path)
     child.stdout.close()  # nobody reads what it says
     child.wait(60)
-    until_state(tmp_path)
+    until((tmp_path / kept.STATE).exists, "its state")
     assert is_locked(tmp_path / "lock")
     os.kill(holder(tmp_path / "lock"), signal.SIGTERM)
 

@@ -14,7 +14,7 @@ from dbdyno.errors import ServerError
 from dbdyno.servers.local.pristine import MARKER, kept
 from dbdyno.servers.local.server import Site
 from dbdyno.servers.postgres import instance as module
-from dbdyno.servers.postgres.instance import Segment, making
+from dbdyno.servers.postgres.instance import making
 from dbdyno.servers.reference import find
 from support.archives import program
 
@@ -139,11 +139,6 @@ def test_a_control_file_is_not_read_through_a_link(left):
     (shared / "PostgreSQL.5").symlink_to(shared / "elsewhere")
     module.free(data)
     assert "PostgreSQL.7" in names(shared)
-
-
-def test_the_kernels_table_is_read():
-    owner = os.geteuid()
-    assert module.segments(table(users=2)) == [Segment(42, 4711, 2, owner)]
 
 
 @given(st.binary(max_size=400))

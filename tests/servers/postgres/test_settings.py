@@ -100,32 +100,26 @@ ROWS = [
 ]
 
 
+SPELLINGS = {
+    "shared_buffers": ["256MB", "262144kB", "0.25 GB", "32768", "0x8000"],
+    "max_wal_size": ["512MB"],
+    "wal_segment_size": ["16MB"],
+    "checkpoint_timeout": ["5min"],
+    "vacuum_cost_delay": ["2000us"],
+    "random_page_cost": ["1.10", "11e-1"],
+    "unix_socket_permissions": ["448"],
+    "fsync": ["TRUE", "t"],
+    "synchronous_commit": ["no"],
+    "wal_level": ["REPLICA", "hot_standby"],
+    "wal_compression": ["on", "True"],
+    "wal_buffers": ["-1"],
+    "timezone": ["utc"],
+    "datestyle": ["iso,mdy"],
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("shared_buffers", "256MB"),
-        ("shared_buffers", "262144kB"),
-        ("shared_buffers", "0.25 GB"),
-        ("shared_buffers", "32768"),
-        ("shared_buffers", "0x8000"),
-        ("max_wal_size", "512MB"),
-        ("wal_segment_size", "16MB"),
-        ("checkpoint_timeout", "5min"),
-        ("vacuum_cost_delay", "2000us"),
-        ("random_page_cost", "1.10"),
-        ("random_page_cost", "11e-1"),
-        ("unix_socket_permissions", "448"),
-        ("fsync", "TRUE"),
-        ("fsync", "t"),
-        ("synchronous_commit", "no"),
-        ("wal_level", "REPLICA"),
-        ("wal_level", "hot_standby"),
-        ("wal_compression", "on"),
-        ("wal_compression", "True"),
-        ("wal_buffers", "-1"),
-        ("timezone", "utc"),
-        ("datestyle", "iso,mdy"),
-    ],
+    ("name", "text"), [(name, text) for name, texts in SPELLINGS.items() for text in texts]
 )
 def test_other_spellings_of_the_value_in_force_are_taken(name, text):
     assert readback.check("pg", {name: text}, ROWS) is None

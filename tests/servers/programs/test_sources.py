@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +25,7 @@ from dbdyno.servers.programs.sources import (
 )
 from dbdyno.servers.programs.unpack import WHOLE
 from support.archives import program
-from support.lab_process import lives
+from support.lab_process import lives, until
 
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
 
@@ -90,17 +89,9 @@ def test_the_client_dies_with_a_killed_lab(tmp_path):
     )
     paths = {"PYTHONPATH": str(Path(open.__file__).parents[2])}
     with subprocess.Popen([sys.executable, "-c", lab], env={**os.environ, **paths}) as running:
-        limit = time.monotonic() + 20
-        while not note.is_file() or not note.read_text():
-            assert running.poll() is None, "the lab ended before its client began"
-            assert time.monotonic() < limit
-            time.sleep(0.02)
-        pid = int(note.read_text())
+        pid = int(until(lambda: note.is_file() and note.read_text(), "its client began"))
         running.send_signal(signal.SIGKILL)
-    limit = time.monotonic() + 30
-    while lives(pid):
-        assert time.monotonic() < limit, "the client outlived its lab"
-        time.sleep(0.02)
+    until(lambda: not lives(pid), "the client ends with its lab")
 
 
 ARTIFACT = MavenSource("com.example:server:1.0", DIGEST_OF_CODE, 4)

@@ -213,11 +213,11 @@ def socket_place(
     short = Path(tempfile.mkdtemp(prefix="dbdyno-"))
     if not _will_do(short / name, commas):
         short.rmdir()
-        unless, better = ("", "shorter") if commas else (", and no comma", "shorter and plainer")
+        unless = "" if commas else " and no comma"
         raise ServerError(
             f"{label}: a socket's path may have {SOCKET_BYTES_MAX} bytes at most{unless}",
             found=str(short / name),
-            hint=f"set TMPDIR to a folder with a {better} name",
+            hint="set TMPDIR to a folder with a shorter and plainer name",
         )
     process.give_to(short, user)
     return short / name

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import translated
 from dbdyno.serve.guard import Guard
 from dbdyno.serve.pages import TEMPLATES, WORDS, application
 from dbdyno.store.store import FEED_NAME
@@ -118,8 +117,3 @@ def test_templates_and_scripts_use_every_word_and_only_those() -> None:
     used = set(re.findall(r"\bwords\.(\w+)", text))
     of_other_use = {"warmup", "measured", "drain", "no_page"}
     assert used | of_other_use == WORDS.keys()
-
-
-def test_every_word_can_be_told_otherwise() -> None:
-    catalogue = {word.template: "x" for word in WORDS.values()}
-    assert {translated(word, catalogue) for word in WORDS.values()} == {"x"}

@@ -279,26 +279,15 @@ def made_reporter(rows=None, **typed):
     general = General.of(options(**typed))
     reporter = Reporter(general, ConsoleOutput(3), rows)
 
-    def report(start_s, end_s, phase="measured", latencies_ms=(1,)):
-        one = interval(start_s, end_s, [*latencies_ms], phase)
+    def report(start_s, end_s):
+        one = interval(start_s, end_s, [1], "measured")
         reporter.on_interval(live_interval(one, general.spec()))
 
-    return reporter, report
-
-
-def test_the_load_s_begin_is_said_once(capsys):
-    reporter, report = made_reporter()
-    assert reporter.begun_at is None
-    report(0.0, 0.0, latencies_ms=())
-    begun_at = reporter.begun_at
-    report(0.0, 60.0)
-    reporter.on_start()
-    assert capsys.readouterr().out == "Threads started!\n\n"
-    assert begun_at == reporter.begun_at
+    return report
 
 
 def test_intervals_shorter_than_a_second_have_their_lines(capsys):
-    _, report = made_reporter(report_interval="0.25")
+    report = made_reporter(report_interval="0.25")
     for number in range(4):
         report(number / 4, (number + 1) / 4)
     report(1.0, 1.1)
@@ -306,18 +295,9 @@ def test_intervals_shorter_than_a_second_have_their_lines(capsys):
     assert moments == ["[ 0.25s ]", "[ 0.50s ]", "[ 0.75s ]", "[ 1.00s ]"]
 
 
-def test_the_first_line_after_a_warm_up_knows_nothing_of_it(capsys):
-    _, report = made_reporter(report_interval="1", warmup_time="2")
-    report(0.0, 2.0, "warmup", [1] * 100)
-    report(2.0, 3.0)
-    report(3.0, 3.1, "drain")
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("["))
-    assert line.startswith("[ 1s ] thds: 1 tps: 1.00 ")
-
-
 def test_rows_come_whole_and_as_the_intervals_end():
     rows = []
-    _, report = made_reporter(
+    report = made_reporter(
         lambda totals, summary: rows.append((totals.events, summary.at_s)),
         output="csv",
         report_interval="2",
@@ -326,14 +306,6 @@ def test_rows_come_whole_and_as_the_intervals_end():
     for number in range(5):
         report(float(number), number + 1.0)
     assert rows == [(2, 2.0), (2, 4.0)]
-
-
-def test_a_checkpoint_at_the_end_is_the_final_report(capsys):
-    reporter, report = made_reporter(report_checkpoints="1,2", time="2")
-    report(0.0, 1.0)
-    report(1.0, 2.0)
-    assert reporter.checkpoint_s == 1
-    assert capsys.readouterr().out.count("Checkpoint report:") == 1
 
 
 # prepare, prewarm and cleanup.

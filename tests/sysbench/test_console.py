@@ -23,18 +23,6 @@ def test_verbosity_decides(capsys, verbosity):
     assert capsys.readouterr().out == SHOWN[verbosity]
 
 
-def test_where_stdout_is_not_for_texts_only_what_is_wrong_is_said_on_stderr(capsys):
-    output = ConsoleOutput(5, is_text=False)
-    output.notice("report\n")
-    output.info("info")
-    output.debug("debug")
-    output.fatal("end")
-    output.note("silence")
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err == "FATAL: end\nnote: silence\n"
-
-
 # The progress bar.
 
 

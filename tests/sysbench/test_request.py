@@ -90,6 +90,9 @@ PUBLISHED = {
         "seed": 42,
         "seeding": "sysbench",
     },
+    "oltp_read_only --rand-spec-iter=3 --rand-spec-pct=2 --rand-spec-res=50 run": {
+        "distribution": {"name": "special", "iterations": 3, "percent": 2, "result": 50},
+    },
     "oltp_read_only --rand-seed=-1 run": {"seed": 2**32 - 1},
     "oltp_read_only --rand-seed=0 run": {"seeding": "streams"},
     "oltp_write_only --mysql-ignore-errors=1062,1213 --rand-type=zipfian"
@@ -170,13 +173,6 @@ def test_the_password_comes_from_the_environment_unless_typed(sysbench, engine, 
         assert "typed" not in sysbench.stdout
 
 
-@pytest.mark.parametrize("limits", ["--time=36000", "--time=0", "--time=0 --events=9"])
-def test_a_silent_run_keeps_few_intervals(sysbench, engine, limits):
-    assert spec_of(sysbench, engine, f"oltp_read_only {limits} run")["interval_s"] == 60
-    spec = spec_of(sysbench, engine, f"oltp_read_only {limits} --report-interval=10 run")
-    assert spec["interval_s"] == 10
-
-
 # Rates and pauses: what is accepted, and what the engine gets.
 
 
@@ -231,16 +227,6 @@ def test_any_pause_is_in_order_or_refused(text):
 
 def general(**typed):
     return General.of(options(**typed))
-
-
-def test_each_distribution_has_its_own_parameters():
-    assert general(rand_type="uniform").distribution == {"name": "uniform"}
-    assert general(rand_type="gaussian", rand_spec_iter="6").distribution == {
-        "name": "gaussian",
-        "iterations": 6,
-    }
-    special = general(rand_spec_iter="3", rand_spec_pct="2", rand_spec_res="50").distribution
-    assert special == {"name": "special", "iterations": 3, "percent": 2, "result": 50}
 
 
 @pytest.mark.parametrize(

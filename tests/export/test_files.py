@@ -1,4 +1,4 @@
-"""Tables are written whole, read back by polars and by SQL, and say what the run saw."""
+"""Tables are written whole, read back by polars, and say what the run saw."""
 
 from __future__ import annotations
 
@@ -70,19 +70,6 @@ def test_polars_finds_what_the_run_saw(folder: Path, made: Run) -> None:
     assert both["events"].to_list() == both["events_of_seconds"].to_list()
     costs = table(folder, "costs").filter(cost="rows_read", state="sound")
     assert costs["per_event"].to_list() == pytest.approx([414.0] * 19)
-
-
-def test_sql_reads_the_same(folder: Path) -> None:
-    context = polars.SQLContext(
-        {t.name: polars.scan_parquet(folder / f"{t.name}.parquet") for t in TABLES}
-    )
-    answer = context.execute(
-        "SELECT system, COUNT(*) AS readings, MAX(value) AS most FROM status"
-        " WHERE state = 'sound' AND phase = 'measured' AND name = 'Threads_running'"
-        " GROUP BY system ORDER BY system",
-        eager=True,
-    )
-    assert answer.rows() == [(making.A, 100, 4.0), (making.B, 90, 4.0)]
 
 
 def test_csv_holds_the_same_for_those_who_read_nothing_else(folder: Path) -> None:

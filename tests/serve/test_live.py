@@ -89,10 +89,3 @@ def test_no_file_is_too_strange_to_be_read(content: bytes) -> None:
         place, events = live.read(Path(file.name), 0)
     assert place == content.rfind(b"\n") + 1
     assert all(isinstance(event["kind"], str) for _, event in events)
-
-
-def test_a_line_without_end_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text(line("run") + '{"kind": "beg')
-    place, events = live.read(tmp_path / "f", 0)
-    assert place == len(line("run"))
-    assert kinds(events) == ["run"]

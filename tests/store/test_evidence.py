@@ -43,13 +43,6 @@ def test_all_names_lead_to_the_same_run(workspace: Path, tmp_path: Path) -> None
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_run_that_lacks_trials_is_not_complete(tmp_path: Path) -> None:
-    store_made(tmp_path, (0.9,), planned=4)
-    kept = evidence.load("latest", tmp_path)
-    assert not kept.complete
-    assert (kept.facts.complete, kept.facts.trials_planned) == (False, 4)
-
-
 def test_a_run_that_was_decided_early_is_complete(tmp_path: Path) -> None:
     decided = making.plan(blocks=12, design={"stop": "decided"})
     run = store_made(tmp_path, (0.9, 0.9, 0.9), plan=decided, planned=24)

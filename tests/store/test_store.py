@@ -44,11 +44,6 @@ def test_a_run_comes_back_as_it_was_asked_for(store):
     assert store.run(run.run_id).finished_at is not None
 
 
-def test_runs_are_listed_newest_first(store):
-    ids = [new_run(store).run_id for _ in range(3)]
-    assert [run.run_id for run in store.runs()] == ids[::-1]
-
-
 def test_an_unknown_run_is_refused_with_those_known(store):
     known = new_run(store).run_id
     with pytest.raises(StoreError, match="no run nonsense") as caught:

@@ -143,16 +143,7 @@ def test_a_forced_shutdown_is_reported_as_sysbench_does(sysbench, engine):
     assert sysbench("oltp_read_write --time=2 --forced-shutdown=3 run") == 2
     assert engine.specs[0]["drain_s"] == 3
     assert "\n\nForcing shutdown in 5 seconds\n\nInitializing" in sysbench.stdout
-    assert (
-        "Threads started!\n\n"
-        "FATAL: The --max-time limit has expired, forcing shutdown...\n"
-        "SQL statistics:\n"
-    ) in sysbench.stdout
-    assert (
-        "(0.00 per sec.)\n\n"
-        "Number of unfinished transactions on forced shutdown: 2\n\n"
-        "General statistics:\n"
-    ) in sysbench.stdout
+    assert "\n\nNumber of unfinished transactions on forced shutdown: 2\n\n" in sysbench.stdout
     engine.more = {"unfinished": 0}
     assert sysbench("oltp_read_write --time=2 --forced-shutdown=3 run") == 0
     assert "unfinished" not in sysbench.stdout

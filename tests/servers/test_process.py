@@ -3,7 +3,7 @@ import pwd
 import socket
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -73,19 +73,11 @@ def test_a_program_that_is_run_has_no_terminal():
 
 
 def test_starting_from_another_thread_is_refused(tmp_path):
-    caught: list[ServerError] = []
-
-    def attempt():
-        try:
-            process.spawn(["/bin/true"], tmp_path, None, tmp_path / "printed")
-        except ServerError as error:
-            caught.append(error)
-
-    thread = threading.Thread(target=attempt, name="side")
-    thread.start()
-    thread.join(30)
-    assert "from the main thread" in caught[0].message
-    assert caught[0].found == "side"
+    with ThreadPoolExecutor(1, thread_name_prefix="side") as pool:
+        started = pool.submit(process.spawn, ["/bin/true"], tmp_path, None, tmp_path / "printed")
+        with pytest.raises(ServerError, match="from the main thread") as caught:
+            started.result(30)
+    assert caught.value.found == "side_0"
 
 
 def test_servers_run_as_ourselves_unless_we_are_root(monkeypatch):

@@ -46,6 +46,10 @@ def impatient(monkeypatch):
     monkeypatch.setattr(Client, "answer_s_max", PATIENCE_S)
 
 
+def theirs_at(port, encryption=None):
+    return Endpoint("127.0.0.1", port, None, encryption=encryption, is_foreign=True)
+
+
 def refused_by_the_lab(server):
     try:
         with pytest.raises(ServerError) as caught:
@@ -68,8 +72,7 @@ def refused_by_the_load(server):
 def test_a_rogue_server_gets_no_password_and_makes_an_error_in_words(mode):
     began = time.monotonic()
     with rogue(MODES[mode]) as (port, heard):
-        place = Endpoint("127.0.0.1", port, None, is_foreign=True)
-        error = refused_by_the_lab(EndpointServer("theirs", place, WHO, "sbtest"))
+        error = refused_by_the_lab(EndpointServer("theirs", theirs_at(port), WHO, "sbtest"))
     assert SECRET.encode() not in heard
     assert "theirs" in error.message
     assert time.monotonic() - began < 30
@@ -103,8 +106,7 @@ def elsewhere(monkeypatch):
 def met(talk, encryption=None, server=EndpointServer):
     """Errors of both planes, and what the server was told."""
     with rogue(talk) as (port, heard):
-        place = Endpoint("127.0.0.1", port, None, encryption=encryption, is_foreign=True)
-        theirs = server("theirs", place, WHO, "sbtest")
+        theirs = server("theirs", theirs_at(port, encryption), WHO, "sbtest")
         errors = [str(refused_by_the_lab(theirs)), refused_by_the_load(theirs)]
     return errors, bytes(heard)
 
@@ -150,6 +152,11 @@ def test_over_tls_sysbench_trusts_any_server_as_its_client_library_does(context,
     assert heard.count(SECRET.encode()) >= 2
 
 
+def postgres_at(port, **limit):
+    place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
+    return PostgresClient("theirs", place, who, "sbtest", **limit)
+
+
 def postgres_rows_without_end(caller):
     """Lets everybody in, and answers the first question for as long as anybody listens."""
     caller.line.recv(4096)
@@ -163,11 +170,12 @@ def postgres_rows_without_end(caller):
 
 
 def test_an_answer_of_a_postgres_that_has_no_end_is_given_up():
-    with rogue(postgres_rows_without_end) as (port, _):
-        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
-        made = PostgresClient("theirs", place, who, "sbtest")
-        with closing(made), pytest.raises(ServerError, match="did not answer") as caught:
-            made.ask("SELECT 1")
+    with (
+        rogue(postgres_rows_without_end) as (port, _),
+        closing(postgres_at(port)) as made,
+        pytest.raises(ServerError, match="did not answer") as caught,
+    ):
+        made.ask("SELECT 1")
     assert "rows without an end" in str(caught.value)
 
 
@@ -191,8 +199,8 @@ POSTGRES_MODES = {
 @pytest.mark.parametrize("mode", POSTGRES_MODES)
 def test_a_rogue_postgres_gets_no_password_in_the_clear(mode):
     with rogue(POSTGRES_MODES[mode]) as (port, heard):
-        place = Endpoint("127.0.0.1", port, None, is_foreign=True)
-        error = refused_by_the_lab(PostgresEndpointServer("theirs", place, WHO, "sbtest"))
+        server = PostgresEndpointServer("theirs", theirs_at(port), WHO, "sbtest")
+        error = refused_by_the_lab(server)
     assert SECRET.encode() not in heard
     if mode == "clear password":
         assert "a server that asks for the password in the clear" in str(error)
@@ -206,8 +214,7 @@ def test_over_tls_a_postgres_gets_the_password_in_the_clear_only_if_verified(con
     for error in errors:
         assert "a server that asks for the password in the clear" in error
     with rogue(talk) as (port, heard):
-        encryption = Encryption("verify_ca", authority.ca)
-        place = Endpoint("127.0.0.1", port, None, encryption=encryption, is_foreign=True)
+        place = theirs_at(port, Encryption("verify_ca", authority.ca))
         server = PostgresEndpointServer("theirs", place, WHO, "sbtest")
         with ThreadPoolExecutor(1) as pool:
             asking = pool.submit(refused_by_the_lab, server)
@@ -233,17 +240,17 @@ def silent_once_logged_in(caller):
 
 def test_a_postgres_that_stops_answering_is_given_up(monkeypatch):
     monkeypatch.setattr(postgres_client, "BEYOND_S", 0.2)
-    with rogue(silent_once_logged_in) as (port, _):
-        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
-        made = PostgresClient("theirs", place, who, "sbtest", answer_s_max=0.2)
-        with closing(made), pytest.raises(ServerError, match="did not answer"):
-            made.ask("SELECT 1")
+    with (
+        rogue(silent_once_logged_in) as (port, _),
+        closing(postgres_at(port, answer_s_max=0.2)) as made,
+        pytest.raises(ServerError, match="did not answer"),
+    ):
+        made.ask("SELECT 1")
 
 
 def test_closing_does_not_wait_for_a_postgres_that_is_silent():
     with rogue(silent_once_logged_in) as (port, heard), ThreadPoolExecutor(1) as pool:
-        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
-        made = PostgresClient("theirs", place, who, "sbtest")
+        made = postgres_at(port)
         asking = pool.submit(made.ask, "SELECT 1")
         while not heard and not asking.done():
             time.sleep(0.01)

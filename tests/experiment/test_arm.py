@@ -29,7 +29,7 @@ def arm_of(store, plan, world):
     trials = [t for t in trials_of(plan, stored.run_id) if t.position == 0 and t.block == 0]
     folder = store.path.parent
     schedule = TrialQueue(plan, trials, 2)
-    context = RunContext(schedule, store, folder, Progress(), world.makers)
+    context = RunContext(stored.run_id, schedule, store, folder, Progress(), world.makers)
     instance = world.open(
         ServerSpec(trials[0].system, "mysql:5.7.22"), folder / "i", context.progress.stage
     )

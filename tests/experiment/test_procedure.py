@@ -29,7 +29,7 @@ from support.world import FakeInstance, FakeServer, World
 def context(tmp_path):
     def made(**procedure):
         plan = making.plan(procedure=procedure)
-        return RunContext(TrialQueue(plan, [], 0), None, tmp_path, Progress(), World().makers)
+        return RunContext("r", TrialQueue(plan, [], 0), None, tmp_path, Progress(), World().makers)
 
     return made
 

@@ -39,7 +39,7 @@ class SideBySide:
     def count(self):
         return self.machines
 
-    def run(self, context, run_id, blocks):
+    def run(self, context, blocks):
         while trials := blocks.next():
             for trial in trials:
                 made = making.measurement(trial.system, threads=trial.cell.threads)

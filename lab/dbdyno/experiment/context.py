@@ -54,7 +54,7 @@ class BlockRunner(Protocol):
     def count(self) -> int:
         """Number of machines so far."""
 
-    def run(self, context: RunContext, run_id: str, schedule: Schedule) -> None:
+    def run(self, context: RunContext, schedule: Schedule) -> None:
         """Run all blocks, and store each trial as it ends."""
 
 
@@ -89,6 +89,7 @@ class RunContext:
     """State of one run.
 
     Attributes:
+        run_id: of the stored run.
         schedule: the trials to run.
         refused: reasons by (system, setting) for settings a system cannot have, and by (system,
             cell) for cells it cannot run.
@@ -105,6 +106,7 @@ class RunContext:
             is stored before the run ends.
     """
 
+    run_id: str
     schedule: TrialQueue
     store: Store
     folder: Path

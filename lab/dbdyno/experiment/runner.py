@@ -62,18 +62,18 @@ def run(
     makers = makers or Makers()
     with store.locked(run.run_id):
         schedule = Schedule(run, store, progress.stage, makers.machines, enough, retry=retry)
-        context = RunContext(schedule, store, folder, progress, makers)
+        context = RunContext(run.run_id, schedule, store, folder, progress, makers)
         schedule.begin_again()
-        _run_blocks(context, run.run_id, schedule)
+        _run_blocks(context, schedule)
         store.finish(run.run_id)
-        _raise_if_nothing_ran(context, run.run_id)
+        _raise_if_nothing_ran(context)
 
 
-def _run_blocks(context: RunContext, run_id: str, schedule: Schedule) -> None:
+def _run_blocks(context: RunContext, schedule: Schedule) -> None:
     if context.makers.hosts is not None:
-        context.makers.hosts.run(context, run_id, schedule)
+        context.makers.hosts.run(context, schedule)
         return
-    with machine(context, run_id) as here:
+    with machine(context) as here:
         if schedule.left and schedule.needs_pilot():
             here.find_rates()
             schedule.needs_pilot()
@@ -84,13 +84,13 @@ def _run_blocks(context: RunContext, run_id: str, schedule: Schedule) -> None:
 class Machine:
     """A machine with a run's systems open, ready to run blocks."""
 
-    def __init__(self, context: RunContext, run_id: str, loads: Loads) -> None:
-        self._context, self._run_id, self._loads = context, run_id, loads
+    def __init__(self, context: RunContext, loads: Loads) -> None:
+        self._context, self._loads = context, loads
 
     def find_rates(self) -> None:
         """Run the rest of the plan's pilot; raises as `run_pilot`."""
         self._turn_to(self._context.schedule.left[0].block)
-        run_pilot(self._context, self._run_id, self._loads.instances)
+        run_pilot(self._context, self._loads.instances)
 
     def run(self, trials: Sequence[Trial]) -> None:
         """Run trials of one block from the schedule's `left`.
@@ -111,7 +111,7 @@ class Machine:
 
 
 @contextmanager
-def machine(context: RunContext, run_id: str) -> Iterator[Machine]:
+def machine(context: RunContext) -> Iterator[Machine]:
     """This machine with the loads of all systems that have trials left; closed whatever happens.
 
     The baseline is opened too if a setting is a share of its dataset. All systems are opened if a
@@ -130,7 +130,7 @@ def machine(context: RunContext, run_id: str) -> Iterator[Machine]:
             for system in plan.systems
             if system.label in wanted
         ]
-        yield Machine(context, run_id, Loads(context, held))
+        yield Machine(context, Loads(context, held))
 
 
 def _system_loads(context: RunContext, system: SystemPlan) -> SystemLoads:
@@ -152,11 +152,11 @@ def _system_loads(context: RunContext, system: SystemPlan) -> SystemLoads:
     return SystemLoads(context, system, home_of(context, system), open_in)
 
 
-def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
+def _raise_if_nothing_ran(context: RunContext) -> None:
     """Raise CellError for a plan without a single runnable cell."""
-    if context.store.done(run_id, impossible=False):
+    if context.store.done(context.run_id, impossible=False):
         return
-    reasons = [m.failure for m in context.store.measurements(run_id) if m.impossible]
+    reasons = [m.failure for m in context.store.measurements(context.run_id) if m.impossible]
     if reasons:
         raise CellError(
             "no cell of the plan can be run",
@@ -172,7 +172,7 @@ def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
 # the comparison.
 
 
-def run_pilot(context: RunContext, run_id: str, instances: Mapping[str, Instance]) -> None:
+def run_pilot(context: RunContext, instances: Mapping[str, Instance]) -> None:
     """Run the rest of the plan's pilot.
 
     Raises:
@@ -185,28 +185,25 @@ def run_pilot(context: RunContext, run_id: str, instances: Mapping[str, Instance
     pilot = replace(context, schedule=short)
     for setting in setting_names(plan.settings):
         for system in plan.systems:
-            trials = _trials(pilot, run_id, system.label, setting, rest_s)
-            if next_trial(plan, run_id, context.store.pilots(run_id), system.label, setting):
-                run_arm(pilot, instances[system.label], trials)
+            trials = _trials(pilot, system.label, setting, rest_s)
+            run_arm(pilot, instances[system.label], trials)
 
 
-def _trials(
-    context: RunContext, run_id: str, system: str, setting: str, rest_s: float
-) -> Iterator[Trial]:
+def _trials(context: RunContext, system: str, setting: str, rest_s: float) -> Iterator[Trial]:
     """Trials of the pilot, each decided by the stored results of the trials before it.
 
     Args:
         rest_s: seconds of the run after its pilot.
     """
     while True:
-        pilots = context.store.pilots(run_id)
-        trial = next_trial(context.plan, run_id, pilots, system, setting)
+        pilots = context.store.pilots(context.run_id)
+        trial = next_trial(context.plan, context.run_id, pilots, system, setting)
         if trial is None:
             return
         context.schedule.left.append(trial)
         context.forecast.later_s = rest_s + pilot_s(context.plan, len(pilots) + 1)
         yield trial
-        (*_, last) = context.store.pilots(run_id)
+        (*_, last) = context.store.pilots(context.run_id)
         if last.failure is not None and not last.impossible:
             raise LoadError(
                 "the pilot failed, so there are no rates to measure",

@@ -123,13 +123,14 @@ class Host:
             store = self._stack.enter_context(Store.open(Path(parts)))
             store.begin(run)
             self._context = RunContext(
+                run.run_id,
                 TrialQueue(plan, left, len(left)),
                 store,
                 self._folder,
                 Sender(self._events, self.name),
                 makers_of(generators_of(plan.fleet, self._away, self._stack)),
             )
-            self._machine = self._stack.enter_context(machine(self._context, run.run_id))
+            self._machine = self._stack.enter_context(machine(self._context))
         self._context.schedule.plan = plan
         self._context.schedule.left[:] = left
         return self._machine
@@ -258,7 +259,7 @@ class Hosts:
         self._hosts = []
         self._events.shutdown(force=True)
 
-    def run(self, context: RunContext, run_id: str, schedule: Schedule) -> None:
+    def run(self, context: RunContext, schedule: Schedule) -> None:
         """As `BlockRunner.run`.
 
         Raises:
@@ -267,7 +268,7 @@ class Hosts:
             LoadError, ServerError: the block cannot run, as on a single machine.
         """
         try:
-            self._run(context, run_id, schedule)
+            self._run(context, schedule)
         except RayError as error:
             raise LostError(
                 "the cluster cannot be reached any more",
@@ -275,11 +276,11 @@ class Hosts:
                 hint="start it again, then resume the run; nothing stored is measured again",
             ) from error
 
-    def _run(self, context: RunContext, run_id: str, schedule: Schedule) -> None:
+    def _run(self, context: RunContext, schedule: Schedule) -> None:
         if schedule.needs_pilot():
-            host, pilots = self._hosts[0], context.store.pilots(run_id)
+            host, pilots = self._hosts[0], context.store.pilots(context.run_id)
             host.work = host.actor.find_rates.remote(
-                context.store.run(run_id), context.plan, context.schedule.left, pilots
+                context.store.run(context.run_id), context.plan, context.schedule.left, pilots
             )
             self._wait(context, schedule)
             if schedule.needs_pilot():
@@ -288,7 +289,7 @@ class Hosts:
             self._fill()
             while idle := [host for host in self._hosts if host.work is None]:
                 running = [host.block for host in self._hosts if host.work is not None]
-                if not self._give(context, run_id, schedule, idle, running):
+                if not self._give(context, schedule, idle, running):
                     break
             if all(host.work is None for host in self._hosts):
                 return
@@ -325,7 +326,6 @@ class Hosts:
     def _give(
         self,
         context: RunContext,
-        run_id: str,
         schedule: Schedule,
         idle: Sequence[_Running],
         running: Collection[int],
@@ -335,7 +335,7 @@ class Hosts:
         if not trials:
             return False
         block = trials[0].block
-        machines = {m.machine for m in current(context.store.block(run_id, block))}
+        machines = {m.machine for m in current(context.store.block(context.run_id, block))}
         host = next((one for one in idle if one.name in machines), idle[0])
         if machines - {host.name}:
             context.progress.stage(
@@ -344,7 +344,7 @@ class Hosts:
             trials = schedule.repeat_block(block)
         host.block, host.heard_s = block, time.monotonic()
         later = [trial for trial in schedule.left if trial.block > block]
-        run = context.store.run(run_id)
+        run = context.store.run(context.run_id)
         host.work = host.actor.run_block.remote(run, context.plan, trials, later)
         return True
 

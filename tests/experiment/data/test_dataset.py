@@ -118,7 +118,7 @@ def sparing(tmp_path, monkeypatch, world):
     def load(rows):
         monkeypatch.setattr(dataset, "_load", lambda context, server: rows(order))
         made, makers = making.plan(), world.makers
-        context = RunContext(TrialQueue(made, [], 0), None, tmp_path, Progress(), makers)
+        context = RunContext("r", TrialQueue(made, [], 0), None, tmp_path, Progress(), makers)
         ensure_dataset(context, instance)
 
     return load, instance, order

@@ -108,7 +108,8 @@ def test_jupyter_shows_the_verdicts(run: Run) -> None:
     assert repr(run) == f"<dbdyno run {run.id}: 6 measurements>"
 
 
-def test_a_bundle_is_a_run(run: Run, tmp_path: Path) -> None:
+def test_a_bundle_is_a_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blank_charts.patch(monkeypatch)
     bundle.write(tmp_path / "b.zip", run.evidence.run, run.trials)
     opened = dbdyno.load(tmp_path / "b.zip", tmp_path)
     assert opened.judgement == run.judgement

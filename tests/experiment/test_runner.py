@@ -99,14 +99,6 @@ def test_a_restart_for_each_cell_when_the_plan_asks_for_it(store):
     assert len({m.server.pid for m in store.measurements(stored.run_id)}) == 4
 
 
-def test_the_dataset_is_loaded_once_and_used_again(store):
-    world = World()
-    for _ in range(2):
-        start(store, small(blocks=1), world)
-    asked = [one["do"] for one in world.requests]
-    assert asked == ["cleanup", "prepare"] * 2 + ["run"] * 8
-
-
 def test_all_systems_of_a_block_get_the_same_seeds(store):
     world = World()
     start(store, small(blocks=1), world)

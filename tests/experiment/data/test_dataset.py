@@ -61,13 +61,6 @@ def test_systems_of_one_plan_that_are_alike_have_folders_of_their_own(tmp_path):
     assert folder_of(tmp_path, alone, two) == own[0]
 
 
-def test_loading_is_reported_in_steps(store):
-    progress = Progress()
-    start(store, small(blocks=1), World(), progress)
-    loading = [text for text in progress.stages if "loading table" in text]
-    assert loading[:4] == [f"{making.A}: loading table {n}, {25 * n} %" for n in range(1, 5)]
-
-
 def test_a_loaded_server_gets_time_to_write_its_pages_out(store):
     asked = []
 

@@ -43,6 +43,9 @@ def test_all_blocks_and_later_runs_rest_on_one_load_of_each_system(store):
     later = World()
     assert rested_on(store, start(store, plan(), later)) == of_a
     assert ("snapshot", A) not in later.calls
+    asked = [one["do"] for one in world.requests]
+    assert asked == ["cleanup", "prepare"] * 2 + ["run"] * 6
+    assert {one["do"] for one in later.requests} == {"run"}
 
 
 def test_a_plan_says_on_how_many_loads_the_blocks_rest_in_turn(store):

@@ -35,18 +35,6 @@ def test_a_page_of_markdown_is_held_against_itself(tmp_path: Path) -> None:
     assert ("note", "unread", "") in entries(tmp_path / "page.md")  # the machine's table
 
 
-def test_a_page_of_html_says_the_same(tmp_path: Path) -> None:
-    page = (
-        "<html><head><title>x is faster than y</title></head><body>"
-        "<p>B is <b>always</b> slower than A.</p>"
-        "<table><tr><th>threads<th>A TPS<th>B TPS<tr><td>8<td>100.5<td>90.1"
-        "<tr><td>16<td>200.5<td>210.9</table><script>A is faster than B</script></body></html>"
-    )
-    (publication,) = read([written(tmp_path, "page.html", page)])
-    tables = [(one.system, one.threads) for one in publication.tables]
-    assert tables == [("A", (8, 16)), ("B", (8, 16))]
-
-
 CLAIMS = """
 disclosed: {repeats: five of each cell}
 claims:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.judge.test_rate_limit import plan_of
 from tests.judge.test_rate_limit import run as trials_of
 
-from dbdyno.errors import StoreError
 from dbdyno.report import document
 from dbdyno.store.store import Store
 from support import making
@@ -74,11 +72,3 @@ def test_a_run_is_judged_once_until_a_trial_is_added(tmp_path: Path) -> None:
     again = runs.judged(run_id)
     assert again is not first
     assert len(again.measurements) == len(first.measurements) + 1
-
-
-def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
-    stored_run(tmp_path, blocks=1)
-    with pytest.raises(StoreError, match="no run nobody"):
-        runs_of(tmp_path).judged("nobody")
-    with pytest.raises(StoreError, match="no run nobody"):
-        runs_of(tmp_path).run("nobody")

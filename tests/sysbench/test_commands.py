@@ -11,10 +11,9 @@ import pytest
 
 from dbdyno import __version__, _engine
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.commands import Reporter, cleanup, prepare, prewarm
+from dbdyno.sysbench.commands import cleanup, prepare, prewarm
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.request import General
-from support.sysbench import encoded, golden, interrupt, interval, live_interval, options
+from support.sysbench import encoded, golden, interrupt, interval
 
 FAILURE = {"stage": "run", "code": 1062, "sqlstate": "23000", "statement": "inserts"}
 FAILURE["message"] = "Dup"
@@ -261,42 +260,6 @@ def test_beside_a_form_for_machines_words_go_to_stderr(sysbench, engine, line, s
     sysbench(f"oltp_read_write {line} run")
     assert said in sysbench.stderr
     assert "FATAL" not in sysbench.stdout
-
-
-# What is printed while a run goes on.
-
-
-def made_reporter(rows=None, **typed):
-    general = General.of(options(**typed))
-    reporter = Reporter(general, ConsoleOutput(3), rows)
-
-    def report(start_s, end_s):
-        one = interval(start_s, end_s, [1], "measured")
-        reporter.on_interval(live_interval(one, general.spec()))
-
-    return report
-
-
-def test_intervals_shorter_than_a_second_have_their_lines(capsys):
-    report = made_reporter(report_interval="0.25")
-    for number in range(4):
-        report(number / 4, (number + 1) / 4)
-    report(1.0, 1.1)
-    moments = [line.split(" thds")[0] for line in capsys.readouterr().out.splitlines()[2:]]
-    assert moments == ["[ 0.25s ]", "[ 0.50s ]", "[ 0.75s ]", "[ 1.00s ]"]
-
-
-def test_rows_come_whole_and_as_the_intervals_end():
-    rows = []
-    report = made_reporter(
-        lambda totals, summary: rows.append((totals.events, summary.at_s)),
-        output="csv",
-        report_interval="2",
-        report_checkpoints="1",
-    )
-    for number in range(5):
-        report(float(number), number + 1.0)
-    assert rows == [(2, 2.0), (2, 4.0)]
 
 
 # prepare, prewarm and cleanup.

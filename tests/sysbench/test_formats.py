@@ -135,8 +135,14 @@ def test_a_line_is_an_interval_line_with_more(sysbench, engine):
         "latency_ms_p99.9": "4.000000",
     }
     assert float(first["latency_ms_p50"]) == pytest.approx(2, rel=1e-3)
-    assert second["time_s"] == "2"
+    assert (second["time_s"], second["interval_s"]) == ("2", "1.000000")
     assert engine.specs[0]["tell_records"] is True
+
+
+def test_a_line_may_be_about_several_recorded_steps(sysbench, engine):
+    line = "oltp_read_write --report-interval=2 --report-checkpoints=1 --output=csv run"
+    (whole,) = rows(sysbench, line)
+    assert (whole["time_s"], whole["transactions_per_s"]) == ("2", "4.000")
 
 
 def test_a_run_that_fails_leaves_the_lines_it_had(sysbench, engine):

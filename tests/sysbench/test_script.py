@@ -399,12 +399,6 @@ def test_an_interrupt_of_init_ends_the_run(shell: Shell, tmp_path: Path) -> None
         assert "Threads started!" not in printed.read()
 
 
-def test_luajit_can_be_switched_off(shell: Shell) -> None:
-    script = "print('JIT', jit.status() and 'on' or 'off')"
-    for typed, status in (("--luajit-cmd", "on"), ("--luajit-cmd=off", "off")):
-        assert after_banner(shell(f"{typed} script.lua", script)) == f"JIT\t{status}\n"
-
-
 DATABASE = """
 function thread_init()
   con = sysbench.sql.driver():connect()

@@ -194,7 +194,9 @@ def test_luajit_takes_several_settings_and_no_unknown_command(shell: Shell) -> N
     """
     line = "--verbosity=0 script.lua"
     assert shell(f"--luajit-cmd=opt=3 {line}", script).stdout == "true\ttrue\ttrue\n"
-    ended = shell(f"--luajit-cmd=opt=3,-loop,hotloop=70,-cse {line}")
+    assert shell(f"--luajit-cmd {line}", "print(jit.status())").stdout.startswith("true\t")
+    assert shell(f"--luajit-cmd=off {line}").stdout.startswith("false\t")
+    ended = shell(f"--luajit-cmd=opt=3,-loop,hotloop=70,-cse {line}", script)
     assert (ended.returncode, ended.stdout) == (0, "true\tnil\tnil\n"), ended
     unknown = shell(f"--luajit-cmd=nosuch {line}")
     told = "FATAL: unknown luaJIT command or jit.* modules not installed\n"

@@ -25,11 +25,7 @@ GRACE_S: Final = 1
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Listening socket on loopback; port 0 takes any free port.
-
-    Raises:
-        UsageError: other machines could reach the host, or the port is taken or forbidden.
-    """
+    """Listening socket on loopback, port 0 for any; UsageError for another host or a taken port."""
     if not is_loopback(host):
         raise UsageError(
             "pages are served on this machine only",

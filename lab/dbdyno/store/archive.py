@@ -48,11 +48,7 @@ LIMITS: Final = Limits()
 
 
 def write(path: Path, files: Mapping[str, bytes]) -> str:
-    """Writes the files and their sums into a new zip file; returns the digest of the sums.
-
-    Raises:
-        BundleError: there are more files than a bundle may have, or they are too large.
-    """
+    """Write files and sums to a zip file; returns the sums' digest, BundleError if too large."""
     sizes = [len(content) for content in files.values()]
     most, total = max(sizes), sum(sizes)
     if len(files) >= LIMITS.files or most > LIMITS.file_bytes or total > LIMITS.total_bytes:

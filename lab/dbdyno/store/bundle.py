@@ -82,11 +82,7 @@ class BundleContent:
 
 
 def write(path: Path, run: StoredRun, measurements: Sequence[Measurement]) -> str:
-    """Write a run's bundle atomically and read it back; returns its digest.
-
-    Raises:
-        BundleError: the file cannot be written, or the run is too large for a bundle.
-    """
+    """Write a run's bundle atomically and read it back; returns its digest, else BundleError."""
     files = _files(run, measurements)
     try:
         with replaced(path) as new:

@@ -29,11 +29,7 @@ LOOK_S: Final = 0.2
 
 
 def open_file(path: Path) -> sqlite3.Connection:
-    """A connection to the store `path`, its tables made if the file is new.
-
-    Raises:
-        StoreError: the file is no store, has another format, is damaged or not writable.
-    """
+    """A connection to the store, made if missing; StoreError if foreign, damaged or read-only."""
     for name in (path.name, *(f"{path.name}-{kind}" for kind in ("wal", "shm", "journal"))):
         _refuse_link(path.with_name(name))
     with store_errors(path):

@@ -78,11 +78,7 @@ class Store:
     def create_run(
         self, plan: Plan, command: str, environment: Mapping[str, str], trials_planned: int
     ) -> StoredRun:
-        """Store a new run under a new id beginning with the time: `20261121-071500-9f3a`.
-
-        Raises:
-            StoreError: the value could not be read again, or the disk does not take it.
-        """
+        """Store a new run under an id such as `20261121-071500-9f3a`; StoreError as `append`."""
         now = datetime.now().astimezone()
         run = StoredRun(
             run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
@@ -117,11 +113,7 @@ class Store:
             database.begin_chain(connection, run.run_id)
 
     def run(self, run_id: str) -> StoredRun:
-        """Read the run of an id, its plan as it was written, without reading others.
-
-        Raises:
-            StoreError: the id is unknown (lists the known ids), or the run cannot be read.
-        """
+        """The run of an id, its plan as written; StoreError with the known ids, or its fault."""
         with store_errors(self.path):
             row = self._connection.execute(
                 "SELECT created_at, finished_at, plan, command, dbdyno_version, environment,"
@@ -220,12 +212,7 @@ class Store:
             database.add_link(connection, trial.run_id, int(cursor.lastrowid or 0))
 
     def measurements(self, run_id: str) -> list[Measurement]:
-        """All measurements of a run in stored order, with failed attempts and histograms.
-
-        Raises:
-            StoreError: a measurement is unreadable or was altered (names its trial), or the store
-                cannot be read.
-        """
+        """All of a run in stored order, failed attempts too; StoreError naming an altered trial."""
         self.verified(run_id)
         return self._measurements("run_id = ?", run_id)
 
@@ -352,11 +339,7 @@ def opened(workspace: Path) -> Store:
 
 
 def find(store: Store, run_id: str) -> StoredRun:
-    """A run by its id, or the newest for `latest`.
-
-    Raises:
-        StoreError: the run is missing or cannot be read; `latest` then falls back to no older run.
-    """
+    """A run by its id, or the newest for `latest`, even if that cannot be read; else StoreError."""
     if run_id != LATEST:
         return store.run(run_id.encode(errors="replace").decode())  # bytes typed may be no UTF-8
     known = store.run_ids()

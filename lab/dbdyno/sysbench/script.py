@@ -72,11 +72,7 @@ def find_script(typed: str | None) -> ScriptFile | None:
 
 
 def _text(path: str, script: bytes) -> str:
-    """A script's text; comments may hold any bytes.
-
-    Raises:
-        Refusal: it is not UTF-8: replacement characters would be sent to the server.
-    """
+    """A script's text, any bytes in comments; Refusal if not UTF-8, which servers would get."""
     for number, line in enumerate(script.split(b"\n"), 1):
         try:
             line.partition(b"--")[0].decode()
@@ -117,11 +113,7 @@ def _paths(variable: str, name: str, folders: Sequence[str], own: list[str]) -> 
 def execute_script(
     file: ScriptFile, line: CommandLine, typed: Mapping[str, str | None], values: Values
 ) -> int:
-    """Loads the script and does its command; returns the exit status.
-
-    Raises:
-        Refusal: the script raised something, does not know the command, or an option.
-    """
+    """Load the script, do its command; Refusal if it raises, or knows no such command or option."""
     general = General.of(values)
     output = ConsoleOutput(general.verbosity, is_text=general.output.is_text())
     # What stands in `request` before the options are known is what every test has.

@@ -176,6 +176,11 @@ class LoadPlan(FiniteNoun):
         """True if rates depend on a measurement: shares, or rates around a limit."""
         return self.seeks_rates or any(share_of(rate) for rate in self.rates)
 
+    @property
+    def awaits_pilot(self) -> bool:
+        """True while a pilot has rates to find."""
+        return self.needs_pilot and not self.pilot
+
     def rates_of(self, workload: str, setting: str) -> tuple[float, ...]:
         """The rates of a workload and setting in events a second, as far as they are known."""
         known = [rate for text in self.rates if (rate := rate_per_s(text)) is not None]

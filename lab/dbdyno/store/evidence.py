@@ -117,8 +117,7 @@ def _completion(
         planned = design.blocks * len(plan.systems) * len(cells(plan))
     if design.stop == "decided" and run.finished_at is not None:
         planned = planned // design.blocks * blocks_begun
-    awaits_pilot = plan.load.needs_pilot and not plan.load.pilot
-    complete = len(done) == planned and not awaits_pilot
+    complete = len(done) == planned and not plan.load.awaits_pilot
     if plan.is_imported:  # also of logs that tell of a failure
         complete = run.finished_at is not None
     if complete and run.finished_at is None and design.disturbance_max < 1:

@@ -45,7 +45,7 @@ def resolved(plan: Plan, pilots: Sequence[Measurement], chosen: ChosenDesign | N
     Args:
         pilots: all measurements of the run's pilot so far, failed ones too.
     """
-    if plan.load.needs_pilot and not plan.load.pilot:
+    if plan.load.awaits_pilot:
         plan = _with_rates(plan, pilots)
     return with_chosen(plan, chosen)
 

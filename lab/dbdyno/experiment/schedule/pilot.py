@@ -76,7 +76,7 @@ def next_trial(
 
 def foreseen(plan: Plan) -> Plan:
     """The plan as if its pilot had ended, with rates made up: for counting cells and time."""
-    if not plan.load.needs_pilot or plan.load.pilot:
+    if not plan.load.awaits_pilot:
         return plan
     labels = [system.label for system in plan.systems]
     limits = {label: FORESEEN_PER_S * RUNG**place for place, label in enumerate(labels)}
@@ -93,7 +93,7 @@ def foreseen(plan: Plan) -> Plan:
 
 def trials_expected(plan: Plan) -> int:
     """Number of the pilot's trials; 0 for a plan without a pilot or with its outcome."""
-    if not plan.load.needs_pilot or plan.load.pilot:
+    if not plan.load.awaits_pilot:
         return 0
     each = 1 + SEARCH_RATES * plan.load.seeks_rates
     return each * len(plan.systems) * len(plan.workloads) * len(setting_names(plan.settings))

@@ -125,7 +125,7 @@ class Schedule(TrialQueue):
         if resolved_plan is not self.plan:  # none of its rates were measured before
             self._replan(resolved_plan)
             self.left, self.total = list(self._planned), len(self._planned)
-        return resolved_plan.load.needs_pilot and not resolved_plan.load.pilot
+        return resolved_plan.load.awaits_pilot
 
     def repeat_block(self, block: int) -> list[Trial]:
         """Queue all trials of a block again whose machine was lost."""

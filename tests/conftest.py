@@ -44,13 +44,17 @@ READ_SOURCE: Final = tuple(
 SERVER_PARAMETER: Final = re.compile(r"\[((?:mysql|postgres):[0-9.]+)")
 """The `server` of a test's id, which is its first parameter."""
 LONGEST_FIRST: Final = (
-    "experiment/test_simulated_runs",
+    "browser/test_report_page",
     "experiment/test_faults",
     "sysbench/test_script",
+    "sysbench/test_script_sessions",
+    "tests/test_tidy",
+    "cli/test_flow",
+    "kept/test_kept",
+    "judge/test_method",
     "servers/test_rogue",
-    "browser/test_report_page",
-    "experiment/test_trial",
-    "experiment/test_certify",
+    "cli/test_interrupts",
+    "experiment/test_simulated_runs",
     "experiment/test_known_servers",
     "live/test_fleet",
     "live/test_main_job",

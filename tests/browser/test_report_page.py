@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from dbdyno.language.catalogues import Language
 from dbdyno.report.story import story_of
 from dbdyno.report.write import Written, write
-from support.axe import violations
+from support.axe import CONTRAST, RULES, violations
 from support.made_run import whole
 
 WIDTHS = ((390, "light"), (768, "dark"), (1280, "light"))
@@ -97,10 +97,10 @@ def test_the_page_asks_nothing_of_any_network(shared: Shared, written: Written) 
 
 def test_everybody_can_use_it(report: Page, axe: str) -> None:
     found = {}
-    for scheme, width in (("light", 390), ("dark", 1200)):
+    for scheme, width, rules in (("light", 390, RULES), ("dark", 1200, CONTRAST)):
         report.set_viewport_size({"width": width, "height": 800})
         report.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        found[scheme, width] = violations(report, axe)
+        found[scheme, width] = violations(report, axe, rules)
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
 
 

@@ -15,7 +15,7 @@ from tests.cli.test_progress import interval
 from dbdyno.cli import progress
 from dbdyno.store.store import Store
 from support import making
-from support.axe import violations
+from support.axe import CONTRAST, RULES, violations
 from support.made_workspace import stored_run
 from support.source import ROOT
 
@@ -128,9 +128,9 @@ def test_everybody_can_use_the_pages(
     found = {}
     for path in paths:
         page.goto(site + path)
-        for scheme in ("light", "dark"):
+        for scheme, rules in (("light", RULES), ("dark", CONTRAST)):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            found[path, scheme] = violations(page, axe)
+            found[path, scheme] = violations(page, axe, rules)
         page.set_viewport_size({"width": 360, "height": 740})
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
     context.close()

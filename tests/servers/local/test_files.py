@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import json
 import os
 import shutil
 import socket
@@ -260,7 +261,7 @@ def folder(tmp_path):
     (data / "sbtest").mkdir(parents=True)
     (data / "ibdata1").write_bytes(b"system")
     (data / "sbtest" / "sbtest1.ibd").write_bytes(os.urandom(100_000))
-    files.write_checksums(data, data.parent / files.CHECKSUMS)
+    (data.parent / files.CHECKSUMS).write_text(json.dumps(files.checksums_of(data)))
     return data
 
 

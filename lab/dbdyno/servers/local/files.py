@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.files import open_file, opened_folder, remove_tree
+from dbdyno.files import open_file, opened_folder, remove_tree, replaced
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
 
@@ -87,11 +87,9 @@ class InstanceFiles:
             remove_tree(self._copy)
             self._copy.mkdir(mode=0o700)
             copy_tree(self.data, self.kept, owner=None)
-            write_checksums(self.kept, self._copy / CHECKSUMS)
-            with (self._copy / MARKER).open("w") as marker:
-                json.dump(self.identity, marker)
-                marker.flush()
-                os.fsync(marker.fileno())
+            for name, content in ((CHECKSUMS, checksums_of(self.kept)), (MARKER, self.identity)):
+                with replaced(self._copy / name) as new:
+                    new.write_text(json.dumps(content))
 
     def has_snapshot(self) -> bool:
         """Test for a complete snapshot of this very server and format."""
@@ -408,14 +406,6 @@ def checksums_of(folder: Path) -> dict[str, list[int]]:
                 path = Path(place, name).relative_to(folder)
                 checksums[str(path)] = _checksum(open_file(handle, name, owner))
     return {name: checksums[name] for name in sorted(checksums, key=Path)}
-
-
-def write_checksums(folder: Path, listed: Path) -> None:
-    """Write the checksums of a folder's files to a file, flushed."""
-    with listed.open("w") as file:
-        json.dump(checksums_of(folder), file)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def check_checksums(label: str, folder: Path, listed: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import platform
 import shutil
 import tempfile
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError, StoreError
-from dbdyno.files import locked, remove_tree
+from dbdyno.files import locked, remove_tree, replaced
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.catalog import LIBRARIES, CatalogEntry, Library
 from dbdyno.servers.programs.given import FolderSource
@@ -127,10 +126,8 @@ def _write_record(entry: CatalogEntry, home: Path) -> None:
     program = digest_of(home / program_of(entry, home))
     about = {"identity": entry.identity, "program": program}
     record = {**about, "sizes": _sizes(home), "digests": _digests(home)}
-    with (home / RECORD).open("w") as written:
-        json.dump(record, written, indent=1)
-        written.flush()
-        os.fsync(written.fileno())
+    with replaced(home / RECORD) as new:
+        new.write_text(json.dumps(record, indent=1))
 
 
 def _is_unchanged(entry: CatalogEntry, home: Path) -> bool:

@@ -218,14 +218,7 @@ def on(node: Node) -> Any:  # noqa: ANN401 - Ray's own type differs from version
 
 
 def slot(held: ExitStack, kind: str) -> Path:
-    """Folder of this machine's cache for this process alone, until `held` closes.
-
-    Args:
-        kind: the folder's purpose, and the name of its parent.
-
-    Raises:
-        LoadError: all are taken.
-    """
+    """Folder of this process alone below `kind` in the cache; LoadError if all are taken."""
     restrict_umask()  # Ray's process has that of its cluster
     for folder in (make_cache_folder(kind, str(number)) for number in range(1, SLOTS + 1)):
         with suppress(StoreError):

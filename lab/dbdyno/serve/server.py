@@ -57,11 +57,7 @@ def serve(
     begun: Callable[[], None] = lambda: None,
     language: Language = Language.EN,
 ) -> None:
-    """Serves the pages of a workspace until the process is interrupted.
-
-    Args:
-        begun: called once, before the first request is answered.
-    """
+    """Serve a workspace's pages until interrupted; `begun` is called before the first answer."""
     config = uvicorn.Config(
         application(Runs(workspace), language),
         log_level="warning",

@@ -25,6 +25,7 @@ HDR_INFLATED_BYTES_MAX: Final = 2**20
 """Plain, as the engine's own reader takes it at most."""
 _ENVIRONMENT: Final = TypeAdapter(dict[str, str])
 _ROW: Final = TypeAdapter(tuple[str, str | None, str, str, str, str, int])
+"""created_at, finished_at, plan, command, dbdyno_version, environment, trials_planned."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,7 @@ def readable(message: str, hint: str) -> Iterator[None]:
 
 
 def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
-    """A run of its row, StoreError if it cannot be read.
-
-    Args:
-        row: created_at, finished_at, plan, command, dbdyno_version, environment, trials_planned.
-    """
+    """A run of its row, in the order of `_ROW`; StoreError if it cannot be read."""
     with readable(f"run {run_id} cannot be read", READ_ELSEWHERE):
         created_at, finished_at, plan_json, command, version, environment, planned = (
             _ROW.validate_python(row, strict=True)
@@ -112,12 +109,7 @@ def text_of(value: Plan | Measurement) -> str:
 def measurement_of(
     run_id: str, key: str, text: str, blobs: Mapping[int, Mapping[str, bytes]]
 ) -> Measurement:
-    """A measurement of its JSON; StoreError naming its trial if it cannot be read.
-
-    Args:
-        key: of its trial.
-        blobs: its histograms by interval and name.
-    """
+    """A measurement of its JSON and its histograms; StoreError naming its trial if unreadable."""
     with readable(f"trial {key} of run {run_id} cannot be read", READ_ELSEWHERE):
         bare = Measurement.model_validate_json(text)
         if any(index >= len(bare.intervals) for index in blobs):

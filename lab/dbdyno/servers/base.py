@@ -8,7 +8,7 @@ on a process with the files open.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -309,6 +309,16 @@ def count_of(server: Answering, sql: str) -> int:
         return int(float(text)) if "." in text else int(text)
     except (ValueError, OverflowError):
         raise odd_answer(server.label, sql, "a number", repr(text[:200])) from None
+
+
+def not_taken(label: str, wrong: Sequence[tuple[str, str, str]]) -> ServerError:
+    """The error for settings that are not in force, from triples of name, request and effect."""
+    return ServerError(
+        f"{label}: the server did not take {', '.join(name for name, _, _ in wrong)} as asked",
+        wanted="; ".join(f"{name} = {request}" for name, request, _ in wrong),
+        found="; ".join(f"{name} = {effect}" for name, _, effect in wrong),
+        hint="ask for a value that the server can have, or for none",
+    )
 
 
 def odd_answer(label: str, sql: str, wanted: str, found: str) -> ServerError:

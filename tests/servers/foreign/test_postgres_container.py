@@ -148,7 +148,7 @@ def test_a_setting_that_is_not_in_force_is_an_error(docker, instance):
 
 def test_another_version_than_the_images_is_an_error(docker, instance):
     Client.answers = {**Client.answers, VERSION: [("17.11 (Debian 17.11-1.pgdg13+1)",)]}
-    with pytest.raises(ServerError, match="another version than its image said") as caught:
+    with pytest.raises(ServerError, match="another version") as caught:
         instance.start()
     assert (caught.value.wanted, (caught.value.found or "")[:5]) == ("18.6", "17.11")
 

@@ -68,11 +68,13 @@ def test_a_cache_that_the_servers_cannot_reach_or_that_is_full_is_reported(monke
 
 
 @pytest.mark.parametrize(
-    ("script", "ending"),
-    [("exit 0", None), ("exit 7", "exit code 7"), ("exec sleep 60", "took too long")],
+    ("script", "ending"), [("exit 7", "exit code 7"), ("exec sleep 60", "took too long")]
 )
 def test_a_program_is_waited_for_but_not_for_ever(script, ending, monkeypatch):
     monkeypatch.setattr(module, "INITIALISE_S_MAX", 0.1 if "sleep" in script else 60)
     running = subprocess.Popen(["/bin/sh", "-c", script])
-    assert module.trouble(running) == ending
+    with pytest.raises(ServerError, match=rf"^failed \({ending}\)") as caught:
+        module.finish(running, "failed", "", lambda: "its log")
+    assert (caught.value.wanted, caught.value.found) == (None, "its log")
     assert running.poll() is not None
+    module.finish(subprocess.Popen(["/bin/true"]), "failed", "", str)

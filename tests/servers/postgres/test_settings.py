@@ -139,7 +139,7 @@ def test_other_spellings_of_the_value_in_force_are_taken(name, text):
         ("wal_compression", "off", "'pglz'"),
         ("wal_compression", "lz4", "'pglz'"),
         ("random_page_cost", "1e999999999", "'1.1'"),
-        ("innodb_wonder", "1", "no such"),
+        ("innodb_wonder", "1", "no such parameter"),
     ],
 )
 def test_another_value_is_an_error_with_both(name, text, found):

@@ -27,7 +27,12 @@ from dbdyno.servers.foreign.container import (
     ContainerWatcher,
     log_end_of,
 )
-from dbdyno.servers.local.server import OwnInstance, ProductSettings, requested_settings
+from dbdyno.servers.local.server import (
+    OwnInstance,
+    ProductSettings,
+    check_version,
+    requested_settings,
+)
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import MysqlClient
 from dbdyno.servers.mysql.server import accounts_sql
@@ -103,7 +108,8 @@ class ContainerInstance(OwnInstance[ContainerServer]):
             self._admit(server, admin, load)
             self._has_data = True
             server.wait_ready(load)
-            self._prove(server, requested)
+            check_version(self.spec.label, self._entry, server.version())
+            self._check(server, requested)
         except BaseException:
             self._remove_container()
             raise
@@ -174,16 +180,6 @@ class ContainerInstance(OwnInstance[ContainerServer]):
                 hint="take out the setting that its log complains of",
             )
         return Endpoint(LOOPBACK, int(port[1]), None)
-
-    def _prove(self, server: ContainerServer, requested: Mapping[str, str]) -> None:
-        version = server.version()
-        if re.split("[- ]", version)[0] != self._entry.version:  # what follows is the packager's
-            raise ServerError(
-                f"{self.spec.label}: the server is another version than its image said",
-                wanted=self._entry.version,
-                found=version,
-            )
-        self._check(server, requested)
 
     # Parts that differ between products.
 

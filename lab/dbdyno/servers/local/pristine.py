@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError
+from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.files import remove_tree
 from dbdyno.servers.local import files
 from dbdyno.servers.local.files import make_folders
@@ -69,18 +69,19 @@ def kept(
     return place / "data"
 
 
-def trouble(running: subprocess.Popen[bytes]) -> str | None:
-    """Wait for the initialising program: None on success, else its ending."""
+def finish(
+    running: subprocess.Popen[bytes], failure: str, wanted: str, log: Callable[[], str]
+) -> None:
+    """Wait for the initialising program; ServerError with its log unless it succeeds."""
     try:
-        code: int | None = running.wait(INITIALISE_S_MAX)
+        ending = f"exit code {running.wait(INITIALISE_S_MAX)}"
     except subprocess.TimeoutExpired:
-        code = None
+        ending = "took too long"
     finally:
         running.kill()
         running.wait()
-    if code == 0:
-        return None
-    return "took too long" if code is None else f"exit code {code}"
+    if ending != "exit code 0":
+        raise ServerError(f"{failure} ({ending})", wanted=wanted or None, found=log())
 
 
 def _make(making: Making, user: ServerUser | None, place: Path) -> None:

@@ -163,15 +163,6 @@ class StartedServer(ABC):
     def _end_at_once(self) -> None:
         self._running.kill()
 
-    def _check_version(self, version: str, suffix: str) -> None:
-        """Compare the version with the requested version, up to the packager's `suffix`."""
-        if version.partition(suffix)[0] != self._site.entry.version:
-            raise ServerError(
-                f"{self.label}: the server is another version",
-                wanted=self._site.entry.version,
-                found=version,
-            )
-
     def _check_identity(self) -> None:
         """Prove that our own process answers, not another server on the same port."""
         wanted, answers, pid = self._identity()
@@ -218,6 +209,14 @@ class StartedServer(ABC):
         socket = self.endpoint.socket
         if socket is not None and socket.parent != self._site.work:
             remove_tree(socket.parent)
+
+
+def check_version(label: str, entry: CatalogEntry, version: str) -> None:
+    """Compare a server's version with the expected one, up to the packager's addition."""
+    if re.split("[- ]", version)[0] != entry.version:
+        raise ServerError(
+            f"{label}: the server is another version", wanted=entry.version, found=version
+        )
 
 
 def on_a_port(site: Site, start_on: Callable[[int], Bound]) -> Bound:

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
-from dbdyno.errors import ProvisionError, ServerError
+from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, MYSQL
 from dbdyno.servers.local.files import occupied_bytes, remove_file
-from dbdyno.servers.local.pristine import Making, trouble
+from dbdyno.servers.local.pristine import Making, finish
 from dbdyno.servers.local.server import (
     ProductSettings,
     Site,
@@ -88,13 +88,9 @@ def _initialise(site: Site, deciding: Mapping[str, str], work: Path) -> None:
     command = [str(files.program), f"--defaults-file={config}", order]
     log = printed_log(work)
     running = process.spawn(command, work, site.user, log, fed=fed, libraries=files.libraries)
-    ending = trouble(running)
-    if ending is not None:
-        raise ServerError(
-            f"{entry.reference}: the server could not initialise a data directory ({ending})",
-            wanted=", ".join(f"{name} = {text}" for name, text in deciding.items()) or None,
-            found=error_lines(work),
-        )
+    failure = f"{entry.reference}: the server could not initialise a data directory"
+    wanted = ", ".join(f"{name} = {text}" for name, text in deciding.items())
+    finish(running, failure, wanted, lambda: error_lines(work))
 
 
 def _family(entry: CatalogEntry) -> Family:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Server, rows_of
+from dbdyno.servers.base import Server, not_taken, rows_of
 from dbdyno.servers.mysql.settings import OFF_WORDS, ON_WORDS, lines_of
 
 VARIABLES_OF: Final = {  # an option's variable where it has another name; the first that is shown
@@ -52,18 +52,16 @@ def check(label: str, requested: Mapping[str, str], shown: Mapping[str, str]) ->
         shown: all global variables as the server shows them.
     """
     wrong = [
-        (name, text, _effective(name, shown))
+        (
+            name,
+            text,
+            "no such variable" if (value := _effective(name, shown)) is None else repr(value),
+        )
         for name, text in requested.items()
         if not _in_force(name, text, shown)
     ]
-    if not wrong:
-        return
-    raise ServerError(
-        f"{label}: the server did not take {', '.join(name for name, _, _ in wrong)} as asked",
-        wanted="; ".join(f"{name} = {text}" for name, text, _ in wrong),
-        found="; ".join(f"{name} = {_shown(value)}" for name, _, value in wrong),
-        hint="ask for the value that the server can have, or for none",
-    )
+    if wrong:
+        raise not_taken(label, wrong)
 
 
 def check_plugins(
@@ -103,10 +101,6 @@ def _libraries(text: str) -> list[str]:
 def _effective(name: str, shown: Mapping[str, str]) -> str | None:
     variables = VARIABLES_OF.get(name, (name,))
     return next((shown[variable] for variable in variables if variable in shown), None)
-
-
-def _shown(value: str | None) -> str:
-    return "no such variable" if value is None else repr(value)
 
 
 def _in_force(name: str, requested: str, shown: Mapping[str, str]) -> bool:

@@ -30,6 +30,7 @@ from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     Site,
     StartedServer,
+    check_version,
     error_lines,
     printed_log,
 )
@@ -102,7 +103,7 @@ class MysqlServer(StartedServer):
         self.ask("ALTER INSTANCE ENABLE INNODB REDO_LOG")
 
     def prove(self) -> None:
-        self._check_version(self.version(), "-")
+        check_version(self.label, self._site.entry, self.version())
         self._wait_for_redo_capacity()
         readback.prove(self, self._site.requested)
         with closing(MysqlClient(self.label, self.endpoint, self.credentials)) as load:

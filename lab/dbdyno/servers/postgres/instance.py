@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
-from dbdyno.errors import ServerError
 from dbdyno.files import open_file, opened_folder, private
 from dbdyno.servers import process
 from dbdyno.servers.base import PGSQL
 from dbdyno.servers.local.files import occupied_bytes, read_file
-from dbdyno.servers.local.pristine import Making, trouble
+from dbdyno.servers.local.pristine import Making, finish
 from dbdyno.servers.local.server import (
     ProductSettings,
     Site,
@@ -85,13 +84,8 @@ def _initialise(site: Site, options: list[str], work: Path) -> None:
         *("-U", ADMIN.user, f"--pwfile={forgotten}", *settings.INITDB, "--no-sync", *options),
     ]
     running = process.spawn(command, work, site.user, printed_log(work))
-    ending = trouble(running)
-    if ending is not None:
-        raise ServerError(
-            f"{site.entry.reference}: initdb could not make a data directory ({ending})",
-            wanted=" ".join(options) or None,
-            found=last_lines(work) or "it printed nothing",
-        )
+    failure = f"{site.entry.reference}: initdb could not make a data directory"
+    finish(running, failure, " ".join(options), lambda: last_lines(work) or "it printed nothing")
 
 
 # Shared memory that a killed PostgreSQL left: a System V segment of 56 bytes and a megabyte or two

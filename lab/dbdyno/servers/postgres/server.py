@@ -30,7 +30,7 @@ from dbdyno.servers.base import (
     rows_of,
 )
 from dbdyno.servers.local.files import socket_place
-from dbdyno.servers.local.server import Site, StartedServer, printed_log
+from dbdyno.servers.local.server import Site, StartedServer, check_version, printed_log
 from dbdyno.servers.postgres import settings
 from dbdyno.servers.postgres.client import (
     WHICH_VIEWS,
@@ -113,7 +113,7 @@ class PostgresServer(StartedServer):
             load.ask("SELECT 1")
 
     def _prove_settings(self) -> None:
-        self._check_version(self.version(), " ")
+        check_version(self.label, self._site.entry, self.version())
         check(self.label, self._site.requested, self._client.ask(QUESTION))
 
     def _try_login(self) -> bool:

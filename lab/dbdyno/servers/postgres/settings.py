@@ -15,9 +15,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from dbdyno.errors import ServerError, UsageError
+from dbdyno.errors import UsageError
 from dbdyno.plan.settings import SettingValue, each_value, on_or_off
-from dbdyno.servers.base import refuse_owned, unique_settings
+from dbdyno.servers.base import not_taken, refuse_owned, unique_settings
 from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.programs.catalog import CatalogEntry
 
@@ -218,16 +218,13 @@ def check(label: str, requested: Mapping[str, str], answered: Iterable[tuple[str
         answered: the rows of the answer to `QUESTION`.
     """
     shown = {row[0].lower(): Parameter(*row) for row in answered}
-    wrong = [name for name, text in requested.items() if not _in_force(text, shown.get(name))]
-    if not wrong:
-        return
-    effective = {name: repr(shown[name].text) if name in shown else "no such" for name in wrong}
-    raise ServerError(
-        f"{label}: the server did not take {', '.join(wrong)} as asked",
-        wanted="; ".join(f"{name} = {requested[name]}" for name in wrong),
-        found="; ".join(f"{name} = {text}" for name, text in effective.items()),
-        hint="ask for a value that its unit can express, or for none",
-    )
+    wrong = [
+        (name, text, repr(shown[name].text) if name in shown else "no such parameter")
+        for name, text in requested.items()
+        if not _in_force(text, shown.get(name))
+    ]
+    if wrong:
+        raise not_taken(label, wrong)
 
 
 def _in_force(requested: str, parameter: Parameter | None) -> bool:

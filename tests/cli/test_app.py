@@ -192,12 +192,13 @@ def test_the_command_line_is_stored_as_it_was_typed(
     tmp_path: Path,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    typed = ["compare", making.A, making.B, "--blocks", "1", "--workspace", folder]
+    typed = ["compare", making.A, making.B, "--blocks", "1", "--window", "5", "--workspace", folder]
     monkeypatch.setattr(sys, "argv", ["dbdyno", *typed])
     assert run(*typed, capsys=capsys)[0] == 0
     with Store.open(Path(folder)) as store:
         (stored,) = store.runs()
-    assert stored.command == f"dbdyno compare {making.A} {making.B} --blocks 1 --workspace {quoted}"
+    words = f"{making.A} {making.B} --blocks 1 --window 5"
+    assert stored.command == f"dbdyno compare {words} --workspace {quoted}"
 
 
 @pytest.mark.parametrize(

@@ -333,8 +333,8 @@ sys.exit(main({words}))
 
 
 def typed(workspace, *more):
-    words = ["compare", making.A, making.B, "--blocks", "3", "--workspace", str(workspace), *more]
-    return __main__.main(words)
+    words = ["compare", making.A, making.B, "--blocks", "3", "--warmup", "2", "--window", "10"]
+    return __main__.main([*words, "--workspace", str(workspace), *more])
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o777])

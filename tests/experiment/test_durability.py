@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import threading
 
 import pytest
@@ -11,46 +10,21 @@ import pytest
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.experiment import durability
 from dbdyno.experiment.durability import prove, sessions
-from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
+from dbdyno.servers.base import ServerSpec
+from support.world import FakeServer, World
 
 SPEC = ServerSpec("a", "mysql:8.0.15")
 
 
-class Server:
-    """A sleeping process in whose name rows are kept until it dies."""
-
-    driver, label, database = "mysql", "a", "sbtest"
+class Server(FakeServer):
+    """A server in whose name rows are kept until it dies."""
 
     def __init__(self, instance):
+        super().__init__(World(), "a")
         self.instance = instance
-        self.process = subprocess.Popen(["sleep", "600"])
-        self.pid = self.process.pid
-        self.killed = self.stopped = 0
-
-    def version(self):
-        return "8.0.15"
-
-    def settings(self):
-        return {"innodb_flush_log_at_trx_commit": "1"}
 
     def status(self):
         return {"Innodb_os_log_fsyncs": float(len(self.instance.rows))}
-
-    def alive(self):
-        return self.process.poll() is None
-
-    def last_words(self):
-        return "none"
-
-    def kill(self):
-        self.killed += 1
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self, patience_s=60.0):
-        self.stopped += 1
-        self.process.kill()
-        self.process.wait()
 
 
 class Instance:
@@ -71,9 +45,6 @@ class Instance:
 
     def close(self):
         self.closed += 1
-        for server in self.servers:
-            server.process.kill()
-            server.process.wait()
 
 
 class Session:
@@ -118,7 +89,7 @@ def proved(instance, tmp_path, **more):
 def test_every_answered_row_of_every_round_is_looked_for(tmp_path):
     instance = Instance()
     seen, reports = proved(instance, tmp_path)
-    assert (seen.system, seen.version, seen.connections) == ("a", "8.0.15", 3)
+    assert (seen.system, seen.version, seen.connections) == ("a", "8.0.15-fake", 3)
     assert len(seen.kills) == 2
     for kill in seen.kills:
         assert kill.acknowledged == kill.kept > 0
@@ -132,7 +103,7 @@ def test_every_answered_row_of_every_round_is_looked_for(tmp_path):
 def test_servers_die_by_sigkill_and_none_is_left(tmp_path):
     instance = Instance()
     proved(instance, tmp_path)
-    assert [server.process.returncode for server in instance.servers] == [-9, -9, -9]
+    assert [server.alive() for server in instance.servers] == [False] * 3
     assert [server.killed for server in instance.servers] == [1, 1, 0]
     assert instance.servers[-1].stopped == instance.closed == 1
 
@@ -175,17 +146,9 @@ def test_only_processes_of_our_own_are_killed(reference, tmp_path):
 # Sessions for single commits.
 
 
-class Gone:
-    """A server of whom only the place is left."""
-
-    driver, label, pid, database = "mysql", "gone", 1, "sbtest"
-    endpoint = Endpoint("127.0.0.1", 1, None)
-    credentials = Credentials("load", "secret-4711")
-
-
-def test_a_server_that_is_gone_is_an_error_without_the_password() -> None:
-    (session,) = sessions(Gone(), 1)  # type: ignore[arg-type]
+def test_a_server_that_is_gone_is_an_error_without_the_password(server):
+    (session,) = sessions(server, 1)
     with pytest.raises(ServerError) as raised:
         session.ask("SELECT 1")
     session.close()
-    assert "secret-4711" not in str(raised.value)
+    assert server.credentials.password not in str(raised.value)

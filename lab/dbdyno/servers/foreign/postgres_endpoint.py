@@ -42,6 +42,15 @@ class PostgresDataset(EndpointDataset):
             f" ON n.oid = c.relnamespace WHERE n.nspname = '{self.schema}' AND c.relkind = 'r'",
         )
 
+    def _tables(self) -> list[str]:
+        # Not of information_schema, which hides tables of others that a schema's owner may drop.
+        listed = (
+            "SELECT c.relname AS table_name FROM pg_class c JOIN pg_namespace n"
+            f" ON n.oid = c.relnamespace WHERE n.nspname = '{self.schema}'"
+            " AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+        )
+        return [row[0] for row in rows_of(self._server, listed, 1)]
+
 
 class PostgresEndpointInstance(EndpointInstance):
     """A PostgreSQL endpoint in the place of an instance."""

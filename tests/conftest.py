@@ -107,18 +107,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
 def worker_group(nodeid: str) -> str:
     """The file of a test, or the server or the source that it shares with tests of other files.
 
-    Not xdist's own groups: it notes them in an attribute that pytest 9 does not read any more.
+    Files that run the sysbench persona and those that call the engine have a server each, or one
+    worker would have most of the work. Not xdist's own groups: it notes them in an attribute that
+    pytest 9 does not read any more.
     """
     file = nodeid.partition("::")[0]
     if file in READ_SOURCE:
         return "source"
     server = SERVER_PARAMETER.search(nodeid)
-    return server[1] if server and shares_server(file) else file
+    text = source(file) if server else ""
+    if server is None or "shared_servers" not in text:
+        return file
+    return f"{server[1]} {'persona' if 'SYSBENCH' in text else 'engine'}"
 
 
 @cache
-def shares_server(file: str) -> bool:
-    return "shared_servers" in (ROOT / file).read_text("utf-8")
+def source(file: str) -> str:
+    return (ROOT / file).read_text("utf-8")
 
 
 def pytest_collection_finish() -> None:

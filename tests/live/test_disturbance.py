@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 
 def test_a_hog_beside_one_of_two_equal_servers_gets_no_winner() -> None:
-    plan = asked("mysql:5.7.22", blocks=3, window_s=2)
+    plan = asked("mysql:5.7.22", blocks=1, window_s=2)
     plan = plan.model_copy(update={"trial": TrialPlan(warmup_s=0, window_s=2)})
     limit = plan.design.disturbance_max
     with tempfile.TemporaryDirectory(prefix="dbdyno-hog-") as name:

@@ -23,26 +23,32 @@ from support.fakes import Progress
 from support.real_server import started
 
 pytestmark = pytest.mark.live
-TINY = {"innodb_log_file_size": "48M", "innodb_buffer_pool_size": "128M"}
 
 
 @pytest.fixture(scope="module")
 def somebodys() -> Iterator[Server]:
-    with started("somebodys", "mysql:8.0.15", TINY) as server:
-        yield server
+    """A server that asks for TLS."""
+    with (
+        started("somebodys", "mysql:8.0.33", {"ssl": "ON", "require_secure_transport": "ON"}) as it,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("CLOUD", it.credentials.password)
+        yield it
 
 
-def plan(server: Server, database: str = "shop") -> Plan:
+def plan(server: Server, database: str = "shop", ca: Path | None = None, blocks: int = 1) -> Plan:
     """Two addresses of one server stand for two servers; each has a generator of its own."""
     address = f"127.0.0.1:{server.endpoint.port}"
-    reference = f"mysql://{server.credentials.user}@{address},{address}/{database}"
+    ca = ca or Path(server.settings()["datadir"]) / "ca.pem"
+    query = f"ssl-mode=VERIFY_CA&ssl-ca={ca}"
+    reference = f"mysql://{server.credentials.user}@{address},{address}/{database}?{query}"
     return Plan(
         systems=(SystemPlan(label="cloud", reference=reference, password_env="CLOUD"),),
         workloads=(WorkloadPlan(name="oltp_read_write", label="oltp_read_write"),),
         dataset=DatasetPlan(tables=2, rows=1000),
         load=LoadPlan(threads=(4,), generators=2),
         trial=TrialPlan(warmup_s=0, window_s=1),
-        design=DesignPlan(blocks=2, disturbance_max=1.0),
+        design=DesignPlan(blocks=blocks, disturbance_max=1.0),
     )
 
 
@@ -69,17 +75,16 @@ def sized(asked: Plan) -> int:
         instance.close()
 
 
-def test_an_endpoint_is_loaded_once_and_measured_in_every_block(
-    somebodys: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_endpoint_is_loaded_once_over_tls_and_measured_in_every_block(
+    somebodys: Server, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("CLOUD", somebodys.credentials.password)
-    asked = plan(somebodys)
+    asked = plan(somebodys, blocks=2)
     store, progress = measured(asked, tmp_path / "first")
     with store:
         run = store.runs()[0]
         trials = list(store.measurements(run.run_id))
         assert [(t.failure, t.server.version, t.server.pid) for t in trials] == [
-            (None, "8.0.15", None)
+            (None, "8.0.33", None)
         ] * 2
         assert all(trial.events > 0 for trial in trials)
         assert [trial.engine.generators for trial in trials] == [2, 2]
@@ -92,15 +97,12 @@ def test_an_endpoint_is_loaded_once_and_measured_in_every_block(
         path.read_bytes().decode("latin1") for path in tmp_path.rglob("*") if path.is_file()
     )
     assert sized(asked) >= 2 * 16384  # two tables of a page at least
-    other, again = measured(asked, tmp_path / "second")
+    other, again = measured(plan(somebodys), tmp_path / "second")
     other.close()
     assert not any("loading" in stage for stage in again.stages)  # the database remembers
 
 
-def test_tables_of_somebody_else_stay_as_they_are(
-    somebodys: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CLOUD", somebodys.credentials.password)
+def test_tables_of_somebody_else_stay_as_they_are(somebodys: Server, tmp_path: Path) -> None:
     somebodys.ask("CREATE DATABASE theirs")
     somebodys.ask("CREATE TABLE theirs.sbtest1 (id INT PRIMARY KEY)")
     somebodys.ask("INSERT INTO theirs.sbtest1 VALUES (7)")
@@ -120,39 +122,14 @@ def test_a_wrong_password_is_a_refused_login_and_is_not_told(
     assert "error 1045" in (caught.value.found or "")
 
 
-@pytest.fixture(scope="module")
-def encrypted() -> Iterator[Server]:
-    asked = {**TINY, "ssl": "ON", "require_secure_transport": "ON"}
-    with started("encrypted", "mysql:8.0.33", asked) as server:
-        yield server
-
-
-def over_tls(server: Server, query: str) -> Plan:
-    asked = plan(server)
-    reference = f"{asked.systems[0].reference}{query}"
-    system = asked.systems[0].model_copy(update={"reference": reference})
-    return asked.model_copy(update={"systems": (system,)})
-
-
-def test_an_endpoint_that_asks_for_tls_is_loaded_over_it(
-    encrypted: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_session_without_tls_and_a_server_of_another_authority_are_refused(
+    somebodys: Server, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("CLOUD", encrypted.credentials.password)
-    authority = Path(encrypted.settings()["datadir"]) / "ca.pem"
-    asked = over_tls(encrypted, f"?ssl-mode=VERIFY_CA&ssl-ca={authority}")
-    store, _ = measured(asked, tmp_path)
-    with store:
-        trials = store.measurements(store.runs()[0].run_id)
-        assert [trial.failure for trial in trials] == [None, None]
-        assert all(trial.events > 0 for trial in trials)
+    asked = plan(somebodys)
+    system = asked.systems[0]
+    plain = system.model_copy(update={"reference": system.reference.partition("?")[0]})
     with pytest.raises(ServerError, match="refused the login"):
-        measured(plan(encrypted), tmp_path / "plain")
-
-
-def test_a_server_of_another_authority_is_not_logged_in_to(
-    encrypted: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CLOUD", encrypted.credentials.password)
+        measured(asked.model_copy(update={"systems": (plain,)}), tmp_path / "plain")
     strange = Authority(tmp_path, "strange").ca
     with pytest.raises(ServerError, match="UnknownIssuer"):
-        measured(over_tls(encrypted, f"?ssl-mode=VERIFY_CA&ssl-ca={strange}"), tmp_path)
+        measured(plan(somebodys, ca=strange), tmp_path / "strange")

@@ -19,7 +19,7 @@ from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Server
 from dbdyno.store.store import Store
-from support import lab_process
+from support import lab_process, making
 from support.fakes import Progress
 from support.real_server import SMALL_REDO, small_redo
 
@@ -46,49 +46,41 @@ def rested(
         return store.measurements(run.run_id)
 
 
-def test_blocks_rest_on_two_loads_in_turn_and_the_next_run_on_the_same(workspace: Path) -> None:
-    first = rested(workspace)
+class Told(Progress):
+    """Stages, and when the first trial began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_s = 0.0
+
+    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+        self.first_s = self.first_s or time.monotonic()
+
+
+def test_blocks_rest_on_two_loads_in_turn_and_so_do_the_next_runs(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", str(lab_process.own_cache(workspace)))
+    makers, told = Makers(shares_loads=True), Told()
+    first = rested(workspace, makers=makers)
     assert [one.failure for one in first] == [None] * 3
     one, two, again = (measured.load for measured in first)
     assert one == again != two
     assert loads_of(first) == 2
     assert len({measured.dataset for measured in first}) == 1
     assert first[0].dataset
-    sums = [place.read_text() for place in workspace.glob("systems/*/*/snapshot/files.json")]
+    sums = [place.read_text() for place in workspace.parent.rglob("snapshot/files.json")]
     assert len(set(sums)) == 2
-    assert [measured.load for measured in rested(workspace)] == [one, two, one]
-
-
-class Told(Progress):
-    """Stages, and when the first trial began."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.done: list[str] = []
-        self.first_s = 0.0
-
-    def stage(self, text: str) -> None:
-        self.done.append(text)
-
-    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        self.first_s = self.first_s or time.monotonic()
-
-
-def test_a_run_in_another_workspace_does_not_load_again(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DBDYNO_CACHE", str(lab_process.own_cache(workspace)))
-    makers, told = Makers(shares_loads=True), Told()
-    first = rested(workspace, makers=makers)
+    short = making.with_parts(PLAN, design={"blocks": 2})
+    assert [measured.load for measured in rested(workspace, short, makers=makers)] == [one, two]
     began_s = time.monotonic()
-    second = rested(workspace.with_name("runs-other"), progress=told, makers=makers)
+    elsewhere = rested(workspace.with_name("runs-other"), short, told, makers)
     sys.stdout.write(f"the first trial began after {told.first_s - began_s:.1f} s\n")
     assert told.first_s - began_s < 60
-    assert [one.failure for one in (*first, *second)] == [None] * 6
-    assert "a: the dataset is there already" in told.done
-    assert "a: loading the dataset" not in told.done
-    assert [one.load for one in second] == [one.load for one in first]
-    assert len({one.dataset for one in (*first, *second)}) == 1
+    assert "a: the dataset is there already" in told.stages
+    assert "a: loading the dataset" not in told.stages
+    assert [measured.load for measured in elsewhere] == [one, two]
+    assert {measured.dataset for measured in elsewhere} == {first[0].dataset}
 
 
 NEWEST = "mysql:9.7.4"

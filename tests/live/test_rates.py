@@ -19,7 +19,7 @@ from dbdyno.stats.open_loop import Point, RateSide, growth, rate_at_limit
 from support.lab_process import finished, workspace
 from support.real_server import SMALL_REDO
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 CONNECTIONS = 8
 SERVICE_MS = 10.0
 QUANTILE = 0.9
@@ -84,12 +84,13 @@ def true_rate(service_s: float) -> float:
     return low
 
 
+@pytest.mark.alone
 def test_the_rate_within_a_limit_is_that_of_a_server_of_known_speed() -> None:
     with reference() as login:
         for _ in range(TRIES):
             before_ms = served_ms(login)
             truth = true_rate(before_ms / 1e3)
-            offered = [truth * off for off in (0.88, 0.96, 1.04, 1.12, 2)]
+            offered = [truth * off for off in (0.88, 1.12, 2)]
             points = [measured(login, rate, window_s=2) for rate in offered]
             met = rate_at_limit(points, LIMIT_MS)
             found = (points[0].sustained, points[-1].sustained, met.side, met.rate_per_s)

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil
 import pymysql
@@ -30,16 +31,24 @@ def quiet(text: str) -> None:
     assert text
 
 
-@pytest.fixture(params=REFERENCES)
+@pytest.fixture(scope="module", params=REFERENCES)
 def spec(request):
     return base.ServerSpec("fast", request.param, SMALL)
 
 
-@pytest.fixture
-def instance(spec, folder):
-    made = open.instance(spec, folder, quiet)
-    yield made
-    made.close()
+@pytest.fixture(scope="module")
+def instance(spec):
+    with TemporaryDirectory(prefix="dbdyno-live-") as name:
+        Path(name).chmod(0o755)
+        made = open.instance(spec, Path(name), quiet)
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def server(instance):
+    """A running server; the last test of a version ends it."""
+    return instance.start()
 
 
 def ask(server, sql, password=None):
@@ -71,8 +80,7 @@ def fill(server):
     return ask(server, "CHECKSUM TABLE t")
 
 
-def test_a_started_server_is_the_one_asked_for_with_its_settings_in_force(instance, spec):
-    server = instance.start()
+def test_a_started_server_is_the_one_asked_for_with_its_settings_in_force(server, spec):
     settings = server.settings()
     assert server.version() == find(spec.reference).version
     assert server.alive()
@@ -85,8 +93,7 @@ def test_a_started_server_is_the_one_asked_for_with_its_settings_in_force(instan
     assert ask(server, "SELECT DATABASE(), CURRENT_USER()") == (("sbtest", "dbdyno@%"),)
 
 
-def test_an_observer_asks_on_a_connection_of_its_own(instance):
-    server = instance.start()
+def test_an_observer_asks_on_a_connection_of_its_own(server):
     assert isinstance(server, base.Observable)
     before = server.status()["Connections"]
     observer = server.observer()
@@ -97,8 +104,7 @@ def test_an_observer_asks_on_a_connection_of_its_own(instance):
     assert settled(server)["Threads_connected"] == 1
 
 
-def test_it_does_not_run_as_root_nor_show_a_password(instance):
-    server = instance.start()
+def test_it_does_not_run_as_root_nor_show_a_password(instance, server):
     process = psutil.Process(server.pid)
     mine = pwd.getpwuid(os.geteuid()).pw_name
     user = server_user()
@@ -110,44 +116,9 @@ def test_it_does_not_run_as_root_nor_show_a_password(instance):
     assert listening == {"127.0.0.1"}
 
 
-def test_a_wrong_password_is_refused(instance):
+def test_a_wrong_password_is_refused(server):
     with pytest.raises(pymysql.err.OperationalError, match="Access denied"):
-        ask(instance.start(), "SELECT 1", password="wrong")
-
-
-def test_stopping_keeps_the_data_and_makes_new_passwords(instance):
-    server = instance.start()
-    before, password = fill(server), server.credentials.password
-    server.stop()
-    assert not server.alive()
-    again = instance.start()
-    assert ask(again, "CHECKSUM TABLE t") == before
-    assert again.credentials.password != password
-
-
-def test_a_snapshot_brings_the_data_back(instance, spec, folder):
-    server = instance.start()
-    before = fill(server)
-    with pytest.raises(ServerError, match="running server cannot be copied"):
-        instance.snapshot()
-    server.stop()
-    assert not instance.has_snapshot()
-    instance.snapshot()
-    server = instance.start()
-    ask(server, "DELETE FROM t WHERE id < 1000; CREATE TABLE other (id INT)")
-    server.stop()
-    instance.restore()
-    server = instance.start()
-    assert ask(server, "CHECKSUM TABLE t") == before
-    assert ask(server, "SHOW TABLES") == (("t",),)
-    instance.close()
-    other = base.ServerSpec("fast", spec.reference, {**SMALL, "innodb_file_per_table": False})
-    later = open.instance(spec, folder, quiet)
-    assert later.has_snapshot()  # a lab that resumes finds it
-    later.close()
-    different = open.instance(other, folder, quiet)
-    assert not different.has_snapshot()  # but not for another format
-    different.close()
+        ask(server, "SELECT 1", password="wrong")
 
 
 def test_an_unknown_setting_is_quoted_from_the_servers_log(spec, folder):
@@ -170,24 +141,51 @@ def test_a_rounded_setting_is_an_error_with_both_values(spec, folder):
     made.close()
 
 
-def test_a_server_that_was_killed_says_so_and_gives_no_snapshot(instance):
-    server = instance.start()
-    os.kill(server.pid, signal.SIGKILL)
+def test_data_outlives_a_stop_a_snapshot_brings_it_back_and_a_kill_is_told(spec, instance, server):
+    before = fill(server)
+    with pytest.raises(ServerError, match="running server cannot be copied"):
+        instance.snapshot()
+    server.stop()
+    assert not server.alive()
+    assert not instance.has_snapshot()
+    instance.snapshot()
+    again = instance.start()
+    assert ask(again, "CHECKSUM TABLE t") == before
+    assert again.credentials.password != server.credentials.password
+    ask(again, "DELETE FROM t WHERE id < 1000; CREATE TABLE other (id INT)")
+    again.stop()
+    instance.restore()
+    restored = instance.start()
+    assert ask(restored, "CHECKSUM TABLE t") == before
+    assert ask(restored, "SHOW TABLES") == (("t",),)
+    os.kill(restored.pid, signal.SIGKILL)
     limit = time.monotonic() + GONE_S
-    while server.alive() and time.monotonic() < limit:
+    while restored.alive() and time.monotonic() < limit:
         time.sleep(0.01)
     with pytest.raises(ServerError, match=r"had ended before it was stopped \(SIGKILL\)"):
-        server.stop()
+        restored.stop()
     with pytest.raises(ServerError, match="did not stop cleanly"):
         instance.snapshot()
+    instance.close()
+    later = open.instance(spec, instance.folder, quiet)
+    assert later.has_snapshot()  # a lab that resumes finds it
+    later.close()
+    other = base.ServerSpec("fast", spec.reference, {**SMALL, "innodb_file_per_table": False})
+    different = open.instance(other, instance.folder, quiet)
+    assert not different.has_snapshot()  # but not for another format
+    different.close()
 
 
-def test_the_newest_takes_the_common_settings_under_their_new_names(folder):
-    made = open.instance(base.ServerSpec("new", "mysql:8.0.31", {}), folder, quiet)
+def test_a_newer_one_takes_the_common_settings_under_their_new_names_and_every_of_a_list(folder):
+    asked = {"innodb_monitor_enable": ("module_log", "module_trx", "module_buffer")}
+    made = open.instance(base.ServerSpec("new", "mysql:8.0.31", asked), folder, quiet)
     server = made.start()
     assert server.version() == "8.0.31"
     assert server.settings()["innodb_redo_log_capacity"] == str(512 * 1024**2)
-    assert ask(server, "SELECT 1") == ((1,),)
+    modules = server.ask(
+        "SELECT DISTINCT subsystem FROM information_schema.innodb_metrics WHERE status = 'enabled'"
+    )
+    assert {"transaction", "buffer", "log"} <= {name for (name,) in modules}
     server.stop()
     made.close()
 
@@ -204,13 +202,13 @@ def test_a_folder_may_have_an_odd_or_a_long_name(folder, name):
     assert not socket.exists()
 
 
-def test_no_server_outlives_a_lab_that_is_killed(spec, folder):
+def test_no_server_outlives_a_lab_that_is_killed(folder):
     lab = textwrap.dedent(
         f"""
         import sys, time
         from pathlib import Path
         from dbdyno.servers import base, open
-        spec = base.ServerSpec("fast", {spec.reference!r}, {SMALL!r})
+        spec = base.ServerSpec("fast", {REFERENCES[1]!r}, {SMALL!r})
         server = open.instance(spec, Path({str(folder)!r}), lambda text: None).start()
         print(server.pid, flush=True)
         time.sleep(600)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno import _engine, api
+from dbdyno import _engine
 from dbdyno.experiment import evidence
 from dbdyno.experiment.data.dataset import quoted_table
 from dbdyno.experiment.engine.spec import script_spec
@@ -19,8 +19,7 @@ from dbdyno.plan.template import examples, lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Server
 from support import making
-from support.lab_process import finished, workspace
-from support.real_server import CROWDED, SMALL_REDO_TYPED, login
+from support.real_server import login
 from support.shared_servers import SharedServers
 from support.source import ROOT
 
@@ -126,26 +125,3 @@ def test_a_template_is_tried_and_a_wrong_table_is_the_servers_word(tmp_path: Pat
     )
     assert bad.returncode == 1
     assert 'relation "nowhere" does not exist' in bad.stdout + bad.stderr
-
-
-def test_a_template_is_compared() -> None:
-    with workspace() as folder:
-        own, whole = folder.parent / "timeseries.yaml", ROOT / "workloads" / "timeseries.yaml"
-        own.write_text(
-            whole.read_text().replace("  newest:\n", "  newest:\n    think_time: 20ms\n")
-        )
-        ended = finished(
-            folder,
-            *("compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "4", "--blocks", "3"),
-            *("--workload", str(own), "--warmup", "0"),
-            *("--window", "1", *SMALL_REDO_TYPED, *CROWDED),
-        )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        run = api.load("latest", folder)
-        measured, checks = run.trials, set(run.findings()["check"])
-    assert "little-law" not in checks, "connections that rest are idle, and no count is wrong"
-    assert {one.trial.cell.workload for one in measured} == {"timeseries"}
-    assert {one.failure for one in measured} == {None}
-    assert len({one.dataset for one in measured}) == 1
-    by_device = "ref points_1"
-    assert all(by_device in one.evidence.query_plans["timeseries.newest.1"] for one in measured)

@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.live.test_bench import Silent
-from tests.live.test_bench import plan as small_plan
+from tests.live.test_watch import PLAN
 
 from dbdyno.experiment import runner
 from dbdyno.experiment.engine.ceiling import responding
@@ -30,6 +29,7 @@ from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.process import LOOPBACK
 from dbdyno.store.store import Store
 from support import making
+from support.fakes import Progress
 from support.lab_process import until
 from support.real_server import SMALL_REDO
 
@@ -48,13 +48,13 @@ QUOTA = {
 def test_a_server_that_swallows_its_syncs_reaches_no_verdict() -> None:
     """An honest one passes the same check in `test_host`."""
     trap = SystemPlan(label="trap", reference=REFERENCE, settings=SWALLOWED)
-    plan = small_plan(2).model_copy(update={"systems": (trap,)})
+    plan = PLAN.model_copy(update={"systems": (trap,)})
     with tempfile.TemporaryDirectory(prefix="dbdyno-trap-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno compare", {}, 1)
-            runner.run(store, run, folder, Silent())
+            runner.run(store, run, folder, Progress())
             measured = store.measurements(run.run_id)
     audited = audit(measured, plan)
     void = {(f.check, f.system) for f in audited.findings if f.level is Level.VOID}

@@ -1,6 +1,6 @@
-"""A run that nobody looks after: killed at each of its steps, it leaves nothing and is resumed.
+"""A lab on real servers that is killed at each of its steps leaves no process, and is resumed.
 
-So too where the file system fails it: `tests/experiment/test_faults.py` tries each of its calls.
+Faults of the file system: `tests/experiment/test_faults.py` tries each of the lab's calls.
 """
 
 from __future__ import annotations
@@ -9,22 +9,12 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support import faults
-from support.lab_process import (
-    GONE_S,
-    feed,
-    finished,
-    processes_of,
-    started,
-    stored,
-    until,
-)
+from support.lab_process import GONE_S, feed, finished, processes_of, started, stored, until
 from support.real_server import SMALL_REDO
 
 pytestmark = pytest.mark.live
@@ -32,59 +22,25 @@ PLAN = f"""
 systems:
   - {{label: a, reference: "mysql:5.7.22", settings: {SMALL_REDO}}}
   - {{label: b, reference: "mysql:5.7.22", settings: {SMALL_REDO}}}
-workloads: [oltp_point_select, oltp_read_write]
+workloads: [oltp_read_write]
 dataset: {{tables: 1, rows: 1000}}
 load: {{threads: [2]}}
 trial: {{warmup: 0, window: 2s}}
 design: {{blocks: 2, disturbance_max: 100%}}
 """
-TRIALS = 8
+TRIALS = 4
 UNDER_LOAD = "the load itself"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """The n-th call on a file whose name holds `point` goes wrong, as `support/faults.c` says.
-
-    `{}` stands for the workspace's name.
-    """
-
-    point: str
-    number: int
-    kind: str
-
-
-STEPS = (
-    "a: loading table",
-    Fault("/snapshot/data/ibdata1", 4, "torn"),
-    Fault("/snapshot/snapshot.json", 3, "full"),
-    "b: keeping a copy",
-    "how fast the load is without a server",
-    Fault("/server/data/ibdata1", 4, "eio"),
-    "starting the server",
-    Fault("write {}/dbdyno.sqlite-wal", 3, "torn"),
-    UNDER_LOAD,
-    "stopping the server",
-    Fault("write {}/dbdyno.sqlite-wal", 2, "eio"),
-    "TPS",
-)
-"""What befalls the lab, each time in the run that was ended before.
-
-It is killed at words of its progress, or ends by a fault.
-"""
+STEPS = ("a: loading table", "b: keeping a copy", UNDER_LOAD, "TPS", "stopping the server")
+"""Words of its progress at which the lab is killed, each time in the run that was ended before."""
 
 
 def test_kills_at_every_step_leave_nothing_lose_nothing_and_repeat_nothing(workspace: Path) -> None:
     plan = workspace.parent / "plan.yaml"
     plan.write_text(PLAN)
     kept: list[dict[str, Any]] = []
-    shim = faults.shim(workspace.parent)
     for number, step in enumerate(STEPS):
         typed = ("resume", "latest") if number else ("run", str(plan))
-        if isinstance(step, Fault):
-            ended_by(step, shim, workspace, typed)
-        else:
-            killed_at(step, workspace, typed, number)
+        killed_at(step, workspace, typed, number)
         until(lambda: processes_of(workspace) == [], f"all gone after a kill at {step}", GONE_S)
         rows = stored(workspace)
         assert rows[: len(kept)] == kept, "a stored trial was lost"
@@ -107,22 +63,6 @@ def killed_at(step: str, workspace: Path, typed: tuple[str, ...], number: int) -
         else:
             read_until(lab, step)
         os.kill(lab.pid, signal.SIGKILL)
-
-
-def ended_by(step: Fault, shim: Path, workspace: Path, typed: tuple[str, ...]) -> None:
-    environment = {
-        "LD_PRELOAD": str(shim),
-        "DBDYNO_FAULT": f"{step.point.format(workspace.name)}:{step.number}:{step.kind}",
-        "DBDYNO_FAULT_FOLDER": str(workspace.parent),  # the loads are in a cache beside it
-    }
-    with started(workspace, *typed, environment=environment) as lab:
-        _, said = lab.communicate(timeout=120)
-    if step.kind == "torn":
-        assert lab.returncode == -signal.SIGKILL, said
-    else:
-        assert lab.returncode == 1, said
-        assert "Traceback" not in said
-        assert "dbdyno: " in said
 
 
 def under_load_of_run(workspace: Path, number: int) -> Callable[[], bool]:

@@ -135,10 +135,11 @@ def test_a_standby_of_postgresql_has_what_its_primary_committed(reference, kind,
 def test_a_commit_of_postgresql_waits_until_a_standby_has_it(folder):
     made = opened(POSTGRES, folder, "semisync")
     server = started(made)
-    postmaster = psutil.Process(server.replicas[0].pid)
-    stopped = [postmaster, *postmaster.children()]
+    stopped: list[psutil.Process] = []
     try:
-        server.ask("CREATE TABLE t (id INT)")
+        server.ask("CREATE TABLE t (id INT)")  # whose commit the receiver of the log has answered
+        postmaster = psutil.Process(server.replicas[0].pid)
+        stopped += [postmaster, *postmaster.children()]
         for one in stopped:
             one.suspend()
         with ThreadPoolExecutor() as beside:

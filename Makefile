@@ -3,7 +3,7 @@
 # Everything lives in .venv and target: nothing outside the project is touched, but for packages
 # and a user that tools/requirements.sh adds when it runs as root, and the servers' cache.
 # Set-up is quick the second time: packages are installed again when tools/requirements*.txt change,
-# the engine is built again when Rust changes.
+# the engine is built again when Rust changes, or the profile: tests have `ci`, a user has `release`.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -19,6 +19,8 @@ PACKAGES := $(VENV)/.packages
 PACKAGES_OF_TESTS := $(VENV)/.packages-of-tests
 DENY := target/lock/bin/cargo-deny
 ENGINE := lab/dbdyno/_engine.abi3.so
+PROFILE := release
+PROFILE_OF_ENGINE := target/profile-of-engine
 RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name '*.lua' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -32,12 +34,12 @@ define locked
 endef
 
 .PHONY: help setup demo test quick check nightly live bench docs clean lock release requirements requirements-of-tests \
-	packages-of-tests programs-of-tests
+	packages-of-tests crates-of-tests always
 
 help: ## print this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-setup: $(ENGINE) ## what is missing, .venv, the engine in release mode
+setup: $(ENGINE) ## what is missing, .venv, the engine
 	@$(PY) -m compileall -q lab # where Python may not write bytecode, each start would compile anew
 
 demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five minutes
@@ -46,17 +48,19 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 		--tables 4 --table-size 50000 --time 5m
 
 test: requirements-of-tests ## set-up, then every test; a failure hides no later one
-	@$(MAKE) --no-print-directory --jobs=2 packages-of-tests programs-of-tests # pip beside cargo
-	@$(MAKE) --no-print-directory setup
+	@$(MAKE) --no-print-directory --jobs=2 packages-of-tests crates-of-tests # pip beside cargo
+	@$(MAKE) --no-print-directory setup PROFILE=ci
 	@$(PY) tools/stages.py cargo quick live alone
 
-nightly: requirements-of-tests packages-of-tests setup programs-of-tests ## long seeds, certificate and benchmarks, which make test leaves out
+nightly: requirements-of-tests packages-of-tests setup ## long seeds, certificate and benchmarks, which make test leaves out
+	@cargo build --release --quiet --locked --package dbdyno-core --examples # no test waits for it
 	@DBDYNO_SEEDS=10000 DBDYNO_RUN_SEEDS=1000 $(PY) tools/stages.py cargo quick nightly
 
-quick: requirements-of-tests packages-of-tests setup ## every test that needs no server
+quick: requirements-of-tests packages-of-tests ## every test that needs no server
+	@$(MAKE) --no-print-directory setup PROFILE=ci
 	@$(PY) tools/stages.py cargo quick
 
-check: packages-of-tests setup ## what every change must pass: format, lint, types, then test
+check: packages-of-tests ## what every change must pass: format, lint, types, then test
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
@@ -64,7 +68,8 @@ check: packages-of-tests setup ## what every change must pass: format, lint, typ
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(MAKE) --no-print-directory test
 
-live: requirements-of-tests packages-of-tests setup programs-of-tests ## only the tests on real servers
+live: requirements-of-tests packages-of-tests ## only the tests on real servers
+	@$(MAKE) --no-print-directory setup PROFILE=ci
 	@$(PY) tools/stages.py live alone
 
 bench: requirements-of-tests packages-of-tests setup ## client CPU, its floor, many connections, loading
@@ -101,8 +106,8 @@ requirements-of-tests:
 
 packages-of-tests: $(PACKAGES_OF_TESTS)
 
-programs-of-tests: # here, since building is not what a test's time limit is for
-	@cargo build --release --quiet --locked --package dbdyno-core --examples
+crates-of-tests:
+	@cargo test --profile ci --no-run --quiet --locked --workspace --tests
 
 $(PACKAGES): tools/requirements.txt | requirements
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -113,6 +118,10 @@ $(PACKAGES_OF_TESTS): tools/requirements-of-tests.txt $(PACKAGES)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	touch $@
 
-$(ENGINE): $(PACKAGES) $(RUST) | requirements
-	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked --quiet > /dev/null
+$(ENGINE): $(PACKAGES) $(RUST) $(PROFILE_OF_ENGINE) | requirements
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --profile $(PROFILE) --locked --quiet > /dev/null
 	touch $@
+
+$(PROFILE_OF_ENGINE): always # newer than the engine where that was built with another profile
+	@mkdir -p target
+	@echo $(PROFILE) | cmp --silent - $@ || echo $(PROFILE) > $@

@@ -20,21 +20,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
-BESIDE = [*PYTEST, "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
+BESIDE = [*PYTEST, "--dist", "loadfile", "--no-loadscope-reorder"]
 """One worker has the tests of a file or of a shared server, so that what they share is made once;
 tests/conftest.py groups and orders them."""
 LIVE = ["tests/live", "tests/browser/test_live_run.py"]
 """Where live tests are: each worker would take seconds to read all the others."""
 STAGES = {
     "cargo": [
-        *("cargo", "test", "--quiet", "--locked", "--no-fail-fast"),
-        *("--workspace", "--exclude", "dbdyno-binding", "--lib", "--bins", "--tests"),
+        *("cargo", "test", "--profile", "ci", "--quiet", "--locked", "--no-fail-fast"),
+        *("--workspace", "--tests"),  # the extension too, so that crates have the same features
         *("--", "--test-threads=8"),  # many wait for a clock: more threads than cores
     ],
     # Many wait for a child.
-    "quick": [*BESIDE, "-m", "not live and not nightly", "--ignore=tests/live"],
+    "quick": [*BESIDE, "-n", "3", "-m", "not live and not nightly", "--ignore=tests/live"],
     # They wait for servers most of the time.
-    "live": [*BESIDE, "-m", "live and not alone and not nightly", *LIVE],
+    "live": [*BESIDE, "-n", "4", "-m", "live and not alone and not nightly", *LIVE],
     # One after the other, as they measure.
     "alone": [*PYTEST, "-m", "alone and not nightly", *LIVE],
     "nightly": [*PYTEST, "-m", "nightly"],

@@ -32,8 +32,8 @@ PLAN: Final = making.plan(
     workloads=("oltp_write_only",),
     threads=(8,),
     blocks=3,
-    window_s=3,
-    warmup_s=1,
+    window_s=2,
+    warmup_s=0,
     dataset=DatasetPlan(tables=3, rows=2000),
     design={"disturbance_max": 1.0},  # other tests run beside it
 )
@@ -119,7 +119,7 @@ def test_a_server_that_freezes_within_the_window_keeps_what_it_completed(
         if interval["at_s"] == 2.0:
             freezing.start()
 
-    plan = making.with_parts(PLAN, trial={"window_s": 4})
+    plan = making.with_parts(PLAN, trial={"warmup_s": 1, "window_s": 4})
     try:
         frozen = run_trial(plan, trials_of(plan, "r")[0], server, freeze)
     finally:

@@ -26,7 +26,7 @@ from dbdyno.experiment import certify
 from dbdyno.store.store import Store
 from support.source import ROOT
 
-settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("steady", max_examples=50, derandomize=True, deadline=None)
 settings.register_profile("random", max_examples=10_000, deadline=None)
 settings.load_profile("steady")
 

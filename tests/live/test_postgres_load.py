@@ -286,8 +286,8 @@ def test_mysql_and_postgresql_are_compared_on_the_same_rows() -> None:
     with workspace() as folder:
         ended = finished(
             folder,
-            *("compare", "mysql:8.0.33", NEWEST, "--threads", "2", "--blocks", "3"),
-            *("--warmup", "0", "--window", "2", "--tables", "1", "--table-size", "1000"),
+            *("compare", "mysql:8.0.33", NEWEST, "--threads", "2", "--blocks", "1"),
+            *("--warmup", "0", "--window", "1", "--tables", "1", "--table-size", "1000"),
             *("--set", f"mysql:8.0.33:innodb_redo_log_capacity={REDO_BYTES}", *CROWDED),
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr

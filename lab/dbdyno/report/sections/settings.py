@@ -94,12 +94,10 @@ STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
     "systems": (),
     "settings": (Fact.HERE,),
-    "workloads": (),
     "load": (),
     "data": (Fact.HERE,),
     "durability": (Fact.SETTINGS,),
     "network": (Fact.HERE,),
-    "trial": (Fact.HERE,),
     "procedure": (Fact.HERE,),
     "repeats": (Fact.HERE,),
     "machine": (Fact.OURS,),
@@ -114,10 +112,13 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
     planned = facts_of(plan)
     topics = {topic: on_topic(planned, topic) for topic in TESTED} | {
         "systems": listed(_system(label, measurements) for label in systems),
+        "load": listed(on_topic(planned, topic) for topic in ("workloads", "load")),
         "data": _data(planned, measurements),
         "durability": _durability(systems, measurements),
         "repeats": say(
-            "windows of {window} × {blocks} × {loads}, every cell once in each block",
+            "{warmup} of warm-up and a window of {window} × {blocks} × {loads}, every cell once in "
+            "each block",
+            warmup=seconds(plan.trial.warmup_s),
             window=seconds(plan.trial.window_s),
             blocks=count(blocks_run(plan, measurements), "block"),
             loads=count(max(1, loads_of(measurements)), "data load"),

@@ -126,6 +126,7 @@ def test_three_machines_merged_are_one_generator(remote: ModuleType) -> None:
     assert all(one["clock_ms"] < 5 for one in record["apart"])
 
 
+@pytest.mark.alone
 def test_three_hosts_run_nearly_three_times_the_blocks(remote: ModuleType, tmp_path: Path) -> None:
     from dbdyno.fleet.hosts import Hosts
     from support.simulated_host import TRIAL_S, SimulatedHost

@@ -19,7 +19,7 @@ from dbdyno.experiment.engine.process import set_affinity
 from dbdyno.experiment.settle import PURGE, SETTLE, purge_binary_logs, settle
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.settings import SettingValue
-from dbdyno.servers.base import Instance, Replicated, Server
+from dbdyno.servers.base import Instance, Replicated, Server, pids_of
 from dbdyno.servers.foreign.endpoint import EndpointServer
 from dbdyno.servers.reference import ImageReference, is_endpoint, parse
 
@@ -101,7 +101,7 @@ def start(
             with steps.timed("SQL after the start", sql):
                 (server.ask_all if isinstance(server, EndpointServer) else server.ask)(sql)
         if pin := context.plan.procedure.pin:
-            for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
+            for pid in pids_of(server):
                 if pid:
                     set_affinity(pid, sorted(os.sched_getaffinity(0) - set(pin)))
     except BaseException:

@@ -32,7 +32,7 @@ from dbdyno.experiment.watch.window import WindowCounters
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
 from dbdyno.measurement.parts import Phase, StatusSeries, WatchSample
 from dbdyno.plan.plan import Plan, TrialPlan
-from dbdyno.servers.base import Replicated, Server
+from dbdyno.servers.base import Server, pids_of
 
 INTERRUPTED: Final = "interrupted by the user"
 PATIENCE_S: Final = 120.0
@@ -92,7 +92,7 @@ def run_trial(
             cores=plan.procedure.pin,
             command=command,
         ) as engine,
-        Watch(server.pid, engine.pid, _replica_pids(server)) as watch,
+        Watch(server.pid, engine.pid, pids_of(server)[1:]) as watch,
     ):
         seen = _drive(plan.trial, server, engine, counters, on_interval)
     facts = ServerFacts(
@@ -111,12 +111,6 @@ def run_trial(
         return _measurement(plan, trial, started_at, facts, seen)
     watched = (watch.samples(counters.origin_s), each_second.series(counters.origin_s))
     return _measurement(plan, trial, started_at, facts, seen, *watched)
-
-
-def _replica_pids(server: Server) -> list[int]:
-    """The processes that serve the load beside the primary."""
-    pids = server.pids if isinstance(server, Replicated) else ()
-    return [pid for pid in pids if pid != server.pid]
 
 
 def _drive(

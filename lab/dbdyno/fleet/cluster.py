@@ -189,7 +189,7 @@ def check_equal(where: str, there: Installed) -> None:
 
 
 def check_programs(where: str, here: Mapping[str, str], there: Mapping[str, str]) -> None:
-    """LoadError if the digests of a plan's programs, by reference, are not the first machine's."""
+    """Raise LoadError unless a plan's programs have the digests of the first machine's."""
     differ = [reference for reference in here if here[reference] != there[reference]]
     if differ:
         raise LoadError(

@@ -195,13 +195,18 @@ class Replicated(Protocol):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes of the primary, of its replicas and of the network between them."""
+        """The processes of the primary, then of its replicas and the network between them."""
 
     def replication(self) -> dict[str, float]:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""
 
     def catch_up(self, cap_s: float) -> float:
         """Wait until the replicas have applied everything, `cap_s` at most; gives the seconds."""
+
+
+def pids_of(server: Server) -> tuple[int, ...]:
+    """The processes of a server and of its replicas, its own first."""
+    return server.pids if isinstance(server, Replicated) else (server.pid,)
 
 
 class Instance(Protocol):

@@ -11,8 +11,13 @@ const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 /// Connection through a relay, from both ends.
 fn joined(round_trip: Duration) -> (TcpStream, TcpStream) {
+    connected(|target| relayed(target, round_trip))
+}
+
+/// Connection to the address that leads to a listener's own, from both ends.
+fn connected(way: impl FnOnce(SocketAddr) -> SocketAddr) -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind(ANY).unwrap();
-    let near = TcpStream::connect(relayed(listener.local_addr().unwrap(), round_trip)).unwrap();
+    let near = TcpStream::connect(way(listener.local_addr().unwrap())).unwrap();
     let (far, _) = listener.accept().unwrap();
     for stream in [&near, &far] {
         stream.set_nodelay(true).unwrap();
@@ -58,11 +63,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Mean and 99th percentile of what a relay adds to a round trip, ms.
 fn added_ms(asked_ms: f64) -> (f64, f64) {
-    let listener = TcpListener::bind(ANY).unwrap();
-    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (far, _) = listener.accept().unwrap();
-    near.set_nodelay(true).unwrap();
-    far.set_nodelay(true).unwrap();
+    let (near, far) = connected(|target| target);
     let direct_ms = mean(&round_trips_ms(near, far));
     let (near, far) = joined(Duration::from_secs_f64(asked_ms / 1e3));
     let through_ms = round_trips_ms(near, far);

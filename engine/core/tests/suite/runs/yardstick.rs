@@ -21,11 +21,15 @@ fn played(script: &Script, changes: &Value) -> (RunRecord, Truth) {
     (record, truth)
 }
 
+/// Mean latency of the client, ms.
+fn mean_ms(record: &RunRecord, truth: &Truth) -> f64 {
+    total(record, "latency_ns_sum") as f64 / 1e6 / truth.times.count() as f64
+}
+
 /// True if mean and percentiles match the server's, up to the way there and back.
 fn agrees(record: &RunRecord, truth: &Truth, quantiles: &[f64]) -> bool {
     let seen = histogram(record, "event_service");
     assert_eq!(seen.count(), truth.times.count(), "every statement was an event");
-    let mean_ms = total(record, "latency_ns_sum") as f64 / 1e6 / seen.count() as f64;
     let true_ms = truth.sum.as_secs_f64() * 1e3 / seen.count() as f64;
     let near = |seen_ms: f64, true_ms: f64| {
         // A size class is a thousandth wide; no answer comes before it was due.
@@ -33,7 +37,7 @@ fn agrees(record: &RunRecord, truth: &Truth, quantiles: &[f64]) -> bool {
         seen_ms < true_ms * 1.01 + OVERHEAD_MS
     };
     let quantile_ms = |of: &Histogram, q| of.quantile(q) as f64 / 1e6;
-    near(mean_ms, true_ms)
+    near(mean_ms(record, truth), true_ms)
         && quantiles.iter().all(|&q| near(quantile_ms(&seen, q), quantile_ms(&truth.times, q)))
 }
 
@@ -42,8 +46,8 @@ fn fewer_connections_than_workers_have_the_service_time() {
     let script = Script { service: Service::Fixed(50 * MS), workers: Some(8), ..Script::default() };
     assert!(in_a_quiet_moment(|| {
         let (record, truth) = played(&script, &json!({"connections": 4, "window_s": 0.8}));
-        let mean_ms = total(&record, "latency_ns_sum") as f64 / 1e6 / truth.times.count() as f64;
-        agrees(&record, &truth, &[0.5, 0.99]) && (mean_ms / 50.0 - 1.0).abs() < 0.01
+        agrees(&record, &truth, &[0.5, 0.99])
+            && (mean_ms(&record, &truth) / 50.0 - 1.0).abs() < 0.01
     }));
 }
 
@@ -57,18 +61,18 @@ fn a_network_of_the_clients_has_the_throughput_of_service_and_delay() {
         reactors().into_iter().flat_map(|reactor| loads.map(|load| (reactor, load)))
     {
         let script = Script { service: Service::Fixed(service), ..Script::default() };
-        let mean_ms = |round_trip_ms: f64| {
+        let with_delay_ms = |round_trip_ms: f64| {
             let changes = json!({"connections": 4, "window_s": 0.4,
                 "round_trip_ms": round_trip_ms, "reactor": reactor});
             let (record, truth) = played(&script, &changes);
-            let mean_ms =
-                total(&record, "latency_ns_sum") as f64 / 1e6 / truth.times.count() as f64;
+            let mean_ms = mean_ms(&record, &truth);
             let least_ms = service.as_secs_f64() * 1e3 + round_trip_ms;
             assert!(mean_ms >= least_ms, "{mean_ms} of {least_ms} ms with {reactor}");
             mean_ms
         };
         assert!(in_a_quiet_moment(|| {
-            let shares = (0..PAIRS).map(|_| mean_ms(delay_ms) / (mean_ms(0.0) + delay_ms));
+            let share = || with_delay_ms(delay_ms) / (with_delay_ms(0.0) + delay_ms);
+            let shares = (0..PAIRS).map(|_| share());
             (median(shares) - 1.0).abs() < 0.01
         }));
     }

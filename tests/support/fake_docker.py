@@ -18,7 +18,8 @@ from pathlib import Path
 ROOT = Path(os.environ.get("FAKE_DOCKER", "."))
 SLEEPS = "trap 'kill $! 2> /dev/null; exit 0' TERM; sleep 30 & wait"
 RUNS = (
-    '("$@" & echo 0::/docker/{1} > {0}/cgroup; ln -sfn {0} {2}/$!; echo $! > {0}/pid;'
+    '("$@" & exec 2> /dev/null;'  # a shell names the signal that ends its child
+    " echo 0::/docker/{1} > {0}/cgroup; ln -sfn {0} {2}/$!; echo $! > {0}/pid;"
     " wait $!; code=$?; rm -f {0}/cgroup; echo $code > {0}/exit) &"
 )
 SETS_UP_POSTGRES = (

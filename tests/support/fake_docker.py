@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(os.environ.get("FAKE_DOCKER", "."))
-SLEEPS = "trap 'kill $! 2> /dev/null; exit 0' TERM; sleep 30 & wait"
+SLEEPS = "trap 'kill $! 2> /dev/null; exit 0' TERM; : > ready; sleep 30 & wait"
 RUNS = (
     '("$@" & exec 2> /dev/null;'  # a shell names the signal that ends its child
     " echo 0::/docker/{1} > {0}/cgroup; ln -sfn {0} {2}/$!; echo $! > {0}/pid;"
@@ -114,6 +114,7 @@ def start(name):
     else:
         command = server(place, about, program, port)
     (ROOT / "proc").mkdir(exist_ok=True)
+    (place / "ready").unlink(missing_ok=True)
     with (place / "log").open("w") as log:
         subprocess.run(
             ["sh", "-c", RUNS.format(place, name, ROOT / "proc"), "sh", *command],
@@ -126,6 +127,8 @@ def start(name):
             check=True,
         )
     wait_for(lambda: (place / "pid").exists() and (place / "pid").read_text().strip())
+    if program is None:
+        wait_for((place / "ready").exists)  # stopped before its trap it would end by the signal
 
 
 def server(place, about, program, port):

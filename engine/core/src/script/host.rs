@@ -6,8 +6,9 @@ use super::log::Log;
 use super::task::{Op, SqlConnection, SqlParam, SqlResult, SqlStatement, Task, length};
 use crate::random::{Distribution, Random, Sampler, UniqueSequence};
 use corosensei::Yielder;
+use mlua_sys as lua;
 use std::collections::VecDeque;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::slice;
 use std::sync::Arc;
@@ -441,4 +442,42 @@ extern "C" fn kind(at: *mut Host, name: *const u8, bytes: u64) -> u32 {
     }
     kinds.push(name.into());
     u32::try_from(kinds.len()).unwrap_or_default()
+}
+
+/// Pushes the function that returns the next row of a connection to prelude.lua: a table of texts,
+/// with nil for NULL; or nil.
+///
+/// # Safety
+/// The state is open, and `host` outlives it.
+pub(super) unsafe fn push_row_function(raw: *mut lua::lua_State, host: *mut c_void) {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        lua::lua_pushlightuserdata(raw, host);
+        lua::lua_pushcclosure(raw, row, 1);
+    }
+}
+
+unsafe extern "C-unwind" fn row(raw: *mut lua::lua_State) -> c_int {
+    // SAFETY: called by Lua only; the upvalue is the host given to `push_row_function`. Values are
+    // pushed while their row is borrowed, and no function called here runs a script.
+    unsafe {
+        let host: *mut Host = lua::lua_touserdata(raw, lua::lua_upvalueindex(1)).cast();
+        let number = lua::lua_tonumber(raw, 1);
+        let Some(values) = (*host).caller.connections.next_row(number as u32) else {
+            lua::lua_pushnil(raw);
+            return 1;
+        };
+        let count = c_int::try_from(values.len()).unwrap_or(c_int::MAX);
+        lua::lua_createtable(raw, count, 0);
+        for (place, value) in (1..).zip(&values) {
+            match value {
+                Some(text) => {
+                    lua::lua_pushlstring(raw, text.as_ptr().cast(), text.len());
+                }
+                None => lua::lua_pushnil(raw),
+            }
+            lua::lua_rawseti(raw, -2, place);
+        }
+        1
+    }
 }

@@ -107,6 +107,11 @@ impl Thread {
         Ok(Self { stack: Coroutine::with_stack(stack, body), host, room_from })
     }
 
+    /// True if the thread waits in the middle of a call.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.stack.started() && !self.stack.done()
+    }
+
     /// Resumes the thread until its next request, its end or an error; it must not have ended.
     #[inline]
     pub(super) fn resume(&mut self) -> CameBack {

@@ -5,7 +5,7 @@
 
 use super::chunks::{Chunk, Chunks};
 use super::connections::{Connections, Database};
-use super::host::{Draws, Host};
+use super::host::{Draws, Host, push_row_function};
 use super::log::Log;
 use super::stack::{self, CameBack, Thread};
 use crate::random::{Distribution, Random, UniqueSequence};
@@ -31,6 +31,9 @@ pub(super) struct Common {
 pub(super) struct State {
     raw: *mut lua::lua_State,
     pub(super) host: Box<Host>,
+    /// True if it stays until the process ends, as it is suspended within compiled code: LuaJIT must
+    /// not call its finalizers there.
+    pub(super) is_abandoned: bool,
     /// Bytes allocated by the state.
     _memory: Box<usize>,
 }
@@ -40,12 +43,13 @@ unsafe impl Send for State {}
 
 impl Drop for State {
     fn drop(&mut self) {
-        // LuaJIT may be recording a suspended thread of a run, and would record this call as part
-        // of it. `lua_close` ends the recording first.
+        self.host.leave_loop();
+        if self.is_abandoned {
+            return;
+        }
         if !self.host.caller.is_run {
             let _ = self.call_of_host("finish", |_| 0, 0);
         }
-        self.host.leave_loop();
         let raw = self.raw;
         // SAFETY: the state is open, without references to it. Its finalizers call functions of the
         // host, which is dropped after.
@@ -85,7 +89,7 @@ impl State {
         if raw.is_null() {
             return Err("there is no memory for a Lua state".to_owned());
         }
-        let mut state = Self { raw, host, _memory: memory };
+        let mut state = Self { raw, host, is_abandoned: false, _memory: memory };
         // SAFETY: the state is open.
         unsafe {
             lua::lua_atpanic(raw, given_up);
@@ -428,7 +432,7 @@ impl State {
                 _ => CameBack::Raised(take_error(own)),
             }
         };
-        // SAFETY: `ScriptThread` closes the state before it frees the stack.
+        // SAFETY: `ScriptThread` closes or abandons the state before it frees the stack.
         unsafe { Thread::new(&raw mut *self.host, main) }
     }
 }
@@ -558,43 +562,5 @@ unsafe fn push(raw: *mut lua::lua_State, value: &Value) {
                 }
             }
         }
-    }
-}
-
-/// Pushes the function that returns the next row of a connection to prelude.lua: a table of texts,
-/// with nil for NULL; or nil.
-///
-/// # Safety
-/// The state is open, and `host` outlives it.
-unsafe fn push_row_function(raw: *mut lua::lua_State, host: *mut c_void) {
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        lua::lua_pushlightuserdata(raw, host);
-        lua::lua_pushcclosure(raw, row, 1);
-    }
-}
-
-unsafe extern "C-unwind" fn row(raw: *mut lua::lua_State) -> c_int {
-    // SAFETY: called by Lua only; the upvalue is the host given to `push_row_function`. Values are
-    // pushed while their row is borrowed, and no function called here runs a script.
-    unsafe {
-        let host: *mut Host = lua::lua_touserdata(raw, lua::lua_upvalueindex(1)).cast();
-        let number = lua::lua_tonumber(raw, 1);
-        let Some(values) = (*host).caller.connections.next_row(number as u32) else {
-            lua::lua_pushnil(raw);
-            return 1;
-        };
-        let count = c_int::try_from(values.len()).unwrap_or(c_int::MAX);
-        lua::lua_createtable(raw, count, 0);
-        for (place, value) in (1..).zip(&values) {
-            match value {
-                Some(text) => {
-                    lua::lua_pushlstring(raw, text.as_ptr().cast(), text.len());
-                }
-                None => lua::lua_pushnil(raw),
-            }
-            lua::lua_rawseti(raw, -2, place);
-        }
-        1
     }
 }

@@ -82,6 +82,14 @@ impl std::fmt::Debug for ScriptThread {
     }
 }
 
+impl Drop for ScriptThread {
+    fn drop(&mut self) {
+        if self.thread.is_suspended() {
+            self.state.is_abandoned = true;
+        }
+    }
+}
+
 impl ScriptThread {
     /// Loads the script and runs `thread_init`.
     fn begin(common: &Common, number: u32, random: Random) -> Result<Self, Failure> {

@@ -165,6 +165,26 @@ fn what_a_finalizer_raises_ends_its_thread_with_these_words() {
 }
 
 #[test]
+fn a_thread_that_waits_within_compiled_code_can_be_given_up() {
+    let source = format!(
+        "{TOOLS}
+        local statements = 0
+        function event()
+            KEEP(function() error('close') end)
+            for _ = 1, 1000 do
+                statements = statements + 1
+                if sysbench.tid == 1 and statements > 5000 then error('given up', 0) end
+                con:query('SELECT 1')
+            end
+        end"
+    );
+    let server = server(reference::Script::default());
+    let two = json!({"window_s": 30, "connections": 2});
+    let told = raised(&scripted(&source, &at(&server), &two));
+    assert_eq!(told, ["`thread_run' function failed: given up"]);
+}
+
+#[test]
 fn a_script_can_catch_what_a_finalizer_raises_and_keeps_its_hook() {
     let source = "
         local mine = function() end

@@ -2,23 +2,24 @@
 
 The block is the unit of replication, never the second or the request: intervals over seconds would
 give more than 40 % of ties a winner (tests/judge/test_method.py). So every trial gives a single
-number, and Student's t interval is computed from logarithms: the blocks' log values for a system,
-the differences within blocks for a pair. Its width depends on the run's stopping rule (`interval`).
-Only `Sound` trials can enter.
+number, and intervals are computed from logarithms: Student's t of the blocks' log values for a
+system; for a pair the differences within blocks, with noise estimated from all cells (`pooled`).
+The width depends on the run's stopping rule (`interval`). Only `Sound` trials can enter.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, stdev
 from typing import NamedTuple
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.interval import FIXED, end_of, interval
+from dbdyno.judge.interval import FIXED, LEVEL, Held, end_of, together, typical_of_logs
 from dbdyno.measurement.measurement import Cell, kinds_of, value_of
 from dbdyno.measurement.metric import NOPM, PRIMARY, TABLE, Metric, metrics_of_kinds
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
+from dbdyno.plan.plan import DesignPlan
 from dbdyno.plan.systems import Comparison, MeasuredArm
 from dbdyno.stats.settling import NEAR, Tail
 
@@ -46,7 +47,7 @@ class Estimate(Noun):
 
     Attributes:
         ratio: system / baseline, geometric mean over blocks; None without a sound pair.
-        low, high: 95 % interval of the ratio; None below 3 blocks.
+        low, high: 95 % interval of the ratio by itself; None below 3 blocks.
         blocks: sound pairs.
         log_sd: standard deviation of the blocks' ln ratios; None below 2 blocks.
     """
@@ -76,84 +77,88 @@ def system_values(
             kinds = kinds_of(one.condensed for one in arm.values())
             for metric in (*TABLE, *metrics_of_kinds(kinds)):
                 logs = list(pairs.logs(cell, system, metric).values())
-                _, low, high, _ = back(logs, design)
+                usual = typical_of_logs(logs, design)
                 values.append(
                     SystemValue(
                         cell=cell,
                         system=system,
                         metric=metric.name,
                         value=value_of([one.shown(metric) for one in arm.values()], metric),
-                        low=low,
-                        high=high,
+                        low=usual.low if usual else None,
+                        high=usual.high if usual else None,
                         blocks=len(logs),
                     )
                 )
     return values
 
 
+class Sample(NamedTuple):
+    """ln(system / baseline) of a metric in a cell, by block."""
+
+    cell: Cell
+    metric: str
+    baseline: str
+    system: str
+    logs: Mapping[int, float]
+
+    @property
+    def noise_group(self) -> tuple[str, str, str]:
+        """Cells whose blocks scatter alike: those of a workload in a setting."""
+        return self.metric, self.cell.setting, self.cell.workload
+
+
+class Estimated(NamedTuple):
+    """An estimate, and its interval among all cells; None below three blocks."""
+
+    estimate: Estimate
+    held: Held | None
+
+
 def estimates(
     pairs: Pairs,
     cells: Sequence[Cell],
     baseline: str,
-    systems: Sequence[str],
+    system: str,
     design: DesignPlan = FIXED,
 ) -> list[Estimate]:
-    """Every metric of each system against the baseline, in the order of cells, systems, metrics.
+    """Every metric of a system against the baseline, in the order of cells and metrics.
 
     New orders a minute are left out where they were not counted.
     """
-    every = (
-        estimate_of(
-            list(pairs.log_ratios(cell, baseline, system, metric).values()),
-            cell,
-            metric,
-            baseline,
-            system,
-            design,
-        )
-        for cell in cells
-        for system in systems
+    every = [
+        estimated([pairs.sample(cell, baseline, system, metric) for cell in cells], design)
         for metric in (*TABLE, NOPM)
+    ]
+    by_cell = (one.estimate for of_cell in zip(*every, strict=True) for one in of_cell)
+    return [one for one in by_cell if one.blocks or one.metric != NOPM.name]
+
+
+def estimated(
+    samples: Sequence[Sample], design: DesignPlan = FIXED, level: float = LEVEL
+) -> list[Estimated]:
+    """Make an estimate of each sample; their intervals hold together at 1 - level."""
+    held = together(
+        [one.logs for one in samples], [one.noise_group for one in samples], design, level
     )
-    return [one for one in every if one.blocks or one.metric != NOPM.name]
+    return [
+        Estimated(_estimate_of(sample, of_sample), of_sample)
+        for sample, of_sample in zip(samples, held, strict=True)
+    ]
 
 
-def estimate_of(
-    log_ratios: Sequence[float],
-    cell: Cell,
-    metric: Metric,
-    baseline: str,
-    system: str,
-    design: DesignPlan = FIXED,
-) -> Estimate:
-    """Make an estimate of these blocks' ln(system / baseline)."""
-    ratio, low, high, log_sd = back(log_ratios, design)
+def _estimate_of(sample: Sample, held: Held | None) -> Estimate:
+    logs = list(sample.logs.values())
     return Estimate(
-        cell=cell,
-        metric=metric.name,
-        baseline=baseline,
-        system=system,
-        ratio=ratio,
-        low=low,
-        high=high,
-        blocks=len(log_ratios),
-        log_sd=log_sd,
+        cell=sample.cell,
+        metric=sample.metric,
+        baseline=sample.baseline,
+        system=sample.system,
+        ratio=math.exp(fmean(logs)) if logs else None,
+        low=held.alone_low if held else None,
+        high=held.alone_high if held else None,
+        blocks=len(logs),
+        log_sd=stdev(logs) if len(logs) > 1 else None,
     )
-
-
-def back(
-    logs: Sequence[float], design: DesignPlan = FIXED
-) -> tuple[float | None, float | None, float | None, float | None]:
-    """Ratio, its low and high end, and the logs' standard deviation: no ends below three blocks."""
-    if not logs:
-        return None, None, None, None
-    if len(logs) == 1:
-        return math.exp(logs[0]), None, None, None
-    ratio = interval(logs, design)
-    mean, sd, half = float(ratio.mean), float(ratio.sd), float(ratio.half)
-    if len(logs) < BLOCKS_MIN:
-        return math.exp(mean), None, None, sd
-    return math.exp(mean), end_of(mean - half), end_of(mean + half), sd
 
 
 class Pairs:
@@ -211,6 +216,11 @@ class Pairs:
         """ln(system / baseline) of every block in which both are sound and showed the metric."""
         below, above = (self.logs(cell, label, metric) for label in (baseline, system))
         return {block: above[block] - below[block] for block in below if block in above}
+
+    def sample(self, cell: Cell, baseline: str, system: str, metric: Metric) -> Sample:
+        """The same with the names of what is compared."""
+        logs = self.log_ratios(cell, baseline, system, metric)
+        return Sample(cell, metric.name, baseline, system, logs)
 
     def unsettled(self, cell: Cell, baseline: str, system: str) -> Unsettled | None:
         """Bounds of the ratio's change until both throughputs settle; None if they had settled."""

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import student_quantile
+from dbdyno.stats.pooled import pooled
 
 LEVEL: Final = 0.05
 """Error rate of an interval: the complement of 95 %."""
@@ -70,16 +71,89 @@ def interval(samples: ArrayLike, design: DesignPlan, level: float = LEVEL) -> Co
     return ConfidenceInterval(values.mean(axis=-1), sd, half)
 
 
-def quantile(n: int, design: DesignPlan, level: float = LEVEL) -> float:
-    """Half width over s/√n of n blocks' interval: Student's, or the repeated interval's."""
+class Held(NamedTuple):
+    """The interval of a ratio, which holds together with those of other cells.
+
+    Attributes:
+        low, high: its ends; alone_low, alone_high: of the 95 % interval of this cell by itself.
+        sd, freedom: standard deviation of a block's ln ratio by all cells, and the degrees of
+            freedom with which Student's t gives the interval.
+        level: error rate of this interval; 0.05 with a single cell.
+        cells: number of cells to share the 5 %.
+    """
+
+    low: float
+    high: float
+    alone_low: float
+    alone_high: float
+    sd: float
+    freedom: float
+    level: float
+    cells: int
+
+
+def together(
+    samples: Sequence[Mapping[int, float]],
+    groups: Sequence[Hashable],
+    design: DesignPlan = FIXED,
+    level: float = LEVEL,
+) -> list[Held | None]:
+    """Intervals of ratios that hold together, in all looks of a run.
+
+    Args:
+        samples: of each cell the blocks' ln ratios.
+        groups: for each cell the group of cells whose noise is like its own.
+
+    Returns:
+        An interval for each sample, in their order; None below three blocks, which make no claim
+        and take no share of the level.
+    """
+    places = [place for place, sample in enumerate(samples) if len(sample) >= BLOCKS_MIN]
+    blocks = sorted({block for place in places for block in samples[place]})
+    found: list[Held | None] = [None] * len(samples)
+    if not places:
+        return found
+    table = np.array(
+        [[samples[place].get(block, math.nan) for place in places] for block in blocks]
+    )
+    look = nominal_level(len(blocks), design, level)
+    noise = pooled(table, [groups[place] for place in places], look)
+    for at, place in enumerate(places):
+        mean, alone, half = noise.mean[at], noise.alone[at], noise.together[at]
+        found[place] = Held(
+            low=end_of(mean - half),
+            high=end_of(mean + half),
+            alone_low=end_of(mean - alone),
+            alone_high=end_of(mean + alone),
+            sd=float(noise.sd[at]),
+            freedom=float(noise.freedom[at]),
+            level=level * noise.level / look,
+            cells=len(places),
+        )
+    return found
+
+
+def quantile(
+    n: int, design: DesignPlan, level: float = LEVEL, freedom: float | None = None
+) -> float:
+    """Half width over s/√n of n blocks' interval: Student's, or the repeated interval's.
+
+    Args:
+        freedom: degrees of freedom of s; n - 1 by default.
+    """
+    if design.stop == "decided" and n < BLOCKS_MIN:
+        return math.inf
+    return _student(n - 1 if freedom is None else freedom, nominal_level(n, design, level))
+
+
+def nominal_level(n: int, design: DesignPlan, level: float = LEVEL) -> float:
+    """Error rate of n blocks' interval for the intervals of all looks to miss in `level`."""
     if design.stop == "blocks":
-        return _student(n, level)
+        return level
     if design.time_s is not None:
         level *= share_of_error(design.chosen.additions if design.chosen else 0)
-    if n < BLOCKS_MIN:
-        return math.inf
     horizon = max(design.blocks, n)
-    return _student(n, final_level(horizon, level) * n / horizon)
+    return final_level(horizon, level) * n / horizon
 
 
 def share_of_error(additions: int) -> float:
@@ -113,8 +187,8 @@ def end_of(log: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _student(n: int, level: float) -> float:
-    return student_quantile(1 - level / 2, n - 1)
+def _student(freedom: float, level: float) -> float:
+    return student_quantile(1 - level / 2, freedom)
 
 
 class Typical(Noun):

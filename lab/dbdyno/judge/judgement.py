@@ -28,6 +28,7 @@ from dbdyno.judge.estimate import (
     Estimate,
     Pairs,
     SystemValue,
+    estimated,
     estimates,
     system_values,
 )
@@ -36,13 +37,13 @@ from dbdyno.judge.rate_limit import RateSearch, rate_searches
 from dbdyno.judge.standstill import shared, standstill_of
 from dbdyno.judge.verdict import (
     Verdict,
-    adjusted,
     block_seconds,
     is_open,
     verdict_of,
 )
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement, without_pilots
+from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.known import Fact, Known, known_of
 from dbdyno.plan.plan import BLOCKS_MIN, Plan, cells, comparisons, metric_of, system_pairs
@@ -179,10 +180,10 @@ def _arms(compared: Iterable[Measurement]) -> tuple[ArmTrials, ...]:
 
 
 def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
-    """True if a run until decided may end: no cell's verdict is still open.
+    """True if a run until decided may end: no verdict at the level asked for is still open.
 
-    Counted are verdicts on cells and on rates within a latency limit, not the results beside them.
-    A plan without a comparison has no verdict, and takes all of its blocks for its values.
+    Rates within a latency limit count too. A plan without a comparison has no verdict, and takes
+    all of its blocks for its values.
     """
     compared = without_pilots(current(measurements))
     blocks = max((measurement.trial.block + 1 for measurement in compared), default=0)
@@ -191,12 +192,10 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     audited = audit(compared, plan)
     pairs, judged = Pairs(audited.sound), cells_of(plan, compared)
     searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
-    cells = (
-        verdict
-        for one in comparisons(plan)
-        for verdict in _family(one, pairs, judged, audited, compared, plan).verdicts
+    families = (_family(one, pairs, judged, audited, compared, plan) for one in comparisons(plan))
+    return not any(map(is_open, searched)) and all(
+        grid.is_decided(one.pairs, one.verdicts, plan.design) for one in families
     )
-    return not any(map(is_open, (*cells, *searched)))
 
 
 class _Family(NamedTuple):
@@ -216,19 +215,20 @@ def _family(
     plan: Plan,
 ) -> _Family:
     pairs, (baseline, arm) = every.of(comparison), comparison.labels
-    ratios = estimates(pairs, comparison.cells(judged), baseline, [arm], plan.design)
+    ratios = estimates(pairs, comparison.cells(judged), baseline, arm, plan.design)
     primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
     standstills = [standstill_of(pairs, estimate) for estimate in primary]
     still, level = shared(standstills, primary)
     rated = [one for one, stood in zip(primary, still, strict=True) if stood is None]
-    held = dict(zip(map(id, rated), adjusted(rated, plan.design, level), strict=True))
+    samples = [pairs.sample(one.cell, baseline, arm, BY_NAME[one.metric]) for one in rated]
+    held = {one.estimate.cell: one.held for one in estimated(samples, plan.design, level)}
     verdicts = [
         verdict_of(
             estimate,
             plan.design.margin,
             _concerning(comparison.places(estimate.cell), audited, counted),
-            adjusted=held.get(id(estimate)),
+            held=held.get(estimate.cell),
             design=plan.design,
             block_s=block_seconds(compared),
             standstill=standstill,

@@ -13,9 +13,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.estimate import Estimate, estimate_of
+from dbdyno.judge.estimate import Sample, estimated
 from dbdyno.judge.finding import Finding, Reason
-from dbdyno.judge.verdict import Verdict, Word, adjusted, verdict_of
+from dbdyno.judge.interval import typical_of_logs
+from dbdyno.judge.verdict import Verdict, Word, verdict_of
 from dbdyno.measurement.measurement import Cell, is_sustained
 from dbdyno.measurement.metric import RATE_AT_LIMIT, Metric
 from dbdyno.measurement.parts import Noun
@@ -154,13 +155,13 @@ def _limit(
         for block in sorted(blocks)
     )
     logs = list(_logs(by_block).values())
-    typical = estimate_of(logs, cell, RATE_AT_LIMIT, system, system, plan.design)
+    usual = typical_of_logs(logs, plan.design)
     is_within = len(logs) == len(by_block)
     return RateLimit(
         system=system,
-        rate_per_s=typical.ratio,
-        low=typical.low if is_within else None,
-        high=typical.high if is_within else None,
+        rate_per_s=usual.value if usual else None,
+        low=usual.low if usual and is_within else None,
+        high=usual.high if usual and is_within else None,
         blocks=len(logs),
         by_block=by_block,
     )
@@ -183,32 +184,28 @@ def _verdicts(
     limits = {(one.cell, limit.system): limit for one in searches for limit in one.limits}
     compared = comparison.cells(search.cell for search in searches)
     sides = [[limits[at.cell, at.system] for at in comparison.places(one)] for one in compared]
-    verdicts = [
-        _estimate(plan, comparison, cell, below, above)
+    samples = [
+        _sample(comparison, cell, below, above)
         for cell, (below, above) in zip(compared, sides, strict=True)
     ]
-    held = adjusted(verdicts, plan.design)
-    for estimate, interval, (below, above) in zip(verdicts, held, sides, strict=True):
+    judged = estimated(samples, plan.design)
+    for (estimate, held), (below, above) in zip(judged, sides, strict=True):
         findings = findings_of(_rungs(plan, comparison, estimate.cell))
         outside = [*_outside(below), *_outside(above)]
         # Where some blocks have no number, the others would be selected by their result.
         shown = estimate.model_copy(update={"low": None, "high": None}) if outside else estimate
-        together = None if outside else interval
-        verdict = verdict_of(
-            shown, plan.design.margin, findings, adjusted=together, design=plan.design
-        )
+        within = None if outside else held
+        verdict = verdict_of(shown, plan.design.margin, findings, held=within, design=plan.design)
         if outside:
             changes = {"word": Word.NO_VERDICT, "reasons": (*outside, *verdict.reasons)}
             verdict = verdict.model_copy(update={**changes, "outside_rates": True})
         yield comparison.places(estimate.cell)[1].cell, verdict
 
 
-def _estimate(
-    plan: Plan, comparison: Comparison, cell: Cell, baseline: RateLimit, arm: RateLimit
-) -> Estimate:
+def _sample(comparison: Comparison, cell: Cell, baseline: RateLimit, arm: RateLimit) -> Sample:
     below, above = _logs(baseline.by_block), _logs(arm.by_block)
-    logs = [above[block] - below[block] for block in sorted(below.keys() & above.keys())]
-    return estimate_of(logs, cell, RATE_AT_LIMIT, *comparison.labels, plan.design)
+    logs = {block: above[block] - below[block] for block in sorted(below.keys() & above.keys())}
+    return Sample(cell, RATE_AT_LIMIT.name, *comparison.labels, logs)
 
 
 def _rungs(plan: Plan, comparison: Comparison, cell: Cell) -> list[MeasuredArm]:

@@ -11,8 +11,8 @@ With the ratio's 95 % interval [L, U], turned so as to make above 1 good, and th
     stood still in some             undecided: these blocks have no ratio
 
 One interval serves all rows, so the whole table errs in 5 % of cases at most. With several cells it
-is the simultaneous interval (`adjusted`). Fewer than three sound pairs give no word: void if some
-are missing because of void trials, else "no verdict".
+is the simultaneous interval (`interval.together`). Fewer than three sound pairs give no word: void
+if some are missing because of void trials, else "no verdict".
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
 from statistics import median
-from typing import Final
 
 from dbdyno.judge.estimate import Estimate, Unsettled
 from dbdyno.judge.finding import Finding, Level, Reason
-from dbdyno.judge.interval import FIXED, LEVEL, end_of, quantile
+from dbdyno.judge.interval import FIXED, LEVEL, Held
 from dbdyno.judge.standstill import Standstill, longest_of
-from dbdyno.judge.uses.power import blocks_to_decide
+from dbdyno.judge.uses.power import Noise, blocks_to_decide
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
 from dbdyno.measurement.parts import Noun
@@ -98,7 +97,7 @@ def verdict_of(
     margin: float,
     findings: Sequence[Finding] = (),
     *,
-    adjusted: Adjusted | None = None,
+    held: Held | None = None,
     design: DesignPlan = FIXED,
     block_s: float | None = None,
     standstill: Standstill | None = None,
@@ -109,18 +108,18 @@ def verdict_of(
     Args:
         findings: findings on the cell and its two systems; a void finding is about a trial missing
             from the estimate.
-        adjusted: the simultaneous interval with the other cells; default the estimate's own.
+        held: the simultaneous interval with the other cells; default the estimate's own.
         design: the run's stopping rule, which decides the number of blocks needed.
         block_s: duration of a block of the whole plan here.
         standstill: counts of the blocks with a standstill; None without a standstill.
         unsettled: the warm-ups' remainder in the ratio.
     """
     lost = any(finding.level is Level.VOID for finding in findings)
-    own, shown = (settled(one, unsettled) for one in (_own(estimate), adjusted or _own(estimate)))
+    own, shown = (settled(one, unsettled) for one in (_own(estimate), held or _own(estimate)))
     word, material = _word(estimate.metric, shown, margin, lost)
     level = shown.level if shown else LEVEL
     is_helped = word is Word.UNDECIDED and unsettled is None
-    needed = blocks_needed(estimate, margin, design, level) if is_helped else None
+    needed = blocks_needed(estimate, held or _own(estimate), margin, design) if is_helped else None
     blocks = estimate.blocks
     if standstill is not None:
         word, material, needed = _word_of_standstill(standstill, lost)
@@ -177,35 +176,36 @@ def word_for(metric: Metric, low: float, high: float, margin: float) -> tuple[Wo
 
 
 def blocks_needed(
-    estimate: Estimate, margin: float, design: DesignPlan = FIXED, level: float = LEVEL
+    estimate: Estimate, held: Held | None, margin: float, design: DesignPlan = FIXED
 ) -> int | None:
     """Total blocks for a run like this to decide, in four of five such runs.
 
     Returns:
         At least one block more than there are; None without an interval or beyond 1000 blocks.
     """
-    if estimate.ratio is None or estimate.log_sd is None:
+    if estimate.ratio is None or held is None:
         return None
-    mean = math.log(estimate.ratio)
-    return blocks_to_decide(mean, estimate.log_sd, estimate.blocks, margin, design, level)
+    noise = Noise(held.sd, held.freedom, estimate.blocks)
+    return blocks_to_decide(math.log(estimate.ratio), noise, margin, design, held.level)
 
 
-def _own(estimate: Estimate) -> Adjusted | None:
+def _own(estimate: Estimate) -> Held | None:
     """The estimate's interval by itself."""
-    if estimate.low is None or estimate.high is None:
+    low, high, sd = estimate.low, estimate.high, estimate.log_sd
+    if low is None or high is None or sd is None:
         return None
-    return Adjusted(low=estimate.low, high=estimate.high, level=LEVEL, cells=1)
+    return Held(low, high, low, high, sd, estimate.blocks - 1, LEVEL, 1)
 
 
-def settled(adjusted: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | None:
+def settled(held: Held | None, unsettled: Unsettled | None) -> Held | None:
     """The interval with room for the warm-ups' remainder."""
-    if adjusted is None or unsettled is None:
-        return adjusted
-    low, high = unsettled.widened(adjusted.low, adjusted.high)
-    return adjusted.model_copy(update={"low": low, "high": high})
+    if held is None or unsettled is None:
+        return held
+    low, high = unsettled.widened(held.low, held.high)
+    return held._replace(low=low, high=high)
 
 
-def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tuple[Word, bool]:
+def _word(metric: str, shown: Held | None, margin: float, lost: bool) -> tuple[Word, bool]:
     if shown is None:
         return (Word.VOID if lost else Word.NO_VERDICT), False
     return word_for(BY_NAME[metric], shown.low, shown.high, margin)
@@ -232,11 +232,11 @@ def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Reason]:
 
 def _alone(
     estimate: Estimate,
-    own: Adjusted | None,
+    own: Held | None,
     word: Word,
     material: bool,
     margin: float,
-    shown: Adjusted | None,
+    shown: Held | None,
 ) -> list[Reason]:
     """The word of the cell by itself, where it differs from its word among all cells."""
     if shown is None or shown.cells == 1:
@@ -267,91 +267,6 @@ def _reasons(
 
 def _times(findings: Sequence[Finding]) -> dict[str, int]:
     return dict(Counter(finding.check for finding in findings))
-
-
-class Adjusted(Noun):
-    """A simultaneous interval with the system's other cells.
-
-    Attributes:
-        low, high: ends of the ratio's interval.
-        level: error rate of this interval alone; 0.05 with a single cell.
-        cells: number of cells to share the 5 %.
-    """
-
-    low: float
-    high: float
-    level: float
-    cells: int
-
-
-FAR_MARGINS: Final = 3.0
-"""Margins beyond which a whole cell is far (6 % by default), so it can spare a part of its level.
-"""
-KEPT: Final = 0.5
-"""The part kept by a far cell: its interval is wider then, and still shows the size of the change.
-"""
-
-
-def adjusted(
-    estimates: Sequence[Estimate], design: DesignPlan, level: float = LEVEL
-) -> list[Adjusted | None]:
-    """Simultaneous intervals of a system's cells: all of them hold in 95 of 100 runs.
-
-    Each of m cells begins with the level α/m. Cells far beyond the margin keep half of theirs, and
-    the others share the rest; if all are far, the rest is not used. Levels which merely follow the
-    data, as Holm's, would be too large. So they follow the hypothetical true ratios under test, as
-    in the intervals of Strassburger and Bretz (2008). A set of ratios is possible unless one of
-    them is missed at its level, which is α/2m if this ratio is far, and larger if not. The levels
-    add up to α for any ratios, so the true ratios are possible in 1 - α of runs, whenever a run
-    ends. Each interval is the range of a cell's possible ratios: a far cell's is cut at the bound
-    of far, and another cell's which reaches beyond that bound ends as at α/2m.
-
-    Returns:
-        An interval for each estimate, in their order; None for estimates without an interval of
-        their own, which make no claim and take no share of the level.
-    """
-    places = [place for place, one in enumerate(estimates) if one.low is not None]
-    near, kept, adjusted = places, KEPT * level / max(1, len(places)), dict[int, Adjusted]()
-    far = 1 + FAR_MARGINS * design.margin
-    while near:
-        share = (level - kept * (len(places) - len(near))) / len(near)
-        adjusted.update({p: widened(estimates[p], design, share, len(places)) for p in near})
-        left = [p for p in near if max(adjusted[p].low, 1 / adjusted[p].high) <= far]
-        if left == near:
-            break
-        near = left
-    for place in places:
-        # All cells are far, or all but this one: then no other cell would take a share.
-        beyond = kept if set(near) - {place} else level / len(places)
-        outer = widened(estimates[place], design, beyond, len(places))
-        inner = adjusted[place] if place in near else None
-        adjusted[place] = _possible(inner, outer, far)
-    return [adjusted.get(place) for place in range(len(estimates))]
-
-
-def _possible(inner: Adjusted | None, outer: Adjusted, far: float) -> Adjusted:
-    """The range of `inner` where a ratio is not far, of `outer` where it is; without `inner`, far
-    only."""
-    low, high = outer.low, outer.high
-    if low >= 1 / far:
-        low = inner.low if inner else max(low, far)
-    if high <= far:
-        high = inner.high if inner else min(high, 1 / far)
-    return (inner or outer).model_copy(update={"low": low, "high": high})
-
-
-def widened(estimate: Estimate, design: DesignPlan, level: float, cells: int) -> Adjusted:
-    """The estimate's interval at another level.
-
-    Raises:
-        ValueError: the estimate has no interval.
-    """
-    if estimate.ratio is None or estimate.log_sd is None or estimate.blocks < BLOCKS_MIN:
-        raise ValueError(f"{estimate.blocks} blocks have no interval")
-    n = estimate.blocks
-    half = quantile(n, design, level) * estimate.log_sd / math.sqrt(n)
-    mean = math.log(estimate.ratio)
-    return Adjusted(low=end_of(mean - half), high=end_of(mean + half), level=level, cells=cells)
 
 
 def is_open(verdict: Verdict) -> bool:

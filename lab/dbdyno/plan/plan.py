@@ -165,9 +165,11 @@ class DesignPlan(FiniteNoun):
         blocks: number of times every system runs all load levels, 5 by default; a verdict needs at
             least 3. With `stop: decided` it is the most, 12 by default; leave it out if `time` is
             given.
-        stop: `blocks` (default) runs all blocks; `decided` ends the run as soon as every cell is
-            decided. Intervals are wider then, so that they hold at any end
+        stop: `blocks` (default) runs all blocks; `decided` ends the run as soon as the comparison
+            is decided. Intervals are wider then, so that they hold at any end
             (docs/how-it-works/verdicts.md).
+        decide: level at which a run until decided ends: each `workload` in each setting (default
+            with more than four cells), or each `cell`.
         margin: ratio difference that matters to you; 2 % by default, written 2% or 0.02.
         budget_s: time for the whole run: seconds, or a time such as 2h. The run has as many blocks
             as fit in, at most `blocks`.
@@ -183,6 +185,7 @@ class DesignPlan(FiniteNoun):
 
     blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
     stop: Literal["blocks", "decided"] = "blocks"
+    decide: Literal["workload", "cell"] | None = None
     margin: Annotated[float, Field(gt=0, lt=1), PERCENT] = 0.02
     budget_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None
     time_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None

@@ -1,10 +1,10 @@
-"""A publication's claims held against this run, cell by cell.
+"""A publication's claims held against this run: the cells of a claim together, then each.
 
-A claim is a range of ratios (`plan.publication.Claim`). A cell supports it if the whole interval of
-its ratio lies within that range, and contradicts it if the whole interval lies outside. An interval
-which crosses an end of the range leaves the claim open. The intervals of a claim hold together at
-95 % over its cells, as for verdicts (docs/how-it-works/verdicts.md); there is no correction for
-multiplicity between claims.
+A claim is a range of ratios (`plan.publication.Claim`). It is supported if the whole interval of
+the mean ratio of its cells lies within that range, and contradicted if the whole interval lies
+outside. An interval which crosses an end of the range leaves the claim open. The intervals of its
+cells hold together at 95 %, as for verdicts (docs/how-it-works/verdicts.md); there is no correction
+for multiplicity between claims.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypedDict
 
 from dbdyno.judge.audit import Sound
+from dbdyno.judge.beside.grid import sample_of, weights
 from dbdyno.judge.checks.course import SECONDS_MIN, rates_of
-from dbdyno.judge.estimate import Estimate, Pairs, Unsettled, estimate_of
+from dbdyno.judge.estimate import Estimate, Pairs, Sample, Unsettled, estimated
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.judge.verdict import Adjusted, adjusted, settled
+from dbdyno.judge.interval import Held
+from dbdyno.judge.verdict import settled
 from dbdyno.measurement.measurement import RATES, Cell
-from dbdyno.measurement.metric import BY_NAME, PRIMARY, Better, Metric
+from dbdyno.measurement.metric import BY_NAME, Better, Metric
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.plan.publication import RATE_VARIATION, Claim
 from dbdyno.plan.systems import MeasuredArm
 
@@ -31,7 +33,7 @@ VARIATION: Final = Metric(RATE_VARIATION, "", Better.LOWER)
 
 
 class ClaimWord(StrEnum):
-    """Outcome of a claim in a cell."""
+    """Outcome of a claim, or of a claim in a cell."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
@@ -58,10 +60,21 @@ class ClaimedCell(Noun):
 
 
 class JudgedClaim(Noun):
-    """A claim with all of its cells in this run, empty where the run leaves them out."""
+    """A claim with all of its cells in this run, empty where the run leaves them out.
+
+    Attributes:
+        word: of the cells together.
+        ratio: geometric mean over the cells, of which workloads weigh alike; None where a cell has
+            no ratio.
+        low, high: its 95 % interval; None below 3 blocks.
+    """
 
     claim: Claim
     cells: tuple[ClaimedCell, ...]
+    word: ClaimWord
+    ratio: float | None
+    low: float | None
+    high: float | None
 
     def count(self, word: ClaimWord) -> int:
         """Number of cells with this outcome."""
@@ -84,15 +97,41 @@ def _judged(
     plan: Plan,
 ) -> JudgedClaim:
     arms = [arms for cell in cells if (arms := _arms(claim, cell, cells, plan))]
-    compared = [_compared(claim, pairs, of, than, plan) for of, than in arms]
-    together = adjusted([estimate for estimate, _ in compared], plan.design)
+    compared = [_compared(claim, pairs, of, than) for of, than in arms]
+    each = estimated([sample for sample, _ in compared], plan.design)
     return JudgedClaim(
         claim=claim,
         cells=tuple(
-            _claimed(claim, estimate, held, unsettled, _doubts(findings, both))
-            for (estimate, unsettled), held, both in zip(compared, together, arms, strict=True)
+            _claimed(claim, estimate, settled(held, unsettled), _doubts(findings, both))
+            for (estimate, held), (_, unsettled), both in zip(each, compared, arms, strict=True)
         ),
+        **_together(claim, compared, plan.design),
     )
+
+
+class _Outcome(TypedDict):
+    word: ClaimWord
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
+def _together(
+    claim: Claim, compared: Sequence[tuple[Sample, Unsettled | None]], design: DesignPlan
+) -> _Outcome:
+    """The outcome of the claim in all of its cells together."""
+    if not compared:
+        return _Outcome(word=ClaimWord.OPEN, ratio=None, low=None, high=None)
+    ((estimate, held),) = estimated([sample_of([sample for sample, _ in compared])], design)
+    share = weights([sample.cell for sample, _ in compared])
+    for sample, unsettled in compared:
+        held = settled(held, unsettled and unsettled.shared(share[sample.cell]))
+    return _outcome(claim, estimate, held)
+
+
+def _outcome(claim: Claim, estimate: Estimate, held: Held | None) -> _Outcome:
+    low, high = (held.low, held.high) if held else (None, None)
+    return _Outcome(word=_word(claim, low, high), ratio=estimate.ratio, low=low, high=high)
 
 
 def _arms(
@@ -114,21 +153,20 @@ def _arms(
 
 
 def _compared(
-    claim: Claim, pairs: Pairs, of: MeasuredArm, than: MeasuredArm, plan: Plan
-) -> tuple[Estimate, Unsettled | None]:
+    claim: Claim, pairs: Pairs, of: MeasuredArm, than: MeasuredArm
+) -> tuple[Sample, Unsettled | None]:
     """The ratio within blocks, with the bounds of its warm-ups' remainder."""
     cell, above, below = of.cell, of.system, f"{than.system} at {than.cell.threads}"
     both = pairs.filed([(cell, above, of), (cell, below, than)])
+    sample = Sample(cell, claim.metric, below, above, {})
     if both.stood_still(above, cell) or both.stood_still(below, cell):
-        return estimate_of([], cell, PRIMARY, below, above, plan.design), None
+        return sample, None
     if claim.metric == RATE_VARIATION:
         over, under = (_variations(both, cell, label) for label in (above, below))
         logs = {block: over[block] - under[block] for block in under if block in over}
-        return estimate_of(list(logs.values()), cell, VARIATION, below, above, plan.design), None
-    metric = BY_NAME[claim.metric]
-    logs = both.log_ratios(cell, below, above, metric)
-    estimate = estimate_of(list(logs.values()), cell, metric, below, above, plan.design)
-    return estimate, both.unsettled(cell, below, above) if metric.name in RATES else None
+        return sample._replace(logs=logs), None
+    sample = both.sample(cell, below, above, BY_NAME[claim.metric])
+    return sample, both.unsettled(cell, below, above) if claim.metric in RATES else None
 
 
 def _variations(pairs: Pairs, cell: Cell, label: str) -> dict[int, float]:
@@ -145,23 +183,10 @@ def _variation(sound: Sound) -> float | None:
 
 
 def _claimed(
-    claim: Claim,
-    estimate: Estimate,
-    held: Adjusted | None,
-    unsettled: Unsettled | None,
-    doubts: tuple[str, ...],
+    claim: Claim, estimate: Estimate, held: Held | None, doubts: tuple[str, ...]
 ) -> ClaimedCell:
-    shown = settled(held, unsettled)
-    low, high = (shown.low, shown.high) if shown else (None, None)
-    return ClaimedCell(
-        cell=estimate.cell,
-        word=_word(claim, low, high),
-        ratio=estimate.ratio,
-        low=low,
-        high=high,
-        blocks=estimate.blocks,
-        doubts=doubts,
-    )
+    outcome = _outcome(claim, estimate, held)
+    return ClaimedCell(cell=estimate.cell, blocks=estimate.blocks, doubts=doubts, **outcome)
 
 
 def _word(claim: Claim, low: float | None, high: float | None) -> ClaimWord:

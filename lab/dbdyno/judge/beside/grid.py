@@ -1,14 +1,14 @@
-"""All cells of a system together: one ratio, and the number of verdicts by word.
+"""Cells together: one ratio of a comparison, and one of each workload in each setting.
 
 The cells of a block share its restarts and its minutes, so they are not independent
 (docs/how-it-works/verdicts.md): if they were taken as independent, a geometric mean's 95 % interval
 would cover less than 70 % (tests/judge/beside/test_grid.py). So each block gives one number, the
 weighted mean of its cells' log ratios, and the interval is over blocks. Weights are declared
-beforehand: equal over workloads, and equal over the cells of a workload. Blocks with a missing cell
-are left out, since they would mix other cells.
+beforehand: equal over workloads, and equal over the cells of a workload.
 
-Counts are of verdicts, never of point estimates: with no difference at all a system "wins" 15 of 20
-cells in 29 % of comparisons.
+Each level is a family of its own: the intervals of the workloads hold together at 95 %, and so do
+those of the cells. Counts are of verdicts, never of point estimates: with no difference at all a
+system "wins" 15 of 20 cells in 29 % of comparisons.
 """
 
 from __future__ import annotations
@@ -16,26 +16,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
+from typing import Final
 
-from dbdyno.judge.estimate import Pairs, back
-from dbdyno.judge.verdict import Verdict, Word, word_for
+from dbdyno.judge.estimate import Estimate, Pairs, Sample, estimated
+from dbdyno.judge.interval import Held
+from dbdyno.judge.verdict import Verdict, Word, blocks_needed, is_open, word_for
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.metric import BY_NAME, Metric
+from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
 
 
 class GridSummary(Noun):
-    """A system against the baseline over all cells of closed loops, or over one setting's.
+    """A system against the baseline over several cells of closed loops.
 
     Attributes:
-        setting: the setting of these cells, if there are several; empty for all cells.
+        workload, setting: of these cells; both empty for all cells.
         cells: cells in the ratio; `cells_left_out` have fewer than three sound pairs.
-        ratio: geometric mean over cells, of the geometric means over blocks; None without a block
-            in which all these cells are sound.
-        low, high: its 95 % confidence interval; None below 3 blocks.
-        blocks: number of blocks with all these cells; block_ratios: the ratio of each.
+        ratio: geometric mean over cells, of the geometric means over blocks; None where a system
+            stood still in some cell.
+        low, high: its 95 % confidence interval, simultaneous over the workloads; None below 3
+            blocks.
+        blocks: number of blocks with at least half of these cells.
         word, material: the decision table on that interval; material beyond the margin.
+        blocks_needed: for UNDECIDED, total blocks which would probably decide; None if over 1000.
         counts: verdicts by word.
     """
 
@@ -48,28 +52,62 @@ class GridSummary(Noun):
     low: float | None
     high: float | None
     blocks: int
-    block_ratios: tuple[float, ...]
     word: Word
     material: bool
     counts: dict[Word, int]
+    workload: str = ""
     setting: str = ""
+    blocks_needed: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True if more blocks could still change the word."""
+        return self.word is Word.UNDECIDED or (self.word is Word.NO_VERDICT and self.blocks > 0)
 
 
 def summaries(
     pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan
 ) -> tuple[GridSummary, ...]:
-    """Summaries over all cells of a comparison, then over each setting's if there are several.
+    """Summaries over all cells of a comparison, then over each workload's in each setting.
+
+    Without a workload of two cells there are none for workloads.
 
     Args:
         verdicts: of one comparison.
     """
     # at a given rate the throughput is the rate
     closed = [verdict for verdict in verdicts if verdict.cell.rate_per_s is None]
-    by_setting: dict[str, list[Verdict]] = {}
+    ladders: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in closed:
-        by_setting.setdefault(verdict.cell.setting, []).append(verdict)
-    grids = {"": closed, **(by_setting if len(by_setting) > 1 else {})}
-    return tuple(_summary(pairs, grid, setting, design) for setting, grid in grids.items() if grid)
+        ladders.setdefault((verdict.cell.workload, verdict.cell.setting), []).append(verdict)
+    levels: list[dict[tuple[str, str], list[Verdict]]] = [{("", ""): closed}] if closed else []
+    if 1 < len(ladders) < len(closed):
+        levels.append(ladders)
+    return tuple(one for grids in levels for one in _level(pairs, grids, design))
+
+
+CELLS_FEW: Final = 4
+"""Up to so many cells each of them is a question of its own."""
+
+
+def is_decided(pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan) -> bool:
+    """True if no verdict of a comparison is open at the level at which its run is to end."""
+    level = design.decide or ("workload" if len(verdicts) > CELLS_FEW else "cell")
+    of_workloads = summaries(pairs, verdicts, design) if level == "workload" else ()
+    named = [one for one in of_workloads if one.workload] or of_workloads
+    by_cell = [v for v in verdicts if not named or v.cell.rate_per_s is not None]
+    return not any(map(is_open, by_cell)) and not any(one.is_open for one in named)
+
+
+def _level(
+    pairs: Pairs, grids: Mapping[tuple[str, str], Sequence[Verdict]], design: DesignPlan
+) -> Iterator[GridSummary]:
+    """The grids' summaries, with intervals that hold together."""
+    judged = estimated([_sample(pairs, grid) for grid in grids.values()], design)
+    for ((workload, setting), grid), (estimate, held) in zip(grids.items(), judged, strict=True):
+        yield _summary(pairs, grid, estimate, held, design).model_copy(
+            update={"workload": workload, "setting": setting}
+        )
 
 
 def weights(cells: Sequence[Cell]) -> dict[Cell, float]:
@@ -83,47 +121,69 @@ def weights(cells: Sequence[Cell]) -> dict[Cell, float]:
 
 
 def block_means(logs: Mapping[Cell, Mapping[int, float]]) -> dict[int, float]:
-    """The weighted mean log ratio of each block in which no cell is missing."""
+    """The weighted mean log ratio of each block.
+
+    A cell that is missing in a block is taken to deviate from its mean as the block's other cells
+    do; a block with less than half of the weight is left out.
+    """
+    if not all(logs.values()):
+        return {}
     share = weights(list(logs))
-    whole = set.intersection(*(set(of_cell) for of_cell in logs.values())) if logs else set()
-    return {block: sum(share[c] * logs[c][block] for c in logs) for block in sorted(whole)}
+    usual = {cell: fmean(of_cell.values()) for cell, of_cell in logs.items()}
+    mean, means = sum(share[cell] * usual[cell] for cell in logs), {}
+    for block in sorted(set().union(*logs.values())):
+        there = [cell for cell in logs if block in logs[cell]]
+        weight = sum(share[cell] for cell in there)
+        if weight >= 0.5:
+            off = sum(share[cell] * (logs[cell][block] - usual[cell]) for cell in there)
+            means[block] = mean + off / weight
+    return means
+
+
+def sample_of(samples: Sequence[Sample]) -> Sample:
+    """The samples of several cells together, under the name of the first cell."""
+    return samples[0]._replace(logs=block_means({one.cell: one.logs for one in samples}))
+
+
+def _sample(pairs: Pairs, grid: Sequence[Verdict]) -> Sample:
+    samples = [
+        pairs.sample(v.cell, v.baseline, v.system, BY_NAME[v.metric])
+        for v in grid
+        if v.low is not None
+    ]
+    # Where a system stood still in some cell, a mean over the others would hide it.
+    if not samples or any(verdict.standstill for verdict in grid):
+        first = grid[0]
+        return Sample(first.cell, first.metric, first.baseline, first.system, {})
+    return sample_of(samples)
 
 
 def _summary(
-    pairs: Pairs, grid: Sequence[Verdict], setting: str, design: DesignPlan
+    pairs: Pairs, grid: Sequence[Verdict], estimate: Estimate, held: Held | None, design: DesignPlan
 ) -> GridSummary:
-    first = grid[0]
-    metric = BY_NAME[first.metric]
-    usable = [verdict for verdict in grid if verdict.low is not None]
-    # Where a system stood still in some cell, a mean over the others would hide it.
-    stood_still = any(verdict.standstill for verdict in grid)
-    means = block_means(
-        {
-            v.cell: pairs.log_ratios(v.cell, v.baseline, v.system, metric)
-            for v in usable
-            if not stood_still
-        }
-    )
-    ratio, low, high, _ = back(list(means.values()), design)
-    if low is not None and high is not None:
-        low, high = _widened(pairs, usable, low, high)
-    word, material = _word(low, high, metric, first.margin)
+    margin, usable = grid[0].margin, [verdict for verdict in grid if verdict.low is not None]
+    low, high, needed = None, None, None
+    word, material = Word.NO_VERDICT, False
+    if held is not None:
+        low, high = _widened(pairs, usable, held.low, held.high)
+        word, material = word_for(BY_NAME[estimate.metric], low, high, margin)
+    if word is Word.UNDECIDED:
+        needed = blocks_needed(estimate, held, margin, design)
     words = [verdict.word for verdict in grid]
     return GridSummary(
-        baseline=first.baseline,
-        system=first.system,
-        metric=metric.name,
+        baseline=estimate.baseline,
+        system=estimate.system,
+        metric=estimate.metric,
         cells=len(usable),
         cells_left_out=len(grid) - len(usable),
-        ratio=ratio,
+        ratio=estimate.ratio,
         low=low,
         high=high,
-        blocks=len(means),
-        block_ratios=tuple(back([mean])[0] or 1.0 for mean in means.values()),
+        blocks=estimate.blocks,
         word=word,
         material=material,
         counts={word: words.count(word) for word in Word},
-        setting=setting,
+        blocks_needed=needed,
     )
 
 
@@ -137,14 +197,6 @@ def _widened(
         if unsettled is not None:
             low, high = unsettled.shared(share[verdict.cell]).widened(low, high)
     return low, high
-
-
-def _word(
-    low: float | None, high: float | None, metric: Metric, margin: float
-) -> tuple[Word, bool]:
-    if low is None or high is None:
-        return Word.NO_VERDICT, False
-    return word_for(metric, low, high, margin)
 
 
 class MachineRatio(Noun):

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dbdyno.judge.estimate import Estimate, Pairs, Unsettled, estimate_of
-from dbdyno.judge.verdict import Verdict, Word, adjusted, settled, word_of
+from dbdyno.judge.estimate import Pairs, Sample, Unsettled, estimated
+from dbdyno.judge.verdict import Verdict, Word, settled, word_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
@@ -117,9 +117,8 @@ def _regressions(
         if cell.rate_per_s is None:
             ladders.setdefault(cell.ladder, {})[cell.threads] = cell
     long = [ladder for ladder in ladders.values() if len(ladder) > 1]
-    contrasts = [_contrast(pairs, ladder, system, design) for ladder in long]
-    together = adjusted(contrasts, design)
-    for ladder, contrast, counted in zip(long, contrasts, together, strict=True):
+    contrasts = estimated([_contrast(pairs, ladder, system) for ladder in long], design)
+    for ladder, (contrast, counted) in zip(long, contrasts, strict=True):
         held = settled(counted, _unsettled(pairs, ladder, system))
         without = Word.UNDECIDED if pairs.stood_still(system, *_ends(ladder)) else Word.NO_VERDICT
         word, material = word_of(held.low, held.high, design.margin) if held else (without, False)
@@ -154,11 +153,11 @@ def _unsettled(pairs: Pairs, ladder: dict[int, Cell], system: str) -> Unsettled 
     return levels.unsettled(most, "middle", "most")
 
 
-def _contrast(pairs: Pairs, ladder: dict[int, Cell], system: str, design: DesignPlan) -> Estimate:
-    """ln X(most) − ln X(reference) of one system, block by block, as an estimate."""
+def _contrast(pairs: Pairs, ladder: dict[int, Cell], system: str) -> Sample:
+    """ln X(most) − ln X(reference) of one system, block by block."""
     middle, most = _ends(ladder)
     below, above = (pairs.logs(cell, system, PRIMARY) for cell in (middle, most))
-    contrasts = [above[block] - below[block] for block in below if block in above]
+    contrasts = {block: above[block] - below[block] for block in below if block in above}
     if pairs.stood_still(system, middle, most):
-        contrasts = []
-    return estimate_of(contrasts, most, PRIMARY, system, system, design)
+        contrasts = {}
+    return Sample(most, PRIMARY.name, system, system, contrasts)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -125,8 +125,20 @@ PLANNED: Final = 0.85
 small than too large."""
 
 
+class Noise(NamedTuple):
+    """Standard deviation of a block's ln ratio, its degrees of freedom, and the blocks."""
+
+    sd: float
+    freedom: float
+    blocks: int
+
+    def later(self, blocks: int) -> float:
+        """Degrees of freedom after so many blocks."""
+        return self.freedom * (blocks - 1) / (self.blocks - 1)
+
+
 def blocks_to_decide(
-    mean: float, sd: float, blocks: int, margin: float, design: DesignPlan, level: float = LEVEL
+    mean: float, noise: Noise, margin: float, design: DesignPlan, level: float = LEVEL
 ) -> int | None:
     """Total blocks to decide in four of five runs, given the results of the blocks so far.
 
@@ -136,22 +148,24 @@ def blocks_to_decide(
     block.
 
     Args:
-        mean, sd: of the ln ratios of so many blocks.
+        mean: of the blocks' ln ratios.
+        level: error rate of the interval: 0.05, or a cell's share of it.
 
     Returns:
         More than there are; None if more than a plan can have.
     """
+    sd, freedom, blocks = noise
     if sd <= 0:
         return max(blocks + 1, BLOCKS_MIN)
-    spread = sd * np.sqrt((blocks - 1) / scipy.special.chdtri(blocks - 1, POINTS))[:, None]
+    spread = sd * np.sqrt(freedom / scipy.special.chdtri(freedom, POINTS))[:, None]
     t_squared = blocks * (mean / sd) ** 2
-    factor = math.sqrt(blocks) * (1 + t_squared / (blocks - 1)) ** (-blocks / 2)
+    factor = math.sqrt(blocks) * (1 + t_squared / freedom) ** (-(freedom + 1) / 2)
     other = mean + spread / math.sqrt(blocks) * scipy.special.ndtri(POINTS)
     tie = math.log1p(margin) * (POINTS - 0.5)
 
     def chance(wanted: int) -> float:
         error = spread / math.sqrt(wanted)
-        half = quantile(wanted, design, level) * error
+        half = quantile(wanted, design, level, noise.later(wanted)) * error
         of_tie, of_other = (_decides(truth, error, half, margin) for truth in (tie, other))
         return float(factor * of_tie + of_other) / (1 + float(factor))
 

@@ -1,0 +1,258 @@
+"""Intervals of the means of several cells, with noise estimated from all cells together.
+
+Five blocks show a mean well and its noise badly: their standard deviation has four degrees of
+freedom. The cells of a run are alike in noise, so each cell's variance is moved towards the
+variance common to its group, as far as the cells are alike (Smyth 2004, the moderated t of limma):
+
+    variance of cell c ~ scaled inverse χ² around `common`, with `alike` degrees of freedom
+
+Both are unknown. `common` follows from the mean logarithm of the group's variances, and its own
+uncertainty is kept. `alike` is averaged over a grid with the likelihood of the variances, starting
+from a half-normal prior of the scatter of ln σ. So a run of few cells, which cannot show that they
+are alike, keeps wide intervals.
+
+Cells that share a start of the servers go up and down together, and tell less about their noise
+than as many cells apart: n cells count as n / (1 + (n − 1) r²), with r² the mean squared
+correlation of their blocks.
+
+Intervals hold together: given the variances, the chance that none of them misses is at least the
+product of the chances of each, however the cells are correlated (Šidák 1967). That product is
+averaged over the uncertainty of `common` and `alike`, since all cells err together where the noise
+is underestimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Final
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dbdyno.stats.distributions import Numbers, student_quantile
+
+ALIKE: Final = np.array([1, 2, 3, 5, 8, 14, 30, 1e6])
+"""Degrees of freedom by which the variances of cells are alike; the last: all the same."""
+SCATTER: Final = 1.0
+"""Scale of the half-normal prior of the standard deviation of cells' ln variance."""
+GROUP_MIN: Final = 4
+"""Cells for a group to have a noise of its own; below, all cells are a single group."""
+_PARTS: Final = np.arange(-3, 7.25, 0.5)
+"""Points at which the distribution of ln `common` is looked at, in its standard deviations."""
+_FAR: Final = np.geomspace(0.5, 400, 24)
+"""Half widths at which tails are computed, in standard errors."""
+_LEAST: Final = 1e-12
+"""Least variance of ln ratios: blocks that are equal to the last digit."""
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Means with their noise and intervals; every array has an entry for each cell.
+
+    Attributes:
+        mean: of the blocks.
+        sd: standard deviation of a block, moved towards the group's.
+        freedom: degrees of freedom with which Student's t gives the half width `together`.
+        alone: half width of an interval for this cell by itself.
+        together: half width of the intervals that hold for all cells at once.
+        level: error rate of each of the intervals `together`.
+    """
+
+    mean: Numbers
+    sd: Numbers
+    freedom: Numbers
+    alone: Numbers
+    together: Numbers
+    level: float
+
+
+def pooled(blocks: Numbers, groups: Sequence[Hashable], level: float) -> Pooled:
+    """Estimate the mean of each cell, with intervals that hold together at 1 - level.
+
+    Args:
+        blocks: of each block and cell, shape (blocks, cells); NaN where a cell has no value. Every
+            cell has two values or more.
+        groups: for each cell the group whose noise it shares.
+
+    Raises:
+        ValueError: a cell has fewer than two values.
+    """
+    there = ~np.isnan(blocks)
+    count = there.sum(axis=0)
+    if (count < 2).any():
+        raise ValueError(f"an interval needs two values at least, found {count.min()}")
+    mean = np.nanmean(blocks, axis=0)
+    residuals = np.where(there, blocks - mean, 0.0)
+    own = np.maximum((residuals**2).sum(axis=0) / (count - 1), _LEAST)
+    if len(mean) == 1:
+        half = student_quantile(1 - level / 2, float(count[0] - 1)) * np.sqrt(own / count)
+        return Pooled(mean, np.sqrt(own), count - 1.0, half, half, level)
+    noise = _Noise.of(residuals, own, count - 1.0, _places(groups))
+    alone, share = noise.half_widths(level), noise.share(level)
+    together = noise.half_widths(share)
+    error = noise.sd / np.sqrt(count)
+    freedom = np.array([_freedom(half, share) for half in together])
+    return Pooled(mean, noise.sd, freedom, alone * error, together * error, share)
+
+
+def _places(groups: Sequence[Hashable]) -> list[NDArray[np.intp]]:
+    """The places of each group's cells."""
+    by_group: dict[Hashable, list[int]] = {}
+    for place, group in enumerate(groups):
+        by_group.setdefault(group, []).append(place)
+    if min(map(len, by_group.values())) < GROUP_MIN:
+        return [np.arange(len(groups))]
+    return [np.array(places) for places in by_group.values()]
+
+
+def effective_number(residuals: Numbers) -> float:
+    """Number of cells that would tell as much about the noise if they were not correlated.
+
+    Args:
+        residuals: of each block and cell, with a mean of zero over blocks.
+    """
+    blocks, cells = residuals.shape
+    freedom = blocks - 1
+    if cells == 1 or freedom < 2:
+        return 1.0
+    norms = np.maximum(np.sqrt((residuals**2).sum(axis=0)), np.sqrt(_LEAST))
+    squares = ((residuals.T @ residuals) / np.outer(norms, norms)) ** 2
+    pairs = cells * (cells - 1) / 2
+    seen = (squares.sum() - np.trace(squares)) / (2 * pairs)
+    by_chance = 1 / freedom
+    square = max(0.0, (seen - by_chance) / (1 - by_chance))
+    square += CORRELATION_DOUBT * (1 - square) / np.sqrt(pairs)
+    return float(cells / (1 + (cells - 1) * min(1.0, square)))
+
+
+CORRELATION_DOUBT: Final = 0.5
+"""Added to the mean squared correlation of a single pair of cells, as few pairs show it badly."""
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Posterior of the cells' noise: chances to miss, by `alike`, part of `common`, cell and half
+    width."""
+
+    sd: Numbers
+    weights: Numbers
+    parts: list[Numbers]
+    logs: Numbers
+    places: list[NDArray[np.intp]]
+
+    @classmethod
+    def of(
+        cls, residuals: Numbers, own: Numbers, freedom: Numbers, places: list[NDArray[np.intp]]
+    ) -> _Noise:
+        alike = ALIKE[:, None, None]
+        weights, parts = _prior().copy(), []
+        variance = np.empty((len(ALIKE), len(_PARTS), len(own)))
+        for cells in places:
+            effective = effective_number(residuals[:, cells])
+            common, density = _common(own[cells], freedom[cells], effective)
+            weights *= density.sum(axis=1)
+            parts.append(density / density.sum(axis=1, keepdims=True))
+            moved = alike * common[..., None] + freedom[cells] * own[cells]
+            variance[..., cells] = moved / (alike + freedom[cells])
+        weights /= weights.sum()
+        log_variance = np.empty(len(own))
+        for cells, of_group in zip(places, parts, strict=True):
+            log_variance[cells] = np.einsum(
+                "k,kq,kqc->c", weights, of_group, np.log(variance[..., cells])
+            )
+        sd: Numbers = np.exp(log_variance / 2)
+        ratio = (sd / np.sqrt(variance))[..., None]
+        total = np.minimum(alike + freedom, 1e5)[..., None]
+        tails = 2 * scipy.special.stdtr(total, -ratio * _FAR)
+        return cls(sd, weights, parts, np.log(np.maximum(tails, 1e-300)), places)
+
+    @cached_property
+    def chances(self) -> Numbers:
+        """Log chance of each cell to be missed by an interval of each half width."""
+        chances = np.empty(self.logs.shape[2:])
+        for cells, parts in zip(self.places, self.parts, strict=True):
+            tails = np.exp(self.logs[:, :, cells])
+            chances[cells] = np.einsum("k,kq,kqch->ch", self.weights, parts, tails)
+        return np.log(chances)
+
+    def half_widths(self, level: float) -> Numbers:
+        """Half width of each cell's interval at this level, in standard errors."""
+        found = [np.interp(-np.log(level), -one, np.log(_FAR)) for one in self.chances]
+        return np.asarray(np.exp(found), dtype=np.float64)
+
+    def share(self, level: float) -> float:
+        """The level of each interval with which all of them together miss at `level`."""
+        low, high = np.log(level / self.logs.shape[2]), np.log(level)
+        for _ in range(14):
+            middle = (low + high) / 2
+            if self._any_misses(self.half_widths(float(np.exp(middle)))) > level:
+                high = middle
+            else:
+                low = middle
+        return float(np.exp(low))
+
+    def _any_misses(self, half_widths: Numbers) -> float:
+        step = (np.log(half_widths) - np.log(_FAR[0])) / np.log(_FAR[1] / _FAR[0])
+        below = np.clip(step.astype(int), 0, len(_FAR) - 2)
+        cells = np.arange(len(half_widths))
+        left, right = self.logs[:, :, cells, below], self.logs[:, :, cells, below + 1]
+        holds = 1 - np.minimum(1.0, np.exp(left + (step - below) * (right - left)))
+        all_hold = self.weights.copy()
+        for of_group, parts in zip(self.places, self.parts, strict=True):
+            all_hold *= (np.prod(holds[:, :, of_group], axis=2) * parts).sum(axis=1)
+        return float(1 - all_hold.sum())
+
+
+def _freedom(half_width: float, level: float) -> float:
+    """Degrees of freedom of Student's t with this quantile at the level."""
+    low, high = np.log(0.5), np.log(1e5)
+    for _ in range(40):
+        middle = (low + high) / 2
+        if student_quantile(1 - level / 2, float(np.exp(middle))) > half_width:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(high))
+
+
+def _common(own: Numbers, freedom: Numbers, effective: float) -> tuple[Numbers, Numbers]:
+    """Variances common to a group, and the density of each, by `ALIKE`.
+
+    The density is the likelihood of the cells' variances, each a scaled F, as if there were so many
+    cells as are effective.
+    """
+    alike = ALIKE[:, None]
+    centre = (np.log(own) + _log_bias(alike) - _log_bias(freedom)).mean(axis=1)
+    scatter = (_trigamma(freedom / 2) + _trigamma(alike / 2)).mean(axis=1) / effective
+    steps = np.sqrt(scatter)[:, None] * _PARTS
+    log_common = (centre[:, None] + steps)[..., None]
+    log_ratio, alike = np.log(own) - log_common, alike[..., None]
+    density = (
+        freedom / 2 * (log_ratio + np.log(freedom / alike))
+        - (freedom + alike) / 2 * np.log1p(freedom / alike * np.exp(log_ratio))
+        - scipy.special.betaln(freedom / 2, alike / 2)
+    )
+    logs = density.mean(axis=2) * effective + np.log(np.sqrt(scatter))[:, None]
+    return np.exp(log_common[..., 0]), np.exp(logs - logs.max())
+
+
+def _log_bias(freedom: Numbers) -> Numbers:
+    """Mean of ln(χ²/freedom)."""
+    return np.asarray(scipy.special.digamma(freedom / 2) - np.log(freedom / 2))
+
+
+def _trigamma(values: Numbers) -> Numbers:
+    return np.asarray(scipy.special.polygamma(1, values))
+
+
+@cache
+def _prior() -> Numbers:
+    """Weights of `ALIKE` by the half-normal prior of the scatter of ln variances."""
+    scatter = np.sqrt(_trigamma(ALIKE / 2))
+    edges = np.concatenate([[np.inf], np.sqrt(scatter[1:] * scatter[:-1]), [0.0]])
+    below = scipy.special.erf(edges / SCATTER / np.sqrt(2))
+    weights: Numbers = (below[:-1] - below[1:]) / below[0]
+    return weights

@@ -18,6 +18,7 @@ from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
 from dbdyno.judge.beside.accounting import Accounting, accountings
 from dbdyno.judge.beside.claims import JudgedClaim, judged_claims
+from dbdyno.judge.beside.curve import Curve, curves
 from dbdyno.judge.beside.grid import GridSummary, MachineRatio, machine_ratios
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.beside.outliers import Outlier, outliers
@@ -71,7 +72,8 @@ class Judgement(Noun):
             to find a latency limit.
         slo: the highest sustained rate within the plan's latency limit.
         accountings: each difference split into CPU per transaction and CPU used.
-        summaries: all cells of a comparison together.
+        summaries: all cells of a comparison together, then each workload in each setting.
+        curves: the ratio along the load levels of each workload, where it is smooth.
         crossovers, regressions: comparisons along the load levels of each workload.
         scalability: every ladder of a closed loop with five levels or more.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
@@ -90,6 +92,7 @@ class Judgement(Noun):
     slo: tuple[RateSearch, ...] = ()
     accountings: tuple[Accounting, ...] = ()
     summaries: tuple[GridSummary, ...] = ()
+    curves: tuple[Curve, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
     regressions: tuple[Regression, ...] = ()
     scalability: tuple[Scalability, ...] = ()
@@ -153,6 +156,7 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         slo=_searches(audited, plan),
         accountings=_by_cell(judged, (one for both in judged_pairs for one in accountings(*both))),
         summaries=tuple(one for both in judged_pairs for one in grid.summaries(*both, design)),
+        curves=tuple(one for both in judged_pairs for one in curves(*both, design)),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, design),
         scalability=tuple(ladders),

@@ -121,23 +121,31 @@ def weights(cells: Sequence[Cell]) -> dict[Cell, float]:
 
 
 def block_means(logs: Mapping[Cell, Mapping[int, float]]) -> dict[int, float]:
-    """The weighted mean log ratio of each block.
+    """The weighted mean log ratio of each block."""
+    share = weights(list(logs))
+    return {
+        block: sum(share[cell] * of_cell[cell] for cell in logs)
+        for block, of_cell in filled(logs).items()
+    }
+
+
+def filled(logs: Mapping[Cell, Mapping[int, float]]) -> dict[int, dict[Cell, float]]:
+    """The log ratio of each cell in each block.
 
     A cell that is missing in a block is taken to deviate from its mean as the block's other cells
     do; a block with less than half of the weight is left out.
     """
     if not all(logs.values()):
         return {}
-    share = weights(list(logs))
+    share, blocks = weights(list(logs)), {}
     usual = {cell: fmean(of_cell.values()) for cell, of_cell in logs.items()}
-    mean, means = sum(share[cell] * usual[cell] for cell in logs), {}
     for block in sorted(set().union(*logs.values())):
         there = [cell for cell in logs if block in logs[cell]]
         weight = sum(share[cell] for cell in there)
         if weight >= 0.5:
-            off = sum(share[cell] * (logs[cell][block] - usual[cell]) for cell in there)
-            means[block] = mean + off / weight
-    return means
+            off = sum(share[cell] * (logs[cell][block] - usual[cell]) for cell in there) / weight
+            blocks[block] = {c: logs[c].get(block, usual[c] + off) for c in logs}
+    return blocks
 
 
 def sample_of(samples: Sequence[Sample]) -> Sample:

@@ -1,68 +1,92 @@
 """Do the verdicts keep their promises? Thousands of experiments with known truth, judged.
 
 What decides here is what decides about real servers: the judge's own functions are handed numbers
-that `validation.noise` drew, and what they say is held against the truth. Each row of the table is
-a claim with its target. A row is missed if the target lies more than two standard errors away from
-what was seen; then the exit status is 1.
+that `validation.noise` and `validation.grid_noise` drew, and what they say is held against the
+truth. A row of the first table is a claim with its target; a row of the second a grid of cells
+with the noise that is worst for it. A row is missed if the target lies more than two standard
+errors away from what was seen; then the exit status is 1.
 
-    .venv/bin/python -m validation.method_validation                          # about half an hour
+    .venv/bin/python -m validation.method_validation                     # an hour on two cores
     .venv/bin/python -m validation.method_validation --write docs/how-it-works/method.md
+    .venv/bin/python -m validation.method_validation --only "48 cells; blocks: 5;" --every
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
+from multiprocessing.pool import Pool
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from validation.claims import grid, runs, steadiness, stopping, timed, verdict
+from validation.claims import ladders, levels, runs, steadiness, stopping, timed, verdict
 from validation.claims.claim import Claim, Seen, told
+from validation.claims.levels import Row, RowSeen
 
 CLAIMS: Final = (
     *verdict.CLAIMS,
     *steadiness.CLAIMS,
     *stopping.CLAIMS,
     *timed.CLAIMS,
-    *grid.CLAIMS,
+    *levels.CLAIMS,
+    *ladders.CLAIMS,
     *runs.CLAIMS,
 )
 """Every claim, in the order of the table."""
-BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+Task = TypeVar("Task", Claim, Row)
 
 
 def main() -> int:
-    """Runs every claim and prints the table; exit status 1 when one is missed."""
+    """Runs claims and rows, prints both tables; exit status 1 when something is missed."""
     options = _options()
-    rows = list(_rows(options.share, options.only))
-    table = "\n".join(_lines(rows)) + "\n"
-    print(table)
-    if options.write:
-        _write(Path(options.write), table)
-    return 0 if all(claim.holds(seen) for claim, seen in rows) else 1
+    rows = levels.EVERY if options.every else levels.ROWS
+    claims = () if options.every else CLAIMS
+    with Pool(options.processes) as pool:
+        # Rows come first: the long ones are not to begin when all else has ended.
+        seen_rows = list(_seen(pool, rows, options))
+        seen_claims = list(_seen(pool, claims, options))
+    tables = {"table": _table(seen_claims), "levels": levels.table(seen_rows)}
+    for name, lines in tables.items():
+        text = "\n".join(lines) + "\n"
+        print(text)
+        if options.write:
+            _write(Path(options.write), name, text)
+    kept = [claim.holds(seen) for claim, seen in seen_claims]
+    kept += [not seen.broken() for _, seen in seen_rows]
+    return 0 if all(kept) else 1
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--share", type=float, default=1.0, help="of the full experiments' number")
-    parser.add_argument("--only", default="", help="claims whose words hold this text")
-    parser.add_argument("--write", help="put the table between the marks of this page")
+    parser.add_argument("--only", default="", help="claims and rows whose words hold this text")
+    parser.add_argument("--every", action="store_true", help="rows of every noise; no claims")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at work at a time")
+    parser.add_argument("--write", help="put the tables between the marks of this page")
     return parser.parse_args()
 
 
-def _rows(share: float, only: str) -> Iterator[tuple[Claim, Seen]]:
-    for claim in CLAIMS:
-        if only in claim.words:
-            began = time.monotonic()
-            seen = claim.seen(share)
-            took_s = time.monotonic() - began
-            print(f"{claim.words}: {told(seen)} ({took_s:.1f} s)", file=sys.stderr)
-            yield claim, seen
+def _seen(
+    pool: Pool, tasks: Iterable[Task], options: argparse.Namespace
+) -> Iterator[tuple[Task, Any]]:
+    chosen = [task for task in tasks if options.only in task.words]
+    outcomes = pool.imap(partial(_run, options.share), chosen)
+    for task, (seen, took_s) in zip(chosen, outcomes, strict=True):
+        said = told(seen) if isinstance(seen, Seen) else ", ".join(seen.broken()) or "kept"
+        print(f"{task.words}: {said} ({took_s:.1f} s)", file=sys.stderr, flush=True)
+        yield task, seen
 
 
-def _lines(rows: list[tuple[Claim, Seen]]) -> Iterator[str]:
+def _run(share: float, task: Claim | Row) -> tuple[Seen | RowSeen, float]:
+    began = time.monotonic()
+    return task.seen(share), time.monotonic() - began
+
+
+def _table(rows: Iterable[tuple[Claim, Seen]]) -> Iterator[str]:
     yield "| claim | seen | target | experiments | |"
     yield "| --- | ---: | ---: | ---: | --- |"
     for claim, seen in rows:
@@ -70,12 +94,13 @@ def _lines(rows: list[tuple[Claim, Seen]]) -> Iterator[str]:
         yield f"| {claim.words} | {told(seen)} | {claim.target} | {seen.count:,} | {held} |"
 
 
-def _write(page: Path, table: str) -> None:
-    head, _, rest = page.read_text().partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not end:
-        sys.exit(f"{page}: wanted the lines {BEGIN.strip()} and {END.strip()}, found none")
-    page.write_text(f"{head}{BEGIN}{table}{end}{tail}")
+def _write(page: Path, name: str, table: str) -> None:
+    begin, end = (f"<!-- {name}: {mark} -->\n" for mark in ("begin", "end"))
+    head, _, rest = page.read_text().partition(begin)
+    _, found_end, tail = rest.partition(end)
+    if not found_end:
+        sys.exit(f"{page}: wanted the lines {begin.strip()} and {end.strip()}, found none")
+    page.write_text(f"{head}{begin}{table}{end}{tail}")
 
 
 if __name__ == "__main__":

@@ -2,24 +2,39 @@
 
 A few hundred experiments from fixed seeds, and wide bounds: a right method stays within them with
 any seed, and a wrong interval does not. The full form, `python -m validation.method_validation`,
-prints the table of docs/how-it-works/method.md.
+prints the tables of docs/how-it-works/method.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
+from validation.claims import levels as of_levels
 from validation.claims import verdict
-from validation.claims.claim import Claim, Seen, share_of
+from validation.claims.claim import Claim, Seen, mean_of, share_of
+from validation.claims.levels import (
+    ALL,
+    ALONE,
+    CELLS,
+    DESIGNS,
+    EVERY,
+    GRIDS,
+    MISSED,
+    ROWS,
+    WORKLOADS,
+    Row,
+)
+from validation.grid_noise import NOISES, GridNoise
 from validation.method_validation import CLAIMS
 from validation.noise import KINDS, levels, log_ratios, restarts, seconds
 
 from dbdyno.judge import verdict as judge_verdict
-from dbdyno.judge.interval import FIXED, ConfidenceInterval, interval
+from dbdyno.judge.estimate import Estimated, Sample, estimated
+from dbdyno.judge.interval import FIXED, ConfidenceInterval, Held, interval
 from dbdyno.plan.plan import DesignPlan
 from support.source import ROOT
 
@@ -27,11 +42,15 @@ SLACK = 4.0
 """Standard errors by which chance may move what is seen here: of 30 000 right claims one fails."""
 
 
+EXPERIMENTS_OF_CELLS = {1: 60, 2: 30, 6: 12, 24: 4, 48: 3}
+"""Experiments of each row of a grid, all of them in a few seconds."""
+
+
 def experiments_of(claim: Claim) -> int:
     """So many that a claim takes a fraction of a second."""
-    if "a ledger" in claim.words:  # each is of as many as 100 runs
-        return 2 if "until decided" in claim.words else 6
-    slow = ("warm-up and all", "any shown", "any look", "two runs", "the gate")
+    if "half width" in claim.words:
+        return 10
+    slow = ("two runs", "the gate")
     return 20 if any(words in claim.words for words in slow) else min(claim.full // 10, 200)
 
 
@@ -43,13 +62,99 @@ def test_the_claim_holds(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     assert claim.holds(seen, SLACK), f"{seen} is not {claim.target}"
 
 
+@pytest.mark.parametrize("cells", GRIDS)
+def test_the_intervals_of_each_level_hold(cells: int) -> None:
+    experiments = EXPERIMENTS_OF_CELLS[cells]
+    seen = [row.run(experiments) for row in ROWS if row.cells == cells]
+    assert len(seen) == len(DESIGNS)
+    for level in seen[0].tallies:
+        missed = share_of([any_of for of in seen for any_of in of.tallies[level].missed])
+        assert MISSED.hold(missed, SLACK), level
+        alone = mean_of([share for of in seen for share in of.tallies[level].held_alone])
+        assert ALONE.hold(alone, SLACK), level
+
+
+def row_of(cells: int, blocks: int, words: str) -> Row:
+    return next(row for row in EVERY if row.columns == (str(cells), str(blocks), words))
+
+
+@pytest.mark.parametrize(
+    ("factor", "broken"), [(0.6, "cells missed"), (1.6, "cells alone"), (0.4, "workloads missed")]
+)
+def test_intervals_of_a_level_that_are_too_narrow_or_too_wide_are_caught(
+    factor: float, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(samples: Sequence[Sample], design: DesignPlan) -> list[Estimated]:
+        return [
+            Estimated(of.estimate, of.held._replace(**scaled(of.held, factor)))
+            for of in estimated(samples, design)
+            if of.held is not None
+        ]
+
+    monkeypatch.setattr(of_levels, "estimated", wrong)
+    seen = row_of(6, 5, "equal, starts 5 %").run(200)
+    assert broken in seen.broken(SLACK)
+
+
+def scaled(held: Held, factor: float) -> dict[str, float]:
+    together = math.sqrt(held.low * held.high)
+    ends = held._asdict()
+    return {
+        name: together * (ends[name] / together) ** factor
+        for name in ("low", "high", "alone_low", "alone_high")
+    }
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.stop} {design.blocks}")
+def test_a_single_cell_has_the_interval_of_the_claims_on_one_comparison(
+    design: DesignPlan,
+) -> None:
+    logs = np.random.default_rng(16).normal(0, 0.1, (design.blocks, 1))
+    (judged,) = of_levels.judged_levels(GRIDS[1], logs, design)[CELLS]
+    alone = interval(logs[:, 0], design)
+    assert judged.held is not None
+    assert math.log(judged.held.high) == pytest.approx(float(alone.mean + alone.half))
+    assert math.log(judged.held.low) == pytest.approx(float(alone.mean - alone.half))
+
+
+def test_a_run_has_the_levels_that_a_report_shows() -> None:
+    shown = {cells: list(row_of(cells, 3, NOISES[0].words).run(2).tallies) for cells in GRIDS}
+    both = [CELLS, WORKLOADS, ALL]
+    assert shown == {1: [CELLS], 2: [CELLS, ALL], 6: both, 24: both, 48: both}
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.words)
+def test_the_noise_of_a_grid_makes_ties(noise: GridNoise) -> None:
+    made = noise.draw(np.random.default_rng(14), GRIDS[48], 1000, 6)
+    of_grids = made.mean(axis=(1, 2))
+    assert abs(of_grids.mean()) < 4 * of_grids.std() / math.sqrt(1000)
+
+
+def test_cells_of_a_start_move_together_and_no_others() -> None:
+    alike = next(noise for noise in NOISES if noise.words == "equal, starts 10 %")
+    made = alike.draw(np.random.default_rng(15), GRIDS[48], 4000, 2)
+    seen = np.corrcoef(made.reshape(-1, 48).T)
+    assert seen[0, 23] == pytest.approx(0.1**2 / (0.1**2 + 0.2**2), abs=0.05)
+    assert seen[0, 24] == pytest.approx(0, abs=0.05)
+
+
 def test_the_page_has_a_row_for_each_claim_and_no_other() -> None:
+    rows = rows_of_page("table")
+    assert [(row[0], row[2]) for row in rows] == [(claim.words, claim.target) for claim in CLAIMS]
+    assert all(row[-1].startswith(("kept", "**missed**")) for row in rows)
+
+
+def test_the_page_has_the_rows_of_the_levels_and_no_other() -> None:
+    rows = rows_of_page("levels")
+    assert [tuple(row[:3]) for row in rows] == [row.columns for row in ROWS]
+    assert all(row[-1].startswith(("kept", "**missed**")) for row in rows)
+
+
+def rows_of_page(name: str) -> list[list[str]]:
     page = (ROOT / "docs" / "how-it-works" / "method.md").read_text()
-    table = page.partition("<!-- table: begin -->")[2].partition("<!-- table: end -->")[0]
-    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
-    shown = [(row[0].removeprefix("| "), row[2]) for row in rows]
-    assert shown == [(claim.words, claim.target) for claim in CLAIMS]
-    assert all(row[4].startswith(("kept", "**missed**")) for row in rows)
+    table = page.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")][2:]
+    return [[column.strip() for column in line.strip("|").split("|")] for line in lines]
 
 
 def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], ConfidenceInterval]:

@@ -8,9 +8,9 @@ in two hundred. See `method_validation`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from validation.noise import Numbers
@@ -32,6 +32,19 @@ class Seen:
     value: float
     error: float
     count: int
+
+
+class Limits(NamedTuple):
+    """Limits of a value; None for none on that side."""
+
+    low: float | None
+    high: float | None
+
+    def hold(self, seen: Seen, errors: float = SLACK) -> bool:
+        """Whether the value lies within, or beyond by that many standard errors."""
+        slack = errors * seen.error
+        above = self.low is None or seen.value >= self.low - slack
+        return above and (self.high is None or seen.value <= self.high + slack)
 
 
 @dataclass(frozen=True)
@@ -57,9 +70,7 @@ class Claim:
 
     def holds(self, seen: Seen, errors: float = SLACK) -> bool:
         """Whether the value lies within the limits, or beyond them by that many standard errors."""
-        slack = errors * seen.error
-        above = self.low is None or seen.value >= self.low - slack
-        return above and (self.high is None or seen.value <= self.high + slack)
+        return Limits(self.low, self.high).hold(seen, errors)
 
     @property
     def target(self) -> str:
@@ -88,3 +99,11 @@ def share_of(hits: Numbers | list[bool]) -> Seen:
     # An estimate of 0 or 1 has an error too: that of one case more.
     spread = min(max(value, 1 / count), 1 - 1 / count)
     return Seen(value, math.sqrt(spread * (1 - spread) / count), count)
+
+
+def mean_of(shares: Sequence[float]) -> Seen:
+    """The mean of shares, each from an experiment."""
+    count = len(shares)
+    # Shares that are all alike have an error too: that of one case more.
+    error = max(float(np.std(shares)) / math.sqrt(count), share_of([True] * count).error)
+    return Seen(float(np.mean(shares)), error, count)

@@ -80,10 +80,10 @@ def test_each_system_has_a_table_over_its_settings_as_published() -> None:
 
 def test_systems_have_a_mean_ratio_for_each_setting_and_over_all() -> None:
     together = tables(made())[f"All cells against {A}"]
-    assert [(row[1], row[4].partition(" [")[0]) for row in together.rows] == [
-        ("all", "+3.3 %"),
-        (OFF, "−20.0 %"),
-        (ON, "+33.3 %"),
+    assert [(row[1], row[4].partition(" [")[0], row[5]) for row in together.rows] == [
+        ("all", "+3.3 %", "better"),
+        (f"oltp_read_write, {OFF}", "−20.0 %", "worse"),
+        (f"oltp_read_write, {ON}", "+33.3 %", "better"),
     ]
 
 
@@ -95,7 +95,10 @@ def test_a_system_alone_is_told_by_its_settings() -> None:
         in text
     )
     story = story_of(alone.plan, alone.measurements, alone.judgement, alone.facts)
-    assert story.conclusion[0] == f"{ON} against {OFF} in 2 cells: better in 2."
+    assert story.conclusion[0].startswith(
+        f"oltp_read_write, 2 cells: {ON} is better than {OFF}: TPS +50.0 % ["
+    )
+    assert story.conclusion[1] == f"{ON} against {OFF} in 2 cells: better in 2."
 
 
 def test_charts_name_each_baseline() -> None:

@@ -56,6 +56,11 @@ def test_the_list_says_what_a_report_says_without_judging_again(tmp_path: Path) 
     report["verdicts"] *= 2
     file.write_text(document.text(report))
     assert [row.verdict for row in runs.listed()] == ["worse 2"]
+    (whole,) = report["summaries"]
+    workloads = [{"workload": name, "word": "better"} for name in ("oltp_delete", "oltp_insert")]
+    report["summaries"] = [whole, *({**whole, **one} for one in workloads)]
+    file.write_text(document.text(report))
+    assert [row.verdict for row in runs.listed()] == ["better 2"], "workloads before their cells"
     file.write_text("{")
     assert [row.verdict for row in runs.listed()] == ["—"]
 

@@ -155,7 +155,11 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         verdicts=verdicts,
         slo=_searches(audited, plan),
         accountings=_by_cell(judged, (one for both in judged_pairs for one in accountings(*both))),
-        summaries=tuple(one for both in judged_pairs for one in grid.summaries(*both, design)),
+        summaries=tuple(
+            one
+            for both in judged_pairs
+            for one in grid.summaries(*both, design, block_seconds(compared))
+        ),
         curves=tuple(one for both in judged_pairs for one in curves(*both, design)),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, design),

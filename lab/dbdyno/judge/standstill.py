@@ -82,8 +82,8 @@ def shared(
 ) -> tuple[list[Standstill | None], float]:
     """The standstills of a system's cells with their levels, and the rest of the level.
 
-    Holm's correction for multiplicity, as `adjusted` does for intervals: all cells with a claim
-    share the 5 %. A decided standstill passes its share on, an undecided standstill keeps it.
+    Holm's correction for multiplicity: all cells with a claim share the 5 %. A decided standstill
+    passes its share on, an undecided standstill keeps it.
     """
     others = sum(
         one is None and estimate.low is not None

@@ -111,15 +111,8 @@ def _said(value: str | None) -> Text:
 
 
 def decided(verdict: Verdict) -> Text:
-    """A verdict's ratio with the interval behind its word; a dash without a ratio.
-
-    With several cells it is wider than the cell's own, since they hold together.
-    """
-    change = interval(verdict.estimate.ratio, verdict.low, verdict.high)
-    if verdict.standstill is None:
-        return change
-    stood_still = wording.stood_still(verdict.standstill, verdict.baseline, verdict.system)
-    return wording.without_ratio(stood_still, change if verdict.estimate.ratio else None)
+    """A verdict's ratio with the interval behind its word; a dash without a ratio."""
+    return wording.change_decided(verdict) or NONE
 
 
 def seconds(value: float) -> Text:

@@ -117,16 +117,23 @@ class Runs:
 
 
 def _verdict(report: Path) -> Text:
-    """Verdict counts of a written report, read without judging again."""
+    """Counts of a written report's verdicts, on workloads if there are any on them.
+
+    They are read without judging again.
+    """
     try:
         stored = json.loads(report.read_bytes())
         limited = (one for search in stored["slo"] for one in search["verdicts"])
-        verdicts = [Verdict.model_validate(one) for one in (*stored["verdicts"], *limited)]
+        of_cells, of_limits = (
+            [Verdict.model_validate(one) for one in rows] for rows in (stored["verdicts"], limited)
+        )
+        of_workloads = [Word(one["word"]) for one in stored["summaries"] if one["workload"]]
     except (OSError, ValueError, LookupError, TypeError):
         return NONE
-    if len(verdicts) == 1:
-        (only,) = verdicts
+    if len(of_cells) + len(of_limits) == 1:
+        (only,) = (*of_cells, *of_limits)
         return say("{word} {change}", word=term(only.word), change=decided(only))
-    words = [verdict.word for verdict in verdicts]
+    words = of_workloads or [verdict.word for verdict in of_cells]
+    words += [verdict.word for verdict in of_limits]
     counts = (say("{word} {count}", word=term(w), count=words.count(w)) for w in Word if w in words)
     return listed(counts) or NONE

@@ -48,6 +48,18 @@ def test_two_cells_fit_a_screen_of_25_lines(made: Run, monkeypatch: pytest.Monke
     assert "and 7 more doubts in the report" in summary(doubtful)
 
 
+def test_many_cells_are_told_by_their_workloads_and_a_table() -> None:
+    made = run(
+        making.plan(threads=(1, 2, 4, 8, 16), blocks=3),
+        [t for n in (1, 2, 4, 8, 16) for t in making.pairs((0.8, 0.801, 0.799), threads=n)],
+    )
+    lines = summary(made).splitlines()
+    assert lines[2].startswith(f"oltp_read_write, 5 cells: {making.B} is worse than {making.A}: ")
+    assert lines[3] == f"{making.B} against {making.A} in 5 cells: worse in 5."
+    assert lines[5] == f"Verdicts against {making.A}"
+    assert sum(f" {making.B} " in line and " worse " in line for line in lines[6:]) == 5
+
+
 def test_a_doubt_about_every_verdict_is_told_once() -> None:
     trials = [
         making.measurement(system, block, threads=threads, steal=0.1)

@@ -59,6 +59,30 @@ def test_the_course_to_the_highest_level_is_told_of_every_system() -> None:
     assert [row[5] for row in few.rows] == ["too few blocks"] * 2
 
 
+def test_each_workload_has_its_row_with_blocks_needed_and_its_counts() -> None:
+    ratios = {
+        "oltp_read_only": (1.6, 1.59, 1.61, 1.6, 1.58),
+        "oltp_write_only": (0.9, 1.1, 1.0, 0.95, 1.05),
+    }
+    plan = making.plan(workloads=tuple(ratios), threads=(1, 8))
+    trials = [
+        trial
+        for workload, of in ratios.items()
+        for threads in plan.load.threads
+        for trial in making.pairs(of, workload=workload, threads=threads)
+    ]
+    levels, counts, _ = tables(grid(run(plan, trials).judgement))
+    assert [(row[1:4], row[5]) for row in levels.rows] == [
+        (("all", "4", "5"), "better"),
+        (("oltp_read_only", "2", "5"), "better"),
+        (("oltp_write_only", "2", "5"), "undecided"),
+    ]
+    assert levels.columns[-1].heading == "Blocks needed"
+    assert levels.rows[1][-1] == "—"
+    assert [row[1] for row in counts.rows] == ["all", "oltp_read_only", "oltp_write_only"]
+    assert [sum(map(int, row[2:])) for row in counts.rows] == [4, 2, 2]
+
+
 def test_one_cell_or_one_system_has_no_such_section(empty: Run) -> None:
     assert grid(ladder({8: 1.0}).judgement).parts == ()
     alone = run(making.plan(systems=(making.A,)), [making.measurement(block=b) for b in range(3)])

@@ -2,50 +2,114 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.language.words import Said
+from dbdyno.judge.verdict import Word
 from dbdyno.measurement.measurement import without_pilots
+from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import Arm, Comparison
 from dbdyno.report.rows import attempts
-from dbdyno.report.sections.conclusion import conclusion, decision, meaning, tally
+from dbdyno.report.sections.conclusion import conclusion, meaning, tally
 from support import making
 from support.made_run import Run, run
 
 B_AGAINST_A = Comparison(Arm(making.A, making.A), Arm(making.B, making.B))
 
 
-def test_many_cells_of_a_word_are_told_by_their_range() -> None:
-    trials = []
-    for threads in (1, 2, 4, 8, 16):
-        base = 0.7 + threads / 100
-        same = {"threads": threads, "histograms": False}
-        trials += making.pairs((base, base + 0.001, base - 0.001), **same)
-        trials += making.pairs((0.7, 1.5, 1.0), workload="oltp_delete", **same)
-    plan = making.plan(workloads=("oltp_read_write", "oltp_delete"), threads=(1, 2, 4, 8, 16))
-    lines = tally(run(plan, trials).judgement.verdicts, B_AGAINST_A)
-    assert [line for line in lines if "decision" not in line] == [
-        "mysql:8.0.15 against mysql:5.7.22 in 10 cells: worse in 5, undecided in 5.",
-        "Open: 5 of 10 cells, whose intervals reach from −98.7 % to ×82.4.",
-        "Worse: 5 cells: TPS −29.0 % to −14.0 % (beyond the margin of 2 %).",
-        "Undecided, which is not equal: 5 cells.",
-        "Intervals are as wide as it takes for all 10 cells to hold.",
+SETTINGS = ("thread_pool off", "thread_pool on")
+THREADS = (1, 2, 4, 8)
+STEADY = (0.998, 1.002, 1.0, 1.001, 0.999)
+"""What a block does to the second system."""
+SHAKEN = (0.5, 2.0, 1.0, 0.6, 1.6)
+
+
+def matrix(ratios: dict[str, float], blocks: tuple[float, ...] = STEADY) -> Run:
+    """Workloads with these ratios in two settings, at four numbers of threads each."""
+    plan = making.plan(
+        workloads=tuple(ratios),
+        threads=THREADS,
+        settings=SettingsPlan(thread_pool=("off", "on")),
+    )
+    trials = [
+        trial
+        for workload, ratio in ratios.items()
+        for setting in SETTINGS
+        for threads in THREADS
+        for trial in making.pairs(
+            tuple(ratio * block for block in blocks),
+            workload=workload,
+            setting=setting,
+            threads=threads,
+            histograms=False,
+        )
+    ]
+    return run(plan, trials)
+
+
+def told(made: Run) -> list[str]:
+    return list(tally(made.judgement.verdicts, B_AGAINST_A, made.judgement.summaries))
+
+
+def test_workloads_in_each_setting_come_first_and_opposite_signs_have_no_mean() -> None:
+    *workloads, cells = told(matrix({"oltp_read_only": 1.2, "oltp_write_only": 0.8}))
+    places = [f"{w}, {s}, 4 cells" for s in SETTINGS for w in ("oltp_read_only", "oltp_write_only")]
+    assert [line.partition(": ")[0] for line in workloads] == places
+    for line, words in zip(workloads, ["better", "worse"] * 2, strict=True):
+        assert f": {making.B} is {words} than {making.A}: TPS " in line
+        assert line.endswith("], 5 blocks.")
+    assert cells == f"{making.B} against {making.A} in 16 cells: better in 8, worse in 8."
+
+
+def test_workloads_of_the_same_sign_have_a_mean() -> None:
+    lines = told(matrix({"oltp_read_only": 1.2, "oltp_write_only": 1.1}))
+    assert len(lines) == 6
+    assert lines[4].startswith(f"All 16 cells, workloads weigh alike: {making.B} is better than")
+
+
+def test_an_undecided_workload_has_the_blocks_that_would_decide() -> None:
+    first, *_ = told(matrix({"oltp_read_only": 1.02, "oltp_write_only": 1.01}, SHAKEN))
+    assert first.startswith("oltp_read_only, thread_pool off, 4 cells: mysql:8.0.15 against")
+    assert "is undecided: TPS " in first
+    assert "; to decide would take " in first
+
+
+def test_a_single_workload_has_a_line_of_its_cells(made: Run) -> None:
+    lines = told(made)
+    assert lines[0].startswith(
+        "oltp_read_write, 2 cells: mysql:8.0.15 is worse than mysql:5.7.22: TPS −12."
+    )
+    assert lines[1:] == [
+        "mysql:8.0.15 against mysql:5.7.22 in 2 cells: worse in 1, equivalent in 1."
     ]
 
 
-def test_a_word_whose_size_is_open_in_some_cells_says_in_how_many_it_is_not() -> None:
-    of_cells = verdicts((0.7, 0.701, 0.702), (0.98, 0.981, 0.979), *[ALIKE] * 3)
-    lines = tally(of_cells, B_AGAINST_A)
-    assert any(line.endswith("(beyond the margin of 2 % in 1 of 2).") for line in lines)
+def test_workloads_of_one_cell_each_are_told_by_their_cells() -> None:
+    ratios = {"oltp_read_only": BETTER, "oltp_write_only": WORSE}
+    plan = making.plan(workloads=tuple(ratios), blocks=3)
+    trials = [
+        trial for workload, of in ratios.items() for trial in making.pairs(of, workload=workload)
+    ]
+    lines = told(run(plan, trials))
+    assert [line.partition(": ")[0] for line in lines] == [f"{w}, 8 threads" for w in ratios]
 
 
-def test_all_cells_together_are_one_number(made: Run) -> None:
-    (summary,) = made.judgement.summaries
-    lines = tally(made.judgement.verdicts, B_AGAINST_A, [summary])
-    assert lines[1].startswith("Over all 2 cells taken together, TPS differs by −12.2 % [")
-    alone = summary.model_copy(update={"cells": 1})
-    assert not any(
-        "together" in line for line in tally(made.judgement.verdicts, B_AGAINST_A, [alone])
-    )
+def test_a_workload_better_and_worse_depends_on_the_load() -> None:
+    made = of_cells(BETTER, WORSE, WORSE)
+    *_, last = told(made)
+    assert last.startswith("oltp_read_write depends on the load: mysql:8.0.15 is better by TPS +11")
+    assert " at 1 thread and worse by TPS −23" in last
+
+
+def test_a_difference_of_a_workload_that_may_not_matter_says_so() -> None:
+    small = (1.02, 1.021, 1.022)
+    first, *_ = told(of_cells(small, small))
+    assert first.endswith("; whether by more than the margin of 2 % is undecided.")
+
+
+def test_a_standstill_in_a_cell_leaves_its_workload_without_a_ratio() -> None:
+    plan = making.plan(threads=(1, 8), blocks=3)
+    trials = [t for threads in plan.load.threads for t in making.pairs(WORSE, threads=threads)]
+    trials[1] = making.stood_still(making.B, 0, threads=1)
+    first, *_ = told(run(plan, trials))
+    assert first.endswith("has no verdict: these cells have no common ratio.")
 
 
 def test_one_cell_is_told_by_its_sentence_and_meaning_and_a_pilot_is_not_done() -> None:
@@ -75,7 +139,7 @@ ALIKE = (1.0, 1.001, 0.999)
 OPEN = (0.9, 1.1, 1.05)
 
 
-def verdicts(*cells: tuple[float, ...]) -> tuple[Verdict, ...]:
+def of_cells(*cells: tuple[float, ...]) -> Run:
     """One cell for each of these blocks' ratios, at 1, 2, 3… threads."""
     plan = making.plan(threads=tuple(range(1, len(cells) + 1)), blocks=3)
     trials = [
@@ -83,41 +147,7 @@ def verdicts(*cells: tuple[float, ...]) -> tuple[Verdict, ...]:
         for threads, ratios in enumerate(cells, start=1)
         for trial in making.pairs(ratios, threads=threads, histograms=False)
     ]
-    return run(plan, trials).judgement.verdicts
-
-
-def test_what_is_proven_speaks_for_or_against_with_its_interval() -> None:
-    (said,) = decision(verdicts(WORSE, ALIKE))
-    assert said == (
-        "For a decision: what is proven speaks against mysql:8.0.15, by TPS −23.0 % [−28.0, −17.7] "
-        "in oltp_read_write, 1 thread; nothing proven speaks against mysql:5.7.22."
-    )
-    assert isinstance(said, Said), "it can be translated into another language"
-    (said,) = decision(verdicts(ALIKE, BETTER, BETTER))
-    assert "speaks for mysql:8.0.15" in said
-    assert "the largest of 2;" in said
-
-
-@pytest.mark.parametrize(
-    ("cells", "words"),
-    [
-        ((WORSE, BETTER), "it depends on the load. mysql:8.0.15 is better by TPS +11.0 %"),
-        ((ALIKE, ALIKE), "less than the margin of 2 %; choose on other grounds"),
-        ((OPEN, OPEN), "a reason for neither"),
-        ((WORSE,), ""),
-    ],
-)
-def test_gains_and_losses_equal_and_open_are_different_answers(cells, words: str) -> None:
-    said = decision(verdicts(*cells))
-    assert len(said) == bool(words)
-    assert words in "".join(said)
-
-
-def test_what_stays_open_is_told_with_its_reach() -> None:
-    _, left = decision(verdicts(ALIKE, OPEN, OPEN))
-    assert left.startswith("Open: 2 of 3 cells, whose intervals reach from −")
-    _, left = decision(verdicts(ALIKE, (1.1, 1.1)))
-    assert left == "Open: 1 of 2 cells."
+    return run(plan, trials)
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,7 @@ class _Ladder(NamedTuple):
     smooth: list[Sample]
 
 
-def curves(
-    pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan
-) -> tuple[Curve, ...]:
+def curves(pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan) -> tuple[Curve, ...]:
     """Fit a curve to each ladder of five levels or more of a comparison."""
     ladders: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:

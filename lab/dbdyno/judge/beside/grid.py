@@ -39,7 +39,9 @@ class GridSummary(Noun):
             blocks.
         blocks: number of blocks with at least half of these cells.
         word, material: the decision table on that interval; material beyond the margin.
+        margin: ratio difference of practical importance.
         blocks_needed: for UNDECIDED, total blocks which would probably decide; None if over 1000.
+        seconds_needed: time for the missing blocks here; None if unknown.
         counts: verdicts by word.
     """
 
@@ -54,10 +56,12 @@ class GridSummary(Noun):
     blocks: int
     word: Word
     material: bool
+    margin: float
     counts: dict[Word, int]
     workload: str = ""
     setting: str = ""
     blocks_needed: int | None = None
+    seconds_needed: float | None = None
 
     @property
     def is_open(self) -> bool:
@@ -66,7 +70,10 @@ class GridSummary(Noun):
 
 
 def summaries(
-    pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan
+    pairs: Pairs,
+    verdicts: Sequence[Verdict],
+    design: DesignPlan,
+    block_s: float | None = None,
 ) -> tuple[GridSummary, ...]:
     """Summaries over all cells of a comparison, then over each workload's in each setting.
 
@@ -74,6 +81,7 @@ def summaries(
 
     Args:
         verdicts: of one comparison.
+        block_s: duration of a block of the whole plan here.
     """
     # at a given rate the throughput is the rate
     closed = [verdict for verdict in verdicts if verdict.cell.rate_per_s is None]
@@ -83,7 +91,16 @@ def summaries(
     levels: list[dict[tuple[str, str], list[Verdict]]] = [{("", ""): closed}] if closed else []
     if 1 < len(ladders) < len(closed):
         levels.append(ladders)
-    return tuple(one for grids in levels for one in _level(pairs, grids, design))
+    judged = (one for grids in levels for one in _level(pairs, grids, design))
+    return tuple(_timed(one, block_s) for one in judged)
+
+
+def _timed(summary: GridSummary, block_s: float | None) -> GridSummary:
+    """The summary with the time for the missing blocks."""
+    if summary.blocks_needed is None or block_s is None:
+        return summary
+    missing_s = (summary.blocks_needed - summary.blocks) * block_s
+    return summary.model_copy(update={"seconds_needed": missing_s})
 
 
 CELLS_FEW: Final = 4
@@ -190,6 +207,7 @@ def _summary(
         blocks=estimate.blocks,
         word=word,
         material=material,
+        margin=margin,
         counts={word: words.count(word) for word in Word},
         blocks_needed=needed,
     )

@@ -7,7 +7,7 @@ better or worse by more than matters, an interval across its edge is undecided.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -20,6 +20,7 @@ from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import decided, interval
 from dbdyno.report.parts import Figure
+from dbdyno.report.tell.levels import level_title, levels_of
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.verdicts import change
 
@@ -54,20 +55,17 @@ def ratios(
     """A panel for each compared system and metric; None without a ratio.
 
     Args:
-        summaries: of several cells; each stands below the cells of its system.
+        summaries: of several cells; a workload's heads its cells, that of all cells comes last.
     """
-    groups: dict[tuple[str, str, str], list[Ratio]] = {}
+    by_place: dict[tuple[str, str, str], list[Verdict]] = {}
     for verdict in verdicts:
-        if (line := of_verdict(verdict)) is not None:
-            place = (verdict.baseline, verdict.system, verdict.metric)
-            groups.setdefault(place, []).append(line)
+        place = (verdict.baseline, verdict.system, verdict.metric)
+        by_place.setdefault(place, []).append(verdict)
+    every = list(summaries)
+    lines_of = {place: list(_lines(group, every)) for place, group in by_place.items()}
+    groups = {place: lines for place, lines in lines_of.items() if lines}
     if not groups:
         return None
-    for summary in summaries:
-        lines_of = groups.get((summary.baseline, summary.system, summary.metric), [])
-        is_whole = summary.cells > 1 and not summary.setting
-        if is_whole and (line := of_summary(summary)) is not None:
-            lines_of.append(line)
     lines = [line for group in groups.values() for line in group]
     ends = [end for line in lines for end in (line.low, line.high) if end is not None]
     view = view_of([line.ratio for line in lines], ends, margin)
@@ -90,8 +88,8 @@ def ratios(
     note = say(
         "Points are geometric means of the ratios within blocks, thin lines the intervals that the "
         "verdicts rest on, with an arrow where one goes on beyond the picture. A thick line is the "
-        "interval of a cell by itself; it is narrower where several cells must hold together. The "
-        "shaded band is the margin."
+        "interval of a cell by itself, without regard to the others. A diamond is the mean of "
+        "several cells. The shaded band is the margin."
     )
     return vega.figure("ratios", title, shaded, points, vega.stacked(panels), note)
 
@@ -112,12 +110,26 @@ def of_verdict(verdict: Verdict) -> Ratio | None:
     )
 
 
+def _lines(verdicts: Sequence[Verdict], summaries: Iterable[GridSummary]) -> Iterator[Ratio]:
+    """Lines of a comparison: each workload before its cells, then all cells."""
+    levels = levels_of(verdicts, summaries)
+    heads = {(one.workload, one.setting): one for one in levels.workloads}
+    ladders: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        ladders.setdefault(verdict.cell.ladder, []).append(verdict)
+    for place, ladder in ladders.items():
+        lines = [of_summary(heads[place])] if place in heads else []
+        yield from (line for line in (*lines, *map(of_verdict, ladder)) if line)
+    if levels.mean and (line := of_summary(levels.mean)):
+        yield line
+
+
 def of_summary(summary: GridSummary) -> Ratio | None:
-    """Line of all cells of a system together; None without a ratio."""
+    """Line of several cells together; None without a ratio."""
     if summary.ratio is None or summary.ratio <= 0:
         return None
     return Ratio(
-        name=say("all {cells} cells, geometric mean", cells=summary.cells),
+        name=level_title(summary),
         word=vega.VERDICTS[summary.word, summary.material].words,
         ratio=summary.ratio,
         low=summary.low,

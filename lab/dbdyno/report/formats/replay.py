@@ -22,13 +22,12 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.known import Fact
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Result
-from dbdyno.report.numbers import NONE, interval, value_of, what
+from dbdyno.report.numbers import NONE, decided, interval, value_of, what
 from dbdyno.report.parts import Column, Items, Paragraph, Table, table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 from dbdyno.report.sections.method import generator_threads
 from dbdyno.report.tell.measured import cell_title
 from dbdyno.report.tell.terms import term
-from dbdyno.report.tell.verdicts import change_decided
 
 FORMAT: Final = 1
 ROWS_PLAIN_MAX: Final = 40
@@ -149,10 +148,8 @@ def difference(agreement: Agreement) -> Text:
     word = term(agreement.word)
     if agreement.ratio is None:
         return word
-    text = interval(agreement.ratio, agreement.low, agreement.high)
-    if agreement.cells > 1:
-        text = say("{change} adjusted for {cells} cells", change=text, cells=agreement.cells)
-    return say("{word}: {change}", word=word, change=text)
+    change = interval(agreement.ratio, agreement.low, agreement.high)
+    return say("{word}: {change}", word=word, change=change)
 
 
 def _heads(replay: Replay) -> list[Text]:
@@ -191,8 +188,7 @@ def _tables(replay: Replay) -> Iterator[Table]:
 def _verdict(verdict: Verdict | None) -> Text:
     if verdict is None:
         return NONE
-    change = change_decided(verdict) or NONE
-    return say("{word} {change}", word=term(verdict.word), change=change)
+    return say("{word} {change}", word=term(verdict.word), change=decided(verdict))
 
 
 def _differences(first: JudgedRun, second: JudgedRun) -> Iterator[tuple[Text, Text, Text]]:

@@ -1,7 +1,7 @@
 """A run's verdicts on stdout.
 
-A sentence for each verdict, a table with the numbers of all cells, the doubts in short: two cells
-fit a screen of 25 lines. The whole report is in the files.
+A sentence for each of a few cells, or for each workload; a table with the numbers of all cells; the
+doubts in short: two cells fit a screen of 25 lines. The whole report is in the files.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dbdyno.judge.beside.grid import CELLS_FEW
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word
@@ -22,10 +23,10 @@ from dbdyno.plan.known import Fact
 from dbdyno.plan.plan import Plan, cells, latency_of, one_baseline
 from dbdyno.report import document, numbers
 from dbdyno.report.formats.stdout import Result, shortened
-from dbdyno.report.numbers import change_with_interval, metric_value
+from dbdyno.report.numbers import change_with_interval, decided, metric_value
 from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
 from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, compared_arms, title_of
-from dbdyno.report.sections.conclusion import IMPORTED
+from dbdyno.report.sections.conclusion import IMPORTED, tallies
 from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell import verdicts as words_of
 from dbdyno.report.tell.findings import check_name
@@ -53,15 +54,12 @@ class Summary(Result):
         """Sentences, numbers, doubts."""
         plan, judgement = self.plan, self.judgement
         yield from (_head(plan, self.facts), name(""))
-        shared = words_of.shared_reasons(judgement.verdicts)
-        for cell in dict.fromkeys(
-            [*_cells(plan, judgement), *(verdict.cell for verdict in judgement.verdicts)]
-        ):
-            yield from _cell(cell, judgement, shared)
-        yield from (say("every verdict: {reason}", reason=reason) for reason in shared)
+        few = len(judgement.verdicts) <= CELLS_FEW
+        yield from _of_few(plan, judgement) if few else tallies(plan, judgement)
         yield from (*numbers.sentences(judgement), name(""))
         if judgement.values:
-            yield from (_values(plan, judgement), name(""))
+            shown = (_values(plan, judgement),) if few else _tables(plan, judgement)
+            yield from (part for table in shown for part in (table, name("")))
         doubtful = list(doubts(judgement, advised=False))
         yield from (
             name(shortened(line(one, language), DOUBT_COLUMNS)) for one in doubtful[:DOUBTS_MAX]
@@ -73,7 +71,9 @@ class Summary(Result):
     def markdown(self) -> Iterator[Paragraph | Items | Table]:
         """A table of all cells, then the doubts."""
         yield Paragraph(_head(self.plan, self.facts))
-        yield Items(tuple(numbers.sentences(self.judgement)))
+        several = len(self.judgement.verdicts) > 1
+        compared = tallies(self.plan, self.judgement) if several else []
+        yield Items((*compared, *numbers.sentences(self.judgement)))
         yield from _tables(self.plan, self.judgement)
         yield Items((*doubts(self.judgement), *_counts(self.judgement)))
 
@@ -95,6 +95,16 @@ def _head(plan: Plan, run: RunFacts) -> Text:
         run_id=run.run_id,
         trials=count(run.trials_planned, "trial"),
     )
+
+
+def _of_few(plan: Plan, judgement: Judgement) -> Iterator[Text]:
+    """A sentence for each cell, with its reasons."""
+    shared = words_of.shared_reasons(judgement.verdicts)
+    for cell in dict.fromkeys(
+        [*_cells(plan, judgement), *(verdict.cell for verdict in judgement.verdicts)]
+    ):
+        yield from _cell(cell, judgement, shared)
+    yield from (say("every verdict: {reason}", reason=reason) for reason in shared)
 
 
 def _cell(cell: Cell, judgement: Judgement, shared: Sequence[Text]) -> Iterator[Text]:
@@ -147,6 +157,7 @@ def _tables(plan: Plan, judgement: Judgement) -> tuple[Table, ...]:
 def _table(plan: Plan, judgement: Judgement) -> Table:
     baseline, cells = plan.systems[0].label, _cells(plan, judgement)
     metrics = _metrics(plan, cells)
+    verdicts = {(one.cell, one.system): one for one in judgement.verdicts}
     columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
     for metric in metrics:
         columns.append(numeric(name(f"{metric_label(metric)} {metric.unit}")))
@@ -155,20 +166,18 @@ def _table(plan: Plan, judgement: Judgement) -> Table:
     for cell in cells:
         for system in plan.systems:
             is_baseline = system.label == baseline
-            word = say("baseline") if is_baseline else _word(judgement, cell, system.label)
-            row = [cell_title(cell), name(system.label), word]
+            verdict = verdicts.get((cell, system.label))
+            word = term(verdict.word if verdict else Word.NO_VERDICT)
+            row = [cell_title(cell), name(system.label), say("baseline") if is_baseline else word]
             for metric in metrics:
                 estimate = judgement.estimate(cell, baseline, system.label, metric.name)
-                value = metric_value(judgement, cell, system.label, metric)
-                row += [value, change_with_interval(estimate)]
+                change = change_with_interval(estimate)
+                if verdict and verdict.metric == metric.name:
+                    change = decided(verdict)
+                row += [metric_value(judgement, cell, system.label, metric), change]
             rows.append(tuple(row))
     caption = say("Verdicts against {baseline}", baseline=baseline)
     return Table(caption, tuple(columns), tuple(rows))
-
-
-def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
-    words = (v.word for v in judgement.verdicts if (v.cell, v.system) == (cell, system))
-    return term(next(words, Word.NO_VERDICT))
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:

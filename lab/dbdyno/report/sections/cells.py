@@ -1,6 +1,6 @@
-"""Sections on several cells together: all cells as one, and rates within a latency limit.
+"""Sections on several cells together: workloads, all cells, and rates within a latency limit.
 
-The section on all cells repeats no cell's number.
+The section on workloads and all cells repeats no cell's number.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dbdyno.report.parts import (
 )
 from dbdyno.report.rows import workload_name
 from dbdyno.report.sections.conclusion import meaning
+from dbdyno.report.tell.levels import by_comparison, levels_of
 from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import reason, sentence
@@ -37,11 +38,12 @@ from dbdyno.stats.open_loop import Point
 
 
 def grid(judgement: Judgement) -> Section:
-    """All cells together; empty for a single cell, or without a comparison."""
-    summaries = [one for one in judgement.summaries if one.cells + one.cells_left_out > 1]
+    """Workloads and all cells together; empty for a single cell, or without a comparison."""
+    groups = by_comparison(judgement.verdicts)
+    summaries = [one for group in groups for one in levels_of(group, judgement.summaries).every]
     parts: list[Part] = []
     if summaries:
-        parts += [_explained(summaries[0]), _counts(summaries), _together(summaries)]
+        parts += [_explained(summaries[0]), _levels(summaries), _counts(summaries)]
     if judgement.crossovers:
         parts.append(Items(tuple(_crossover(one) for one in judgement.crossovers)))
     if judgement.regressions:
@@ -52,36 +54,40 @@ def grid(judgement: Judgement) -> Section:
 def _explained(summary: GridSummary) -> Paragraph:
     return Paragraph(
         say(
-            "The ratio over all cells is the geometric mean of {metric} ratios: each block gives "
-            "one number, in which workloads weigh alike and so do the cells of a workload; its "
-            "95 % interval is over blocks in which no cell is missing. Counts are of verdicts that "
-            "hold together at 95 %, never of higher averages.",
+            "Each block gives one {metric} ratio for a workload, the geometric mean of its cells, "
+            "and one for all cells, in which workloads weigh alike; the 95 % intervals are over "
+            "blocks. The intervals of the workloads hold together, and so do those of the cells. "
+            "Where workloads have opposite signs, the ratio of all cells says nothing of either. "
+            "Counts are of verdicts, never of higher averages.",
             metric=metric_label(BY_NAME[summary.metric]),
         )
     )
 
 
-def _together(summaries: Sequence[GridSummary]) -> Table:
-    has_settings = any(one.setting for one in summaries)
+def _levels(summaries: Sequence[GridSummary]) -> Table:
     return table(
-        _all_cells(summaries),
+        _caption(summaries),
         summaries,
         (say("System"), lambda one: _arm(one, summaries)),
-        *([(say("Setting"), lambda one: one.setting or say("all"))] if has_settings else []),
+        (say("Workload"), _workload),
         (numeric(say("Cells")), lambda one: one.cells),
         (numeric(say("Blocks")), lambda one: one.blocks),
-        (
-            numeric(say("Change over all cells [95 %]")),
-            lambda one: interval(one.ratio, one.low, one.high),
-        ),
+        (numeric(say("Change [95 %]")), lambda one: interval(one.ratio, one.low, one.high)),
         (say("In words"), lambda one: term(one.word)),
+        (numeric(say("Blocks needed")), lambda one: number(one.blocks_needed, 0)),
     )
 
 
-def _all_cells(summaries: Sequence[GridSummary]) -> Text:
+def _caption(summaries: Sequence[GridSummary]) -> Text:
     if len({one.baseline for one in summaries}) > 1:
         return say("All cells together")
     return say("All cells against {baseline}", baseline=summaries[0].baseline)
+
+
+def _workload(summary: GridSummary) -> Text:
+    if not summary.workload:
+        return say("all")
+    return name(workload_name(summary.workload, summary.setting))
 
 
 def _arm(summary: GridSummary, among: Sequence[GridSummary]) -> Text:
@@ -92,12 +98,16 @@ def _arm(summary: GridSummary, among: Sequence[GridSummary]) -> Text:
 
 
 def _counts(summaries: Sequence[GridSummary]) -> Table:
-    columns = (Column(say("System")), *(numeric(term(word)) for word in Word))
+    heads = (Column(say("System")), Column(say("Workload")))
     rows = tuple(
-        (_arm(one, summaries), *(name(f"{one.counts.get(word, 0)}") for word in Word))
+        (
+            _arm(one, summaries),
+            _workload(one),
+            *(name(f"{one.counts.get(word, 0)}") for word in Word),
+        )
         for one in summaries
-        if not one.setting
     )
+    columns = (*heads, *(numeric(term(word)) for word in Word))
     return Table(say("Verdicts by word"), columns, rows)
 
 

@@ -16,23 +16,23 @@ from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.standstill import Standstill, chance
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
+from dbdyno.language.words import Text, capital, count, listed, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.known import Fact
 from dbdyno.plan.plan import BLOCKS_MIN, Plan, comparisons
 from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
-from dbdyno.report.numbers import change, decided, interval, share
-from dbdyno.report.rows import Attempt, State
+from dbdyno.report.numbers import change, decided, share
+from dbdyno.report.rows import Attempt, State, workload_name
 from dbdyno.report.tell.findings import check_name, together
-from dbdyno.report.tell.measured import cell_title, metric_label
+from dbdyno.report.tell.levels import level_sentence, levels_of
+from dbdyno.report.tell.measured import cell_title, load_words, metric_label
 from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
-NAMED_MAX: Final = 4
-"""Most cells of a verdict to name; more are counted."""
-DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
+EACH_MAX: Final = 12
+"""Most cells without a workload's line to be told each; more are counted."""
 COUNTED: Final[Mapping[Word, str]] = {
     Word.BETTER: phrase("better in {count}"),
     Word.WORSE: phrase("worse in {count}"),
@@ -40,14 +40,6 @@ COUNTED: Final[Mapping[Word, str]] = {
     Word.UNDECIDED: phrase("undecided in {count}"),
     Word.VOID: phrase("void in {count}"),
     Word.NO_VERDICT: phrase("no verdict in {count}"),
-}
-NAMED: Final[Mapping[Word, str]] = {
-    Word.BETTER: phrase("Better: {cells}."),
-    Word.WORSE: phrase("Worse: {cells}."),
-    Word.EQUIVALENT: phrase("Equivalent: {cells}."),
-    Word.UNDECIDED: phrase("Undecided, which is not equal: {cells}."),
-    Word.VOID: phrase("Void: {cells}."),
-    Word.NO_VERDICT: phrase("No verdict: {cells}."),
 }
 
 
@@ -104,114 +96,91 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
         (only,) = verdicts
         text = say("{cell}: {told}.", cell=cell_title(only.cell), told=sentence(only))
         return [text, meaning(only), *accounted(judgement, only)]
-    tallied = (tally(verdicts, one, judgement.summaries) for one in comparisons(plan))
-    return [*limits, *(line for lines in tallied for line in lines)]
+    return [*limits, *tallies(plan, judgement)]
+
+
+def tallies(plan: Plan, judgement: Judgement) -> list[Text]:
+    """Every comparison of the plan from the top."""
+    each = (tally(judgement.verdicts, one, judgement.summaries) for one in comparisons(plan))
+    return [line for lines in each for line in lines]
 
 
 def tally(
     verdicts: Iterable[Verdict], comparison: Comparison, summaries: Iterable[GridSummary] = ()
 ) -> list[Text]:
-    """A comparison's verdicts together: how many of each word, and their sum; many word by word."""
+    """A comparison from the top: its workloads, all cells where they have a mean, then the cells.
+
+    A cell without a workload's line is told by itself.
+    """
     baseline, system = comparison.labels
-    of_system = [one for one in verdicts if (one.baseline, one.system) == (baseline, system)]
-    if not of_system:
+    every = [one for one in verdicts if (one.baseline, one.system) == (baseline, system)]
+    if not every:
         return [say("There is no verdict on {system}.", system=system)]
-    words = [verdict.word for verdict in of_system]
-    head = say(
+    levels = levels_of(every, summaries)
+    heads = {(one.workload, one.setting) for one in levels.workloads}
+    others = [one for one in every if one.cell.rate_per_s or one.cell.ladder not in heads]
+    each = others if len(others) <= EACH_MAX else []
+    return [
+        *_of_levels(levels.workloads),
+        *(say("{cell}: {told}.", cell=cell_title(one.cell), told=sentence(one)) for one in each),
+        *_of_levels([levels.mean] if levels.mean else []),
+        *([_counted(every)] if len(each) < len(every) else []),
+        *_both_ways(every),
+    ]
+
+
+def _of_levels(summaries: Iterable[GridSummary]) -> Iterator[Text]:
+    return (say("{verdict}.", verdict=level_sentence(one)) for one in summaries)
+
+
+def _counted(verdicts: Sequence[Verdict]) -> Text:
+    """Number of a comparison's cells by word."""
+    words = [verdict.word for verdict in verdicts]
+    return say(
         "{system} against {baseline} in {cells}: {counts}.",
-        system=system,
-        baseline=baseline,
+        system=verdicts[0].system,
+        baseline=verdicts[0].baseline,
         cells=count(len(words), "cell"),
         counts=listed(
             say(COUNTED[word], count=words.count(word)) for word in Word if word in words
         ),
     )
-    overall = (
-        _overall(one)
-        for one in summaries
-        if (one.baseline, one.system, one.setting) == (baseline, system, "")
-    )
-    groups = ([v for v in of_system if v.word is word] for word in Word)
-    return [
-        head,
-        *(line for line in overall if line),
-        *decision(of_system),
-        *(_of_word(group) for group in groups if group and len(of_system) > NAMED_MAX),
-        *_together(of_system),
-    ]
 
 
-def _together(verdicts: Sequence[Verdict]) -> list[Text]:
-    """A sentence on why intervals are wider than the cells' own; empty for a single cell."""
-    cells = verdicts[0].cells
-    if cells == 1:
-        return []
-    return [say("Intervals are as wide as it takes for all {cells} cells to hold.", cells=cells)]
+def _both_ways(verdicts: Sequence[Verdict]) -> Iterator[Text]:
+    """Tell of each workload whose cells have verdicts of opposite sign, by their largest ones."""
+    ladders: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        ladders.setdefault(verdict.cell.ladder, []).append(verdict)
+    for (workload, setting), ladder in ladders.items():
+        better = [verdict for verdict in ladder if verdict.word is Word.BETTER]
+        worse = [verdict for verdict in ladder if verdict.word is Word.WORSE]
+        if better and worse:
+            yield say(
+                "{workload} depends on the load: {system} is better by {most} and worse by "
+                "{least}; choose by the cells that are like your own load.",
+                workload=workload_name(workload, setting),
+                system=ladder[0].system,
+                most=_largest(better),
+                least=_largest(worse),
+            )
 
 
-def _overall(summary: GridSummary) -> Text:
-    """All cells as one number; empty for a single cell or without a ratio."""
-    if summary.ratio is None or summary.cells < 2:
-        return name("")
+def _largest(verdicts: Sequence[Verdict]) -> Text:
+    """The largest difference, with its load."""
+    picked = max(verdicts, key=_distance)
     return say(
-        "Over all {cells} cells taken together, {metric} differs by {change} (geometric mean; "
-        "workloads weigh alike, and so do the cells of one).",
-        cells=summary.cells,
-        metric=metric_label(BY_NAME[summary.metric]),
-        change=interval(summary.ratio, summary.low, summary.high),
+        "{metric} {change} at {load}",
+        metric=metric_label(BY_NAME[picked.metric]),
+        change=decided(picked),
+        load=load_words(picked.cell),
     )
 
 
-def _of_word(verdicts: Sequence[Verdict]) -> Text:
-    """A sentence on the cells with the same word, by name if they are few."""
-    return say(
-        NAMED[verdicts[0].word],
-        cells=say("{cells}{material}", cells=_named(verdicts), material=_material(verdicts)),
-    )
-
-
-def _named(verdicts: Sequence[Verdict]) -> Text:
-    first = verdicts[0]
-    is_decided, metric = first.word in DECIDED, metric_label(BY_NAME[first.metric])
-    if len(verdicts) <= NAMED_MAX:
-        return listed((_one(v) if is_decided else cell_title(v.cell) for v in verdicts), "; ")
-    cells = count(len(verdicts), "cell")
-    if not is_decided:
-        return cells
-    ratios = [v.estimate.ratio for v in verdicts if v.estimate.ratio is not None]
-    if not ratios:
-        return cells
-    return say(
-        "{cells}: {metric} {least} to {most}",
-        cells=cells,
-        metric=metric,
-        least=change(min(ratios)),
-        most=change(max(ratios)),
-    )
-
-
-def _one(verdict: Verdict) -> Text:
-    return say(
-        "{cell}: {metric} {change}",
-        cell=cell_title(verdict.cell),
-        metric=metric_label(BY_NAME[verdict.metric]),
-        change=decided(verdict),
-    )
-
-
-def _material(verdicts: Sequence[Verdict]) -> Text:
-    """In how many of the cells the whole interval lies beyond the margin."""
-    material, margin = sum(verdict.material for verdict in verdicts), share(verdicts[0].margin)
-    if material == 0:
-        return name("")
-    if material == len(verdicts):
-        return say(" (beyond the margin of {margin})", margin=margin)
-    return say(
-        " (beyond the margin of {margin} in {material} of {all})",
-        margin=margin,
-        material=material,
-        all=len(verdicts),
-    )
+def _distance(verdict: Verdict) -> float:
+    """Distance of the ratio from 1, in ln; infinite for a standstill."""
+    ratio = verdict.estimate.ratio
+    return math.inf if ratio is None else abs(math.log(ratio))
 
 
 def _what_is_missing(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
@@ -236,101 +205,6 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
     if lost:
         attempted = count(len(states), "attempt")
         yield say("Not counted of {attempts}: {lost}.", attempts=attempted, lost=listed(lost))
-
-
-# All verdicts on one system together: better and worse count for and against it, equivalent counts
-# for neither, and undecided cells are named, since they may hide a difference that matters.
-
-OPEN = (Word.UNDECIDED, Word.VOID, Word.NO_VERDICT)
-
-
-def decision(verdicts: Sequence[Verdict]) -> list[Text]:
-    """Summary of the verdicts on one system; empty for fewer than two.
-
-    Args:
-        verdicts: verdicts on one system, all against the same baseline.
-    """
-    if len(verdicts) < 2:
-        return []
-    better = [verdict for verdict in verdicts if verdict.word is Word.BETTER]
-    worse = [verdict for verdict in verdicts if verdict.word is Word.WORSE]
-    left = [verdict for verdict in verdicts if verdict.word in OPEN]
-    return [_sum(verdicts, better, worse), *_rest(verdicts, left)]
-
-
-def _sum(verdicts: Sequence[Verdict], better: Sequence[Verdict], worse: Sequence[Verdict]) -> Text:
-    names = {"system": verdicts[0].system, "baseline": verdicts[0].baseline}
-    if better and worse:
-        return say(
-            "For a decision: it depends on the load. {system} is better by {most} and worse by "
-            "{least}; choose by the cells that are like your own load.",
-            **names,
-            most=_selected(better),
-            least=_selected(worse),
-        )
-    if better:
-        return say(
-            "For a decision: what is proven speaks for {system}, by {most}; nothing proven speaks "
-            "for {baseline}.",
-            **names,
-            most=_selected(better),
-        )
-    if worse:
-        return say(
-            "For a decision: what is proven speaks against {system}, by {most}; nothing proven "
-            "speaks against {baseline}.",
-            **names,
-            most=_selected(worse),
-        )
-    if any(verdict.word is Word.EQUIVALENT for verdict in verdicts):
-        return say(
-            "For a decision: where it is settled, {system} and {baseline} differ by less than the "
-            "margin of {margin}; choose on other grounds.",
-            **names,
-            margin=share(verdicts[0].margin),
-        )
-    return say(
-        "For a decision: nothing is settled between {system} and {baseline}; these data are a "
-        "reason for neither.",
-        **names,
-    )
-
-
-def _rest(verdicts: Sequence[Verdict], left: Sequence[Verdict]) -> list[Text]:
-    """Undecided cells, and the range of their intervals."""
-    if not left or len(left) == len(verdicts):
-        return []
-    counts = {"left": len(left), "all": len(verdicts)}
-    known = [verdict for verdict in left if verdict.low is not None and not verdict.standstill]
-    if not known:
-        return [say("Open: {left} of {all} cells.", **counts)]
-    return [
-        say(
-            "Open: {left} of {all} cells, whose intervals reach from {low} to {high}.",
-            **counts,
-            low=change(min(verdict.low or 1.0 for verdict in known)),
-            high=change(max(verdict.high or 1.0 for verdict in known)),
-        )
-    ]
-
-
-def _selected(verdicts: Sequence[Verdict]) -> Text:
-    """The cell with the largest difference, named as the largest of several."""
-    picked = max(verdicts, key=_distance)
-    words = {
-        "metric": metric_label(BY_NAME[picked.metric]),
-        "change": decided(picked),
-        "cell": cell_title(picked.cell),
-    }
-    if len(verdicts) == 1:
-        return say("{metric} {change} in {cell}", **words)
-    return say("{metric} {change} in {cell}, the largest of {count}", **words, count=len(verdicts))
-
-
-def _distance(verdict: Verdict) -> float:
-    """Distance of the ratio from 1, in ln; infinite for a standstill."""
-    ratio = verdict.estimate.ratio
-    return math.inf if ratio is None else abs(math.log(ratio))
 
 
 # One verdict by itself.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from dbdyno.judge.beside.grid import CELLS_FEW
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import Text, name, say
@@ -21,7 +22,7 @@ from dbdyno.plan.plan import Plan, latency_of, one_baseline
 from dbdyno.report.numbers import NONE, decided, metric_value, number
 from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, compared_arms, sound, systems_of
-from dbdyno.report.sections.conclusion import NAMED_MAX, accounted
+from dbdyno.report.sections.conclusion import accounted
 from dbdyno.report.sections.settings import tested
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.plan import TOPICS
@@ -74,7 +75,7 @@ def glance(
 
 def _explained(judgement: Judgement) -> tuple[Items, ...]:
     """Part of each difference due to CPU per transaction; the conclusion has it for one cell."""
-    if not 1 < len(judgement.verdicts) <= NAMED_MAX:
+    if not 1 < len(judgement.verdicts) <= CELLS_FEW:
         return ()
     rows = tuple(
         say("{system}, {cell}: {change}", system=one.system, cell=cell_title(one.cell), change=text)

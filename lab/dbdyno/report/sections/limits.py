@@ -63,8 +63,8 @@ def _design(run: LimitedRun) -> Iterator[Text]:
         )
     if run.cells * len(comparisons(run.plan)) > 1:
         yield say(
-            "The verdicts on a system's {cells} hold together at 95 %; those on "
-            "another system, and all intervals but those of verdicts, do not allow for one "
+            "The verdicts on a system's {cells} hold together at 95 %, and so do those on its "
+            "workloads; those on another system, and all other intervals, do not allow for one "
             "another.",
             cells=count(run.cells, "cell"),
         )

@@ -113,9 +113,9 @@ def _always(known: Known) -> list[Text]:
             "beyond it."
         ),
         say(
-            "Intervals take the block as the unit: Student's t on the logarithms of the ratios "
-            "within blocks, 95 %. Seconds and requests are not independent and are not counted as "
-            "such."
+            "Intervals take the block as the unit: 95 %, from the logarithms of the ratios within "
+            "blocks. The noise of a cell is estimated from all cells of the comparison, as far as "
+            "they are alike. Seconds and requests are not independent and are not counted as such."
         ),
         say(
             "Void, failed and repeated trials stay in the record with their reason; none is "

@@ -3,7 +3,7 @@
 A repeat on a smaller machine says nothing about the published numbers, and is soon read as if it
 did. So all differences stand in one place. The plan records the publication's method as facts; they
 are compared with the plan's own keys, so that every difference of a smaller scale is named. The
-publication's claims on results are checked against this run cell by cell (`judge.beside.claims`).
+publication's claims on results are checked against this run (`judge.beside.claims`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from dbdyno.judge.beside.claims import VARIATION, ClaimedCell, ClaimWord, JudgedClaim
-from dbdyno.language.words import Text, clauses, count, listed, name, say
+from dbdyno.language.words import Text, clauses, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
@@ -30,6 +30,16 @@ from dbdyno.report.tell.plan import TOPICS, rows_in_tables
 from dbdyno.report.tell.terms import term
 
 HEADING: Final = say("The published experiment")
+TOGETHER: Final[Mapping[ClaimWord, str]] = {
+    ClaimWord.SUPPORTED: phrase("supported by its {cells} together: {change}, claimed {range}"),
+    ClaimWord.CONTRADICTED: phrase(
+        "contradicted by its {cells} together: {change}, claimed {range}"
+    ),
+    ClaimWord.OPEN: phrase("open in its {cells} together: {change}, claimed {range}"),
+}
+ALONE: Final = phrase("{word}: {change}, claimed {range}")
+CELLS_OPEN_MAX: Final = 24
+"""A longer table of cells is folded."""
 KEYS_NAMED_MAX: Final = 8
 """Most keys named as different from the publication; more are counted."""
 
@@ -92,14 +102,14 @@ def published(
 
 
 def _claims(claims: Sequence[JudgedClaim]) -> tuple[Part, ...]:
-    """The publication's claims on results, and the cells in which this run agrees."""
+    """The publication's claims on results, each in all of its cells together, then by cell."""
     if not claims:
         return ()
     explained = say(
-        "What it says of its results, held against this run: a cell supports a claim if the whole "
-        "interval of its ratio lies within what is claimed, contradicts it if the whole interval "
-        "lies outside, and leaves it open otherwise. The intervals of a claim hold together at "
-        "95 % over its cells."
+        "What it says of its results, held against this run: a claim is supported if the whole "
+        "interval of the mean ratio of its cells lies within what is claimed, contradicted if the "
+        "whole interval lies outside, and open otherwise; so is each cell by its own interval. "
+        "The intervals of a claim's cells hold together at 95 %."
     )
     lines = [(one.claim, cell) for one in claims for cell in one.cells]
     cells = table(
@@ -115,22 +125,32 @@ def _claims(claims: Sequence[JudgedClaim]) -> tuple[Part, ...]:
         ),
         (numeric(say("Blocks")), lambda line: line[1].blocks),
         (say("In words"), lambda line: _in_words(line[1])),
+        folded=len(lines) > CELLS_OPEN_MAX,
     )
-    summed = Items(tuple(_summed(one) for one in claims))
+    summed = Items(tuple(_claim(one) for one in claims))
     return (Paragraph(explained), summed, *((cells,) if lines else ()))
 
 
-def _summed(judged: JudgedClaim) -> Text:
+def _claim(judged: JudgedClaim) -> Text:
+    """A claim at its level: its cells together, then the number of cells by word."""
     if not judged.cells:
         return say("“{claim}”: this run has no such cells", claim=judged.claim.text)
-    counted = {word.value: judged.count(word) for word in ClaimWord}
-    return say(
-        "“{claim}”: supported in {supported}, contradicted in {contradicted}, open in {open} of "
-        "{cells}",
-        claim=judged.claim.text,
+    several = len(judged.cells) > 1
+    outcome = say(
+        TOGETHER[judged.word] if several else ALONE,
+        word=term(judged.word),
         cells=count(len(judged.cells), "cell"),
-        **counted,
+        change=interval(judged.ratio, judged.low, judged.high),
+        range=_range(judged.claim),
     )
+    if several:
+        counts = (
+            say("{word} in {count}", word=term(word), count=times)
+            for word in ClaimWord
+            if (times := judged.count(word))
+        )
+        outcome = listed([outcome, say("by cell {counts}", counts=listed(counts))], "; ")
+    return say("“{claim}”: {told}", claim=judged.claim.text, told=outcome)
 
 
 def _sides(claim: Claim) -> Text:

@@ -5,10 +5,11 @@ The one place for both, so that stdout, tables, charts and files agree on every 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dbdyno.judge.beside.accounting import Accounting
+from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.scalability import NoFit
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.finding import Reason
@@ -34,13 +35,18 @@ def sentence(verdict: Verdict) -> Said:
 
     >>> "B is worse than A: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)"
     """
+    return filled_in(verdict, _numbers(verdict), needed(verdict))
+
+
+def filled_in(judged: Verdict | GridSummary, numbers: Iterable[Said], needed: Said) -> Said:
+    """The sentence of a word, for a cell or several together."""
     return say(
-        SENTENCES[verdict.word],
-        system=verdict.system,
-        baseline=verdict.baseline,
-        margin=verdict.margin * 100,
-        numbers=clauses(_numbers(verdict)),
-        needed=needed(verdict),
+        SENTENCES[judged.word],
+        system=judged.system,
+        baseline=judged.baseline,
+        margin=judged.margin * 100,
+        numbers=clauses(numbers),
+        needed=needed,
     )
 
 
@@ -69,13 +75,9 @@ def change_with_interval(estimate: Estimate) -> Said | None:
 def change_decided(verdict: Verdict) -> Said | None:
     """The ratio with the interval behind the word, which may be wider than the cell's own."""
     change = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
-    if verdict.standstill is not None:
-        return without_ratio(
-            stood_still(verdict.standstill, verdict.baseline, verdict.system), change
-        )
-    if change is None or verdict.cells == 1:
+    if verdict.standstill is None:
         return change
-    return say("{change} adjusted for {cells} cells", change=change, cells=verdict.cells)
+    return without_ratio(stood_still(verdict.standstill, verdict.baseline, verdict.system), change)
 
 
 def without_ratio(still: Said, change: Text | None) -> Said:
@@ -128,33 +130,41 @@ def _numbers(verdict: Verdict) -> Iterator[Said]:
         yield say("{metric} {change}", metric=metric_label(BY_NAME[verdict.metric]), change=change)
     if verdict.blocks < BLOCKS_MIN:
         yield from map(reason, verdict.reasons)
-    elif verdict.blocks < BLOCKS_FEW:
-        yield say("{blocks} (few)", blocks=count(verdict.blocks, "block"))
     else:
-        yield count(verdict.blocks, "block")
+        yield blocks_in_words(verdict.blocks)
+
+
+def blocks_in_words(blocks: int) -> Said:
+    """Number of blocks, with a word if they are few."""
+    counted = count(blocks, "block")
+    return say("{blocks} (few)", blocks=counted) if blocks < BLOCKS_FEW else counted
 
 
 def needed(verdict: Verdict) -> Said:
     """Number of blocks to a decision with the time for the missing ones, or another way to it."""
-    blocks = verdict.blocks_needed
-    if blocks is None and verdict.standstill is not None:
+    if verdict.blocks_needed is None and verdict.standstill is not None:
         return say("blocks without a ratio are not decided by more of them")
     if verdict.steady_after_s is not None:
         return say(
             "the rates had not settled: warm up for about {time}",
             time=duration(verdict.steady_after_s),
         )
-    if blocks is None:
+    return more_blocks(verdict.blocks_needed, verdict.blocks, verdict.seconds_needed)
+
+
+def more_blocks(needed: int | None, blocks: int, seconds: float | None) -> Said:
+    """Number of blocks to a decision, with the time for the missing ones if it is known."""
+    if needed is None:
         return say(
             "to decide would take more than {most} blocks", most=_parted(BLOCKS_LOOKED_AHEAD)
         )
-    if verdict.seconds_needed is None:
-        return say("to decide would take about {blocks} blocks", blocks=_parted(blocks))
+    if seconds is None:
+        return say("to decide would take about {blocks} blocks", blocks=_parted(needed))
     return say(
         "to decide would take about {blocks} blocks, {more} more in about {time}",
-        blocks=_parted(blocks),
-        more=_parted(blocks - verdict.blocks),
-        time=duration(verdict.seconds_needed),
+        blocks=_parted(needed),
+        more=_parted(needed - blocks),
+        time=duration(seconds),
     )
 
 
@@ -188,6 +198,11 @@ def shared_reasons(verdicts: Sequence[Verdict]) -> list[Said]:
 def few_blocks(blocks: int) -> Said:
     """The reason behind "(few)" in a sentence."""
     return say("few blocks: {blocks} ({good} or more are good)", blocks=blocks, good=BLOCKS_FEW)
+
+
+def size_undecided(margin: float) -> Said:
+    """The reason of a difference that is proven, and may be smaller than the margin."""
+    return say("whether by more than the margin of {margin:g} % is undecided", margin=margin * 100)
 
 
 def _checks(times: Mapping[str, int]) -> Said:
@@ -270,10 +285,7 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
         least=values["least"],
     ),
     "few-blocks": lambda values: few_blocks(values["blocks"]),
-    "size-undecided": lambda values: say(
-        "whether by more than the margin of {margin:g} % is undecided",
-        margin=values["margin"] * 100,
-    ),
+    "size-undecided": lambda values: size_undecided(values["margin"]),
     "void": lambda values: say(
         "{lost} left out: {checks}",
         lost=count(values["trials"], "void trial"),

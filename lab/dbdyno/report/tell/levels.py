@@ -1,0 +1,109 @@
+"""Several cells together, told from the top: each workload in each setting, then all cells.
+
+A workload's ratio is the headline of its cells. The mean over all cells is told only where
+workloads agree in sign: a gain in reads and a loss in writes have no common ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dbdyno.judge.beside.grid import GridSummary
+from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.language.words import Said, clauses, count, listed, say
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.report.rows import workload_name
+from dbdyno.report.tell.measured import metric_label
+from dbdyno.report.tell.verdicts import (
+    blocks_in_words,
+    filled_in,
+    interval_text,
+    more_blocks,
+    size_undecided,
+)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Summaries of one comparison.
+
+    Attributes:
+        workloads: each workload in each setting; empty where every workload has a single cell.
+        whole: all cells of several workloads; None for a single workload.
+        is_mixed: verdicts at the level of workloads have opposite signs.
+    """
+
+    workloads: tuple[GridSummary, ...] = ()
+    whole: GridSummary | None = None
+    is_mixed: bool = False
+
+    @property
+    def mean(self) -> GridSummary | None:
+        """The summary of all cells, where workloads are not of opposite sign."""
+        return None if self.is_mixed else self.whole
+
+    @property
+    def every(self) -> tuple[GridSummary, ...]:
+        """All cells, then the workloads."""
+        return (*([self.whole] if self.whole else []), *self.workloads)
+
+
+def levels_of(verdicts: Sequence[Verdict], summaries: Iterable[GridSummary]) -> Levels:
+    """The levels of a comparison; none for a single cell.
+
+    Args:
+        verdicts: of one comparison.
+    """
+    closed = [verdict for verdict in verdicts if verdict.cell.rate_per_s is None]
+    if len(closed) < 2:
+        return Levels()
+    of_arms = {(one.baseline, one.system) for one in closed}
+    own = [one for one in summaries if (one.baseline, one.system) in of_arms]
+    whole = next((one for one in own if not one.workload), None)
+    workloads = tuple(one for one in own if one.workload)
+    if whole and len({one.cell.ladder for one in closed}) == 1:
+        place = dict(zip(("workload", "setting"), closed[0].cell.ladder, strict=True))
+        return Levels((whole.model_copy(update=place),))
+    words = {one.word for one in workloads or closed}
+    return Levels(workloads, whole, words >= {Word.BETTER, Word.WORSE})
+
+
+def by_comparison(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
+    """The verdicts of each comparison, in the order of their first ones."""
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault((verdict.baseline, verdict.system), []).append(verdict)
+    return list(groups.values())
+
+
+def level_title(summary: GridSummary) -> Said:
+    """Cells of a summary: "oltp_read_only, durability=strict, 8 cells"."""
+    cells = count(summary.cells + summary.cells_left_out, "cell")
+    if not summary.workload:
+        return say("All {cells}, workloads weigh alike", cells=cells)
+    return clauses([workload_name(summary.workload, summary.setting), cells])
+
+
+def level_sentence(summary: GridSummary) -> Said:
+    """A summary in the words of a cell's verdict, with its cells before them.
+
+    >>> "oltp_read_only, 8 cells: B is better than A: TPS +22.1 % [+17.0, +27.3], 5 blocks"
+    """
+    words = filled_in(
+        summary,
+        _numbers(summary),
+        more_blocks(summary.blocks_needed, summary.blocks, summary.seconds_needed),
+    )
+    if summary.word in (Word.BETTER, Word.WORSE) and not summary.material:
+        words = listed([words, size_undecided(summary.margin)], "; ")
+    return say("{cells}: {verdict}", cells=level_title(summary), verdict=words)
+
+
+def _numbers(summary: GridSummary) -> Iterator[Said]:
+    change = interval_text(summary.ratio, summary.low, summary.high)
+    if change is None:
+        yield say("these cells have no common ratio")
+        return
+    yield say("{metric} {change}", metric=metric_label(BY_NAME[summary.metric]), change=change)
+    yield blocks_in_words(summary.blocks)

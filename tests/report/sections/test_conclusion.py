@@ -109,7 +109,9 @@ def test_a_standstill_in_a_cell_leaves_its_workload_without_a_ratio() -> None:
     trials = [t for threads in plan.load.threads for t in making.pairs(WORSE, threads=threads)]
     trials[1] = making.stood_still(making.B, 0, threads=1)
     first, *_ = told(run(plan, trials))
-    assert first.endswith("has no verdict: these cells have no common ratio.")
+    assert first.endswith("has no verdict: a system stood still in one of these cells.")
+    first, *_ = told(run(plan, [one for one in trials[2:] if one.trial.block]))
+    assert first.endswith("has no verdict: no cell has 3 sound blocks.")
 
 
 def test_one_cell_is_told_by_its_sentence_and_meaning_and_a_pilot_is_not_done() -> None:

@@ -13,6 +13,7 @@ from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Said, clauses, count, listed, say
 from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.plan import BLOCKS_MIN
 from dbdyno.report.rows import workload_name
 from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.verdicts import (
@@ -103,7 +104,13 @@ def level_sentence(summary: GridSummary) -> Said:
 def _numbers(summary: GridSummary) -> Iterator[Said]:
     change = interval_text(summary.ratio, summary.low, summary.high)
     if change is None:
-        yield say("these cells have no common ratio")
+        silent = summary.counts[Word.VOID] + summary.counts[Word.NO_VERDICT]
+        stood_still = silent < sum(summary.counts.values())
+        yield (
+            say("a system stood still in one of these cells")
+            if stood_still
+            else say("no cell has {least} sound blocks", least=BLOCKS_MIN)
+        )
         return
     yield say("{metric} {change}", metric=metric_label(BY_NAME[summary.metric]), change=change)
     yield blocks_in_words(summary.blocks)

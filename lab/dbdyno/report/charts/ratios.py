@@ -36,7 +36,7 @@ class Ratio:
         low, high: the verdict's interval.
         inner: the interval of this line alone, drawn thicker; None if absent.
         words: ratio and interval in words, beside the line.
-        overall: a summary of the others; drawn as a diamond.
+        overall: a summary of the others; drawn as a diamond, with bold words.
     """
 
     name: Text
@@ -258,9 +258,11 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
         "tooltip": tooltip,
     }
     beside = {"y": y, "x": {"value": "width"}, "text": vega.nominal("told")}
+    look = {"color": vega.INK, "fontSize": 12, "align": "left", "dx": 8}
     return [
         vega.layer("point", point, filled=True, opacity=1),
-        vega.layer("text", beside, color=vega.INK, fontSize=12, align="left", dx=8),
+        vega.layer("text", beside, where="!datum.overall", **look),
+        vega.layer("text", beside, where="datum.overall", fontWeight="bold", **look),
     ]
 
 

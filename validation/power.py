@@ -36,7 +36,7 @@ from dbdyno.errors import LoadError
 from dbdyno.experiment import trial as trials
 from dbdyno.experiment.engine import spec
 from dbdyno.judge.verdict import Word
-from dbdyno.measurement.measurement import Trial
+from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.spelling import duration_s
 from dbdyno.report.formats.stdout import Output
@@ -97,7 +97,14 @@ def _outcome(run: api.Run) -> Outcome:
         "blocks": max(m.trial.block for m in run.trials) + 1,
         "repeated": sum(m.trial.repeat > 0 for m in run.trials),
         "seconds": round(_seconds(run)),
+        "rates": [_rates(measured) for measured in run.trials if measured.events],
     }
+
+
+def _rates(measured: Measurement) -> list[Any]:
+    """A trial's cell, system and block, and its events of each second of the window."""
+    trial = measured.trial
+    return [trial.cell.key, trial.system, trial.block, *(i.events for i in measured.measured)]
 
 
 def _words(options: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:

@@ -158,6 +158,10 @@ class ChosenDesign(FiniteNoun):
     all_blocks: bool = False
 
 
+CELLS_FEW: Final = 4
+"""Up to so many cells each of them is a question of its own."""
+
+
 class DesignPlan(FiniteNoun):
     """Layout of the comparison: number of blocks, when to stop, and the margin.
 
@@ -203,6 +207,10 @@ class DesignPlan(FiniteNoun):
         if value.get("stop") == "decided":
             return {"blocks": BLOCKS_UNTIL_DECIDED, **value}
         return value
+
+    def asks_for_workloads(self, cells: int) -> bool:
+        """True if a comparison of so many cells is decided when its workloads are."""
+        return self.decide == "workload" or (self.decide is None and cells > CELLS_FEW)
 
 
 class ProcedurePlan(FiniteNoun):

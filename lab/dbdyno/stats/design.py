@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dbdyno.stats.distributions import Numbers, student_quantile
+from dbdyno.stats.distributions import Numbers
+from dbdyno.stats.pooled import usual_half_width
 
 FIRST_BLOCKS: Final = 2
 """The least that show how much starts scatter; their orders of systems mirror each other."""
@@ -56,9 +57,9 @@ class Scatter(NamedTuple):
     start: float
     second: float
 
-    def variance(self, window_s: float) -> float:
-        """Of one system's ln throughput in one trial."""
-        return self.start**2 + self.second**2 / window_s
+    def variance(self, window_s: float, cells: int = 1) -> float:
+        """Of one system's mean ln throughput in trials of so many cells after one start."""
+        return self.start**2 + self.second**2 / window_s / cells
 
 
 class Block(NamedTuple):
@@ -71,6 +72,16 @@ class Block(NamedTuple):
         """Duration of a block whose trials each run a load for so long."""
         warm = self.trials - self.starts
         return self.trials * load_s + self.starts * costs.start_s + warm * costs.trial_s
+
+
+class Asked(NamedTuple):
+    """The intervals that a run is to narrow: their number, and the cells in the mean of each."""
+
+    intervals: int = 1
+    cells: int = 1
+
+
+ONE_CELL: Final = Asked()
 
 
 class Windows(NamedTuple):
@@ -118,6 +129,7 @@ def narrowest(
     costs: Costs,
     blocks_max: int,
     machines: int = 1,
+    asked: Asked = ONE_CELL,
 ) -> TimedDesign:
     """The window, and the blocks that then fit into the time, with the narrowest interval.
 
@@ -125,6 +137,7 @@ def narrowest(
         left_s: the time that the first blocks leave.
         first: windows of those.
         machines: how many run blocks beside each other; each of them has the time that is left.
+        asked: level of the question.
     """
 
     def seconds(window_s: float) -> float:
@@ -136,10 +149,9 @@ def narrowest(
 
     def half_width(window_s: float) -> float:
         blocks = blocks_of(window_s)
-        later = (blocks - FIRST_BLOCKS) * scatter.variance(window_s)
-        variances = FIRST_BLOCKS * scatter.variance(first.window_s) + later
-        deviation = math.sqrt(2 * variances) / blocks
-        return student_quantile(0.975, blocks - 1) * deviation
+        later = (blocks - FIRST_BLOCKS) * scatter.variance(window_s, asked.cells)
+        variances = FIRST_BLOCKS * scatter.variance(first.window_s, asked.cells) + later
+        return usual_half_width(blocks, asked.intervals) * math.sqrt(2 * variances) / blocks
 
     lengths = [first.window_s]  # a shorter one would hide warm-ups that the first windows show
     while seconds(lengths[-1] * WINDOW_STEP) <= left_s:

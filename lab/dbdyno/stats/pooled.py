@@ -41,6 +41,8 @@ ODD: Final = 0.2
 a cell taken for alike by mistake has an interval too narrow."""
 ODD_ALIKE: Final = np.array(1.0)
 """Degrees of freedom by which such a cell is still like its group."""
+BLOCKS_MANY: Final = 16
+"""From so many blocks on noise is known well enough for a forecast."""
 USUALLY_ALIKE: Final = 7
 """Degrees of freedom by which the 48 cells of a comparison of MySQL 5.7 and 8.0 were alike."""
 SCATTER: Final = 1.0
@@ -115,20 +117,24 @@ def _places(groups: Sequence[Hashable]) -> list[NDArray[np.intp]]:
     return [np.array(places) for places in by_group.values()]
 
 
-@cache
-def usual_half_width(blocks: int, cells: int, level: float) -> float:
+def usual_half_width(blocks: int, cells: int, level: float = 0.05) -> float:
     """Half width of intervals that hold together, as it usually comes out for independent cells.
 
     Returns:
-        The median over cells and draws, in standard errors √(σ²/blocks) of a cell.
+        The median over cells and simulated runs, in standard errors √(σ²/blocks) of a cell.
     """
+    return _usual_half_width(min(blocks, BLOCKS_MANY), cells, round(level, 6))
+
+
+@cache
+def _usual_half_width(blocks: int, cells: int, level: float) -> float:
     random = np.random.default_rng([blocks, cells])
-    ratios = []
+    half_widths = []
     for _ in range(max(4, 40 // cells)):
         sd = np.sqrt(USUALLY_ALIKE / random.chisquare(USUALLY_ALIKE, cells))
         noise = pooled(random.normal(0, sd, (blocks, cells)), ["usual"] * cells, level)
-        ratios.append(noise.together * np.sqrt(blocks) / sd)
-    return float(np.median(np.concatenate(ratios)))
+        half_widths.append(noise.together * np.sqrt(blocks) / sd)
+    return float(np.median(np.concatenate(half_widths)))
 
 
 def effective_number(residuals: Numbers) -> float:

@@ -30,6 +30,7 @@ from dbdyno.stats.design import (
     FIRST_BLOCKS,
     START_S_USUAL,
     TRIAL_S,
+    Asked,
     Block,
     Costs,
     Scatter,
@@ -99,7 +100,9 @@ def chosen_by(
         rounds = math.ceil(FIRST_BLOCKS / machines)
         spent_s = rounds * block.seconds(windows.load_s, costs)
     left_s = plan.design.time_s - spent_s
-    design = narrowest(left_s, block, windows, scatter, costs, BLOCKS_TIMED, machines)
+    design = narrowest(
+        left_s, block, windows, scatter, costs, BLOCKS_TIMED, machines, asked_by(plan)
+    )
     return ChosenDesign(
         warmup_s=design.windows.warmup_s,
         window_s=design.windows.window_s,
@@ -108,6 +111,15 @@ def chosen_by(
         second_noise=scatter.second,
         block_s=design.block_s,
     )
+
+
+def asked_by(plan: Plan) -> Asked:
+    """The intervals at the level at which the plan's run is to be decided."""
+    every = cells(plan)
+    ladders = {cell.ladder for cell in every}
+    if plan.design.asks_for_workloads(len(every)):
+        return Asked(len(ladders), round(len(every) / len(ladders)))
+    return Asked(len(every))
 
 
 def _block(plan: Plan) -> Block:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Final
 
 from dbdyno.judge.estimate import Estimate, Pairs, Sample, estimated
 from dbdyno.judge.interval import Held
@@ -103,14 +102,10 @@ def _timed(summary: GridSummary, block_s: float | None) -> GridSummary:
     return summary.model_copy(update={"seconds_needed": missing_s})
 
 
-CELLS_FEW: Final = 4
-"""Up to so many cells each of them is a question of its own."""
-
-
 def is_decided(pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan) -> bool:
     """True if no verdict of a comparison is open at the level at which its run is to end."""
-    level = design.decide or ("workload" if len(verdicts) > CELLS_FEW else "cell")
-    of_workloads = summaries(pairs, verdicts, design) if level == "workload" else ()
+    is_by_workload = design.asks_for_workloads(len(verdicts))
+    of_workloads = summaries(pairs, verdicts, design) if is_by_workload else ()
     named = [one for one in of_workloads if one.workload] or of_workloads
     by_cell = [v for v in verdicts if not named or v.cell.rate_per_s is not None]
     return not any(map(is_open, by_cell)) and not any(one.is_open for one in named)

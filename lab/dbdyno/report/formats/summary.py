@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dbdyno.judge.beside.grid import CELLS_FEW
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word
@@ -20,7 +19,7 @@ from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.known import Fact
-from dbdyno.plan.plan import Plan, cells, latency_of, one_baseline
+from dbdyno.plan.plan import CELLS_FEW, Plan, cells, latency_of, one_baseline
 from dbdyno.report import document, numbers
 from dbdyno.report.formats.stdout import Result, shortened
 from dbdyno.report.numbers import change_with_interval, decided, metric_value

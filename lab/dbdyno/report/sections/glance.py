@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from dbdyno.judge.beside.grid import CELLS_FEW
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import Text, name, say
@@ -18,7 +17,7 @@ from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import Plan, latency_of, one_baseline
+from dbdyno.plan.plan import CELLS_FEW, Plan, latency_of, one_baseline
 from dbdyno.report.numbers import NONE, decided, metric_value, number
 from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, compared_arms, sound, systems_of

@@ -25,7 +25,7 @@ from dbdyno.experiment.schedule import forecast
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.order import arms
 from dbdyno.experiment.schedule.pilot import piloting
-from dbdyno.judge.interval import HORIZON_MAX, LEVEL
+from dbdyno.judge.interval import HORIZON_MAX
 from dbdyno.judge.uses import power
 from dbdyno.language.words import count
 from dbdyno.measurement.measurement import Trial
@@ -41,10 +41,10 @@ from dbdyno.report.tell.plan import facts_of
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
 from dbdyno.servers.open import check
+from dbdyno.stats.design import Asked
 
 NAME_WIDTH: Final = 13
 LINE_WIDTH: Final = 100
-STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")
 
 plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
 
@@ -145,13 +145,13 @@ def in_budget(plan: Plan, outlook: Outlook, machines: int = 1) -> str | None:
     blocks = outlook.plan.design.blocks
     where = f" on {machines} machines" if machines > 1 else ""
     fit = f"budget {duration(budget_s)}{where}: {blocks} of {plan.design.blocks} blocks fit"
-    window_s, stop, level = plan.trial.window_s, plan.design.stop, LEVEL / _together(outlook)
+    window_s, stop, level = plan.trial.window_s, plan.design.stop, _levels(outlook)[0]
     seen = power.difference_seen(blocks, power.USUAL_NOISE, window_s, stop, level)
     if seen is None:
         return f"{fit}, too few for a verdict ({BLOCKS_MIN} are the least)"
     return (
-        f"{fit}; differences of {_percent(seen)} are seen where blocks of one system differ by"
-        f" {_percent(power.USUAL_NOISE)}"
+        f"{fit}; differences of {_percent(seen)} are seen in {_named(level)} where blocks of one"
+        f" system differ by {_percent(power.USUAL_NOISE)}"
     )
 
 
@@ -266,40 +266,57 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, SettingVal
 
 
 def _detectable(outlook: Outlook) -> Iterator[str]:
-    design, window_s = outlook.plan.design, outlook.plan.trial.window_s
-    blocks, margin = design.blocks, design.margin
-    if blocks < BLOCKS_MIN:
-        yield f"{count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
+    """Differences that each level of the question will show, by the noise of the machine."""
+    plan = outlook.plan
+    design, window_s = plan.design, plan.trial.window_s
+    if design.blocks < BLOCKS_MIN:
+        yield f"{count(design.blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
         return
-    several = _together(outlook)
-    level = LEVEL / several  # a cell's share before any other cell has handed on its own
-    together = "" if several == 1 else f", all {several} cells together right in 95 %"
-    yield f"what {count(blocks, 'block')} can see, in four of five comparisons{together}"
-    yield (
-        f"  blocks differ by  all run  until decided  ties told   blocks to see {_percent(margin)}"
-    )
+    levels, margin = _levels(outlook), _percent(design.margin)
+    asked = levels[0] if design.asks_for_workloads(levels[-1].intervals) else levels[-1]
+    heads = [_named(level) for level in levels]
+    yield f"what {count(design.blocks, 'block')} can see, in four of five comparisons"
+    aimed = f"blocks to see {margin} in {_named(asked)}"
+    yield "  ".join(["  blocks differ by", *heads, "ties told", aimed])
     for noise in power.NOISES:
-        seen, early = (
-            power.difference_seen(blocks, noise, window_s, stop, level) for stop in STOPS
-        )
-        needed, most = (power.blocks_to_see(margin, noise, window_s, stop, level) for stop in STOPS)
-        ties = power.tie_power(margin, blocks, noise, window_s, design.stop, level)
-        yield (
-            f"  {_percent(noise):>16}{_percent_or_dash(seen):>9}{_percent_or_dash(early):>15}"
-            f"{ties * 100:>9.0f} %   {_at_most(needed, BLOCKS_LOOKED_AHEAD)}, "
-            f"until decided {_at_most(most, HORIZON_MAX)}"
+        known = (noise, window_s, design.stop)
+        seen = [power.difference_seen(design.blocks, *known, level) for level in levels]
+        ties = power.tie_power(design.margin, design.blocks, *known, asked)
+        needed = power.blocks_to_see(design.margin, *known, asked)
+        most = HORIZON_MAX if design.stop == "decided" else BLOCKS_LOOKED_AHEAD
+        cells = [
+            f"{_percent_or_dash(one):>{len(head)}}" for one, head in zip(seen, heads, strict=True)
+        ]
+        yield "  ".join(
+            [f"  {_percent(noise):>16}", *cells, f"{ties * 100:>7.0f} %", _at_most(needed, most)]
         )
 
 
-def _together(outlook: Outlook) -> int:
-    """Cells sharing the 5 %: a comparison's, without the rates around a limit."""
+def _levels(outlook: Outlook) -> list[Asked]:
+    """The questions of a comparison: its workloads in their settings, then its cells.
+
+    Rates around a limit of latency are one cell together.
+    """
     plan, every = outlook.plan, outlook.cells
     is_rung = plan.load.is_rung
     judged = [cell for cell in every if not is_rung(cell.rate_per_s)]
     sought = (cell for cell in every if is_rung(cell.rate_per_s))
     limits = [*dict.fromkeys(cell.model_copy(update={"rate_per_s": None}) for cell in sought)]
-    families = (len(one.cells(family)) for one in comparisons(plan) for family in (judged, limits))
-    return max((1, *families))
+    families = [one.cells(family) for one in comparisons(plan) for family in (judged, limits)]
+    largest = max(families, key=len, default=())
+    ladders = len({cell.ladder for cell in largest})
+    each_cell = Asked(max(1, len(largest)))
+    if ladders < each_cell.intervals:
+        return [Asked(ladders, round(each_cell.intervals / ladders)), each_cell]
+    return [each_cell]
+
+
+def _named(level: Asked) -> str:
+    if level.cells > 1 and level.intervals > 1:
+        return f"each of {level.intervals} workloads"
+    if level.cells > 1:
+        return f"all {level.cells} cells"
+    return "the cell" if level.intervals == 1 else f"each of {level.intervals} cells"
 
 
 def _at_most(blocks: int | None, most: int) -> str:

@@ -17,10 +17,11 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from dbdyno.judge.interval import HORIZON_MAX, LEVEL, quantile
+from dbdyno.judge.interval import HORIZON_MAX, LEVEL, nominal_level, quantile
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan
-from dbdyno.stats.design import Scatter, TimedDesign
+from dbdyno.stats.design import ONE_CELL, Asked, Scatter, TimedDesign
 from dbdyno.stats.distributions import Numbers
+from dbdyno.stats.pooled import usual_half_width
 
 Stop = Literal["blocks", "decided"]
 POWER: Final = 0.8
@@ -33,9 +34,13 @@ SECOND_NOISE: Final = 0.06
 """Scatter of a one-second mean with autocorrelated seconds (3 %, autocorrelation 0.6)."""
 
 
-def log_sd(noise: float, window_s: float) -> float:
-    """Standard deviation of ln(B/A) over blocks, for this noise of restarts and this window."""
-    return math.sqrt(2 * (noise**2 + SECOND_NOISE**2 / window_s))
+def log_sd(noise: float, window_s: float, cells: int = 1) -> float:
+    """Standard deviation of ln(B/A) over blocks, for this noise of restarts and this window.
+
+    Args:
+        cells: number of cells, each with a window, in the mean.
+    """
+    return math.sqrt(2 * (noise**2 + SECOND_NOISE**2 / window_s / cells))
 
 
 def power_of(
@@ -44,30 +49,30 @@ def power_of(
     noise: float,
     window_s: float,
     stop: Stop = "blocks",
-    level: float = LEVEL,
+    asked: Asked = ONE_CELL,
 ) -> float:
     """Upper bound of the probability to distinguish a ratio of 1 + difference from 1 by so many
     blocks.
 
     Args:
-        level: error rate of the interval: 0.05, or a cell's share of it.
+        asked: level of the question.
     """
     if blocks < BLOCKS_MIN:
         return 0.0
-    off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s)
-    missed = scipy.special.nctdtr(blocks - 1, off, _multiplier(blocks, stop, level))
+    off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s, asked.cells)
+    missed = scipy.special.nctdtr(_freedom(blocks, asked), off, _multiplier(blocks, stop, asked))
     return 1 - float(np.nan_to_num(missed))  # nan where it is too small for a number
 
 
 def difference_seen(
-    blocks: int, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
+    blocks: int, noise: float, window_s: float, stop: Stop = "blocks", asked: Asked = ONE_CELL
 ) -> float | None:
     """The least ratio difference seen, 0.02 = 2 %; None where blocks give no verdict."""
     if blocks < BLOCKS_MIN:
         return None
-    multiplier = _multiplier(blocks, stop, level)
-    off = float(scipy.special.nctdtrinc(blocks - 1, 1 - POWER, multiplier))
-    return math.expm1(off * log_sd(noise, window_s) / math.sqrt(blocks))
+    multiplier = _multiplier(blocks, stop, asked)
+    off = float(scipy.special.nctdtrinc(_freedom(blocks, asked), 1 - POWER, multiplier))
+    return math.expm1(off * log_sd(noise, window_s, asked.cells) / math.sqrt(blocks))
 
 
 def difference_seen_in_time(chosen: TimedDesign, scatter: Scatter) -> float:
@@ -79,7 +84,11 @@ def difference_seen_in_time(chosen: TimedDesign, scatter: Scatter) -> float:
 
 
 def blocks_to_see(
-    difference: float, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
+    difference: float,
+    noise: float,
+    window_s: float,
+    stop: Stop = "blocks",
+    asked: Asked = ONE_CELL,
 ) -> int | None:
     """The blocks in which a ratio difference is seen; None if a plan cannot have so many.
 
@@ -88,7 +97,7 @@ def blocks_to_see(
     """
 
     def power(blocks: int) -> float:
-        return power_of(difference, blocks, noise, window_s, stop, level)
+        return power_of(difference, blocks, noise, window_s, stop, asked)
 
     ends = (HORIZON_MAX, BLOCKS_LOOKED_AHEAD)
     most = next((end for end in ends if power(end) >= POWER), None)
@@ -103,7 +112,7 @@ def tie_power(
     noise: float,
     window_s: float,
     stop: Stop = "blocks",
-    level: float = LEVEL,
+    asked: Asked = ONE_CELL,
 ) -> float:
     """Probability for two equal systems to be called equivalent within the margin.
 
@@ -112,9 +121,10 @@ def tie_power(
     """
     if blocks < BLOCKS_MIN:
         return 0.0
-    quantiles = scipy.special.chdtri(blocks - 1, (np.arange(1000) + 0.5) / 1000)
-    half = _multiplier(blocks, stop, level) * np.sqrt(quantiles / (blocks - 1))
-    room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s) - half
+    freedom = _freedom(blocks, asked)
+    quantiles = scipy.special.chdtri(freedom, (np.arange(1000) + 0.5) / 1000)
+    half = _multiplier(blocks, stop, asked) * np.sqrt(quantiles / freedom)
+    room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s, asked.cells) - half
     return float(np.mean(np.maximum(0.0, 2 * scipy.special.ndtr(room) - 1)))
 
 
@@ -184,5 +194,14 @@ def _decides(truth: Numbers, error: Numbers, half: Numbers, margin: float) -> fl
     return float(np.mean(np.minimum(1, away + np.where(room > 0, within, 0))))
 
 
-def _multiplier(blocks: int, stop: Stop, level: float) -> float:
-    return quantile(blocks, DesignPlan(blocks=blocks, stop=stop), level)
+def _freedom(blocks: int, asked: Asked) -> int:
+    """Degrees of freedom of the spread that is common to all intervals."""
+    return (blocks - 1) * asked.intervals
+
+
+def _multiplier(blocks: int, stop: Stop, asked: Asked) -> float:
+    """Half width over s/√blocks."""
+    design = DesignPlan(blocks=blocks, stop=stop)
+    if asked.intervals == 1:
+        return quantile(blocks, design)
+    return usual_half_width(blocks, asked.intervals, nominal_level(blocks, design))

@@ -25,7 +25,6 @@ from dbdyno.experiment.context import Makers
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import enough
-from dbdyno.judge.verdict import is_open
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.measurement.disturbance import current
@@ -202,7 +201,7 @@ def _run(
     if ended_by is not None:
         _raise_with_resume_command(ended_by, store, run, resume)
     _raise_if_incomplete(store, run, resume)
-    if any(map(is_open, judged.judgement.all_verdicts)):
+    if not judged.judgement.is_decided(run.plan.design):
         _note_more(run, workspace, machines.address)
     check_verdicts(judged, exit_code=options.exit_code)
 
@@ -210,7 +209,7 @@ def _run(
 def _note_more(run: StoredRun, workspace: Path, fleet: str) -> None:
     """Name the command for narrower intervals."""
     if run.plan.design.time_s is None:
-        note("some cells are open; for narrower intervals begin a run of more blocks")
+        note("some verdicts are open; for narrower intervals begin a run of more blocks")
     else:
         more = _command("resume", run, workspace, fleet)
         note(f"to add time to this run: {more} --time TIME")

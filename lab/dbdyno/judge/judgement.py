@@ -47,7 +47,15 @@ from dbdyno.measurement.measurement import Cell, Measurement, without_pilots
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.known import Fact, Known, known_of
-from dbdyno.plan.plan import BLOCKS_MIN, Plan, cells, comparisons, metric_of, system_pairs
+from dbdyno.plan.plan import (
+    BLOCKS_MIN,
+    DesignPlan,
+    Plan,
+    cells,
+    comparisons,
+    metric_of,
+    system_pairs,
+)
 from dbdyno.plan.systems import Comparison, MeasuredArm
 
 OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
@@ -104,6 +112,19 @@ class Judgement(Noun):
     counted_from_s: dict[str, float] = {}
     arms: tuple[ArmTrials, ...] = ()
     known: Known = Known()
+
+    def is_decided(self, design: DesignPlan) -> bool:
+        """True if no verdict is open at the level at which the run is to end."""
+        searched = (verdict for search in self.slo for verdict in search.verdicts)
+        arms = {(one.baseline, one.system) for one in self.verdicts}
+        return not any(map(is_open, searched)) and all(
+            grid.is_decided(
+                [one for one in self.verdicts if (one.baseline, one.system) == pair],
+                [one for one in self.summaries if (one.baseline, one.system) == pair],
+                design,
+            )
+            for pair in arms
+        )
 
     @property
     def all_verdicts(self) -> tuple[Verdict, ...]:
@@ -202,7 +223,10 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
     families = (_family(one, pairs, judged, audited, compared, plan) for one in comparisons(plan))
     return not any(map(is_open, searched)) and all(
-        grid.is_decided(one.pairs, one.verdicts, plan.design) for one in families
+        grid.is_decided(
+            one.verdicts, grid.summaries(one.pairs, one.verdicts, plan.design), plan.design
+        )
+        for one in families
     )
 
 

@@ -102,13 +102,22 @@ def _timed(summary: GridSummary, block_s: float | None) -> GridSummary:
     return summary.model_copy(update={"seconds_needed": missing_s})
 
 
-def is_decided(pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan) -> bool:
-    """True if no verdict of a comparison is open at the level at which its run is to end."""
-    is_by_workload = design.asks_for_workloads(len(verdicts))
-    of_workloads = summaries(pairs, verdicts, design) if is_by_workload else ()
-    named = [one for one in of_workloads if one.workload] or of_workloads
-    by_cell = [v for v in verdicts if not named or v.cell.rate_per_s is not None]
-    return not any(map(is_open, by_cell)) and not any(one.is_open for one in named)
+def is_decided(
+    verdicts: Sequence[Verdict], summarised: Sequence[GridSummary], design: DesignPlan
+) -> bool:
+    """True if no verdict of a comparison is open at the level at which its run is to end.
+
+    A workload of a single cell is decided with that cell.
+
+    Args:
+        summarised: of the comparison, by `summaries`.
+    """
+    is_single = len({verdict.cell.ladder for verdict in verdicts}) == 1
+    workloads = [one for one in summarised if one.workload or is_single]
+    if not workloads or not design.asks_for_workloads(len(verdicts)):
+        return not any(map(is_open, verdicts))
+    at_rates = (verdict for verdict in verdicts if verdict.cell.rate_per_s is not None)
+    return not any(map(is_open, at_rates)) and not any(one.is_open for one in workloads)
 
 
 def _level(

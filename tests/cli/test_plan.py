@@ -61,8 +61,8 @@ def test_a_budget_says_how_many_blocks_fit_and_what_they_see():
     plan = with_design(making.plan(blocks=8, window_s=60), budget_s=5 * 3600 + 60)
     fit = in_budget(plan, outlook_of(fitted(plan)))
     assert fit == (
-        "budget 5 h 01 min: 5 of 8 blocks fit; differences of 4.1 % are seen where blocks of one"
-        " system differ by 1.5 %"
+        "budget 5 h 01 min: 5 of 8 blocks fit; differences of 4.1 % are seen in the cell where"
+        " blocks of one system differ by 1.5 %"
     )
     assert "trials       10 = 5 blocks × 2 systems × cells" in described(plan).splitlines()
 
@@ -90,20 +90,23 @@ def test_a_plan_without_a_budget_says_nothing_of_one():
     assert "budget" not in described(making.plan())
 
 
-OF_CELLS = "what 5 blocks can see, in four of five comparisons"
+def levels(plan: Plan) -> list[str]:
+    """Heads of the columns that say what each level of the question will see."""
+    (head,) = [line for line in described(plan).splitlines() if "blocks differ by" in line]
+    return [part for part in head.split("  ") if part.startswith(("each of", "all ", "the cell"))]
 
 
 @pytest.mark.parametrize(
-    ("load", "together"),
+    ("load", "level"),
     [
-        (LoadPlan(slo=SloPlan(limit_ms=20)), ""),
-        (LoadPlan(rates=("70%", "90%")), ", all 2 cells together right in 95 %"),
-        (LoadPlan(rates=("70%", "500", "90%")), ", all 3 cells together right in 95 %"),
+        (LoadPlan(slo=SloPlan(limit_ms=20)), "the cell"),
+        (LoadPlan(rates=("70%", "90%")), "each of 2 cells"),
+        (LoadPlan(rates=("70%", "500", "90%")), "each of 3 cells"),
     ],
 )
-def test_rates_that_a_pilot_finds_share_the_five_percent_as_if_they_were_known(load, together):
+def test_rates_that_a_pilot_finds_share_the_five_percent_as_if_they_were_known(load, level):
     plan = making.plan(load=load, window_s=60)
-    assert f"{OF_CELLS}{together}\n" in described(plan)
+    assert levels(plan) == [level]
     fit = in_budget(with_design(plan, budget_s=9e6), outlook_of(plan))
     assert "5 of 5 blocks fit; differences of " in (fit or "")
 
@@ -112,7 +115,14 @@ def test_only_the_cells_of_one_comparison_share_the_five_percent():
     varied = SettingsPlan(durability=("double-1", "0/2"))
     workloads = ("oltp_read_write", "oltp_read_only")
     plan = making.plan(systems=(making.A,), workloads=workloads, settings=varied)
-    assert f"{OF_CELLS}, all 2 cells together right in 95 %\n" in described(plan)
+    assert levels(plan) == ["each of 2 cells"]
+
+
+def test_workloads_are_a_level_where_they_have_several_cells():
+    assert levels(making.plan(threads=(1, 8))) == ["all 2 cells", "each of 2 cells"]
+    workloads = ("oltp_read_write", "oltp_read_only")
+    plan = making.plan(threads=(1, 8, 64), workloads=workloads)
+    assert levels(plan) == ["each of 2 workloads", "each of 6 cells"]
 
 
 def test_servers_that_others_run_are_not_started():

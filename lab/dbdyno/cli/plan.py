@@ -269,6 +269,8 @@ def _detectable(outlook: Outlook) -> Iterator[str]:
     """Differences that each level of the question will show, by the noise of the machine."""
     plan = outlook.plan
     design, window_s = plan.design, plan.trial.window_s
+    if not comparisons(plan):
+        return
     if design.blocks < BLOCKS_MIN:
         yield f"{count(design.blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
         return
@@ -306,7 +308,7 @@ def _levels(outlook: Outlook) -> list[Asked]:
     largest = max(families, key=len, default=())
     ladders = len({cell.ladder for cell in largest})
     each_cell = Asked(max(1, len(largest)))
-    if ladders < each_cell.intervals:
+    if 0 < ladders < each_cell.intervals and all(cell.rate_per_s is None for cell in largest):
         return [Asked(ladders, round(each_cell.intervals / ladders)), each_cell]
     return [each_cell]
 

@@ -116,8 +116,8 @@ def chosen_by(
 def asked_by(plan: Plan) -> Asked:
     """The intervals at the level at which the plan's run is to be decided."""
     every = cells(plan)
-    ladders = {cell.ladder for cell in every}
-    if plan.design.asks_for_workloads(len(every)):
+    ladders = {cell.ladder for cell in every if cell.rate_per_s is None}
+    if ladders and plan.design.asks_for_workloads(len(every)):
         return Asked(len(ladders), round(len(every) / len(ladders)))
     return Asked(len(every))
 

@@ -256,7 +256,7 @@ def test_a_run_until_decided_ends_early_and_is_complete(workspace, capsys):
     printed = json.loads(said.out)
     (run,) = runs(workspace)
     assert said.err.startswith(f"run {run.run_id}: 24 trials at most, about ")
-    assert said.err.splitlines()[0].endswith("it ends when every cell is decided")
+    assert said.err.splitlines()[0].endswith("it ends when the comparison is decided")
     assert (printed["run"]["complete"], printed["run"]["trials_planned"]) == (True, 6)
 
 

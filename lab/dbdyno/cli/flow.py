@@ -84,8 +84,8 @@ def resume(
 
     Args:
         run_id: its id, or `latest`.
-        time_s: added to a complete run with a time. Where every cell was decided already, the added
-            blocks are all run, for narrower intervals.
+        time_s: added to a complete run with a time. Where the comparison was decided already, the
+            added blocks are all run, for narrower intervals.
         retry: try impossible cells again.
         fleet: address of a cluster, if the plan wants one; any will do.
 
@@ -267,12 +267,12 @@ def _announcement(run_id: str, outlook: Outlook) -> str:
     if design.time_s is not None:
         return (
             f"run {run_id}: {duration(design.time_s)} of measuring, about {time} with loading;"
-            " it ends when every cell is decided"
+            " it ends when the comparison is decided"
         )
     pilot = " after a pilot" if outlook.pilot_trials else ""
     until, ends = "", ""
     if design.stop == "decided":
-        until, ends = " at most", "; it ends when every cell is decided"
+        until, ends = " at most", "; it ends when the comparison is decided"
     trials = f"{count(len(outlook.trials), 'trial')}{until}{pilot}"
     return f"run {run_id}: {trials}, about {time} for all of them{ends}"
 

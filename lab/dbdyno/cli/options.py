@@ -138,7 +138,7 @@ Time = Annotated[
         metavar="TIME",
         help="How long to measure, such as 5m or 2h; downloads and loading come on top. The first "
         "blocks show how much this machine scatters; warm-up, window and blocks follow from that, "
-        "and the run ends sooner if every cell is decided. "
+        "and the run ends sooner if the comparison is decided. "
         f"{TIME} unless blocks, a warm-up, a window, rates or a latency limit are given.",
     ),
 ]

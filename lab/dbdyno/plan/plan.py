@@ -145,7 +145,7 @@ class ChosenDesign(FiniteNoun):
             window grows.
         block_s: duration of a block in seconds.
         additions: number of times `dbdyno resume --time` has added time since.
-        all_blocks: every cell was decided when time was added, so all of its blocks are kept.
+        all_blocks: the comparison was decided when time was added, so all of its blocks are kept.
     """
 
     warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)]

@@ -14,14 +14,18 @@ from dbdyno.judge import multiplier_table
 from dbdyno.judge.interval import (
     FIXED,
     HORIZON_MAX,
+    LEVEL,
+    Held,
     final_level,
     interval,
     quantile,
+    together,
     typical,
     typical_of_logs,
 )
 from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.plan.plan import DesignPlan
+from support.made_estimates import shape
 
 # docs/how-it-works/verdicts.md
 PRINTED = {
@@ -87,6 +91,62 @@ def test_two_blocks_have_no_interval_yet():
     assert interval([0.1, 0.1], until_decided(12)).half == math.inf
     with pytest.raises(ValueError, match="two numbers at least, found 1"):
         interval([0.1], FIXED)
+
+
+# Intervals that hold together, by hand; `tests/judge/test_method.py` has their error rates.
+
+
+def held_of(*cells: list[float], design: DesignPlan = FIXED) -> list[Held | None]:
+    """The intervals of the cells of a workload; NaN stands for a missing block."""
+    samples = [{n: log for n, log in enumerate(logs) if not math.isnan(log)} for logs in cells]
+    return together(samples, ["workload"] * len(cells), design)
+
+
+@pytest.mark.parametrize("design", [FIXED, until_decided(12)])
+def test_a_single_cell_has_the_interval_of_its_own_blocks(design):
+    (held,) = held_of(shape(0.01, 0.02, 5), design=design)
+    half = quantile(5, design) * 0.02 / math.sqrt(5)
+    assert (math.log(held.low), math.log(held.high)) == pytest.approx((0.01 - half, 0.01 + half))
+    assert (held.low, held.high) == (held.alone_low, held.alone_high)
+    assert (held.level, held.cells) == (pytest.approx(LEVEL), 1)
+    assert (held.sd, held.freedom) == pytest.approx((0.02, 4))
+
+
+def test_several_cells_share_the_level_and_know_more_of_their_noise():
+    logs = [
+        shape(0.1 * cell, 0.01, 5)[cell:] + shape(0.1 * cell, 0.01, 5)[:cell] for cell in range(4)
+    ]
+    for held in held_of(*logs):
+        assert held.cells == 4
+        assert LEVEL / 4 <= held.level < LEVEL
+        assert held.low < held.alone_low < held.alone_high < held.high
+        assert held.freedom > 4
+        half = quantile(5, FIXED, held.level, held.freedom) * held.sd / math.sqrt(5)
+        assert math.log(held.high / held.low) == pytest.approx(2 * half, rel=1e-3)
+    widths = [
+        math.log(one.high / one.low)
+        for design in (FIXED, until_decided(12))
+        for one in held_of(*logs, design=design)[:1]
+    ]
+    assert widths[1] > widths[0], "room for all looks"
+
+
+def test_a_cell_below_three_blocks_claims_nothing_and_takes_no_share():
+    cell = shape(0.0, 0.01, 5)
+    short, held = held_of([0.1, 0.1], cell)
+    assert short is None
+    assert [held] == held_of(cell)
+    assert held_of([0.1], []) == [None, None]
+    assert held_of() == []
+
+
+def test_a_cell_with_missing_blocks_is_one_of_those_that_hold_together():
+    cell = shape(0.0, 0.01, 6)
+    gaps = [cell[0], math.nan, math.nan, *cell[3:]]
+    whole, held = held_of(cell[::-1], gaps)
+    assert held.cells == whole.cells == 2
+    typical_log = sum(log for log in gaps if not math.isnan(log)) / 4
+    assert math.log(held.low * held.high) / 2 == pytest.approx(typical_log)
 
 
 # A typical value has the interval of its blocks, or none below three.

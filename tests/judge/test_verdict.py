@@ -10,25 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.judge.estimate import Estimate, estimate_of
+from dbdyno.judge.estimate import estimated
 from dbdyno.judge.finding import Level, Reason
-from dbdyno.judge.interval import FIXED, quantile
+from dbdyno.judge.interval import FIXED, LEVEL
 from dbdyno.judge.judgement import enough
-from dbdyno.judge.verdict import (
-    Adjusted,
-    Word,
-    adjusted,
-    block_seconds,
-    blocks_needed,
-    verdict_of,
-    widened,
-    word_of,
-)
+from dbdyno.judge.verdict import Word, block_seconds, blocks_needed, verdict_of, word_of
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.plan.plan import DesignPlan, Plan
 from support import making
-from support.made_estimates import CELL, estimate, finding
+from support.made_estimates import (
+    estimate,
+    estimate_from,
+    finding,
+    held,
+    sample,
+    samples,
+    shape,
+)
 from support.making import A, B
 
 MIRROR = {Word.BETTER: Word.WORSE, Word.WORSE: Word.BETTER}
@@ -77,7 +75,7 @@ def test_lower_latency_is_better():
 
 @pytest.mark.parametrize("blocks", [0, 1, 2])
 def test_below_three_blocks_there_is_no_verdict(blocks):
-    few = estimate_of([0.1] * blocks, CELL, PRIMARY, A, B)
+    few = estimate_from([0.1] * blocks)
     verdict = verdict_of(few, 0.02)
     assert (verdict.word, verdict.material, verdict.blocks_needed) == (Word.NO_VERDICT, False, None)
     assert verdict.reasons[0] == Reason(
@@ -86,7 +84,7 @@ def test_below_three_blocks_there_is_no_verdict(blocks):
 
 
 def test_below_three_blocks_because_of_void_trials_is_void():
-    two = estimate_of([0.1, 0.1], CELL, PRIMARY, A, B)
+    two = estimate_from([0.1, 0.1])
     found = [
         finding("client-bound", trial="1/b/c"),
         finding("errors", trial="2/b/c"),
@@ -109,16 +107,37 @@ def test_reasons_name_doubts_and_an_open_size_but_no_notes():
     )
 
 
+def needed(
+    sd: float,
+    blocks: int,
+    design: DesignPlan = FIXED,
+    level: float = LEVEL,
+    freedom: float | None = None,
+) -> int | None:
+    """Blocks needed by a tie with this standard deviation."""
+    interval = held(0.9, 1.1, level, sd=sd, freedom=blocks - 1 if freedom is None else freedom)
+    return blocks_needed(estimate(1.0, 0.9, 1.1, blocks, sd), interval, 0.02, design)
+
+
 def test_blocks_needed_are_more_than_there_are_and_none_beyond_a_thousand():
-    assert blocks_needed(estimate(1.0, 0.9, 1.1, 40, 0.03), 0.02) == 41
-    assert blocks_needed(estimate(1.0, 0.9, 1.1, 3, 1.0), 0.02) is None
+    assert needed(0.03, 40) == 41
+    assert needed(1.0, 3) is None
+    assert blocks_needed(estimate(1.0, None, None, 2), None, 0.02) is None
 
 
 def test_of_a_known_tie_as_many_blocks_as_its_spread_takes():
     """Half width z(0.975) σ/√n, and z(0.925) σ/√n for the mean: both within ln 1.02."""
     by_hand = ((1.960 + 1.440) * 0.15 / math.log(1.02)) ** 2
-    needed = blocks_needed(estimate(1.0, 0.9, 1.1, 400, 0.15), 0.02)
-    assert needed == pytest.approx(by_hand, rel=0.06)
+    assert needed(0.15, 400) == pytest.approx(by_hand, rel=0.06)
+
+
+@pytest.mark.parametrize("sd", [0.015, 0.03])
+def test_noise_known_from_other_cells_too_takes_fewer_blocks(sd):
+    """As few as if σ were known: by z, and at most twice as many as for a true tie."""
+    alone, among = needed(sd, 4), needed(sd, 4, freedom=200)
+    assert 4 < among < alone
+    by_hand = ((1.960 + 1.440) * sd / math.log(1.02)) ** 2
+    assert by_hand / 2 < among < 2 * by_hand
 
 
 @pytest.mark.parametrize("log_sd", [0.02, 0.05])
@@ -127,9 +146,11 @@ def test_a_new_run_of_the_blocks_needed_decides_in_four_of_five(truth, log_sd):
     random = np.random.default_rng([12, round(truth * 100), round(log_sd * 100)])
     decided = []
     while len(decided) < 120:
-        first = verdict_of(of(random.normal(truth, log_sd, 5)), 0.02)
+        first = verdict_of(estimate_from(random.normal(truth, log_sd, 5)), 0.02)
         if first.word is Word.UNDECIDED and first.blocks_needed is not None:
-            again = verdict_of(of(random.normal(truth, log_sd, first.blocks_needed)), 0.02)
+            again = verdict_of(
+                estimate_from(random.normal(truth, log_sd, first.blocks_needed)), 0.02
+            )
             decided.append(again.word is not Word.UNDECIDED)
         elif truth / log_sd > 2:  # hardly ever undecided
             break
@@ -137,11 +158,10 @@ def test_a_new_run_of_the_blocks_needed_decides_in_four_of_five(truth, log_sd):
 
 
 def test_blocks_needed_until_decided_are_more_and_those_of_a_cells_share_too():
-    tie = estimate(1.0, 0.9, 1.1, 20, 0.03)
-    alone = blocks_needed(tie, 0.02)
+    alone = needed(0.03, 20)
     for more in (
-        blocks_needed(tie, 0.02, DesignPlan(blocks=20, stop="decided")),
-        blocks_needed(tie, 0.02, level=0.05 / 8),
+        needed(0.03, 20, DesignPlan(blocks=20, stop="decided")),
+        needed(0.03, 20, level=0.05 / 8),
     ):
         assert 1.2 * alone < more < 3 * alone
 
@@ -157,8 +177,8 @@ def test_a_run_that_may_not_take_the_blocks_it_needs_says_so():
 
 def test_the_word_comes_from_the_interval_that_holds_together():
     alone = estimate(1.02, 1.005, 1.035)
-    wider = Adjusted(low=0.995, high=1.046, level=0.00625, cells=8)
-    verdict = verdict_of(alone, 0.02, adjusted=wider, block_s=60.0)
+    wider = held(0.995, 1.046, level=0.00625, cells=8)
+    verdict = verdict_of(alone, 0.02, held=wider, block_s=60.0)
     assert verdict.word is Word.UNDECIDED
     assert (verdict.low, verdict.high, verdict.level, verdict.cells) == (0.995, 1.046, 0.00625, 8)
     assert verdict.estimate == alone
@@ -168,98 +188,27 @@ def test_the_word_comes_from_the_interval_that_holds_together():
 
 
 def test_a_word_that_stays_the_same_among_others_needs_no_reason():
-    wider = Adjusted(low=1.03, high=1.07, level=0.00625, cells=8)
-    verdict = verdict_of(estimate(1.05, 1.04, 1.06), 0.02, adjusted=wider)
+    wider = held(1.03, 1.07, level=0.00625, cells=8)
+    verdict = verdict_of(estimate(1.05, 1.04, 1.06), 0.02, held=wider)
     assert (verdict.word, verdict.material, verdict.reasons) == (Word.BETTER, True, ())
 
 
 @given(st.floats(-0.06, 0.06), st.floats(0.005, 0.06), st.integers(3, 8))
 def test_blocks_needed_decide_if_the_next_ones_are_alike(mean, log_sd, blocks):
-    def alike(n: int) -> Estimate:
-        """An estimate over n blocks of just that mean and spread."""
-        shape = np.arange(n) - (n - 1) / 2
-        return estimate_of(list(mean + shape * (log_sd / shape.std(ddof=1))), CELL, PRIMARY, A, B)
-
-    needed = blocks_needed(alike(blocks), 0.02)
-    assert needed > blocks
-    assert verdict_of(alike(needed), 0.02).word is not Word.UNDECIDED
-
-
-# Words that hold together, by hand on a few cells; `tests/judge/test_method.py` has error rates.
-
-
-def of(logs) -> Estimate:
-    return estimate_of(list(logs), CELL, PRIMARY, A, B)
-
-
-def spread(mean: float, sd: float = 0.01, n: int = 5) -> Estimate:
-    shape = np.arange(n) - (n - 1) / 2
-    return of(mean + shape * sd / shape.std(ddof=1))
-
-
-def test_one_cell_keeps_its_own_interval():
-    alone = spread(0.01)
-    (held,) = adjusted([alone], FIXED)
-    assert (held.low, held.high) == pytest.approx((alone.low, alone.high))
-    assert (held.level, held.cells) == (0.05, 1)
-
-
-def test_cells_far_beyond_the_margin_keep_half_of_their_share_and_the_others_get_the_rest():
-    far, also_far, tie, apart = spread(0.3), spread(-0.3), spread(0.0, 0.002), spread(0.06)
-    held = adjusted([far, tie, apart, also_far], FIXED)
-    levels = [one.level for one in held if one is not None]
-    assert levels == pytest.approx([0.05 / 8, 0.05 * 3 / 8, 0.05 * 3 / 8, 0.05 / 8])
-    assert sum(levels) == pytest.approx(0.05)
-    assert {one.cells for one in held if one is not None} == {4}
-
-
-def test_where_all_cells_are_far_none_needs_the_others_share():
-    held = adjusted([spread(0.3), spread(-0.3)], FIXED)
-    assert [one.level for one in held if one] == [0.025, 0.025]
-
-
-def test_a_far_cell_s_interval_ends_where_far_begins_and_another_s_is_wider_beyond_it():
-    tie, just_far, uneven = spread(0.0, 0.002), spread(-0.106, 0.025), spread(-0.07, 0.03)
-    _, far, wide = adjusted([tie, just_far, uneven], FIXED)
-    kept = widened(just_far, FIXED, 0.05 / 6, 3)
-    assert kept.high > far.high == pytest.approx(1 / 1.06)
-    assert far.low == kept.low
-    assert wide.low == widened(uneven, FIXED, 0.05 / 6, 3).low
-    assert wide.high == widened(uneven, FIXED, wide.level, 3).high
-
-
-def test_by_hand():
-    # t(1 − 0.05/4, 4) = 3.495406 from a printed table; half 3.495406 · 0.01 / √5
-    held = adjusted([spread(0.0), spread(0.0)], FIXED)
-    assert held[0] is not None
-    assert math.log(held[0].high) == pytest.approx(3.495406 * 0.01 / math.sqrt(5), rel=1e-6)
-    assert held[0].low == pytest.approx(1 / held[0].high)
-
-
-def test_a_cell_without_an_interval_claims_nothing_and_takes_no_share():
-    held = adjusted([of([0.1, 0.1]), spread(0.0)], FIXED)
-    assert held[0] is None
-    assert held[1] is not None
-    assert (held[1].level, held[1].cells) == (0.05, 1)
-    assert adjusted([], FIXED) == []
-    with pytest.raises(ValueError, match="2 blocks have no interval"):
-        widened(of([0.1, 0.1]), FIXED, 0.05, 1)
-
-
-def test_a_run_until_decided_takes_repeated_intervals_at_the_same_shares():
-    design = DesignPlan(blocks=12, stop="decided")
-    held = adjusted([spread(0.0), spread(0.0)], design)
-    assert held[0] is not None
-    half = quantile(5, design, 0.025) * 0.01 / math.sqrt(5)
-    assert math.log(held[0].high) == pytest.approx(half)
+    logs = shape(mean, log_sd, blocks)
+    ((alone, interval),) = estimated([sample(logs)])
+    more = blocks_needed(alone, interval, 0.02)
+    assert more > blocks
+    alike = estimate_from(shape(mean, log_sd, more))
+    assert verdict_of(alike, 0.02).word is not Word.UNDECIDED
 
 
 def test_scatter_beyond_all_numbers_has_finite_ends_and_a_word():
-    wild = estimate_of([-600.0, 0.0, 600.0], CELL, BY_NAME["latency_ms_avg"], A, B)
-    wide = widened(wild, FIXED, 0.005, 10)
-    assert 0 < wide.low < wide.high < math.inf
-    for held in (None, wide):
-        assert verdict_of(wild, 0.02, adjusted=held).word is Word.UNDECIDED
+    wild = [-600.0, 0.0, 600.0]
+    alone, among = (estimated(samples(*[wild] * cells))[0] for cells in (1, 5))
+    for one in (alone, among):
+        assert 0 < one.held.low < one.held.high < math.inf
+        assert verdict_of(one.estimate, 0.02, held=one.held).word is Word.UNDECIDED
 
 
 # When a run until decided may end, asked of whole measurements.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
+from dbdyno.judge.verdict import Verdict, verdict_of
 from dbdyno.language.words import translated
 from dbdyno.report.tell.verdicts import change_decided, duration, sentence
-from support.made_estimates import estimate, finding
+from support.made_estimates import estimate, finding, held
 from support.making import A, B
 
 
@@ -71,12 +71,10 @@ def test_an_undecided_cell_says_what_the_missing_blocks_cost():
     )
 
 
-def test_an_interval_that_holds_together_with_others_says_so():
-    wider = Adjusted(low=0.74, high=0.8, level=0.01, cells=6)
-    verdict = verdict_of(estimate(0.769, 0.75, 0.788, blocks=6), 0.02, adjusted=wider)
-    assert sentence(verdict) == (
-        f"{B} is worse than {A}: TPS −23.1 % [−26.0, −20.0] adjusted for 6 cells, 6 blocks"
-    )
+def test_the_interval_said_is_the_one_that_holds_together_with_others():
+    wider = held(0.74, 0.8, level=0.01, cells=6)
+    verdict = verdict_of(estimate(0.769, 0.75, 0.788, blocks=6), 0.02, held=wider)
+    assert sentence(verdict) == (f"{B} is worse than {A}: TPS −23.1 % [−26.0, −20.0], 6 blocks")
     assert change_decided(verdict_of(estimate(None, None, None, blocks=0), 0.02)) is None
 
 

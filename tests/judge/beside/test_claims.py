@@ -1,10 +1,12 @@
-"""A publication's claims against planted rates: supported, contradicted or open, cell by cell."""
+"""A publication's claims against planted rates: its cells together, and each."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from dbdyno.judge.beside.claims import ClaimedCell, ClaimWord
+from dbdyno.judge.beside.claims import ClaimedCell, ClaimWord, JudgedClaim
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
@@ -23,9 +25,13 @@ def plan(*claims: Claim, threads: tuple[int, ...] = (8,), **facts: object) -> Pl
     return making.plan(threads=threads, published=published, **facts)
 
 
-def judged(made: list[Measurement], asked: Plan) -> list[ClaimedCell]:
-    (found,) = judge(made, asked).claims
-    return list(found.cells)
+def of_claim(measured: list[Measurement], followed: Plan) -> JudgedClaim:
+    (claim,) = judge(measured, followed).claims
+    return claim
+
+
+def judged(measured: list[Measurement], followed: Plan) -> list[ClaimedCell]:
+    return list(of_claim(measured, followed).cells)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +62,40 @@ def test_blocks_that_are_left_when_a_system_stood_still_support_nothing() -> Non
     assert (cell.word, cell.ratio, cell.blocks) == (ClaimWord.OPEN, None, 0)
 
 
-def test_each_cell_speaks_for_itself_and_they_hold_together() -> None:
+def test_a_claim_may_be_supported_by_its_cells_together_and_open_in_each() -> None:
+    """Blocks move two cells up and two down, as far as beyond either end of the claim."""
+    levels, swings = (1, 2, 4, 8), (0.1, -0.1, 0.08, -0.08, 0.0)
+    measured = [
+        trial
+        for place, threads in enumerate(levels)
+        for trial in making.pairs(
+            tuple(0.75 * math.exp(swing * (-1) ** place) for swing in swings), threads=threads
+        )
+    ]
+    claim = of_claim(measured, plan(THIRD, threads=levels))
+    assert (claim.word, claim.count(ClaimWord.OPEN)) == (ClaimWord.SUPPORTED, 4)
+    assert claim.ratio == pytest.approx(1 / 0.75, rel=1e-3)
+    assert 1.25 < claim.low < claim.ratio < claim.high < 1.42
+    elsewhere = plan(THIRD.model_copy(update={"ratio_min": 1.4}), threads=levels)
+    assert of_claim(measured, elsewhere).word is ClaimWord.CONTRADICTED
+
+
+@pytest.mark.parametrize("has_a_standstill", [True, False])
+def test_a_cell_without_three_ratios_leaves_its_claim_open(has_a_standstill: bool) -> None:
+    measured = [
+        trial
+        for threads in (1, 8)
+        for trial in making.pairs(tuple(0.75 * one for one in EVEN), threads=threads)
+    ]
+    assert of_claim(measured, plan(THIRD, threads=(1, 8))).word is ClaimWord.SUPPORTED
+    short = [one for one in measured if one.trial.cell.threads == 1 or one.trial.block < 2]
+    still = [*measured[:-1], making.stood_still(B, 4)]
+    claim = of_claim(still if has_a_standstill else short, plan(THIRD, threads=(1, 8)))
+    assert [one.word for one in claim.cells] == [ClaimWord.SUPPORTED, ClaimWord.OPEN]
+    assert (claim.word, claim.low) == (ClaimWord.OPEN, None)
+
+
+def test_each_cell_speaks_for_itself() -> None:
     made = [
         trial
         for threads, ratio in ((1, 0.75), (8, 0.98))
@@ -67,9 +106,6 @@ def test_each_cell_speaks_for_itself_and_they_hold_together() -> None:
         (1, "supported"),
         (8, "contradicted"),
     ]
-    alone = judged(made, plan(THIRD.model_copy(update={"threads": (8,)}), threads=(1, 8)))
-    width, width_alone = (one.high / one.low for one in (both[1], alone[0]) if one.low)
-    assert width > width_alone
 
 
 def test_a_claim_along_the_load_compares_a_system_with_itself() -> None:
@@ -111,7 +147,8 @@ def test_what_a_run_leaves_out_is_not_judged() -> None:
         THIRD.model_copy(update={"than_threads": 64}),
         THIRD.model_copy(update={"of": "another"}),
     ):
-        assert judged(made, plan(claim)) == []
+        of_none = of_claim(made, plan(claim))
+        assert (of_none.cells, of_none.word, of_none.ratio) == ((), ClaimWord.OPEN, None)
 
 
 def test_doubts_on_either_side_stand_beside_the_word() -> None:

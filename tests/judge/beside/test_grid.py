@@ -36,10 +36,21 @@ def test_workloads_weigh_alike_and_so_do_the_cells_of_a_workload():
     assert list(weights(cells).values()) == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2])
 
 
-def test_a_block_in_which_a_cell_is_missing_is_left_out():
+def test_a_missing_cell_is_taken_to_move_as_the_others_of_its_block_do():
     one, other = Cell(workload="a", threads=1), Cell(workload="a", threads=2)
-    logs = {one: {0: 0.1, 1: 0.2, 2: 0.3}, other: {0: 0.3, 2: 0.5}}
-    assert block_means(logs) == {0: pytest.approx(0.2), 2: pytest.approx(0.4)}
+    of_cells, of_blocks = {one: 0.1, other: 0.5}, {0: -0.02, 1: 0.0, 2: 0.03, 3: -0.01}
+    logs = {
+        cell: {block: own + moved for block, moved in of_blocks.items()}
+        for cell, own in of_cells.items()
+    }
+    whole = block_means(logs)
+    assert whole == {block: pytest.approx(0.3 + moved) for block, moved in of_blocks.items()}
+    del logs[other][1]
+    assert block_means(logs) == {block: pytest.approx(mean) for block, mean in whole.items()}
+    third = Cell(workload="a", threads=4)
+    logs[third] = dict(logs[other])
+    assert list(block_means(logs)) == [0, 2, 3], "of block 1 there is a third"
+    assert block_means({**logs, third: {}}) == {}, "a cell without a ratio has no mean with others"
     assert block_means({}) == {}
 
 
@@ -51,7 +62,6 @@ def test_the_ratio_over_all_cells_is_that_of_block_means():
     found = interval(means, FIXED)
     assert summary.ratio == pytest.approx(math.exp(found.mean), rel=1e-3)
     assert summary.low == pytest.approx(math.exp(found.mean - found.half), rel=1e-3)
-    assert summary.block_ratios == pytest.approx(np.exp(means), rel=1e-3)
     assert (summary.baseline, summary.system) == (A, B)
     assert (summary.cells, summary.cells_left_out, summary.blocks) == (2, 0, 3)
     assert (summary.word, summary.material) == (Word.BETTER, True)
@@ -80,6 +90,40 @@ def test_nothing_measured_has_a_summary_without_numbers_and_one_system_has_none(
     assert (summary.ratio, summary.low, summary.blocks) == (None, None, 0)
     assert summary.word is Word.NO_VERDICT
     assert judge([], plan(systems=(A,))).summaries == ()
+
+
+BOTH = ("oltp_read_write", "oltp_read_only")
+
+
+def test_each_workload_has_a_ratio_of_its_own_below_that_of_all_cells():
+    trials = [
+        trial
+        for workload, ratios in zip(BOTH, ((1.1, 1.12, 1.08), (0.8, 0.81, 0.79)), strict=True)
+        for trial in ladder({1: ratios, 8: ratios}, workload=workload)
+    ]
+    whole, *named = judge(trials, plan(workloads=BOTH)).summaries
+    assert [(one.workload, one.setting, one.cells, one.word) for one in named] == [
+        (BOTH[0], "default", 2, Word.BETTER),
+        (BOTH[1], "default", 2, Word.WORSE),
+    ]
+    assert [one.ratio for one in named] == pytest.approx([1.1, 0.8], rel=1e-3)
+    assert (whole.workload, whole.setting, whole.cells) == ("", "", 4)
+    assert whole.ratio == pytest.approx(math.sqrt(named[0].ratio * named[1].ratio), rel=1e-3)
+    assert (whole.word, named[0].blocks_needed) == (Word.WORSE, None)
+
+
+def test_workloads_of_one_cell_each_and_a_ladder_alone_have_no_ratio_beside_that_of_all_cells():
+    single = [trial for one in BOTH for trial in making.pairs(RATIOS[8], workload=one)]
+    (whole,) = judge(single, making.plan(workloads=BOTH, blocks=3)).summaries
+    assert (whole.workload, whole.cells) == ("", 2)
+    (alone,) = judge(ladder(RATIOS), plan()).summaries
+    assert alone.workload == ""
+
+
+def test_an_undecided_ratio_of_cells_together_says_how_many_blocks_would_decide():
+    (summary,) = judge(ladder({1: (1.0, 1.05, 0.97), 8: (1.02, 1.03, 0.95)}), plan()).summaries
+    assert summary.word is Word.UNDECIDED
+    assert summary.blocks_needed > 3
 
 
 def test_cells_that_share_restarts_are_covered_where_they_would_not_be_as_single_samples():

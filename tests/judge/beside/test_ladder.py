@@ -110,7 +110,7 @@ def test_the_ladders_of_a_system_hold_together():
     ]
     found = judge(trials, plan(threads=(1, 8), workloads=both, systems=(A,))).regressions
     assert [one.workload for one in found] == list(both)
-    assert [one.level for one in found] == [0.025, 0.025]
+    assert all(0.025 <= one.level < 0.05 for one in found)
     assert {one.word for one in found} == {Word.EQUIVALENT}
 
 

@@ -8,22 +8,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dbdyno.judge.estimate import Unsettled, estimate_of
+from dbdyno.judge.estimate import Unsettled
 from dbdyno.judge.interval import FIXED, quantile
 from dbdyno.judge.standstill import Standstill
 from dbdyno.judge.uses.agreement import Agreeing, agreements
 from dbdyno.judge.verdict import Verdict, verdict_of
-from dbdyno.measurement.metric import PRIMARY
 from dbdyno.plan.plan import DesignPlan
-from support.made_estimates import CELL, estimate
-from support.making import A, B
+from support.made_estimates import CELL, estimate, estimate_from
 
 DESIGNS = (FIXED, FIXED)
 DECIDED = DesignPlan(stop="decided", blocks=12)
 
 
 def verdict(logs: np.ndarray | list[float]) -> Verdict:
-    return verdict_of(estimate_of([float(x) for x in logs], CELL, PRIMARY, A, B), 0.02)
+    return verdict_of(estimate_from(logs), 0.02)
 
 
 def test_the_interval_is_welchs():
@@ -50,7 +48,7 @@ def test_runs_that_stopped_when_decided_have_intervals_as_much_wider_as_their_ow
 def test_the_cells_of_a_system_share_the_five_percent() -> None:
     logs = [0.0, 0.01, -0.01, 0.02]
     cells = [CELL, CELL.model_copy(update={"threads": 99})]
-    one = [verdict(logs), verdict_of(estimate_of(logs, cells[1], PRIMARY, A, B), 0.02)]
+    one = [verdict(logs), verdict_of(estimate_from(logs, cells[1]), 0.02)]
     found = list(agreements(one, one, DESIGNS))
     assert {agreement.cells for agreement in found} == {2}
     theirs = stats.ttest_ind(logs, logs, equal_var=False).confidence_interval(0.975)
@@ -82,7 +80,7 @@ def test_too_few_blocks_show_no_difference_and_missing_ones_are_named():
 
 
 def test_blocks_that_are_left_when_a_system_stood_still_are_not_compared():
-    of_others = estimate_of([-0.2, -0.21, -0.19], CELL, PRIMARY, A, B)
+    of_others = estimate_from([-0.2, -0.21, -0.19])
     still = verdict_of(
         of_others, 0.02, standstill=Standstill(system=2, baseline=0, both=0, pairs=5)
     )
@@ -91,7 +89,7 @@ def test_blocks_that_are_left_when_a_system_stood_still_are_not_compared():
 
 
 def test_what_a_warm_up_may_have_left_in_a_run_is_no_difference() -> None:
-    cold = estimate_of([-0.2, -0.201, -0.199], CELL, PRIMARY, A, B)
+    cold = estimate_from([-0.2, -0.201, -0.199])
     rest = Unsettled(low=0.1, best=0.2, high=0.3, until_s=44)
     first, second = verdict([0.0, 0.001, -0.001]), verdict_of(cold, 0.02, unsettled=rest)
     (found,) = agreements([first], [second], DESIGNS)

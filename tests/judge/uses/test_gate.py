@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from dbdyno.judge.estimate import Unsettled
 from dbdyno.judge.standstill import Standstill
 from dbdyno.judge.uses.gate import Gate, GateOutcome, gate
-from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
+from dbdyno.judge.verdict import Verdict, verdict_of
 from dbdyno.report.formats.gate import text, whole
-from support.made_estimates import estimate
+from support.made_estimates import estimate, held
 
 
 def verdict(low: float | None, high: float | None, metric: str = "transactions_per_s") -> Verdict:
@@ -76,9 +76,9 @@ def test_a_gate_that_decides_nothing_does_not_hold():
 
 
 def test_the_interval_is_the_one_that_holds_for_all_cells_together():
-    wide = Adjusted(low=0.95, high=1.02, level=0.005, cells=10)
+    wide = held(0.95, 1.02, level=0.005, cells=10)
     alone = verdict_of(estimate(0.985, 0.98, 0.99), 0.02)
-    among = verdict_of(estimate(0.985, 0.98, 0.99), 0.02, adjusted=wide)
+    among = verdict_of(estimate(0.985, 0.98, 0.99), 0.02, held=wide)
     outcomes = [passage.outcome for passage in gate((alone, among), 0.03).passages]
     assert outcomes == [GateOutcome.HELD, GateOutcome.UNDECIDED]
 

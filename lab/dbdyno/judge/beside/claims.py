@@ -24,7 +24,7 @@ from dbdyno.judge.verdict import settled
 from dbdyno.measurement.measurement import RATES, Cell
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import DesignPlan, Plan
+from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan
 from dbdyno.plan.publication import RATE_VARIATION, Claim
 from dbdyno.plan.systems import MeasuredArm
 
@@ -66,7 +66,7 @@ class JudgedClaim(Noun):
         word: of the cells together.
         ratio: geometric mean over the cells, of which workloads weigh alike; None where a cell has
             no ratio.
-        low, high: its 95 % interval; None below 3 blocks.
+        low, high: its 95 % interval; None with a cell below 3 blocks.
     """
 
     claim: Claim
@@ -123,6 +123,8 @@ def _together(
     if not compared:
         return _Outcome(word=ClaimWord.OPEN, ratio=None, low=None, high=None)
     ((estimate, held),) = estimated([sample_of([sample for sample, _ in compared])], design)
+    if any(len(sample.logs) < BLOCKS_MIN for sample, _ in compared):
+        held = None  # the blocks would not show this cell's noise
     share = weights([sample.cell for sample, _ in compared])
     for sample, unsettled in compared:
         held = settled(held, unsettled and unsettled.shared(share[sample.cell]))

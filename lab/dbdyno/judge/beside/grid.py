@@ -107,7 +107,8 @@ def is_decided(
 ) -> bool:
     """True if no verdict of a comparison is open at the level at which its run is to end.
 
-    A workload of a single cell is decided with that cell.
+    A workload of a single cell is decided with that cell. Rates of an open loop, and cells short of
+    three sound blocks, count by themselves at any level.
 
     Args:
         summarised: of the comparison, by `summaries`.
@@ -116,8 +117,12 @@ def is_decided(
     workloads = [one for one in summarised if one.workload or is_single]
     if not workloads or not design.asks_for_workloads(len(verdicts)):
         return not any(map(is_open, verdicts))
-    at_rates = (verdict for verdict in verdicts if verdict.cell.rate_per_s is not None)
-    return not any(map(is_open, at_rates)) and not any(one.is_open for one in workloads)
+    by_cell = (
+        verdict
+        for verdict in verdicts
+        if verdict.cell.rate_per_s is not None or verdict.word is not Word.UNDECIDED
+    )
+    return not any(map(is_open, by_cell)) and not any(one.is_open for one in workloads)
 
 
 def _level(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
+import pytest
 from tests.judge.test_rate_limit import plan_of
 from tests.judge.test_rate_limit import run as trials_of
 
@@ -45,6 +49,22 @@ def test_a_crossover_says_between_which_levels_and_none_that_it_is_not_proven() 
         "better at 1 and worse at 64.",
     )
     assert "no proven crossover" in none[0]
+
+
+@pytest.mark.parametrize(("sign", "course"), [(1, "worse"), (-1, "better")])
+def test_a_curve_that_crosses_says_at_how_many_threads(sign: int, course: str) -> None:
+    rising = {n: math.exp(sign * (level - 2.5) / 10) for level, n in enumerate(LEVELS)}
+    *_, last = (
+        line
+        for part in grid(ladder(rising).judgement).parts
+        if isinstance(part, Items)
+        for line in part.items
+    )
+    assert f"{making.B} goes from {course} than {making.A} to " in last
+    assert re.search(r" at 5\.[67] threads \[5\.\d, 5\.\d\]\.$", last)
+
+
+LEVELS = (1, 2, 4, 8, 16, 32)
 
 
 def test_the_course_to_the_highest_level_is_told_of_every_system() -> None:

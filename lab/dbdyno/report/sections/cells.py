@@ -5,14 +5,16 @@ The section on workloads and all cells repeats no cell's number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
+from dbdyno.judge.beside.curve import Curve
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateLimit, RateSearch
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.language.words import Text, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, in_block, interval, limit_interval, number, title
@@ -44,8 +46,9 @@ def grid(judgement: Judgement) -> Section:
     parts: list[Part] = []
     if summaries:
         parts += [_explained(summaries[0]), _levels(summaries), _counts(summaries)]
+    crossings = [told for curve in judgement.curves for told in _crossing(curve)]
     if judgement.crossovers:
-        parts.append(Items(tuple(_crossover(one) for one in judgement.crossovers)))
+        parts.append(Items((*map(_crossover, judgement.crossovers), *crossings)))
     if judgement.regressions:
         parts.append(_regressions(judgement.regressions))
     return Section(say("All cells together"), tuple(parts))
@@ -134,6 +137,37 @@ def _crossover(crossover: Crossover) -> Text:
         better=listed(map(str, crossover.better)),
         worse=listed(map(str, crossover.worse)),
     )
+
+
+CROSSINGS: Final[Mapping[bool, str]] = {
+    True: phrase(
+        "{workload}: on a smooth curve over the threads {system} goes from worse than {baseline} "
+        "to better at {threads} threads [{low}, {high}]."
+    ),
+    False: phrase(
+        "{workload}: on a smooth curve over the threads {system} goes from better than {baseline} "
+        "to worse at {threads} threads [{low}, {high}]."
+    ),
+}
+"""Sentences on a curve that crosses 1, rising or falling."""
+
+
+def _crossing(curve: Curve) -> list[Text]:
+    """The place at which a curve crosses 1; empty where it does not."""
+    crossing = curve.crossing
+    if crossing is None:
+        return []
+    return [
+        say(
+            CROSSINGS[crossing.rises],
+            workload=workload_name(curve.workload, curve.setting),
+            system=curve.system,
+            baseline=curve.baseline,
+            threads=number(crossing.threads, 1),
+            low=number(crossing.low, 1),
+            high=number(crossing.high, 1),
+        )
+    ]
 
 
 def _regressions(regressions: Sequence[Regression]) -> Table:

@@ -48,7 +48,8 @@ USUALLY_ALIKE: Final = 7
 SCATTER: Final = 1.0
 """Scale of the half-normal prior of the standard deviation of cells' ln variance."""
 GROUP_MIN: Final = 4
-"""Cells for a group to have a noise of its own; below, all cells are a single group."""
+"""Least cells of a group. In a run with a smaller group all cells are a single group, and fewer
+cells than this keep their own noise: two workloads are too unlike to lend each other knowledge."""
 _PARTS: Final = np.arange(-3, 7.25, 0.5)
 """Points at which the distribution of ln `common` is looked at, in its standard deviations."""
 _FAR: Final = np.geomspace(0.5, 400, 24)
@@ -96,9 +97,13 @@ def pooled(blocks: Numbers, groups: Sequence[Hashable], level: float) -> Pooled:
     mean = np.nanmean(blocks, axis=0)
     residuals = np.where(there, blocks - mean, 0.0)
     own = np.maximum((residuals**2).sum(axis=0) / (count - 1), _LEAST)
-    if len(mean) == 1:
-        half = student_quantile(1 - level / 2, float(count[0] - 1)) * np.sqrt(own / count)
-        return Pooled(mean, np.sqrt(own), count - 1.0, half, half, level)
+    if len(mean) < GROUP_MIN:
+        share = -np.expm1(np.log1p(-level) / len(mean))
+        alone, together = (
+            scipy.special.stdtrit(count - 1.0, 1 - each / 2) * np.sqrt(own / count)
+            for each in (level, share)
+        )
+        return Pooled(mean, np.sqrt(own), count - 1.0, alone, together, float(share))
     noise = _Noise.of(residuals, own, count - 1.0, _places(groups))
     alone, share = noise.half_widths(level), noise.share(level)
     together = noise.half_widths(share)

@@ -1,7 +1,8 @@
 """The published experiment followed by a plan, and claims on its results.
 
-A claim is data: a ratio of two systems, and its cells. A plan's run is checked against it cell by
-cell (`judge.beside.claims`), a publication's own tables by `dbdyno audit` (`audit.rules.claims`).
+A claim is data: a ratio of two systems, and its cells. A plan's run is checked against it in all
+of its cells together, then in each (`judge.beside.claims`), a publication's own tables by
+`dbdyno audit` (`audit.rules.claims`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from dbdyno.judge.standstill import Standstill, shared
 from dbdyno.judge.uses.gate import GateOutcome, gate
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.report.sections.conclusion import decision
 from dbdyno.report.tell.verdicts import sentence
 from support import making
 from support.made_estimates import estimate
@@ -128,7 +127,9 @@ def test_all_cells_together_do_not_hide_a_cell_that_stood_still_and_in_one_block
     assert (whole.word, whole.ratio, whole.counts[Word.WORSE]) == (Word.NO_VERDICT, None, 1)
     open_cell = of_two(1)
     assert [one.low is None for one in open_cell.verdicts] == [False, False]
-    assert decision(open_cell.verdicts)[1] == "Open: 1 of 2 cells."
+    assert [one.word for one in open_cell.verdicts] == [Word.UNDECIDED, Word.EQUIVALENT]
+    (whole,) = open_cell.summaries
+    assert (whole.word, whole.counts[Word.UNDECIDED]) == (Word.NO_VERDICT, 1)
 
 
 def test_a_decided_standstill_passes_its_share_on_and_an_open_one_keeps_it():

@@ -49,14 +49,22 @@ def test_many_cells_alike_have_nearly_the_normal_quantile_at_sidaks_level() -> N
     assert np.median(among.freedom) > 1.5 * (blocks - 1)
 
 
+def test_fewer_cells_than_a_group_keep_their_own_noise_at_sidaks_level() -> None:
+    cells = GROUP_MIN - 1
+    apart = alike(7, 5, cells) * np.geomspace(0.01, 1, cells)
+    few, sidak = of(apart), 1 - (1 - LEVEL) ** (1 / cells)
+    errors = apart.std(axis=0, ddof=1) / math.sqrt(5)
+    assert few.together == pytest.approx(stats.t.isf(sidak / 2, 4) * errors)
+    assert few.alone == pytest.approx(stats.t.isf(LEVEL / 2, 4) * errors)
+    assert few.level == pytest.approx(sidak)
+
+
 def test_cells_that_go_up_and_down_together_gain_no_degrees_of_freedom() -> None:
-    one = alike(5, 5, 1)
-    twins, strangers = of(np.hstack([one, one])), alike(5, 5, 40)
-    assert effective_number(one - one.mean()) == 1
-    assert effective_number(np.hstack([one, -one]) - [one.mean(), -one.mean()]) == pytest.approx(1)
+    single, strangers = alike(5, 5, 1), alike(5, 5, 40)
+    copies = np.hstack([single, -single] * 4)
+    assert effective_number(copies - copies.mean(axis=0)) == pytest.approx(1)
     assert effective_number(strangers - strangers.mean(axis=0)) > 20
-    assert (twins.alone > 0.95 * of(one).alone).all()
-    assert (twins.together > twins.alone).all()
+    assert (of(copies).alone > 0.9 * of(single).alone).all()
 
 
 def test_a_cell_much_noisier_than_its_neighbours_keeps_an_interval_of_its_own() -> None:

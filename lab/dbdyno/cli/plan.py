@@ -41,7 +41,7 @@ from dbdyno.report.tell.plan import facts_of
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
 from dbdyno.servers.open import check
-from dbdyno.stats.design import Asked
+from dbdyno.stats.design import Question
 
 NAME_WIDTH: Final = 13
 LINE_WIDTH: Final = 100
@@ -275,16 +275,16 @@ def _detectable(outlook: Outlook) -> Iterator[str]:
         yield f"{count(design.blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
         return
     levels, margin = _levels(outlook), _percent(design.margin)
-    asked = levels[0] if design.asks_for_workloads(levels[-1].intervals) else levels[-1]
+    question = levels[0] if design.asks_for_workloads(levels[-1].intervals) else levels[-1]
     heads = [_named(level) for level in levels]
     yield f"what {count(design.blocks, 'block')} can see, in four of five comparisons"
-    aimed = f"blocks to see {margin} in {_named(asked)}"
+    aimed = f"blocks to see {margin} in {_named(question)}"
     yield "  ".join(["  blocks differ by", *heads, "ties told", aimed])
     for noise in power.NOISES:
         known = (noise, window_s, design.stop)
         seen = [power.difference_seen(design.blocks, *known, level) for level in levels]
-        ties = power.tie_power(design.margin, design.blocks, *known, asked)
-        needed = power.blocks_to_see(design.margin, *known, asked)
+        ties = power.tie_power(design.margin, design.blocks, *known, question)
+        needed = power.blocks_to_see(design.margin, *known, question)
         most = HORIZON_MAX if design.stop == "decided" else BLOCKS_LOOKED_AHEAD
         cells = [
             f"{_percent_or_dash(one):>{len(head)}}" for one, head in zip(seen, heads, strict=True)
@@ -294,7 +294,7 @@ def _detectable(outlook: Outlook) -> Iterator[str]:
         )
 
 
-def _levels(outlook: Outlook) -> list[Asked]:
+def _levels(outlook: Outlook) -> list[Question]:
     """The questions of a comparison: its workloads in their settings, then its cells.
 
     Rates around a limit of latency are one cell together.
@@ -307,13 +307,13 @@ def _levels(outlook: Outlook) -> list[Asked]:
     families = [one.cells(family) for one in comparisons(plan) for family in (judged, limits)]
     largest = max(families, key=len, default=())
     ladders = len({cell.ladder for cell in largest})
-    each_cell = Asked(max(1, len(largest)))
+    each_cell = Question(max(1, len(largest)))
     if 0 < ladders < each_cell.intervals and all(cell.rate_per_s is None for cell in largest):
-        return [Asked(ladders, round(each_cell.intervals / ladders)), each_cell]
+        return [Question(ladders, round(each_cell.intervals / ladders)), each_cell]
     return [each_cell]
 
 
-def _named(level: Asked) -> str:
+def _named(level: Question) -> str:
     if level.cells > 1 and level.intervals > 1:
         return f"each of {level.intervals} workloads"
     if level.cells > 1:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import NamedTuple
 
@@ -92,7 +93,8 @@ def system_values(
     return values
 
 
-class Sample(NamedTuple):
+@dataclass(frozen=True)
+class Sample:
     """ln(system / baseline) of a metric in a cell, by block."""
 
     cell: Cell

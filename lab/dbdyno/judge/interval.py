@@ -20,7 +20,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,7 +71,8 @@ def interval(samples: ArrayLike, design: DesignPlan, level: float = LEVEL) -> Co
     return ConfidenceInterval(values.mean(axis=-1), sd, half)
 
 
-class Held(NamedTuple):
+@dataclass(frozen=True)
+class Held:
     """The interval of a ratio, which holds together with those of other cells.
 
     Attributes:
@@ -110,9 +111,9 @@ def together(
     """
     places = [place for place, sample in enumerate(samples) if len(sample) >= BLOCKS_MIN]
     blocks = sorted({block for place in places for block in samples[place]})
-    found: list[Held | None] = [None] * len(samples)
+    held: list[Held | None] = [None] * len(samples)
     if not places:
-        return found
+        return held
     table = np.array(
         [[samples[place].get(block, math.nan) for place in places] for block in blocks]
     )
@@ -120,7 +121,7 @@ def together(
     noise = pooled(table, [groups[place] for place in places], look)
     for at, place in enumerate(places):
         mean, alone, half = noise.mean[at], noise.alone[at], noise.together[at]
-        found[place] = Held(
+        held[place] = Held(
             low=end_of(mean - half),
             high=end_of(mean + half),
             alone_low=end_of(mean - alone),
@@ -130,7 +131,7 @@ def together(
             level=level * noise.level / look,
             cells=len(places),
         )
-    return found
+    return held
 
 
 def quantile(

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
 from statistics import median
@@ -202,7 +203,7 @@ def settled(held: Held | None, unsettled: Unsettled | None) -> Held | None:
     if held is None or unsettled is None:
         return held
     low, high = unsettled.widened(held.low, held.high)
-    return held._replace(low=low, high=high)
+    return replace(held, low=low, high=high)
 
 
 def _word(metric: str, shown: Held | None, margin: float, lost: bool) -> tuple[Word, bool]:

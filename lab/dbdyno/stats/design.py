@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, NamedTuple
 
@@ -74,14 +75,15 @@ class Block(NamedTuple):
         return self.trials * load_s + self.starts * costs.start_s + warm * costs.trial_s
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class Question:
     """The intervals that a run is to narrow: their number, and the cells in the mean of each."""
 
     intervals: int = 1
     cells: int = 1
 
 
-ONE_CELL: Final = Asked()
+ONE_CELL: Final = Question()
 
 
 class Windows(NamedTuple):
@@ -129,7 +131,7 @@ def narrowest(
     costs: Costs,
     blocks_max: int,
     machines: int = 1,
-    asked: Asked = ONE_CELL,
+    question: Question = ONE_CELL,
 ) -> TimedDesign:
     """The window, and the blocks that then fit into the time, with the narrowest interval.
 
@@ -137,7 +139,7 @@ def narrowest(
         left_s: the time that the first blocks leave.
         first: windows of those.
         machines: how many run blocks beside each other; each of them has the time that is left.
-        asked: level of the question.
+        question: level of the question.
     """
 
     def seconds(window_s: float) -> float:
@@ -149,9 +151,9 @@ def narrowest(
 
     def half_width(window_s: float) -> float:
         blocks = blocks_of(window_s)
-        later = (blocks - FIRST_BLOCKS) * scatter.variance(window_s, asked.cells)
-        variances = FIRST_BLOCKS * scatter.variance(first.window_s, asked.cells) + later
-        return usual_half_width(blocks, asked.intervals) * math.sqrt(2 * variances) / blocks
+        later = (blocks - FIRST_BLOCKS) * scatter.variance(window_s, question.cells)
+        variances = FIRST_BLOCKS * scatter.variance(first.window_s, question.cells) + later
+        return usual_half_width(blocks, question.intervals) * math.sqrt(2 * variances) / blocks
 
     lengths = [first.window_s]  # a shorter one would hide warm-ups that the first windows show
     while seconds(lengths[-1] * WINDOW_STEP) <= left_s:

@@ -188,8 +188,9 @@ class _Noise:
         for cells in places:
             effective = effective_number(residuals[:, cells])
             common, density, odd[..., cells] = _common(own[cells], freedom[cells], effective)
-            weights *= density.sum(axis=1)
-            parts.append(density / density.sum(axis=1, keepdims=True))
+            likelihood = density.sum(axis=1, keepdims=True)  # 0 where cells are not alike at all
+            weights *= likelihood[:, 0]
+            parts.append(density / np.maximum(likelihood, np.finfo(float).tiny))
             moved = kinds * common[..., None] + freedom[cells] * own[cells]
             variances[..., cells] = moved / (kinds + freedom[cells])
         weights /= weights.sum()
@@ -217,8 +218,8 @@ class _Noise:
 
     def half_widths(self, level: float) -> Numbers:
         """Half width of each cell's interval at this level, in standard errors."""
-        found = [np.interp(-np.log(level), -one, np.log(_FAR)) for one in self.chances]
-        return np.asarray(np.exp(found), dtype=np.float64)
+        logs = [np.interp(-np.log(level), -chance, np.log(_FAR)) for chance in self.chances]
+        return np.asarray(np.exp(logs), dtype=np.float64)
 
     def share(self, level: float) -> float:
         """The level of each interval with which all of them together miss at `level`."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dbdyno.judge.beside.curve import Curve, CurvePoint, crossing
+from dbdyno.judge.beside.curve import Curve, SmoothedRatio, crossing
 from dbdyno.judge.judgement import Judgement, judge
 from support import making
 
@@ -78,7 +78,7 @@ def test_few_levels_have_no_curve():
 )
 def test_a_crossing_takes_a_band_on_one_side_and_then_on_the_other(signs, crosses):
     points = [
-        CurvePoint(
+        SmoothedRatio(
             threads=threads,
             ratio=math.exp(0.2 * sign),
             low=math.exp(0.2 * sign - 0.1),

@@ -15,7 +15,7 @@ from dbdyno.judge.uses.power import (
     tie_power,
 )
 from dbdyno.plan.plan import DesignPlan, TrialPlan
-from dbdyno.stats.design import Asked, Costs, Scatter, TimedDesign, Windows
+from dbdyno.stats.design import Costs, Question, Scatter, TimedDesign, Windows
 from dbdyno.store.resolved import with_chosen
 from support import making
 
@@ -75,8 +75,8 @@ def test_what_a_time_sees_is_what_runs_of_that_time_find(minutes, scatter, known
 def test_an_early_end_and_more_cells_cost_what_is_seen():
     alone = difference_seen(12, 0.015, 60)
     early = difference_seen(12, 0.015, 60, "decided")
-    among = difference_seen(12, 0.015, 60, asked=Asked(intervals=8))
-    whole = difference_seen(12, 0.015, 60, asked=Asked(cells=8))
+    among = difference_seen(12, 0.015, 60, question=Question(intervals=8))
+    whole = difference_seen(12, 0.015, 60, question=Question(cells=8))
     assert alone < early < 1.3 * alone
     assert whole < alone < among < 1.6 * alone
     assert blocks_to_see(0.02, 0.015, 60, "decided") > blocks_to_see(0.02, 0.015, 60)

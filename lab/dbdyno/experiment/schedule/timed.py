@@ -30,9 +30,9 @@ from dbdyno.stats.design import (
     FIRST_BLOCKS,
     START_S_USUAL,
     TRIAL_S,
-    Asked,
     Block,
     Costs,
+    Question,
     Scatter,
     Windows,
     first_windows,
@@ -101,7 +101,7 @@ def chosen_by(
         spent_s = rounds * block.seconds(windows.load_s, costs)
     left_s = plan.design.time_s - spent_s
     design = narrowest(
-        left_s, block, windows, scatter, costs, BLOCKS_TIMED, machines, asked_by(plan)
+        left_s, block, windows, scatter, costs, BLOCKS_TIMED, machines, question_of(plan)
     )
     return ChosenDesign(
         warmup_s=design.windows.warmup_s,
@@ -113,13 +113,13 @@ def chosen_by(
     )
 
 
-def asked_by(plan: Plan) -> Asked:
+def question_of(plan: Plan) -> Question:
     """The intervals at the level at which the plan's run is to be decided."""
     every = cells(plan)
     ladders = {cell.ladder for cell in every if cell.rate_per_s is None}
     if ladders and plan.design.asks_for_workloads(len(every)):
-        return Asked(len(ladders), round(len(every) / len(ladders)))
-    return Asked(len(every))
+        return Question(len(ladders), round(len(every) / len(ladders)))
+    return Question(len(every))
 
 
 def _block(plan: Plan) -> Block:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final, TypedDict
 
@@ -166,7 +167,7 @@ def _compared(
     if claim.metric == RATE_VARIATION:
         over, under = (_variations(both, cell, label) for label in (above, below))
         logs = {block: over[block] - under[block] for block in under if block in over}
-        return sample._replace(logs=logs), None
+        return replace(sample, logs=logs), None
     sample = both.sample(cell, below, above, BY_NAME[claim.metric])
     return sample, both.unsettled(cell, below, above) if claim.metric in RATES else None
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -32,7 +33,7 @@ STEPS: Final = 400
 """Places between two levels at which a crossing is looked for."""
 
 
-class CurvePoint(Noun):
+class SmoothedRatio(Noun):
     """The smoothed ratio at a number of threads, with its simultaneous interval."""
 
     threads: int
@@ -41,7 +42,7 @@ class CurvePoint(Noun):
     high: float
 
 
-class Crossing(Noun):
+class RatioCrossing(Noun):
     """Number of threads at which the ratio crosses 1, with the interval in which it does.
 
     Attributes:
@@ -66,13 +67,8 @@ class Curve(Noun):
     system: str
     workload: str
     setting: str
-    points: tuple[CurvePoint, ...]
-    crossing: Crossing | None
-
-
-class _Ladder(NamedTuple):
-    verdicts: list[Verdict]
-    smooth: list[Sample]
+    points: tuple[SmoothedRatio, ...]
+    crossing: RatioCrossing | None
 
 
 def curves(pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan) -> tuple[Curve, ...]:
@@ -104,7 +100,7 @@ def _smoothed(pairs: Pairs, ladder: Sequence[Verdict]) -> list[Sample]:
         return []
     smooth = logs @ curve @ curve.T
     return [
-        sample._replace(logs=dict(zip(blocks, map(float, values), strict=True)))
+        replace(sample, logs=dict(zip(blocks, map(float, values), strict=True)))
         for sample, values in zip(samples, smooth.T, strict=True)
     ]
 
@@ -130,15 +126,15 @@ def _curve(levels: Sequence[Estimated]) -> Curve:
     )
 
 
-def _points(levels: Sequence[Estimated]) -> Iterator[CurvePoint]:
+def _points(levels: Sequence[Estimated]) -> Iterator[SmoothedRatio]:
     for estimate, held in levels:
         if estimate.ratio is not None and held is not None:
-            yield CurvePoint(
+            yield SmoothedRatio(
                 threads=estimate.cell.threads, ratio=estimate.ratio, low=held.low, high=held.high
             )
 
 
-def crossing(points: Sequence[CurvePoint]) -> Crossing | None:
+def crossing(points: Sequence[SmoothedRatio]) -> RatioCrossing | None:
     """Find where a curve crosses 1, if its band lies on one side first and on the other last.
 
     Between two levels the curve and its band are straight lines over ln threads.
@@ -161,7 +157,7 @@ def crossing(points: Sequence[CurvePoint]) -> Crossing | None:
     )
     ends = (high, ratio, low) if rises else (low, ratio, high)
     at = [_first_beyond(fine, line if rises else -line) for line in ends]
-    return Crossing(threads=at[1], low=at[0], high=at[2], rises=rises)
+    return RatioCrossing(threads=at[1], low=at[0], high=at[2], rises=rises)
 
 
 def _first_beyond(places: Numbers, line: Numbers) -> float:

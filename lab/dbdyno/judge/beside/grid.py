@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from dbdyno.judge.estimate import Estimate, Pairs, Sample, estimated
@@ -176,7 +177,7 @@ def filled(logs: Mapping[Cell, Mapping[int, float]]) -> dict[int, dict[Cell, flo
 
 def sample_of(samples: Sequence[Sample]) -> Sample:
     """The samples of several cells together, under the name of the first cell."""
-    return samples[0]._replace(logs=block_means({one.cell: one.logs for one in samples}))
+    return replace(samples[0], logs=block_means({sample.cell: sample.logs for sample in samples}))
 
 
 def _sample(pairs: Pairs, grid: Sequence[Verdict]) -> Sample:

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import Final, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 import scipy
 
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL, nominal_level, quantile
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan
-from dbdyno.stats.design import ONE_CELL, Asked, Scatter, TimedDesign
+from dbdyno.stats.design import ONE_CELL, Question, Scatter, TimedDesign
 from dbdyno.stats.distributions import Numbers
 from dbdyno.stats.pooled import usual_half_width
 
@@ -49,30 +50,32 @@ def power_of(
     noise: float,
     window_s: float,
     stop: Stop = "blocks",
-    asked: Asked = ONE_CELL,
+    question: Question = ONE_CELL,
 ) -> float:
     """Upper bound of the probability to distinguish a ratio of 1 + difference from 1 by so many
     blocks.
 
     Args:
-        asked: level of the question.
+        question: level of the question.
     """
     if blocks < BLOCKS_MIN:
         return 0.0
-    off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s, asked.cells)
-    missed = scipy.special.nctdtr(_freedom(blocks, asked), off, _multiplier(blocks, stop, asked))
+    off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s, question.cells)
+    missed = scipy.special.nctdtr(
+        _freedom(blocks, question), off, _multiplier(blocks, stop, question)
+    )
     return 1 - float(np.nan_to_num(missed))  # nan where it is too small for a number
 
 
 def difference_seen(
-    blocks: int, noise: float, window_s: float, stop: Stop = "blocks", asked: Asked = ONE_CELL
+    blocks: int, noise: float, window_s: float, stop: Stop = "blocks", question: Question = ONE_CELL
 ) -> float | None:
     """The least ratio difference seen, 0.02 = 2 %; None where blocks give no verdict."""
     if blocks < BLOCKS_MIN:
         return None
-    multiplier = _multiplier(blocks, stop, asked)
-    off = float(scipy.special.nctdtrinc(_freedom(blocks, asked), 1 - POWER, multiplier))
-    return math.expm1(off * log_sd(noise, window_s, asked.cells) / math.sqrt(blocks))
+    multiplier = _multiplier(blocks, stop, question)
+    off = float(scipy.special.nctdtrinc(_freedom(blocks, question), 1 - POWER, multiplier))
+    return math.expm1(off * log_sd(noise, window_s, question.cells) / math.sqrt(blocks))
 
 
 def difference_seen_in_time(chosen: TimedDesign, scatter: Scatter) -> float:
@@ -88,7 +91,7 @@ def blocks_to_see(
     noise: float,
     window_s: float,
     stop: Stop = "blocks",
-    asked: Asked = ONE_CELL,
+    question: Question = ONE_CELL,
 ) -> int | None:
     """The blocks in which a ratio difference is seen; None if a plan cannot have so many.
 
@@ -97,7 +100,7 @@ def blocks_to_see(
     """
 
     def power(blocks: int) -> float:
-        return power_of(difference, blocks, noise, window_s, stop, asked)
+        return power_of(difference, blocks, noise, window_s, stop, question)
 
     ends = (HORIZON_MAX, BLOCKS_LOOKED_AHEAD)
     most = next((end for end in ends if power(end) >= POWER), None)
@@ -112,7 +115,7 @@ def tie_power(
     noise: float,
     window_s: float,
     stop: Stop = "blocks",
-    asked: Asked = ONE_CELL,
+    question: Question = ONE_CELL,
 ) -> float:
     """Probability for two equal systems to be called equivalent within the margin.
 
@@ -121,10 +124,10 @@ def tie_power(
     """
     if blocks < BLOCKS_MIN:
         return 0.0
-    freedom = _freedom(blocks, asked)
+    freedom = _freedom(blocks, question)
     quantiles = scipy.special.chdtri(freedom, (np.arange(1000) + 0.5) / 1000)
-    half = _multiplier(blocks, stop, asked) * np.sqrt(quantiles / freedom)
-    room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s, asked.cells) - half
+    half = _multiplier(blocks, stop, question) * np.sqrt(quantiles / freedom)
+    room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s, question.cells) - half
     return float(np.mean(np.maximum(0.0, 2 * scipy.special.ndtr(room) - 1)))
 
 
@@ -135,7 +138,8 @@ PLANNED: Final = 0.85
 small than too large."""
 
 
-class Noise(NamedTuple):
+@dataclass(frozen=True)
+class Noise:
     """Standard deviation of a block's ln ratio, its degrees of freedom, and the blocks."""
 
     sd: float
@@ -164,7 +168,7 @@ def blocks_to_decide(
     Returns:
         More than there are; None if more than a plan can have.
     """
-    sd, freedom, blocks = noise
+    sd, freedom, blocks = noise.sd, noise.freedom, noise.blocks
     if sd <= 0:
         return max(blocks + 1, BLOCKS_MIN)
     spread = sd * np.sqrt(freedom / scipy.special.chdtri(freedom, POINTS))[:, None]
@@ -194,14 +198,14 @@ def _decides(truth: Numbers, error: Numbers, half: Numbers, margin: float) -> fl
     return float(np.mean(np.minimum(1, away + np.where(room > 0, within, 0))))
 
 
-def _freedom(blocks: int, asked: Asked) -> int:
+def _freedom(blocks: int, question: Question) -> int:
     """Degrees of freedom of the spread that is common to all intervals."""
-    return (blocks - 1) * asked.intervals
+    return (blocks - 1) * question.intervals
 
 
-def _multiplier(blocks: int, stop: Stop, asked: Asked) -> float:
+def _multiplier(blocks: int, stop: Stop, question: Question) -> float:
     """Half width over s/√blocks."""
     design = DesignPlan(blocks=blocks, stop=stop)
-    if asked.intervals == 1:
+    if question.intervals == 1:
         return quantile(blocks, design)
-    return usual_half_width(blocks, asked.intervals, nominal_level(blocks, design))
+    return usual_half_width(blocks, question.intervals, nominal_level(blocks, design))

@@ -1,15 +1,15 @@
 """Intervals of the means of several cells, with noise estimated from all cells together.
 
 Five blocks show a mean well and its noise badly: their standard deviation has four degrees of
-freedom. The cells of a run are alike in noise, so each cell's variance is moved towards the
+freedom. The cells of a workload are alike in noise, so each cell's variance is moved towards the
 variance common to its group, as far as the cells are alike (Smyth 2004, the moderated t of limma):
 
-    variance of cell c ~ scaled inverse χ² around `common`, with `alike` degrees of freedom
+    variance of a cell ~ scaled inverse χ² around `common`, with `alike` degrees of freedom
 
-Both are unknown. `common` follows from the mean logarithm of the group's variances, and its own
-uncertainty is kept. `alike` is averaged over a grid with the likelihood of the variances, starting
-from a half-normal prior of the scatter of ln σ. So a run of few cells, which cannot show that they
-are alike, keeps wide intervals.
+A share of the cells is unlike its group, with a single degree of freedom. `common` and `alike` are
+averaged over their posterior: `alike` on a grid, with a half-normal prior of the scatter of ln σ²,
+`common` at points around its estimate. So a run of few cells, which cannot show that they are
+alike, keeps wide intervals.
 
 Cells that share a start of the servers go up and down together, and tell less about their noise
 than as many cells apart: n cells count as n / (1 + (n − 1) r²), with r² the mean squared
@@ -17,8 +17,9 @@ correlation of their blocks.
 
 Intervals hold together: given the variances, the chance that none of them misses is at least the
 product of the chances of each, however the cells are correlated (Šidák 1967). That product is
-averaged over the uncertainty of `common` and `alike`, since all cells err together where the noise
-is underestimated.
+averaged over the posterior, since all cells err together where the noise is underestimated.
+
+docs/how-it-works/statistics.md has the formulas, the assumptions, and how often it errs.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
         count(cells // (len(plan.workloads) * settings), "level"),
         *([count(settings, "setting")] if settings > 1 else []),
     ]
-    most = " at most, until every cell is decided" if plan.design.stop == "decided" else ""
+    most = " at most, until the comparison is decided" if plan.design.stop == "decided" else ""
     blocks = count(outlook.plan.design.blocks, "block")
     fit = in_budget(plan, outlook)
     others = ["for one machine; m machines run about m times the blocks"] * bool(plan.fleet.spread)

@@ -92,7 +92,7 @@ def test_intervals_of_a_level_that_are_too_narrow_or_too_wide_are_caught(
         ]
 
     monkeypatch.setattr(of_levels, "estimated", wrong)
-    seen = row_of(6, 5, "equal, starts 5 %").run(200)
+    seen = row_of(6, 5, "equal, starts 5 %").run(120)
     assert broken in seen.broken(SLACK)
 
 

@@ -339,8 +339,8 @@ def _blocks(plan: Plan, _: Known) -> Iterator[Text]:
     )
     if plan.design.stop == "decided":
         yield say(
-            "fewer if every cell is decided before: each interval is a repeated one, wide enough "
-            "to hold with those of all other looks"
+            "fewer if the comparison is decided before: each interval is a repeated one, wide "
+            "enough to hold with those of all other looks"
         )
 
 

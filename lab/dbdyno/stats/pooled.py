@@ -44,6 +44,9 @@ ODD_ALIKE: Final = np.array(1.0)
 """Degrees of freedom by which such a cell is still like its group."""
 BLOCKS_MANY: Final = 16
 """From so many blocks on noise is known well enough for a forecast."""
+OWN: Final = 0.1
+"""Part of the level for intervals by each cell's own noise. The narrower of both counts, so that a
+quiet cell among loud cells can show that it is quiet."""
 USUALLY_ALIKE: Final = 7
 """Degrees of freedom by which the 48 cells of a comparison of MySQL 5.7 and 8.0 were alike."""
 SCATTER: Final = 1.0
@@ -98,19 +101,22 @@ def pooled(blocks: Numbers, groups: Sequence[Hashable], level: float) -> Pooled:
     mean = np.nanmean(blocks, axis=0)
     residuals = np.where(there, blocks - mean, 0.0)
     own = np.maximum((residuals**2).sum(axis=0) / (count - 1), _LEAST)
+
+    def by_own_noise(level: float) -> Numbers:
+        return np.asarray(scipy.special.stdtrit(count - 1.0, 1 - level / 2) * np.sqrt(own / count))
+
     if len(mean) < GROUP_MIN:
-        share = -np.expm1(np.log1p(-level) / len(mean))
-        alone, together = (
-            scipy.special.stdtrit(count - 1.0, 1 - each / 2) * np.sqrt(own / count)
-            for each in (level, share)
-        )
-        return Pooled(mean, np.sqrt(own), count - 1.0, alone, together, float(share))
+        share = float(-np.expm1(np.log1p(-level) / len(mean)))
+        alone, together = by_own_noise(level), by_own_noise(share)
+        return Pooled(mean, np.sqrt(own), count - 1.0, alone, together, share)
     noise = _Noise.of(residuals, own, count - 1.0, _places(groups))
-    alone, share = noise.half_widths(level), noise.share(level)
-    together = noise.half_widths(share)
-    error = noise.sd / np.sqrt(count)
-    freedom = np.array([_freedom(half, share) for half in together])
-    return Pooled(mean, noise.sd, freedom, alone * error, together * error, share)
+    kept = (1 - OWN) * level
+    share, error = noise.share(kept), noise.sd / np.sqrt(count)
+    alone = np.minimum(noise.half_widths(kept) * error, by_own_noise(OWN * level))
+    own_together = by_own_noise(OWN * level / len(mean))
+    together = np.minimum(noise.half_widths(share) * error, own_together)
+    freedom = np.array([_freedom(half, share) for half in together / error])
+    return Pooled(mean, noise.sd, freedom, alone, together, share)
 
 
 def _places(groups: Sequence[Hashable]) -> list[NDArray[np.intp]]:

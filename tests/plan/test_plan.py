@@ -156,3 +156,9 @@ def test_a_run_until_decided_has_more_blocks_unless_they_are_given() -> None:
     assert DesignPlan(stop="decided").blocks == 12
     assert DesignPlan(stop="decided", blocks=7).blocks == 7
     assert DesignPlan().blocks == 5
+
+
+def test_the_level_that_ends_a_run_needs_a_run_that_ends_early():
+    assert DesignPlan.model_validate({"time_s": 300, "decide": "cell"}).decide == "cell"
+    with pytest.raises(ValidationError, match="stop: decided"):
+        DesignPlan(decide="cell")

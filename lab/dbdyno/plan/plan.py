@@ -208,6 +208,14 @@ class DesignPlan(FiniteNoun):
             return {"blocks": BLOCKS_UNTIL_DECIDED, **value}
         return value
 
+    @model_validator(mode="after")
+    def _decide_needs_an_early_end(self) -> DesignPlan:
+        if self.decide is not None and self.stop == "blocks":
+            raise ValueError(
+                "decide is for a run that ends when decided: give stop: decided or a time"
+            )
+        return self
+
     def asks_for_workloads(self, cells: int) -> bool:
         """True if a comparison of so many cells is decided when its workloads are."""
         return self.decide == "workload" or (self.decide is None and cells > CELLS_FEW)

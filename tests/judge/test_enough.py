@@ -50,6 +50,9 @@ def test_many_cells_of_a_workload_are_decided_together(decide: str | None, ends:
     judged = judge(cells_of(), plan)
     assert {verdict.word for verdict in judged.verdicts} == {Word.UNDECIDED}
     assert enough(cells_of(), plan) is judged.is_decided(plan.design) is ends
+    answers = judged.answers(plan.design)
+    assert ({answer.word for answer in answers} == {Word.WORSE}) is ends
+    assert len(answers) == (1 if ends else len(MANY))
     assert not enough(cells_of(cancel=False), plan)
 
 

@@ -75,7 +75,8 @@ def check_verdicts(run: api.Run, *, exit_code: bool) -> None:
     Raises:
         LoadError: every cell is void.
         VoidError: `exit_code`, and some cell is void.
-        GateError: `exit_code`, and some cell is undecided, or has no verdict.
+        GateError: `exit_code`, and some workload or cell, as the plan asks, is undecided, or has no
+            verdict.
     """
     words = Counter(verdict.word for verdict in run.judgement.all_verdicts)
     void, cells = words[Word.VOID], words.total()
@@ -89,9 +90,10 @@ def check_verdicts(run: api.Run, *, exit_code: bool) -> None:
             found=cause,
             hint=remedy,
         )
-    if exit_code and (left := words[Word.UNDECIDED] + words[Word.NO_VERDICT]):
+    answers = Counter(one.word for one in run.judgement.answers(run.plan.design))
+    if exit_code and (left := answers[Word.UNDECIDED] + answers[Word.NO_VERDICT]):
         raise GateError(
-            f"undecided verdicts: {left} of {cells}",
+            f"undecided verdicts: {left} of {answers.total()}",
             hint="docs/how-to/errors.md says what to do, by the word",
         )
 

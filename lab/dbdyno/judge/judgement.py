@@ -39,7 +39,6 @@ from dbdyno.judge.standstill import shared, standstill_of
 from dbdyno.judge.verdict import (
     Verdict,
     block_seconds,
-    is_open,
     verdict_of,
 )
 from dbdyno.measurement.disturbance import current
@@ -113,18 +112,23 @@ class Judgement(Noun):
     arms: tuple[ArmTrials, ...] = ()
     known: Known = Known()
 
-    def is_decided(self, design: DesignPlan) -> bool:
-        """True if no verdict is open at the level at which the run is to end."""
-        searched = (verdict for search in self.slo for verdict in search.verdicts)
-        arms = {(one.baseline, one.system) for one in self.verdicts}
-        return not any(map(is_open, searched)) and all(
-            grid.is_decided(
+    def answers(self, design: DesignPlan) -> list[Verdict | GridSummary]:
+        """Verdicts at the level of the question, and on the rates within a latency limit."""
+        searched = [verdict for search in self.slo for verdict in search.verdicts]
+        arms = {(one.baseline, one.system): None for one in self.verdicts}
+        of_pairs = (
+            grid.at_level(
                 [one for one in self.verdicts if (one.baseline, one.system) == pair],
                 [one for one in self.summaries if (one.baseline, one.system) == pair],
                 design,
             )
             for pair in arms
         )
+        return [*searched, *(one for answers in of_pairs for one in answers)]
+
+    def is_decided(self, design: DesignPlan) -> bool:
+        """True if no verdict is open at the level at which the run is to end."""
+        return not any(answer.is_open for answer in self.answers(design))
 
     @property
     def all_verdicts(self) -> tuple[Verdict, ...]:
@@ -220,14 +224,14 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
         return False
     audited = audit(compared, plan)
     pairs, judged = Pairs(audited.sound), cells_of(plan, compared)
-    searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
-    families = (_family(one, pairs, judged, audited, compared, plan) for one in comparisons(plan))
-    return not any(map(is_open, searched)) and all(
-        grid.is_decided(
-            one.verdicts, grid.summaries(one.pairs, one.verdicts, plan.design), plan.design
-        )
-        for one in families
-    )
+    answers: list[Verdict | GridSummary] = []
+    for search in _searches(audited, plan):
+        answers += search.verdicts
+    for comparison in comparisons(plan):
+        family = _family(comparison, pairs, judged, audited, compared, plan)
+        summarised = grid.summaries(family.pairs, family.verdicts, plan.design)
+        answers += grid.at_level(family.verdicts, summarised, plan.design)
+    return not any(answer.is_open for answer in answers)
 
 
 class _Family(NamedTuple):

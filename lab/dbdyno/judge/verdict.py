@@ -92,6 +92,20 @@ class Verdict(Noun):
         """Number of sound pairs, with or without a ratio."""
         return self.standstill.pairs if self.standstill else self.estimate.blocks
 
+    @property
+    def is_open(self) -> bool:
+        """True if more blocks could still change the word, so a run until decided goes on.
+
+        A cell without any sound pair is not open: trials void in every block have a cause, named by
+        the report. Cells with a standstill in some blocks, or with the latency limit outside the
+        rates in some, are not open either: more blocks do not undo these.
+        """
+        if self.outside_rates:
+            return False
+        if self.word is Word.UNDECIDED:
+            return self.standstill is None or self.standstill.is_whole
+        return self.word in (Word.VOID, Word.NO_VERDICT) and self.blocks > 0
+
 
 def verdict_of(
     estimate: Estimate,
@@ -268,20 +282,6 @@ def _reasons(
 
 def _times(findings: Sequence[Finding]) -> dict[str, int]:
     return dict(Counter(finding.check for finding in findings))
-
-
-def is_open(verdict: Verdict) -> bool:
-    """True if more blocks could still change the word, so a run until decided goes on.
-
-    A cell without any sound pair is not open: trials void in every block have a cause, named by the
-    report. Cells with a standstill in some blocks, or with the latency limit outside the rates in
-    some, are not open either: more blocks do not undo these.
-    """
-    if verdict.outside_rates:
-        return False
-    if verdict.word is Word.UNDECIDED:
-        return verdict.standstill is None or verdict.standstill.is_whole
-    return verdict.word in (Word.VOID, Word.NO_VERDICT) and verdict.blocks > 0
 
 
 def block_seconds(measurements: Sequence[Measurement]) -> float | None:

@@ -20,7 +20,7 @@ from statistics import fmean
 
 from dbdyno.judge.estimate import Estimate, Pairs, Sample, estimated
 from dbdyno.judge.interval import Held
-from dbdyno.judge.verdict import Verdict, Word, blocks_needed, is_open, word_for
+from dbdyno.judge.verdict import Verdict, Word, blocks_needed, word_for
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Noun
@@ -103,12 +103,12 @@ def _timed(summary: GridSummary, block_s: float | None) -> GridSummary:
     return summary.model_copy(update={"seconds_needed": missing_s})
 
 
-def is_decided(
+def at_level(
     verdicts: Sequence[Verdict], summarised: Sequence[GridSummary], design: DesignPlan
-) -> bool:
-    """True if no verdict of a comparison is open at the level at which its run is to end.
+) -> list[Verdict | GridSummary]:
+    """A comparison's answers at the level of its question: workloads or cells.
 
-    A workload of a single cell is decided with that cell. Rates of an open loop, and cells short of
+    A workload of a single cell is answered by that cell. Rates of an open loop, and cells short of
     three sound blocks, count by themselves at any level.
 
     Args:
@@ -117,13 +117,10 @@ def is_decided(
     is_single = len({verdict.cell.ladder for verdict in verdicts}) == 1
     workloads = [one for one in summarised if one.workload or is_single]
     if not workloads or not design.asks_for_workloads(len(verdicts)):
-        return not any(map(is_open, verdicts))
-    by_cell = (
-        verdict
-        for verdict in verdicts
-        if verdict.cell.rate_per_s is not None or verdict.word is not Word.UNDECIDED
-    )
-    return not any(map(is_open, by_cell)) and not any(one.is_open for one in workloads)
+        return list(verdicts)
+    short = (Word.VOID, Word.NO_VERDICT)
+    by_cell = [v for v in verdicts if v.cell.rate_per_s is not None or v.word in short]
+    return [*workloads, *by_cell]
 
 
 def _level(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_intervals_of_a_level_that_are_too_narrow_or_too_wide_are_caught(
 ) -> None:
     def wrong(samples: Sequence[Sample], design: DesignPlan) -> list[Estimated]:
         return [
-            Estimated(of.estimate, of.held._replace(**scaled(of.held, factor)))
+            Estimated(of.estimate, replace(of.held, **scaled(of.held, factor)))
             for of in estimated(samples, design)
             if of.held is not None
         ]

@@ -29,7 +29,7 @@ from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import student_quantile
-from dbdyno.stats.pooled import pooled
+from dbdyno.stats.pooled import GROUP_MIN, pooled
 
 LEVEL: Final = 0.05
 """Error rate of an interval: the complement of 95 %."""
@@ -119,8 +119,13 @@ def together(
     )
     look = nominal_level(len(blocks), design, level)
     noise = pooled(table, [groups[place] for place in places], look)
+    share = level * noise.level / look
     for at, place in enumerate(places):
         mean, alone, half = noise.mean[at], noise.alone[at], noise.together[at]
+        if len(places) < GROUP_MIN:  # with its own noise a cell's looks share its own level
+            freedom = float(noise.freedom[at])
+            error = noise.sd[at] / math.sqrt(len(samples[place]))
+            half = quantile(len(blocks), design, share, freedom) * error
         held[place] = Held(
             low=end_of(mean - half),
             high=end_of(mean + half),
@@ -128,7 +133,7 @@ def together(
             alone_high=end_of(mean + alone),
             sd=float(noise.sd[at]),
             freedom=float(noise.freedom[at]),
-            level=level * noise.level / look,
+            level=share,
             cells=len(places),
         )
     return held

@@ -25,6 +25,7 @@ from dbdyno.experiment.schedule import forecast
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.order import arms
 from dbdyno.experiment.schedule.pilot import piloting
+from dbdyno.experiment.schedule.timed import question_of, questions_of
 from dbdyno.judge.interval import HORIZON_MAX
 from dbdyno.judge.uses import power
 from dbdyno.language.words import count
@@ -145,7 +146,11 @@ def in_budget(plan: Plan, outlook: Outlook, machines: int = 1) -> str | None:
     blocks = outlook.plan.design.blocks
     where = f" on {machines} machines" if machines > 1 else ""
     fit = f"budget {duration(budget_s)}{where}: {blocks} of {plan.design.blocks} blocks fit"
-    window_s, stop, level = plan.trial.window_s, plan.design.stop, _levels(outlook)[0]
+    window_s, stop, level = (
+        plan.trial.window_s,
+        plan.design.stop,
+        questions_of(plan, outlook.cells)[0],
+    )
     seen = power.difference_seen(blocks, power.USUAL_NOISE, window_s, stop, level)
     if seen is None:
         return f"{fit}, too few for a verdict ({BLOCKS_MIN} are the least)"
@@ -274,8 +279,8 @@ def _detectable(outlook: Outlook) -> Iterator[str]:
     if design.blocks < BLOCKS_MIN:
         yield f"{count(design.blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
         return
-    levels, margin = _levels(outlook), _percent(design.margin)
-    question = levels[0] if design.asks_for_workloads(levels[-1].intervals) else levels[-1]
+    levels, margin = questions_of(plan, outlook.cells), _percent(design.margin)
+    question = question_of(plan, levels)
     heads = [_named(level) for level in levels]
     yield f"what {count(design.blocks, 'block')} can see, in four of five comparisons"
     aimed = f"blocks to see {margin} in {_named(question)}"
@@ -292,25 +297,6 @@ def _detectable(outlook: Outlook) -> Iterator[str]:
         yield "  ".join(
             [f"  {_percent(noise):>16}", *cells, f"{ties * 100:>7.0f} %", _at_most(needed, most)]
         )
-
-
-def _levels(outlook: Outlook) -> list[Question]:
-    """The questions of a comparison: its workloads in their settings, then its cells.
-
-    Rates around a limit of latency are one cell together.
-    """
-    plan, every = outlook.plan, outlook.cells
-    is_rung = plan.load.is_rung
-    judged = [cell for cell in every if not is_rung(cell.rate_per_s)]
-    sought = (cell for cell in every if is_rung(cell.rate_per_s))
-    limits = [*dict.fromkeys(cell.model_copy(update={"rate_per_s": None}) for cell in sought)]
-    families = [one.cells(family) for one in comparisons(plan) for family in (judged, limits)]
-    largest = max(families, key=len, default=())
-    ladders = len({cell.ladder for cell in largest})
-    each_cell = Question(max(1, len(largest)))
-    if 0 < ladders < each_cell.intervals and all(cell.rate_per_s is None for cell in largest):
-        return [Question(ladders, round(each_cell.intervals / ladders)), each_cell]
-    return [each_cell]
 
 
 def _named(level: Question) -> str:

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from dbdyno.experiment.schedule.timed import begun, chosen, chosen_by
+from dbdyno.experiment.schedule.timed import begun, chosen, chosen_by, question_of, questions_of
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import BLOCKS_TIMED, ChosenDesign, DesignPlan, Plan, TrialPlan
-from dbdyno.stats.design import FIRST_WINDOW_S, Costs, Scatter, scatter_of
+from dbdyno.plan.plan import BLOCKS_TIMED, ChosenDesign, DesignPlan, Plan, TrialPlan, cells
+from dbdyno.plan.settings import SettingsPlan
+from dbdyno.stats.design import FIRST_WINDOW_S, Costs, Question, Scatter, scatter_of
 from dbdyno.store.resolved import with_chosen
 from support import making
 from support.making import A, B
@@ -186,3 +187,19 @@ def test_a_time_stands_alone(also: dict[str, object]) -> None:
     asked = plan_of(300).model_dump(mode="json", exclude_unset=True) | also
     with pytest.raises(ValueError, match=r"^1 validation error for Plan\n  Value error, design: "):
         Plan.model_validate(asked)
+
+
+@pytest.mark.parametrize(
+    ("systems", "threads", "question"),
+    [
+        (1, (1, 8, 64), Question(3)),
+        (2, (1, 8, 64), Question(2, 3)),
+        (1, (1, 2, 4, 8, 16), Question(1, 5)),
+    ],
+)
+def test_the_question_is_that_of_a_single_comparison(
+    systems: int, threads: tuple[int, ...], question: Question
+) -> None:
+    two = SettingsPlan(durability=("double-1", "0/2"))
+    plan = making.plan(systems=(A, B)[:systems], threads=threads, settings=two)
+    assert question_of(plan, questions_of(plan, cells(plan))) == question

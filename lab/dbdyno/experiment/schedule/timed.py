@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.plan.plan import (
     BLOCKS_MIN,
     BLOCKS_TIMED,
@@ -24,6 +24,7 @@ from dbdyno.plan.plan import (
     ProcedurePlan,
     TrialPlan,
     cells,
+    comparisons,
 )
 from dbdyno.plan.settings import setting_names
 from dbdyno.stats.design import (
@@ -100,9 +101,8 @@ def chosen_by(
         rounds = math.ceil(FIRST_BLOCKS / machines)
         spent_s = rounds * block.seconds(windows.load_s, costs)
     left_s = plan.design.time_s - spent_s
-    design = narrowest(
-        left_s, block, windows, scatter, costs, BLOCKS_TIMED, machines, question_of(plan)
-    )
+    question = question_of(plan, questions_of(plan, cells(plan)))
+    design = narrowest(left_s, block, windows, scatter, costs, BLOCKS_TIMED, machines, question)
     return ChosenDesign(
         warmup_s=design.windows.warmup_s,
         window_s=design.windows.window_s,
@@ -113,13 +113,29 @@ def chosen_by(
     )
 
 
-def question_of(plan: Plan) -> Question:
-    """The intervals at the level at which the plan's run is to be decided."""
-    every = cells(plan)
-    ladders = {cell.ladder for cell in every if cell.rate_per_s is None}
-    if ladders and plan.design.asks_for_workloads(len(every)):
-        return Question(len(ladders), round(len(every) / len(ladders)))
-    return Question(len(every))
+def questions_of(plan: Plan, every: Sequence[Cell]) -> list[Question]:
+    """The questions of the plan's largest comparison: its workloads in their settings, then its
+    cells.
+
+    Rates around a limit of latency are one cell together.
+    """
+    is_rung = plan.load.is_rung
+    judged = [cell for cell in every if not is_rung(cell.rate_per_s)]
+    sought = (cell for cell in every if is_rung(cell.rate_per_s))
+    limits = [*dict.fromkeys(cell.model_copy(update={"rate_per_s": None}) for cell in sought)]
+    families = [one.cells(family) for one in comparisons(plan) for family in (judged, limits)]
+    largest = max(families, key=len, default=())
+    ladders = len({cell.ladder for cell in largest})
+    each_cell = Question(max(1, len(largest)))
+    if 0 < ladders < each_cell.intervals and all(cell.rate_per_s is None for cell in largest):
+        return [Question(ladders, round(each_cell.intervals / ladders)), each_cell]
+    return [each_cell]
+
+
+def question_of(plan: Plan, questions: Sequence[Question]) -> Question:
+    """The question at the level at which the plan's run is to be decided."""
+    is_by_workload = plan.design.asks_for_workloads(questions[-1].intervals)
+    return questions[0] if is_by_workload else questions[-1]
 
 
 def _block(plan: Plan) -> Block:

@@ -122,14 +122,15 @@ def estimates(
     baseline: str,
     system: str,
     design: DesignPlan = FIXED,
+    metrics: Sequence[Metric] = (*TABLE, NOPM),
 ) -> list[Estimate]:
-    """Every metric of a system against the baseline, in the order of cells and metrics.
+    """These metrics of a system against the baseline, in the order of cells and metrics.
 
     New orders a minute are left out where they were not counted.
     """
     every = [
         estimated([pairs.sample(cell, baseline, system, metric) for cell in cells], design)
-        for metric in (*TABLE, NOPM)
+        for metric in metrics
     ]
     by_cell = (one.estimate for of_cell in zip(*every, strict=True) for one in of_cell)
     return [one for one in by_cell if one.blocks or one.metric != NOPM.name]
@@ -220,7 +221,7 @@ class Pairs:
         return {block: above[block] - below[block] for block in below if block in above}
 
     def sample(self, cell: Cell, baseline: str, system: str, metric: Metric) -> Sample:
-        """The same with the names of what is compared."""
+        """The log ratios of every such block, with the names of the two systems."""
         logs = self.log_ratios(cell, baseline, system, metric)
         return Sample(cell, metric.name, baseline, system, logs)
 

@@ -39,11 +39,12 @@ from dbdyno.judge.standstill import shared, standstill_of
 from dbdyno.judge.verdict import (
     Verdict,
     block_seconds,
+    by_comparison,
     verdict_of,
 )
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement, without_pilots
-from dbdyno.measurement.metric import BY_NAME
+from dbdyno.measurement.metric import BY_NAME, NOPM, TABLE, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.known import Fact, Known, known_of
 from dbdyno.plan.plan import (
@@ -115,16 +116,10 @@ class Judgement(Noun):
     def answers(self, design: DesignPlan) -> list[Verdict | GridSummary]:
         """Verdicts at the level of the question, and on the rates within a latency limit."""
         searched = [verdict for search in self.slo for verdict in search.verdicts]
-        arms = {(one.baseline, one.system): None for one in self.verdicts}
-        of_pairs = (
-            grid.at_level(
-                [one for one in self.verdicts if (one.baseline, one.system) == pair],
-                [one for one in self.summaries if (one.baseline, one.system) == pair],
-                design,
-            )
-            for pair in arms
+        of_comparisons = (
+            grid.at_level(group, self.summaries, design) for group in by_comparison(self.verdicts)
         )
-        return [*searched, *(one for answers in of_pairs for one in answers)]
+        return [*searched, *(one for answers in of_comparisons for one in answers)]
 
     def is_decided(self, design: DesignPlan) -> bool:
         """True if no verdict is open at the level at which the run is to end."""
@@ -165,7 +160,10 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
     audited = replace(audited, findings=(*audited.findings, *beyond))
 
     design, pairs, judged = plan.design, Pairs(audited.sound), cells_of(plan, compared)
-    families = [_family(one, pairs, judged, audited, compared, plan) for one in comparisons(plan)]
+    block_s, metrics = block_seconds(compared), (*TABLE, NOPM)
+    families = [
+        _family(one, pairs, judged, metrics, audited, plan, block_s) for one in comparisons(plan)
+    ]
     ratios = _by_cell(judged, (one for family in families for one in family.estimates))
     verdicts = _by_cell(judged, (one for family in families for one in family.verdicts))
     judged_pairs = [(family.pairs, family.verdicts) for family in families]
@@ -181,9 +179,7 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         slo=_searches(audited, plan),
         accountings=_by_cell(judged, (one for both in judged_pairs for one in accountings(*both))),
         summaries=tuple(
-            one
-            for both in judged_pairs
-            for one in grid.summaries(*both, design, block_seconds(compared))
+            one for both in judged_pairs for one in grid.summaries(*both, design, block_s)
         ),
         curves=tuple(one for both in judged_pairs for one in curves(*both, design)),
         crossovers=ladder.crossovers(verdicts),
@@ -224,14 +220,17 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
         return False
     audited = audit(compared, plan)
     pairs, judged = Pairs(audited.sound), cells_of(plan, compared)
-    answers: list[Verdict | GridSummary] = []
-    for search in _searches(audited, plan):
-        answers += search.verdicts
-    for comparison in comparisons(plan):
-        family = _family(comparison, pairs, judged, audited, compared, plan)
-        summarised = grid.summaries(family.pairs, family.verdicts, plan.design)
-        answers += grid.at_level(family.verdicts, summarised, plan.design)
-    return not any(answer.is_open for answer in answers)
+    metrics = list(dict.fromkeys(metric_of(plan, cell) for cell in judged))
+    families = [_family(one, pairs, judged, metrics, audited, plan) for one in comparisons(plan)]
+    summarised = (grid.summaries(one.pairs, one.verdicts, plan.design) for one in families)
+    return Judgement(
+        findings=audited.findings,
+        values=(),
+        estimates=(),
+        verdicts=tuple(verdict for family in families for verdict in family.verdicts),
+        slo=_searches(audited, plan),
+        summaries=tuple(one for of_family in summarised for one in of_family),
+    ).is_decided(plan.design)
 
 
 class _Family(NamedTuple):
@@ -246,12 +245,13 @@ def _family(
     comparison: Comparison,
     every: Pairs,
     judged: Sequence[Cell],
+    metrics: Sequence[Metric],
     audited: Audit,
-    compared: Sequence[Measurement],
     plan: Plan,
+    block_s: float | None = None,
 ) -> _Family:
     pairs, (baseline, arm) = every.of(comparison), comparison.labels
-    ratios = estimates(pairs, comparison.cells(judged), baseline, arm, plan.design)
+    ratios = estimates(pairs, comparison.cells(judged), baseline, arm, plan.design, metrics)
     primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
     standstills = [standstill_of(pairs, estimate) for estimate in primary]
@@ -266,7 +266,7 @@ def _family(
             _concerning(comparison.places(estimate.cell), audited, counted),
             held=held.get(estimate.cell),
             design=plan.design,
-            block_s=block_seconds(compared),
+            block_s=block_s,
             standstill=standstill,
             unsettled=pairs.unsettled(estimate.cell, estimate.baseline, estimate.system),
         )

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
@@ -130,11 +130,13 @@ def verdict_of(
         unsettled: the warm-ups' remainder in the ratio.
     """
     lost = any(finding.level is Level.VOID for finding in findings)
-    own, shown = (settled(one, unsettled) for one in (_own(estimate), held or _own(estimate)))
+    alone = _own(estimate)
+    held = held or alone
+    own, shown = settled(alone, unsettled), settled(held, unsettled)
     word, material = _word(estimate.metric, shown, margin, lost)
     level = shown.level if shown else LEVEL
     is_helped = word is Word.UNDECIDED and unsettled is None
-    needed = blocks_needed(estimate, held or _own(estimate), margin, design) if is_helped else None
+    needed = blocks_needed(estimate, held, margin, design) if is_helped else None
     blocks = estimate.blocks
     if standstill is not None:
         word, material, needed = _word_of_standstill(standstill, lost)
@@ -282,6 +284,22 @@ def _reasons(
 
 def _times(findings: Sequence[Finding]) -> dict[str, int]:
     return dict(Counter(finding.check for finding in findings))
+
+
+def by_comparison(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
+    """The verdicts of each comparison, in the order of their first ones."""
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault((verdict.baseline, verdict.system), []).append(verdict)
+    return list(groups.values())
+
+
+def ladders_of(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], list[Verdict]]:
+    """The verdicts of a comparison by workload and setting, in the order of their first ones."""
+    ladders: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        ladders.setdefault(verdict.cell.ladder, []).append(verdict)
+    return ladders
 
 
 def block_seconds(measurements: Sequence[Measurement]) -> float | None:

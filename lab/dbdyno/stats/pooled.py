@@ -33,7 +33,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dbdyno.stats.distributions import Numbers, student_quantile
+from dbdyno.stats.distributions import Numbers
 
 ALIKE: Final = np.array([1, 2, 3, 5, 8, 14, 30, 1e6])
 """Degrees of freedom by which the variances of cells are alike; the last: all the same."""
@@ -54,6 +54,8 @@ SCATTER: Final = 1.0
 GROUP_MIN: Final = 4
 """Least cells of a group. In a run with a smaller group all cells are a single group, and fewer
 cells than this keep their own noise: two workloads are too unlike to lend each other knowledge."""
+CORRELATION_DOUBT: Final = 0.5
+"""Added to the mean squared correlation of a single pair of cells, as few pairs show it badly."""
 _PARTS: Final = np.arange(-3, 7.25, 0.5)
 """Points at which the distribution of ln `common` is looked at, in its standard deviations."""
 _FAR: Final = np.geomspace(0.5, 400, 24)
@@ -115,8 +117,8 @@ def pooled(blocks: Numbers, groups: Sequence[Hashable], level: float) -> Pooled:
     alone = np.minimum(noise.half_widths(kept) * error, by_own_noise(OWN * level))
     own_together = by_own_noise(OWN * level / len(mean))
     together = np.minimum(noise.half_widths(share) * error, own_together)
-    freedom = np.array([_freedom(half, share) for half in together / error])
-    return Pooled(mean, noise.sd, freedom, alone, together, share)
+    freedom = scipy.special.stdtridf(1 - share / 2, together / error)
+    return Pooled(mean, noise.sd, np.clip(freedom, 0.5, 1e5), alone, together, share)
 
 
 def _places(groups: Sequence[Hashable]) -> list[NDArray[np.intp]]:
@@ -167,10 +169,6 @@ def effective_number(residuals: Numbers) -> float:
     square = max(0.0, (seen - by_chance) / (1 - by_chance))
     square += CORRELATION_DOUBT * (1 - square) / np.sqrt(pairs)
     return float(cells / (1 + (cells - 1) * min(1.0, square)))
-
-
-CORRELATION_DOUBT: Final = 0.5
-"""Added to the mean squared correlation of a single pair of cells, as few pairs show it badly."""
 
 
 @dataclass(frozen=True)
@@ -249,18 +247,6 @@ class _Noise:
         for of_group, parts in zip(self.places, self.parts, strict=True):
             all_hold *= (np.prod(holds[:, :, of_group], axis=2) * parts).sum(axis=1)
         return float(1 - all_hold.sum())
-
-
-def _freedom(half_width: float, level: float) -> float:
-    """Degrees of freedom of Student's t with this quantile at the level."""
-    low, high = np.log(0.5), np.log(1e5)
-    for _ in range(40):
-        middle = (low + high) / 2
-        if student_quantile(1 - level / 2, float(np.exp(middle))) > half_width:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp(high))
 
 
 def _common(own: Numbers, freedom: Numbers, effective: float) -> tuple[Numbers, Numbers, Numbers]:

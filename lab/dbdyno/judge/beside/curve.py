@@ -17,7 +17,7 @@ import numpy as np
 
 from dbdyno.judge.beside.grid import filled
 from dbdyno.judge.estimate import Estimated, Pairs, Sample, estimated
-from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.verdict import Verdict, ladders_of
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
@@ -73,10 +73,7 @@ class Curve(Noun):
 
 def curves(pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan) -> tuple[Curve, ...]:
     """Fit a curve to each ladder of five levels or more of a comparison."""
-    ladders: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.cell.rate_per_s is None:
-            ladders.setdefault(verdict.cell.ladder, []).append(verdict)
+    ladders = ladders_of(verdict for verdict in verdicts if verdict.cell.rate_per_s is None)
     smooth = [
         smoothed
         for ladder in ladders.values()

@@ -18,9 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from dbdyno.judge.estimate import Estimate, Pairs, Sample, estimated
-from dbdyno.judge.interval import Held
-from dbdyno.judge.verdict import Verdict, Word, blocks_needed, word_for
+from dbdyno.judge.estimate import Estimated, Pairs, Sample, estimated
+from dbdyno.judge.verdict import Verdict, Word, blocks_needed, ladders_of, word_for
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Noun
@@ -85,26 +84,41 @@ def summaries(
     """
     # at a given rate the throughput is the rate
     closed = [verdict for verdict in verdicts if verdict.cell.rate_per_s is None]
-    ladders: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in closed:
-        ladders.setdefault((verdict.cell.workload, verdict.cell.setting), []).append(verdict)
-    levels: list[dict[tuple[str, str], list[Verdict]]] = [{("", ""): closed}] if closed else []
+    ladders = ladders_of(closed)
+    levels = [{("", ""): closed}] if closed else []
     if 1 < len(ladders) < len(closed):
         levels.append(ladders)
-    judged = (one for grids in levels for one in _level(pairs, grids, design))
-    return tuple(_timed(one, block_s) for one in judged)
+    return tuple(one for grids in levels for one in _level(pairs, grids, design, block_s))
 
 
-def _timed(summary: GridSummary, block_s: float | None) -> GridSummary:
-    """The summary with the time for the missing blocks."""
-    if summary.blocks_needed is None or block_s is None:
-        return summary
-    missing_s = (summary.blocks_needed - summary.blocks) * block_s
-    return summary.model_copy(update={"seconds_needed": missing_s})
+def of_workloads(
+    verdicts: Sequence[Verdict], summarised: Iterable[GridSummary]
+) -> list[GridSummary]:
+    """A comparison's summaries of workloads; of a single workload that of all cells.
+
+    Args:
+        summarised: of every comparison, by `summaries`.
+    """
+    is_single = len(ladders_of(verdicts)) == 1
+    return [one for one in _of_arms(verdicts, summarised) if one.workload or is_single]
+
+
+def of_all_cells(
+    verdicts: Sequence[Verdict], summarised: Iterable[GridSummary]
+) -> GridSummary | None:
+    """A comparison's summary of all cells."""
+    return next((one for one in _of_arms(verdicts, summarised) if not one.workload), None)
+
+
+def _of_arms(
+    verdicts: Sequence[Verdict], summarised: Iterable[GridSummary]
+) -> Iterator[GridSummary]:
+    arms = {(one.baseline, one.system) for one in verdicts}
+    return (one for one in summarised if (one.baseline, one.system) in arms)
 
 
 def at_level(
-    verdicts: Sequence[Verdict], summarised: Sequence[GridSummary], design: DesignPlan
+    verdicts: Sequence[Verdict], summarised: Iterable[GridSummary], design: DesignPlan
 ) -> list[Verdict | GridSummary]:
     """A comparison's answers at the level of its question: workloads or cells.
 
@@ -112,10 +126,9 @@ def at_level(
     three sound blocks, count by themselves at any level.
 
     Args:
-        summarised: of the comparison, by `summaries`.
+        summarised: of every comparison, by `summaries`.
     """
-    is_single = len({verdict.cell.ladder for verdict in verdicts}) == 1
-    workloads = [one for one in summarised if one.workload or is_single]
+    workloads = of_workloads(verdicts, summarised)
     if not workloads or not design.asks_for_workloads(len(verdicts)):
         return list(verdicts)
     short = (Word.VOID, Word.NO_VERDICT)
@@ -124,14 +137,15 @@ def at_level(
 
 
 def _level(
-    pairs: Pairs, grids: Mapping[tuple[str, str], Sequence[Verdict]], design: DesignPlan
+    pairs: Pairs,
+    grids: Mapping[tuple[str, str], Sequence[Verdict]],
+    design: DesignPlan,
+    block_s: float | None,
 ) -> Iterator[GridSummary]:
-    """The grids' summaries, with intervals that hold together."""
+    """The summary of each workload and setting, with intervals that hold together."""
     judged = estimated([_sample(pairs, grid) for grid in grids.values()], design)
-    for ((workload, setting), grid), (estimate, held) in zip(grids.items(), judged, strict=True):
-        yield _summary(pairs, grid, estimate, held, design).model_copy(
-            update={"workload": workload, "setting": setting}
-        )
+    for (place, grid), of_grid in zip(grids.items(), judged, strict=True):
+        yield _summary(pairs, place, grid, of_grid, design, block_s)
 
 
 def weights(cells: Sequence[Cell]) -> dict[Cell, float]:
@@ -191,16 +205,24 @@ def _sample(pairs: Pairs, grid: Sequence[Verdict]) -> Sample:
 
 
 def _summary(
-    pairs: Pairs, grid: Sequence[Verdict], estimate: Estimate, held: Held | None, design: DesignPlan
+    pairs: Pairs,
+    place: tuple[str, str],
+    grid: Sequence[Verdict],
+    judged: Estimated,
+    design: DesignPlan,
+    block_s: float | None,
 ) -> GridSummary:
+    (workload, setting), (estimate, held) = place, judged
     margin, usable = grid[0].margin, [verdict for verdict in grid if verdict.low is not None]
-    low, high, needed = None, None, None
+    low, high, needed, missing_s = None, None, None, None
     word, material = Word.NO_VERDICT, False
     if held is not None:
         low, high = _widened(pairs, usable, held.low, held.high)
         word, material = word_for(BY_NAME[estimate.metric], low, high, margin)
     if word is Word.UNDECIDED:
         needed = blocks_needed(estimate, held, margin, design)
+    if needed is not None and block_s is not None:
+        missing_s = (needed - estimate.blocks) * block_s
     words = [verdict.word for verdict in grid]
     return GridSummary(
         baseline=estimate.baseline,
@@ -216,7 +238,10 @@ def _summary(
         material=material,
         margin=margin,
         counts={word: words.count(word) for word in Word},
+        workload=workload,
+        setting=setting,
         blocks_needed=needed,
+        seconds_needed=missing_s,
     )
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from dbdyno.judge.beside.grid import GridSummary
-from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.verdict import Verdict, ladders_of
 from dbdyno.language.words import Text, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.report.charts import vega
@@ -50,7 +50,7 @@ class Ratio:
 
 
 def ratios(
-    verdicts: Sequence[Verdict], margin: float, summaries: Iterable[GridSummary] = ()
+    verdicts: Sequence[Verdict], margin: float, summaries: Sequence[GridSummary] = ()
 ) -> Figure | None:
     """A panel for each compared system and metric; None without a ratio.
 
@@ -61,8 +61,7 @@ def ratios(
     for verdict in verdicts:
         place = (verdict.baseline, verdict.system, verdict.metric)
         by_place.setdefault(place, []).append(verdict)
-    every = list(summaries)
-    lines_of = {place: list(_lines(group, every)) for place, group in by_place.items()}
+    lines_of = {place: list(_lines(group, summaries)) for place, group in by_place.items()}
     groups = {place: lines for place, lines in lines_of.items() if lines}
     if not groups:
         return None
@@ -110,14 +109,11 @@ def of_verdict(verdict: Verdict) -> Ratio | None:
     )
 
 
-def _lines(verdicts: Sequence[Verdict], summaries: Iterable[GridSummary]) -> Iterator[Ratio]:
+def _lines(verdicts: Sequence[Verdict], summaries: Sequence[GridSummary]) -> Iterator[Ratio]:
     """Lines of a comparison: each workload before its cells, then all cells."""
     levels = levels_of(verdicts, summaries)
     heads = {(one.workload, one.setting): one for one in levels.workloads}
-    ladders: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        ladders.setdefault(verdict.cell.ladder, []).append(verdict)
-    for place, ladder in ladders.items():
+    for place, ladder in ladders_of(verdicts).items():
         lines = [of_summary(heads[place])] if place in heads else []
         yield from (line for line in (*lines, *map(of_verdict, ladder)) if line)
     if levels.mean and (line := of_summary(levels.mean)):

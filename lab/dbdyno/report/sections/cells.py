@@ -13,7 +13,7 @@ from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateLimit, RateSearch
-from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.judge.verdict import Verdict, Word, by_comparison
 from dbdyno.language.words import Text, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import Plan
@@ -32,7 +32,7 @@ from dbdyno.report.parts import (
 )
 from dbdyno.report.rows import workload_name
 from dbdyno.report.sections.conclusion import meaning
-from dbdyno.report.tell.levels import by_comparison, levels_of
+from dbdyno.report.tell.levels import levels_of
 from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import reason, sentence

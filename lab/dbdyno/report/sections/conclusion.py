@@ -15,7 +15,7 @@ from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.standstill import Standstill, chance
-from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.judge.verdict import Verdict, Word, ladders_of
 from dbdyno.language.words import Text, capital, count, listed, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
@@ -106,7 +106,7 @@ def tallies(plan: Plan, judgement: Judgement) -> list[Text]:
 
 
 def tally(
-    verdicts: Iterable[Verdict], comparison: Comparison, summaries: Iterable[GridSummary] = ()
+    verdicts: Iterable[Verdict], comparison: Comparison, summaries: Sequence[GridSummary] = ()
 ) -> list[Text]:
     """A comparison from the top: its workloads, all cells where they have a mean, then the cells.
 
@@ -149,10 +149,7 @@ def _counted(verdicts: Sequence[Verdict]) -> Text:
 
 def _both_ways(verdicts: Sequence[Verdict]) -> Iterator[Text]:
     """Tell of each workload whose cells have verdicts of opposite sign, by their largest ones."""
-    ladders: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        ladders.setdefault(verdict.cell.ladder, []).append(verdict)
-    for (workload, setting), ladder in ladders.items():
+    for (workload, setting), ladder in ladders_of(verdicts).items():
         better = [verdict for verdict in ladder if verdict.word is Word.BETTER]
         worse = [verdict for verdict in ladder if verdict.word is Word.WORSE]
         if better and worse:

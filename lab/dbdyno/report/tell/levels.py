@@ -6,11 +6,11 @@ workloads agree in sign: a gain in reads and a loss in writes have no common rat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbdyno.judge.beside.grid import GridSummary
-from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.judge.beside.grid import GridSummary, of_all_cells, of_workloads
+from dbdyno.judge.verdict import Verdict, Word, ladders_of
 from dbdyno.language.words import Said, clauses, count, listed, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import BLOCKS_MIN
@@ -50,7 +50,7 @@ class Levels:
         return (*([self.whole] if self.whole else []), *self.workloads)
 
 
-def levels_of(verdicts: Sequence[Verdict], summaries: Iterable[GridSummary]) -> Levels:
+def levels_of(verdicts: Sequence[Verdict], summaries: Sequence[GridSummary]) -> Levels:
     """The levels of a comparison; none for a single cell.
 
     Args:
@@ -59,23 +59,13 @@ def levels_of(verdicts: Sequence[Verdict], summaries: Iterable[GridSummary]) -> 
     closed = [verdict for verdict in verdicts if verdict.cell.rate_per_s is None]
     if len(closed) < 2:
         return Levels()
-    of_arms = {(one.baseline, one.system) for one in closed}
-    own = [one for one in summaries if (one.baseline, one.system) in of_arms]
-    whole = next((one for one in own if not one.workload), None)
-    workloads = tuple(one for one in own if one.workload)
-    if whole and len({one.cell.ladder for one in closed}) == 1:
+    workloads = tuple(of_workloads(closed, summaries))
+    if len(ladders_of(closed)) == 1:
         place = dict(zip(("workload", "setting"), closed[0].cell.ladder, strict=True))
-        return Levels((whole.model_copy(update=place),))
+        return Levels(tuple(one.model_copy(update=place) for one in workloads))
     words = {one.word for one in workloads or closed}
+    whole = of_all_cells(closed, summaries)
     return Levels(workloads, whole, words >= {Word.BETTER, Word.WORSE})
-
-
-def by_comparison(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
-    """The verdicts of each comparison, in the order of their first ones."""
-    groups: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        groups.setdefault((verdict.baseline, verdict.system), []).append(verdict)
-    return list(groups.values())
 
 
 def level_title(summary: GridSummary) -> Said:

@@ -3,11 +3,14 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from dbdyno.measurement.measurement import Cell
 from dbdyno.report.charts.ratios import TICKS_APART, View, ratios, view_of
+from dbdyno.report.tell.measured import cell_title
 from support import making
 from support.chart_checks import assert_sound, panels, rows
 from support.made_run import Run, run
@@ -83,6 +86,46 @@ def test_systems_have_panels_on_one_axis_and_a_sum_is_a_diamond(made: Run) -> No
     (overall,) = [row for row in rows(figure) if row.get("overall")]
     assert overall["name"] == "oltp_read_write, 2 cells"
     assert_sound(figure)
+
+
+def test_a_smooth_curve_and_its_band_lie_behind_the_cells_of_their_ladder() -> None:
+    courses = {"oltp_read_only": 0.3, "oltp_write_only": 0.1}
+    plan = making.plan(workloads=tuple(courses), threads=(1, 2, 4, 8, 16, 32), blocks=3)
+    noise = np.random.default_rng(5)
+    trials = [
+        trial
+        for workload, slope in courses.items()
+        for level, threads in enumerate(plan.load.threads)
+        for trial in making.pairs(
+            tuple(np.exp(slope - 0.1 * level + noise.normal(0, 0.01, 3))),
+            workload=workload,
+            threads=threads,
+        )
+    ]
+    judgement = run(plan, trials).judgement
+    curves = judgement.curves
+    assert len(curves) == 2
+    figure = ratios(judgement.verdicts, 0.02, judgement.summaries, curves)
+    points = [(curve, point) for curve in curves for point in curve.points]
+    band = [row for row in rows(figure) if "curve" in row]
+    assert [
+        (row["cell"], *(math.exp(row[end]) for end in ("curve_low", "curve", "curve_high")))
+        for row in band[: len(points)]
+    ] == [
+        (
+            cell_title(Cell(workload=curve.workload, threads=point.threads)),
+            *(pytest.approx(end) for end in (point.low, point.ratio, point.high)),
+        )
+        for curve, point in points
+    ]
+    assert len({row["ladder"] for row in band}) == 2
+    marks = [layer["mark"]["type"] for layer in figure.spec["layer"]]
+    assert marks[:5] == ["rect", "rule", "area", "line", "rule"]
+    assert "smooth curve" in figure.note
+    assert_sound(figure)
+    other = [one.model_copy(update={"system": "mariadb:11.4"}) for one in curves]
+    without = ratios(judgement.verdicts, 0.02, judgement.summaries, other)
+    assert not any("curve" in row for row in rows(without)), "the curve of another comparison"
 
 
 @given(some.floats(0.005, 8))

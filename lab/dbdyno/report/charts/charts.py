@@ -35,7 +35,9 @@ def figures(
     drawn = [
         curve.limits(judgement.slo, systems),
         verdicts.matrix(cells, judgement.verdicts),
-        ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
+        ratios.ratios(
+            judgement.verdicts, plan.design.margin, judgement.summaries, judgement.curves
+        ),
         levels.throughput(closed, systems, judgement),
         levels.latency(all_ladders, systems, judgement),
         curve.latency_throughput(closed, systems, judgement),

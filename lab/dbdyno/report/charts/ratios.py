@@ -1,7 +1,8 @@
 """Forest plot: ratios against the baseline with their intervals, a line for each cell.
 
 The shaded band is the margin: an interval inside it says equivalent, an interval beyond it says
-better or worse by more than matters, an interval across its edge is undecided.
+better or worse by more than matters, an interval across its edge is undecided. Where the ratio is a
+smooth curve over the threads, it is a dashed line down the cells, with its own band behind them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from dbdyno.judge.beside.curve import Curve
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.verdict import Verdict, ladders_of
 from dbdyno.language.words import Text, say
+from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
@@ -26,6 +29,8 @@ from dbdyno.report.tell.verdicts import change
 
 PLOT_WIDTH: Final = 330
 STEP: Final = 24
+CURVE: Final = "#009E73"
+"""No verdict has this colour."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,16 @@ class Ratio:
 
 
 def ratios(
-    verdicts: Sequence[Verdict], margin: float, summaries: Sequence[GridSummary] = ()
+    verdicts: Sequence[Verdict],
+    margin: float,
+    summaries: Sequence[GridSummary] = (),
+    curves: Sequence[Curve] = (),
 ) -> Figure | None:
     """A panel for each compared system and metric; None without a ratio.
 
     Args:
         summaries: of several cells; a workload's heads its cells, that of all cells comes last.
+        curves: the ratio over the threads; drawn behind the cells.
     """
     by_place: dict[tuple[str, str, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -71,7 +80,16 @@ def ratios(
     scale = vega.verdict_scale((line.word for line in lines), lines=True)
     colour = vega.nominal("word", title=None, scale=scale)
     panels = [
-        _panel(system, metric_label(BY_NAME[metric]), baseline, group, view, margin, colour)
+        _panel(
+            system,
+            metric_label(BY_NAME[metric]),
+            baseline,
+            group,
+            [one for one in curves if (one.baseline, one.system) == (baseline, system)],
+            view,
+            margin,
+            colour,
+        )
         for (baseline, system, metric), group in groups.items()
     ]
     baselines = list(dict.fromkeys(baseline for baseline, _, _ in groups))
@@ -90,6 +108,12 @@ def ratios(
         "interval of a cell by itself, without regard to the others. A diamond is the mean of "
         "several cells. The shaded band is the margin."
     )
+    if curves:
+        smooth = say(
+            "A dashed line is the change as a smooth curve over the threads; the green band is its "
+            "intervals, which hold together at 95\u00a0%."
+        )
+        note = say("{note} {smooth}", note=note, smooth=smooth)
     return vega.figure("ratios", title, shaded, points, vega.stacked(panels), note)
 
 
@@ -149,6 +173,7 @@ def _panel(
     metric: str,
     baseline: str,
     lines: Sequence[Ratio],
+    curves: Sequence[Curve],
     view: View,
     margin: float,
     colour: Spec,
@@ -177,7 +202,12 @@ def _panel(
         "data": {"values": [_row(line, view) for line in lines]},
         "width": PLOT_WIDTH,
         "height": {"step": STEP},
-        "layer": [*_ground(view, margin), *_intervals(x, y, colour), *_points(x, y, colour)],
+        "layer": [
+            *_ground(view, margin),
+            *_smooth(x, y, curves, view),
+            *_intervals(x, y, colour),
+            *_points(x, y, colour),
+        ],
     }
 
 
@@ -217,6 +247,37 @@ def _ground(view: View, margin: float) -> list[Spec]:
             **vega.layer("rule", {"x": vega.quantitative("none")}, color=vega.INK, strokeWidth=1),
         },
     ]
+
+
+def _smooth(x: Spec, y: Spec, curves: Sequence[Curve], view: View) -> list[Spec]:
+    """The bands and lines of smooth curves, down the cells of their ladders."""
+    rows = [
+        {
+            "cell": name,
+            "ladder": f"{curve.workload}, {curve.setting}",
+            "curve": view.within(point.ratio),
+            "curve_low": view.within(point.low),
+            "curve_high": view.within(point.high),
+        }
+        for curve in curves
+        for point in curve.points
+        if (name := cell_title(_cell(curve, point.threads))) in y["sort"]
+    ]
+    if not rows:
+        return []
+    same = {"y": {**y, "field": "cell"}, "detail": vega.nominal("ladder")}
+    band = {**same, "x": {**x, "field": "curve_low"}, "x2": {"field": "curve_high"}}
+    look = {"orient": "horizontal", "color": CURVE}
+    dashed = {"strokeWidth": 1.5, "strokeDash": [4, 3], "opacity": 0.8}
+    data = {"data": {"values": rows}}
+    return [
+        {**data, **vega.layer("area", band, opacity=0.18, **look)},
+        {**data, **vega.layer("line", {**same, "x": {**x, "field": "curve"}}, **dashed, **look)},
+    ]
+
+
+def _cell(curve: Curve, threads: int) -> Cell:
+    return Cell(workload=curve.workload, setting=curve.setting, threads=threads)
 
 
 def _intervals(x: Spec, y: Spec, colour: Spec) -> list[Spec]:

@@ -82,7 +82,9 @@ class Judgement(Noun):
         accountings: each difference split into CPU per transaction and CPU used.
         summaries: all cells of a comparison together, then each workload in each setting.
         curves: the ratio along the load levels of each workload, where it is smooth.
-        crossovers, regressions: comparisons along the load levels of each workload.
+        crossovers: load levels at which a system is better, and worse, where its curve crosses
+            nowhere.
+        regressions: each system's throughput at its highest level against its middle one.
         scalability: every ladder of a closed loop with five levels or more.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
         outliers: outlying trials; they stay in all numbers.
@@ -167,6 +169,7 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
     ratios = _by_cell(judged, (one for family in families for one in family.estimates))
     verdicts = _by_cell(judged, (one for family in families for one in family.verdicts))
     judged_pairs = [(family.pairs, family.verdicts) for family in families]
+    smooth = tuple(one for both in judged_pairs for one in curves(*both, design))
     labels, against = [system.label for system in plan.systems], system_pairs(plan)
 
     sound = _in_order(audited.sound, judged, labels)
@@ -181,8 +184,8 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         summaries=tuple(
             one for both in judged_pairs for one in grid.summaries(*both, design, block_s)
         ),
-        curves=tuple(one for both in judged_pairs for one in curves(*both, design)),
-        crossovers=ladder.crossovers(verdicts),
+        curves=smooth,
+        crossovers=ladder.crossovers(verdicts, smooth),
         regressions=ladder.regressions(pairs, judged, labels, design),
         scalability=tuple(ladders),
         stability=tuple(even),

@@ -9,6 +9,7 @@ import pytest
 
 from dbdyno.judge.beside.curve import Curve, SmoothedRatio, crossing
 from dbdyno.judge.judgement import Judgement, judge
+from dbdyno.judge.verdict import Word
 from support import making
 
 LEVELS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -48,18 +49,23 @@ def test_a_curve_holds_the_truth_in_a_band_narrower_than_most_cells():
 
 
 def test_the_threads_at_which_the_systems_cross_have_an_interval():
-    (curve,) = judged(SMOOTH).curves
+    found = judged(SMOOTH)
+    (curve,) = found.curves
     assert isinstance(curve, Curve)
     assert curve.crossing is not None
     truth = float(np.exp(np.interp(0, [-np.log(SMOOTH[t]) for t in LEVELS], np.log(LEVELS))))
     assert curve.crossing.low < truth < curve.crossing.high
     assert curve.crossing.low < curve.crossing.threads < curve.crossing.high
     assert not curve.crossing.rises
+    assert {Word.BETTER, Word.WORSE} <= {verdict.word for verdict in found.verdicts}
+    assert found.crossovers == (), "a ladder has a single crossing"
 
 
 def test_levels_that_jump_have_no_curve():
     jumping = {t: 1.3 if place % 2 else 0.8 for place, t in enumerate(LEVELS)}
-    assert judged(jumping).curves == ()
+    found = judged(jumping)
+    assert found.curves == ()
+    assert len(found.crossovers) == 1
 
 
 def test_few_levels_have_no_curve():

@@ -1,7 +1,8 @@
 """Comparisons along the load levels of a workload: crossovers, and regressions at high load.
 
-A crossover is claimed only where two cells of a ladder have verdicts of opposite sign, with
-simultaneous intervals; curves may cross in a chart by chance (docs/how-it-works/verdicts.md).
+Where the ratio is no smooth curve that crosses 1 (`curve.py`), a crossover is claimed only if two
+cells of a ladder have verdicts of opposite sign, with simultaneous intervals
+(docs/how-it-works/verdicts.md).
 
 A system regresses at high load if its throughput at the most connections is below its throughput at
 N_ref of them. N_ref is the ladder's middle level, known before the run: if it were the best level,
@@ -11,9 +12,10 @@ from a peak beyond the middle is not claimed while the end is above the middle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from dbdyno.judge.beside.curve import Curve
 from dbdyno.judge.estimate import Pairs, Sample, Unsettled, estimated
 from dbdyno.judge.verdict import Verdict, Word, settled, word_of
 from dbdyno.measurement.measurement import Cell
@@ -28,8 +30,7 @@ class Crossover(Noun):
 
     Attributes:
         better, worse: levels (threads) with that verdict, rising.
-        between: neighbouring levels among these between which the sign turns; empty where no
-            crossover is proven.
+        between: neighbouring levels among these between which the sign turns.
     """
 
     baseline: str
@@ -69,14 +70,20 @@ class Regression(Noun):
     material: bool
 
 
-def crossovers(verdicts: Sequence[Verdict]) -> tuple[Crossover, ...]:
-    """Find the crossovers of each ladder of two levels or more of each system."""
+def crossovers(verdicts: Sequence[Verdict], curves: Iterable[Curve]) -> tuple[Crossover, ...]:
+    """Find the crossovers of each system's ladders.
+
+    Args:
+        curves: where one crosses 1, its crossing is that of the ladder.
+    """
+    crossed = {(c.baseline, c.system, c.workload, c.setting) for c in curves if c.crossing}
     ladders: dict[tuple[str, str, str, str], list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.cell.rate_per_s is None:
             place = (verdict.baseline, verdict.system, *verdict.cell.ladder)
             ladders.setdefault(place, []).append(verdict)
-    return tuple(_crossover(ladder) for ladder in ladders.values() if len(ladder) > 1)
+    without = (_crossover(ladder) for place, ladder in ladders.items() if place not in crossed)
+    return tuple(crossover for crossover in without if crossover.between)
 
 
 def regressions(

@@ -46,8 +46,8 @@ def grid(judgement: Judgement) -> Section:
     parts: list[Part] = []
     if summaries:
         parts += [_explained(summaries[0]), _levels(summaries), _counts(summaries)]
-    crossings = [told for curve in judgement.curves for told in _crossing(curve)]
-    if judgement.crossovers:
+    crossings = [line for curve in judgement.curves for line in _crossing(curve)]
+    if judgement.crossovers or crossings:
         parts.append(Items((*map(_crossover, judgement.crossovers), *crossings)))
     if judgement.regressions:
         parts.append(_regressions(judgement.regressions))
@@ -115,22 +115,12 @@ def _counts(summaries: Sequence[GridSummary]) -> Table:
 
 
 def _crossover(crossover: Crossover) -> Text:
-    values = {
-        "workload": crossover.workload,
-        "setting": "" if crossover.setting == "default" else f", {crossover.setting}",
-        "system": crossover.system,
-        "baseline": crossover.baseline,
-    }
-    if not crossover.between:
-        return say(
-            "{workload}{setting}: no proven crossover of {system} and {baseline}: no two verdicts "
-            "of this ladder have opposite signs.",
-            **values,
-        )
     return say(
-        "{workload}{setting}: {system} and {baseline} cross between {places} threads: {system} is "
+        "{workload}: {system} and {baseline} cross between {places} threads: {system} is "
         "better at {better} and worse at {worse}.",
-        **values,
+        workload=workload_name(crossover.workload, crossover.setting),
+        system=crossover.system,
+        baseline=crossover.baseline,
         places=listed(
             (say("{lower} and {upper}", lower=low, upper=high) for low, high in crossover.between)
         ),

@@ -7,9 +7,12 @@ the differences detectable with the plan's blocks. `schema` prints the JSON sche
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice, product
 from pathlib import Path
 from textwrap import wrap
 from typing import Final
@@ -18,23 +21,32 @@ import typer
 from pydantic import ValidationError
 
 from dbdyno.cli import options
-from dbdyno.errors import UsageError
+from dbdyno.errors import StoreError, UsageError
 from dbdyno.experiment.data.disk import bytes_expected
 from dbdyno.experiment.engine import spec
 from dbdyno.experiment.schedule import forecast
-from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
+from dbdyno.experiment.schedule.forecast import Outlook, outlook_of, with_blocks
 from dbdyno.experiment.schedule.order import arms
 from dbdyno.experiment.schedule.pilot import piloting
 from dbdyno.experiment.schedule.timed import question_of, questions_of
 from dbdyno.judge.interval import HORIZON_MAX
 from dbdyno.judge.uses import power
+from dbdyno.judge.uses.noise import BlockNoise, assumed, is_like, learned
 from dbdyno.language.words import count
-from dbdyno.measurement.measurement import Trial
+from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan import file
 from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.mistakes import shape_message
-from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, Plan, comparisons
+from dbdyno.plan.plan import (
+    BLOCKS_LOOKED_AHEAD,
+    BLOCKS_MIN,
+    BLOCKS_TIMED,
+    DesignPlan,
+    Plan,
+    cells,
+    comparisons,
+)
 from dbdyno.plan.settings import SettingValue, setting_names
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.formats.stdout import printable
@@ -43,17 +55,33 @@ from dbdyno.report.tell.verdicts import duration
 from dbdyno.servers import open
 from dbdyno.servers.open import check
 from dbdyno.stats.design import Question
+from dbdyno.store.evidence import of_stored
+from dbdyno.store.store import Store, opened
 
 NAME_WIDTH: Final = 13
 LINE_WIDTH: Final = 100
+RUNS_READ: Final = 5
+"""Newest runs that show the noise; reading a large one takes seconds."""
+WANTED: Final = 0.05
+"""Difference for which a time is told."""
+LEVELS_MANY: Final = 4
+"""Load levels of which every second can be left out with a course still seen."""
+WORTH: Final = 0.85
+"""Share of a difference that is worth leaving out cells."""
 
 plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
 
 
 @plan_app.command("show")
-def show(plan: options.PlanFile, scale: options.Scale = "", budget: options.Budget = None) -> None:
-    """Show what a plan would run. Cells, time, disk, and what differences it can detect."""
-    lines = described(read_file(plan, scale, budget)).split("\n")
+def show(
+    plan: options.PlanFile,
+    scale: options.Scale = "",
+    budget: options.Budget = None,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Show what a plan would run. Cells, time, disk, and what differences it can detect, by the
+    noise of the workspace's earlier runs."""
+    lines = described(read_file(plan, scale, budget), workspace).split("\n")
     sys.stdout.write("\n".join(map(printable, lines)))  # the plan may be a stranger's
 
 
@@ -109,8 +137,11 @@ def with_generators(plan: Plan, fleet: str) -> Plan:
         raise UsageError(f"--fleet {fleet} does not suit the plan", found=reasons) from None
 
 
-def described(plan: Plan) -> str:
+def described(plan: Plan, workspace: Path | None = None) -> str:
     """The text of `plan show`; the plan's budget is applied first.
+
+    Args:
+        workspace: where earlier runs may show the machine's noise.
 
     Raises:
         UsageError: the budget is too short for a block.
@@ -119,7 +150,7 @@ def described(plan: Plan) -> str:
     lines = [facts_text(outlook.plan), "", *_procedure_rows(plan, outlook), ""]
     lines += _impossible(plan)
     lines += _overruled(plan)
-    lines += _detectable(outlook)
+    lines += _detectable(outlook, workspace)
     return "\n".join([*lines, ""])
 
 
@@ -134,7 +165,7 @@ def facts_text(plan: Plan) -> str:
 
 
 def in_budget(plan: Plan, outlook: Outlook, machines: int = 1) -> str | None:
-    """Line with the blocks of the budget and their detectable differences; None without a budget.
+    """Line with the blocks of the budget; None without a budget.
 
     Args:
         outlook: of the plan fitted into its budget.
@@ -145,19 +176,8 @@ def in_budget(plan: Plan, outlook: Outlook, machines: int = 1) -> str | None:
         return None
     blocks = outlook.plan.design.blocks
     where = f" on {machines} machines" if machines > 1 else ""
-    fit = f"budget {duration(budget_s)}{where}: {blocks} of {plan.design.blocks} blocks fit"
-    window_s, stop, level = (
-        plan.trial.window_s,
-        plan.design.stop,
-        questions_of(plan, outlook.cells)[0],
-    )
-    seen = power.difference_seen(blocks, power.USUAL_NOISE, window_s, stop, level)
-    if seen is None:
-        return f"{fit}, too few for a verdict ({BLOCKS_MIN} are the least)"
-    return (
-        f"{fit}; differences of {_percent(seen)} are seen in {_named(level)} where blocks of one"
-        f" system differ by {_percent(power.USUAL_NOISE)}"
-    )
+    few = f", too few for a verdict ({BLOCKS_MIN} are the least)" if blocks < BLOCKS_MIN else ""
+    return f"budget {duration(budget_s)}{where}: {blocks} of {plan.design.blocks} blocks fit{few}"
 
 
 def _row(name: str, *values: str) -> list[str]:
@@ -191,12 +211,12 @@ def _pilot(plan: Plan, trials: int) -> list[str]:
 
 
 def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
-    trials, cells = len(outlook.trials), len(outlook.cells)
+    trials, all_cells = len(outlook.trials), len(outlook.cells)
     time = duration(outlook.seconds)
     settings = len(setting_names(plan.settings))
     shape = [
         count(len(plan.workloads), "workload"),
-        count(cells // (len(plan.workloads) * settings), "level"),
+        count(all_cells // (len(plan.workloads) * settings), "level"),
         *([count(settings, "setting")] if settings > 1 else []),
     ]
     most = " at most, until the comparison is decided" if plan.design.stop == "decided" else ""
@@ -204,7 +224,7 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
     fit = in_budget(plan, outlook)
     others = ["for one machine; m machines run about m times the blocks"] * bool(plan.fleet.spread)
     return [
-        *_row("cells", f"{cells} = {' × '.join(shape)}"),
+        *_row("cells", f"{all_cells} = {' × '.join(shape)}"),
         *_row(
             "trials", f"{trials} = {blocks} × {count(len(plan.systems), 'system')} × cells{most}"
         ),
@@ -213,7 +233,7 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
         *_row("time", f"about {time}{' at most' if most else ''}, downloads not counted"),
         *_node_hours(plan, outlook.seconds),
         *_row("disk", f"about {bytes_expected(plan) / 1e9:.1f} GB on the workspace's disk"),
-        *(_row("budget", *fit.removeprefix("budget ").split("; "), *others) if fit else []),
+        *(_row("budget", fit.removeprefix("budget "), *others) if fit else []),
     ]
 
 
@@ -270,7 +290,7 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, SettingVal
             yield system, name, error
 
 
-def _detectable(outlook: Outlook) -> Iterator[str]:
+def _detectable(outlook: Outlook, workspace: Path | None) -> Iterator[str]:
     """Differences that each level of the question will show, by the noise of the machine."""
     plan = outlook.plan
     design, window_s = plan.design, plan.trial.window_s
@@ -285,18 +305,86 @@ def _detectable(outlook: Outlook) -> Iterator[str]:
     yield f"what {count(design.blocks, 'block')} can see, in four of five comparisons"
     aimed = f"blocks to see {margin} in {_named(question)}"
     yield "  ".join(["  blocks differ by", *heads, "ties told", aimed])
-    for noise in power.NOISES:
-        known = (noise, window_s, design.stop)
-        seen = [power.difference_seen(design.blocks, *known, level) for level in levels]
+    known_noise = _learned(plan, workspace) if workspace else None
+    rows = [known_noise] if known_noise else [assumed(start, window_s) for start in power.NOISES]
+    for noise, name in zip(rows, [known_noise.sd()] if known_noise else power.NOISES, strict=True):
+        known = (noise.sd(question.cells), math.inf, design.stop)
         ties = power.tie_power(design.margin, design.blocks, *known, question)
         needed = power.blocks_to_see(design.margin, *known, question)
-        most = HORIZON_MAX if design.stop == "decided" else BLOCKS_LOOKED_AHEAD
-        cells = [
-            f"{_percent_or_dash(one):>{len(head)}}" for one, head in zip(seen, heads, strict=True)
+        seen = [
+            f"{_percent(_seen(design, noise, level)):>{len(head)}}"
+            for level, head in zip(levels, heads, strict=True)
         ]
         yield "  ".join(
-            [f"  {_percent(noise):>16}", *cells, f"{ties * 100:>7.0f} %", _at_most(needed, most)]
+            [f"  {_percent(name):>16}", *seen, f"{ties * 100:>7.0f} %", _at_most(needed, design)]
         )
+    yield from _in_time(outlook, known_noise, levels)
+
+
+def _learned(plan: Plan, workspace: Path) -> BlockNoise | None:
+    """Noise in the newest runs of the workspace that are like the plan; None without such runs."""
+    with suppress(StoreError), opened(workspace) as store:
+        return learned(islice(_runs_like(store, plan, workspace), RUNS_READ), plan)
+    return None
+
+
+def _runs_like(
+    store: Store, plan: Plan, workspace: Path
+) -> Iterator[tuple[Plan, Sequence[Measurement]]]:
+    for run in store.runs():
+        if run.finished_at is None or not is_like(run.plan, plan):
+            continue
+        with suppress(StoreError):
+            evidence = of_stored(store, run, workspace)
+            yield evidence.plan, evidence.measurements
+
+
+def _seen(design: DesignPlan, noise: BlockNoise, level: Question) -> float:
+    sd = noise.sd(level.cells)
+    return power.difference_seen(design.blocks, sd, math.inf, design.stop, level) or 0.0
+
+
+def _in_time(
+    outlook: Outlook, known: BlockNoise | None, levels: Sequence[Question]
+) -> Iterator[str]:
+    """Differences seen in the plan's time, the time for a given one, and the noise behind both."""
+    design, level, finest = outlook.plan.design, levels[0], levels[-1]
+    noise = known or assumed(power.USUAL_NOISE, outlook.plan.trial.window_s)
+    seen = [f"{_percent(_seen(design, noise, one))} in {_named(one)}" for one in levels]
+    needed = power.blocks_to_see(WANTED, noise.sd(finest.cells), math.inf, design.stop, finest)
+    most = _most_blocks(design)
+    blocks = min(most, needed or most)
+    over = "over " * (needed is None or needed > most)
+    time = duration(outlook.seconds + (blocks - design.blocks) * outlook.block_s)
+    percent = _percent(known.sd() if known else power.USUAL_NOISE)
+    yield f"  in {duration(outlook.seconds)} at {percent}: {', '.join(seen)}"
+    yield f"  to see {_percent(WANTED)} in {_named(finest)}: {over}{time}"
+    fewer = _with_fewer_levels(outlook)
+    if level.cells > 1 and fewer is not None:
+        half = replace(level, cells=questions_of(fewer, cells(fewer))[0].cells)
+        narrower = _seen(fewer.design, noise, half)
+        if narrower < WORTH * _seen(design, noise, level):
+            yield (
+                f"  without every second load level: {_percent(narrower)} in {_named(half)},"
+                " in the same time"
+            )
+    if known is None:
+        yield f"  {percent} is usual on small virtual machines; no earlier run here tells more"
+    else:
+        cells_and_runs = f"{count(known.cells, 'cell')} in {count(known.runs, 'run')}"
+        yield f"  {percent} is the noise of {cells_and_runs} of this workspace"
+
+
+def _with_fewer_levels(outlook: Outlook) -> Plan | None:
+    """The plan with every second load level, and the blocks that fit into its time then."""
+    plan, levels = outlook.plan, outlook.plan.load.threads
+    if len(levels) < LEVELS_MANY:
+        return None
+    load = plan.load.model_copy(update={"threads": sorted(levels)[::2]})
+    fewer = outlook_of(plan.model_copy(update={"load": load}))
+    if plan.design.time_s is not None:
+        return fewer.plan
+    return with_blocks(fewer.plan, int(plan.design.blocks * outlook.block_s / fewer.block_s))
 
 
 def _named(level: Question) -> str:
@@ -307,12 +395,15 @@ def _named(level: Question) -> str:
     return "the cell" if level.intervals == 1 else f"each of {level.intervals} cells"
 
 
-def _at_most(blocks: int | None, most: int) -> str:
+def _most_blocks(design: DesignPlan) -> int:
+    if design.time_s is not None:
+        return BLOCKS_TIMED
+    return HORIZON_MAX if design.stop == "decided" else BLOCKS_LOOKED_AHEAD
+
+
+def _at_most(blocks: int | None, design: DesignPlan) -> str:
+    most = _most_blocks(design)
     return f"over {most}" if blocks is None or blocks > most else str(blocks)
-
-
-def _percent_or_dash(ratio: float | None) -> str:
-    return "–" if ratio is None else _percent(ratio)
 
 
 def _percent(ratio: float) -> str:

@@ -48,6 +48,15 @@ class Outlook:
         """Every cell, with made-up rates before a pilot."""
         return list(dict.fromkeys(trial.cell for trial in self.trials))
 
+    @property
+    def block_s(self) -> float:
+        """Seconds of a block."""
+        design = self.plan.design
+        if design.time_s is not None:
+            return design.time_s / design.blocks
+        first = [trial for trial in self.trials if trial.block == 0]
+        return Forecast(self.plan).seconds_left(first)
+
 
 def outlook_of(plan: Plan, machines: int = 1) -> Outlook:
     """Foresee the run of a plan.

@@ -1,1 +1,1 @@
-"""Uses of a judgement: gate, agreement of two runs, power."""
+"""Uses of a judgement: gate, agreement of two runs, power and the noise behind it."""

@@ -30,7 +30,7 @@ POWER: Final = 0.8
 NOISES: Final = (0.005, 0.015, 0.04, 0.08)
 """Standard deviations of a system's throughput over restarts: a quiet machine to a busy machine;
 virtual machines of two processors had 4 % (docs/how-it-works/verdicts.md)."""
-USUAL_NOISE: Final = 0.015
+USUAL_NOISE: Final = 0.04
 SECOND_NOISE: Final = 0.06
 """Scatter of a one-second mean with autocorrelated seconds (3 %, autocorrelation 0.6)."""
 
@@ -39,6 +39,7 @@ def log_sd(noise: float, window_s: float, cells: int = 1) -> float:
     """Standard deviation of ln(B/A) over blocks, for this noise of restarts and this window.
 
     Args:
+        noise: with that of the seconds, where the window is infinite.
         cells: number of cells, each with a window, in the mean.
     """
     return math.sqrt(2 * (noise**2 + SECOND_NOISE**2 / window_s / cells))

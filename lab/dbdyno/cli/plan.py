@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from textwrap import wrap
 from typing import Final
@@ -60,8 +60,8 @@ from dbdyno.store.store import Store, opened
 
 NAME_WIDTH: Final = 13
 LINE_WIDTH: Final = 100
-RUNS_READ: Final = 5
-"""Newest runs that show the noise; reading a large one takes seconds."""
+TRIALS_READ: Final = 200
+"""Trials of the newest runs that show the noise; a hundred of a minute take seconds to read."""
 WANTED: Final = 0.05
 """Difference for which a time is told."""
 LEVELS_MANY: Final = 4
@@ -324,18 +324,22 @@ def _detectable(outlook: Outlook, workspace: Path | None) -> Iterator[str]:
 def _learned(plan: Plan, workspace: Path) -> BlockNoise | None:
     """Noise in the newest runs of the workspace that are like the plan; None without such runs."""
     with suppress(StoreError), opened(workspace) as store:
-        return learned(islice(_runs_like(store, plan, workspace), RUNS_READ), plan)
+        return learned(_runs_like(store, plan, workspace), plan)
     return None
 
 
 def _runs_like(
     store: Store, plan: Plan, workspace: Path
 ) -> Iterator[tuple[Plan, Sequence[Measurement]]]:
+    read = 0
     for run in store.runs():
+        if read >= TRIALS_READ:
+            return
         if run.finished_at is None or not is_like(run.plan, plan):
             continue
         with suppress(StoreError):
             evidence = of_stored(store, run, workspace)
+            read += len(evidence.measurements)
             yield evidence.plan, evidence.measurements
 
 

@@ -72,6 +72,13 @@ def test_too_few_blocks_and_other_workloads_tell_no_noise():
     assert learned([], plan) is None
 
 
+def test_cells_without_a_block_in_common_say_nothing_of_their_part_in_step():
+    plan, made = run_of(0.02, 0.02, blocks=9)
+    apart = [m for m in made if m.trial.block // 3 == THREADS.index(m.trial.cell.threads)]
+    noise = learned([(plan, apart)], plan)
+    assert (noise.cells, noise.shared / noise.cell) == (6, pytest.approx(0.5))
+
+
 def test_only_closed_loops_of_own_servers_with_a_workload_in_common_are_alike():
     plan = making.plan()
     assert is_like(making.plan(workloads=WORKLOADS, threads=(64,)), plan)

@@ -125,7 +125,7 @@ def _for_window(variance: float, earlier_s: float, window_s: float) -> float:
 def _shared_part(ladder: Mapping[Cell, Logs]) -> float:
     """Mean covariance of two cells over the mean variance of a cell."""
     each = fmean(variance(logs.values()) for logs in ladder.values())
-    if each == 0:
+    whole = block_means(ladder).values()
+    if each == 0 or len(whole) < BLOCKS_MIN:
         return USUALLY_SHARED
-    whole = variance(block_means(ladder).values())
-    return (len(ladder) * whole / each - 1) / (len(ladder) - 1)
+    return (len(ladder) * variance(whole) / each - 1) / (len(ladder) - 1)

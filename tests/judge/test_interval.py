@@ -132,6 +132,34 @@ def test_several_cells_share_the_level_and_know_more_of_their_noise():
     assert widths[1] > widths[0], "room for all looks"
 
 
+def levels_of(*cells: list[float]) -> list[float]:
+    return [held.level for held in held_of(*cells) if held is not None]
+
+
+def test_a_cell_far_beyond_the_margin_keeps_half_of_its_share_and_the_others_get_the_rest():
+    far, also_far, tie = shape(0.3, 0.01, 5), shape(-0.3, 0.01, 5), shape(0.0, 0.002, 5)
+    assert levels_of(far, tie) == pytest.approx([0.05 / 4, 0.05 * 3 / 4])
+    assert levels_of(far, tie, also_far) == pytest.approx([0.05 / 6, 0.05 * 4 / 6, 0.05 / 6])
+    assert levels_of(far, also_far) == pytest.approx([0.025, 0.025]), "unused where all are far"
+    assert levels_of(tie, tie) == pytest.approx([0.025, 0.025])
+    _, near = held_of(far, tie)
+    assert math.log(near.high) == pytest.approx(3.0643 * 0.002 / math.sqrt(5), rel=1e-4)
+
+
+def test_a_far_cells_interval_ends_where_far_begins_and_anothers_is_wider_beyond_it():
+    tie, just_far, uneven = shape(0.0, 0.002, 5), shape(-0.106, 0.025, 5), shape(-0.07, 0.03, 5)
+    _, far, wide = held_of(tie, just_far, uneven)
+
+    def half(sd: float, level: float) -> float:
+        return quantile(5, FIXED, level) * sd / math.sqrt(5)
+
+    assert -0.106 + half(0.025, 0.05 / 6) > -math.log(1.06), "without its end at far"
+    assert math.log(far.high) == pytest.approx(-math.log(1.06))
+    assert math.log(far.low) == pytest.approx(-0.106 - half(0.025, 0.05 / 6))
+    assert math.log(wide.low) == pytest.approx(-0.07 - half(0.03, 0.05 / 6))
+    assert math.log(wide.high) == pytest.approx(-0.07 + half(0.03, wide.level))
+
+
 def test_a_cell_below_three_blocks_claims_nothing_and_takes_no_share():
     cell = shape(0.0, 0.01, 5)
     short, held = held_of([0.1, 0.1], cell)

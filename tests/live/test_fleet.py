@@ -97,6 +97,7 @@ def least(seen: list[tuple[float, float]]) -> tuple[float, float]:
     return min(mean for mean, _ in seen), min(p95 for _, p95 in seen)
 
 
+@pytest.mark.alone
 def test_three_machines_merged_are_one_generator(remote: ModuleType) -> None:
     generators = remote.Generators(3)
     alone: list[tuple[float, float]] = []

@@ -25,7 +25,7 @@ from validation.noise import Numbers
 
 from dbdyno.judge.beside.grid import sample_of
 from dbdyno.judge.estimate import Estimated, Sample, estimated
-from dbdyno.judge.interval import LEVEL, interval
+from dbdyno.judge.interval import FAR_MARGINS, LEVEL, interval, together
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
@@ -150,10 +150,7 @@ class Row:
     @property
     def columns(self) -> tuple[str, str, str]:
         """Cells, blocks and noise, as the table says them."""
-        blocks = f"{self.design.blocks}"
-        if self.design.stop == "decided":
-            blocks = f"until decided, {blocks} at most"
-        return str(self.cells), blocks, self.noise.words
+        return str(self.cells), words_of(self.design), self.noise.words
 
     @property
     def words(self) -> str:
@@ -200,6 +197,13 @@ class Row:
     def _old_widths(self, made: Numbers) -> Numbers:
         found = interval(np.swapaxes(made, 1, 2), self.design, LEVEL / self.cells)
         return np.asarray(found.half)
+
+
+def words_of(design: DesignPlan) -> str:
+    """The blocks of a design, as the tables say them."""
+    if design.stop == "decided":
+        return f"until decided, {design.blocks} at most"
+    return str(design.blocks)
 
 
 def judged_levels(
@@ -310,7 +314,38 @@ def narrower(cells: int, design: DesignPlan, level: str, experiments: int) -> Se
     return row.run(experiments).width(level, row.shown_look)
 
 
+def any_missed(truths: Sequence[float], design: DesignPlan, experiments: int) -> Seen:
+    """How often, at any look, an interval of a few cells misses its true ln ratio."""
+    random = np.random.default_rng([26, len(truths), *design.stop.encode()])
+    made = random.normal(truths, 0.03, (experiments, design.blocks, len(truths)))
+    looks = range(BLOCKS_MIN if design.stop == "decided" else design.blocks, design.blocks + 1)
+    cells = ["workload"] * len(truths)
+
+    def misses(blocks: Numbers) -> bool:
+        held = together([dict(enumerate(of_cell)) for of_cell in blocks.T.tolist()], cells, design)
+        return any(
+            of is not None and not of.low <= math.exp(truth) <= of.high
+            for of, truth in zip(held, truths, strict=True)
+        )
+
+    return share_of([any(misses(blocks[:n]) for n in looks) for blocks in made])
+
+
+FAR: Final = math.log(0.5)
+"""A true ratio beyond the bound of far cells, which need less of the level."""
 CLAIMS: Final = (
+    *(
+        Claim(
+            f"an interval misses: a tie {beside}, blocks: {words_of(design)}",
+            *(None, 0.055, 40_000, partial(any_missed, truths, design)),
+        )
+        for beside, truths in (
+            ("and a cell 50 % slower", (0.0, FAR)),
+            ("and two cells 50 % slower", (0.0, FAR, FAR)),
+            ("and a cell just far", (0.0, math.log1p(FAR_MARGINS * MARGIN))),
+        )
+        for design in (DesignPlan(margin=MARGIN), DESIGNS[-1])
+    ),
     Claim(
         "half width of a cell of 48, 5 blocks, as a share of Student's t of its own blocks",
         *(None, 0.7, EXPERIMENTS, partial(narrower, 48, DesignPlan(), CELLS)),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -28,11 +28,15 @@ from numpy.typing import ArrayLike, NDArray
 from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
-from dbdyno.stats.distributions import student_quantile
+from dbdyno.stats.distributions import Numbers, student_quantile
 from dbdyno.stats.pooled import GROUP_MIN, pooled
 
 LEVEL: Final = 0.05
 """Error rate of an interval: the complement of 95 %."""
+FAR_MARGINS: Final = 3.0
+"""Margins beyond which a whole cell is far (6 % by default), so it needs less of the level."""
+KEPT: Final = 0.5
+"""Part of its level that a far cell keeps: its interval still shows the size of the change."""
 LEFT_FOR_MORE: Final = 0.1
 """Share of the level reserved for added time (`dbdyno resume --time`)."""
 FIXED: Final = DesignPlan()
@@ -119,24 +123,72 @@ def together(
     )
     look = nominal_level(len(blocks), design, level)
     noise = pooled(table, [groups[place] for place in places], look)
-    share = level * noise.level / look
-    for at, place in enumerate(places):
-        mean, alone, half = noise.mean[at], noise.alone[at], noise.together[at]
-        if len(places) < GROUP_MIN:  # with its own noise a cell's looks share its own level
+    shares = [level * noise.level / look] * len(places)
+    lows, highs = noise.mean - noise.together, noise.mean + noise.together
+    if len(places) < GROUP_MIN:
+        errors = noise.sd / np.sqrt((~np.isnan(table)).sum(axis=0))
+
+        def half_width(at: int, level: float) -> float:
             freedom = float(noise.freedom[at])
-            error = noise.sd[at] / math.sqrt(len(samples[place]))
-            half = quantile(len(blocks), design, share, freedom) * error
+            return quantile(len(blocks), design, level, freedom) * float(errors[at])
+
+        far = math.log1p(FAR_MARGINS * design.margin)
+        lows, highs, shares = with_recycled_level(noise.mean, half_width, level, far)
+    for at, place in enumerate(places):
         held[place] = Held(
-            low=end_of(mean - half),
-            high=end_of(mean + half),
-            alone_low=end_of(mean - alone),
-            alone_high=end_of(mean + alone),
+            low=end_of(lows[at]),
+            high=end_of(highs[at]),
+            alone_low=end_of(noise.mean[at] - noise.alone[at]),
+            alone_high=end_of(noise.mean[at] + noise.alone[at]),
             sd=float(noise.sd[at]),
             freedom=float(noise.freedom[at]),
-            level=share,
+            level=shares[at],
             cells=len(places),
         )
     return held
+
+
+def with_recycled_level(
+    means: Numbers, half_width: Callable[[int, float], float], level: float, far: float
+) -> tuple[Numbers, Numbers, list[float]]:
+    """Intervals that hold together, with half of the level of cells far from a tie recycled.
+
+    Each of m cells begins with level/m. A cell with its whole interval beyond `far` keeps half of
+    that, and the other cells share the rest. If all cells are far, the rest is not used.
+
+    The levels follow the ratios under test and not the data, as in Strassburger and Bretz (2008). A
+    set of true ratios is possible unless an interval misses its ratio, at level/2m for a far ratio.
+    The levels of any set add up to `level`, so the true ratios are possible in 1 - level of runs.
+    Each interval is the range of the cell's possible ratios: a far cell's ends at `far`, and beyond
+    `far` another cell's is as wide as a far cell's.
+
+    Args:
+        means: of each cell.
+        half_width: of the interval of the cell at a place, for a level.
+        far: distance from a tie beyond which a cell is far.
+
+    Returns:
+        Lower ends, upper ends, and each interval's level.
+    """
+    cells = range(len(means))
+    near, equal, kept = list(cells), level / len(means), KEPT * level / len(means)
+    share = equal
+    for _ in cells:
+        near = [at for at in near if abs(means[at]) - half_width(at, share) <= far]
+        share = (level - kept * (len(means) - len(near))) / max(1, len(near))
+    lows, highs, levels = means.copy(), means.copy(), []
+    for at in cells:
+        outer = half_width(at, kept if set(near) - {at} else equal)
+        low, high = means[at] - outer, means[at] + outer
+        if at in near:
+            inner = half_width(at, share)
+            inner_low, inner_high = means[at] - inner, means[at] + inner
+        else:
+            inner_low, inner_high = max(low, far), min(high, -far)
+        lows[at] = low if low < -far else inner_low
+        highs[at] = high if high > far else inner_high
+        levels.append(share if at in near else kept if near else equal)
+    return lows, highs, levels
 
 
 def quantile(

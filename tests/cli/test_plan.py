@@ -160,6 +160,13 @@ def test_leaving_out_load_levels_is_told_where_it_helps(in_step, helps, monkeypa
     assert all("load level" not in line for line in seen(few, Path()))
 
 
+def test_cells_with_a_start_each_are_left_out_by_earlier_runs_alone():
+    plan = making.plan(threads=(1, 8, 64, 128), window_s=60, blocks=12)
+    by_cell = making.with_parts(plan, procedure={"restart": "cell"})
+    assert any("load level" in line for line in seen(plan))
+    assert all("load level" not in line for line in seen(by_cell))
+
+
 def test_noise_is_that_of_earlier_runs_of_the_workspace(tmp_path: Path) -> None:
     plan = making.plan()
     unknown = seen(plan, tmp_path / "none")

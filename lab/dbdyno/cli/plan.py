@@ -363,7 +363,9 @@ def _in_time(
     percent = _percent(known.sd() if known else power.USUAL_NOISE)
     yield f"  in {duration(outlook.seconds)} at {percent}: {', '.join(seen)}"
     yield f"  to see {_percent(WANTED)} in {_named(finest)}: {over}{time}"
-    fewer = _with_fewer_levels(outlook)
+    # assumed noise is all of starts, which cells with a start each do not share
+    in_step = known is not None or outlook.plan.procedure.restart == "block"
+    fewer = _with_fewer_levels(outlook) if in_step else None
     if level.cells > 1 and fewer is not None:
         half = replace(level, cells=questions_of(fewer, cells(fewer))[0].cells)
         narrower = _seen(fewer.design, noise, half)

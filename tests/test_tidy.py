@@ -22,7 +22,7 @@ ARROWS: dict[str, str] = {
     "plan measurement stats language files errors _engine",
     "serve": "store report judge plan measurement language files errors",
     "api": "export report store judge plan measurement language errors",
-    "export": "report measurement files errors",
+    "export": "report judge measurement files errors",
     "fleet": "experiment servers store plan measurement files errors _engine",
     "experiment": "servers store plan measurement stats interpreter files errors _engine",
     "audit": "judge plan measurement language errors _engine",

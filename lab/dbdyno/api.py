@@ -109,12 +109,13 @@ class Run:
             UsageError: the name is unknown; lists the tables.
         """
         from dbdyno.export.frames import frame  # noqa: PLC0415 - see above
-        from dbdyno.export.tables import TABLES  # noqa: PLC0415 - see above
+        from dbdyno.export.tables import TABLES, parts_of  # noqa: PLC0415 - see above
 
         tables = {table.name: table for table in TABLES}
         if name not in tables:
             raise _unknown("table", name, list(tables))
-        return frame(tables[name], attempts(self.trials, self.judgement))
+        every = attempts(self.trials, self.judgement)
+        return frame(tables[name], parts_of(tables[name], every, self.judgement))
 
     def verdicts(self) -> polars.DataFrame:
         """A row for each comparison: word, ratio with its 95 % interval, blocks, reasons.

@@ -13,7 +13,8 @@ import pytest
 from dbdyno.errors import StoreError
 from dbdyno.export import files, frames
 from dbdyno.export.files import Format
-from dbdyno.export.tables import KEYS, TABLES
+from dbdyno.export.tables import TABLES
+from dbdyno.judge.judgement import Judgement
 from dbdyno.report.rows import Attempt, attempts
 from support import making
 from support.made_run import Run, whole
@@ -33,10 +34,12 @@ def listed(made: Run) -> tuple[Attempt, ...]:
 
 
 @pytest.fixture(scope="module")
-def folder(listed: tuple[Attempt, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(
+    made: Run, listed: tuple[Attempt, ...], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     folder = tmp_path_factory.mktemp("export") / "tables"
     for kind in Format:
-        files.write(folder, listed, kind)
+        files.write(folder, listed, made.judgement, kind)
     return folder
 
 
@@ -48,7 +51,7 @@ def test_every_table_is_there_with_every_column_and_type(folder: Path) -> None:
     assert len(list(folder.iterdir())) == 2 * len(TABLES)
     for definition in TABLES:
         frame = table(folder, definition.name)
-        columns = (*KEYS, *definition.columns)
+        columns = (*definition.keys, *definition.columns)
         assert dict(frame.schema) == {c.name: frames.TYPES[c.kind] for c in columns}
         assert frame.height > 0 or definition.name in NOT_IN_THIS_RUN
 
@@ -85,9 +88,10 @@ def test_csv_takes_no_polars_and_parquet_names_the_extra(tmp_path: Path) -> None
     code = (
         "import sys; sys.modules['polars'] = None;"
         "from pathlib import Path; from dbdyno.export import files;"
-        "from dbdyno.errors import UsageError\n"
+        "from dbdyno.errors import UsageError; from dbdyno.judge.judgement import Judgement\n"
+        "EMPTY = Judgement(findings=(), values=(), estimates=(), verdicts=())\n"
         "for kind in files.Format:\n"
-        "    try: print(len(files.write(Path(sys.argv[1]), (), kind)))\n"
+        "    try: print(len(files.write(Path(sys.argv[1]), (), EMPTY, kind)))\n"
         "    except UsageError as error: print(error.hint)\n"
     )
     done = subprocess.run(
@@ -111,18 +115,19 @@ def test_what_the_docs_show_can_be_run(
 
 
 def test_a_run_without_trials_has_tables_without_rows(tmp_path: Path) -> None:
-    for path in files.write(tmp_path, (), Format.PARQUET):
+    empty = Judgement(findings=(), values=(), estimates=(), verdicts=())
+    for path in files.write(tmp_path, (), empty, Format.PARQUET):
         assert polars.read_parquet(path).height == 0
     assert len(list(tmp_path.iterdir())) == len(TABLES)
 
 
 def test_a_folder_that_cannot_be_written_is_explained_and_left_as_it_was(
-    tmp_path: Path, listed: tuple[Attempt, ...], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, made: Run, listed: tuple[Attempt, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     with pytest.raises(StoreError, match="cannot be written") as caught:
-        files.write(blocked, listed, Format.CSV)
+        files.write(blocked, listed, made.judgement, Format.CSV)
     assert caught.value.hint is not None
 
     def full(*_: object) -> None:
@@ -132,5 +137,5 @@ def test_a_folder_that_cannot_be_written_is_explained_and_left_as_it_was(
     monkeypatch.setattr(files, "write_csv", full)
     for kind in Format:
         with pytest.raises(StoreError, match="No space left"):
-            files.write(tmp_path, listed, kind)
+            files.write(tmp_path, listed, made.judgement, kind)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -21,10 +21,12 @@ from support import making
 from support.made_run import run
 from support.source import ROOT
 
+OF_TRIALS = [table for table in TABLES if table.is_of_trials]
+
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_no_column_stands_there_twice(table: TableDefinition) -> None:
-    names = Counter([column.name for column in (*KEYS, *table.columns)])
+    names = Counter([column.name for column in (*table.keys, *table.columns)])
     assert [name for name, times in names.items() if times > 1] == []
 
 
@@ -57,7 +59,7 @@ def row(columns: tables.Columns, place: int = 0) -> dict[str, Any]:
     return {name: values[place] for name, values in columns.items()}
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", OF_TRIALS, ids=lambda table: table.name)
 def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
     seen = making.with_kinds(making.measurement(), {"read": 1.0})
     seen = seen.model_copy(update={"procedure": STEPS})
@@ -69,7 +71,7 @@ def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
     assert length > 0
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", OF_TRIALS, ids=lambda table: table.name)
 def test_a_trial_that_saw_nothing_has_rows_without_numbers(table: Any) -> None:
     bare = making.measurement(tps=0.0, latency_ms=1.0, failure="died")
     bare = bare.model_copy(
@@ -138,6 +140,41 @@ def test_kinds_of_events_have_their_own_rate_and_p95() -> None:
     assert (made["kind"], made["events"]) == (["payment", "rare"], [4_000, 10])
     assert made["per_s"] == [400.0, 1.0]
     assert made["latency_ms_p95"] == [pytest.approx(12.5, rel=0.05), None]
+
+
+def test_verdicts_of_all_cells_of_workloads_and_of_cells_are_rows_of_levels() -> None:
+    changes = {"oltp_read_only": 1.2, "oltp_write_only": 1.0}
+    plan = making.plan(workloads=tuple(changes), threads=(1, 8), blocks=3)
+    trials = [
+        trial
+        for workload, ratio in changes.items()
+        for threads in plan.load.threads
+        for trial in making.pairs(
+            (ratio, ratio * 1.001, ratio * 0.999), workload=workload, threads=threads
+        )
+    ]
+    made = run(plan, trials)
+    ((keys, columns),) = tables.parts_of(
+        tables.LEVELS, attempts(trials, made.judgement), made.judgement
+    )
+    assert keys == {}
+    rows = [row(columns, place) for place in range(7)]
+    assert [(one["level"], one["workload"], one["threads"], one["cells"]) for one in rows] == [
+        ("all", None, None, 4),
+        ("workload", "oltp_read_only", None, 2),
+        ("workload", "oltp_write_only", None, 2),
+        ("cell", "oltp_read_only", 1, 1),
+        ("cell", "oltp_read_only", 8, 1),
+        ("cell", "oltp_write_only", 1, 1),
+        ("cell", "oltp_write_only", 8, 1),
+    ]
+    judged = (*made.judgement.summaries, *made.judgement.verdicts)
+    assert [(one["low"], one["high"], one["word"], one["blocks"]) for one in rows] == [
+        (one.low, one.high, one.word.value, one.blocks) for one in judged
+    ]
+    assert rows[1]["ratio"] == pytest.approx(1.2)
+    assert [rows[place]["beyond_margin"] for place in (1, 2)] == ["yes", "no"]
+    assert {one["run_id"] for one in rows} == {trials[0].trial.run_id}
 
 
 def test_steps_are_told() -> None:

@@ -141,7 +141,7 @@ def export_command(
     csv: options.Csv = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Write a stored run as tables. They hold trials, seconds, counters, settings, costs."""
+    """Write a stored run as tables. They hold trials, seconds, counters, costs, verdicts."""
 
     wanted = {Format.PARQUET: parquet, Format.CSV: csv}
     folders = {kind: folder for kind, folder in wanted.items() if folder is not None}
@@ -153,9 +153,10 @@ def export_command(
             hint=options.next_command("export", run_id, "--parquet", "tables", workspace=workspace),
         )
     kept = of_run(run_id, workspace)
-    rows = attempts(kept.measurements, judge(kept.measurements, kept.plan))
+    judgement = judge(kept.measurements, kept.plan)
+    rows = attempts(kept.measurements, judgement)
     for kind, folder in folders.items():
-        for path in files.write(folder, rows, kind):
+        for path in files.write(folder, rows, judgement, kind):
             sys.stdout.write(f"{path}\n")
 
 

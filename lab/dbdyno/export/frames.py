@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.errors import UsageError
-from dbdyno.export.tables import KEYS, Kind, TableDefinition, columns, keys
-from dbdyno.report.rows import Attempt
+from dbdyno.export.tables import Kind, Part, TableDefinition
 
 try:
     import polars
@@ -29,25 +28,22 @@ NUMBERS: Final = ("ratio", "low", "high", "log_sd", "value", "margin")
 COUNTS: Final = ("blocks", "blocks_needed")
 
 
-def frame(table: TableDefinition, attempts: Sequence[Attempt]) -> polars.DataFrame:
-    """Table of all attempts; it keeps its columns without rows."""
+def frame(table: TableDefinition, parts: Iterable[Part]) -> polars.DataFrame:
+    """A table of its parts; it keeps its columns without rows."""
     schema = {name: TYPES[kind] for name, kind in table.schema.items()}
-    of_keys = {column.name: TYPES[column.kind] for column in KEYS}
-    parts = [polars.DataFrame(schema={**of_keys, **schema})]
-    for place in range(len(attempts)):
-        own = polars.DataFrame(columns(table, attempts, place), schema=schema, strict=False)
-        named = [
-            polars.lit(value, of_keys[name]).alias(name)
-            for name, value in keys(attempts, place).items()
-        ]
-        parts.append(own.select(*named, polars.col(*schema)))
-    return polars.concat(parts)
+    of_keys = {column.name: TYPES[column.kind] for column in table.keys}
+    frames = [polars.DataFrame(schema={**of_keys, **schema})]
+    for keys, columns in parts:
+        own = polars.DataFrame(columns, schema=schema, strict=False)
+        named = [polars.lit(value, of_keys[name]).alias(name) for name, value in keys.items()]
+        frames.append(own.select(*named, polars.col(*schema)))
+    return polars.concat(frames)
 
 
-def write_parquet(path: Path, table: TableDefinition, attempts: Sequence[Attempt]) -> None:
+def write_parquet(path: Path, table: TableDefinition, parts: Iterable[Part]) -> None:
     """Write a table; OSError if the file cannot be written."""
     try:
-        frame(table, attempts).write_parquet(path)
+        frame(table, parts).write_parquet(path)
     except polars.exceptions.PolarsError as error:
         raise OSError(str(error)) from error
 

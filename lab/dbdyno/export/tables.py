@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Final, Literal, get_args
 
+from dbdyno.judge.beside.grid import GridSummary
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.verdict import Verdict, by_comparison
 from dbdyno.measurement.cost import COSTS, per_event, source_of
 from dbdyno.measurement.measurement import Measurement, kinds_of, merge_histograms
 from dbdyno.measurement.metric import BY_NAME, KIND, TABLE, Metric, of_kind
 from dbdyno.measurement.parts import DiskSample, Interval, NetworkSample, Noun, Phase, WatchSample
 from dbdyno.report.rows import Attempt, effective
+from dbdyno.report.tell.levels import levels_of
 from dbdyno.report.tell.measured import counter, metric_label
 
 # Definitions are data so that files, their docs and the tests are made from the same words:
@@ -43,16 +47,22 @@ class TableDefinition:
     Attributes:
         name: the file's name without extension.
         row: the subject of a row.
-        columns: its own columns, after the keys shared by all tables.
+        columns: its own columns, after the keys shared by all tables of trials.
+        is_of_trials: True if rows are about a trial; such a table begins with the keys.
     """
 
     name: str
     row: str
     columns: tuple[ExportColumn, ...]
+    is_of_trials: bool = True
 
     @property
     def schema(self) -> dict[str, Kind]:
         return {column.name: column.kind for column in self.columns}
+
+    @property
+    def keys(self) -> tuple[ExportColumn, ...]:
+        return KEYS if self.is_of_trials else ()
 
 
 def text(name: str, meaning: str) -> ExportColumn:
@@ -72,7 +82,7 @@ def number(name: str, meaning: str) -> ExportColumn:
 
 def reference(keys: Iterable[ExportColumn], tables: Iterable[TableDefinition]) -> str:
     """Reference of every table and column, as Markdown for the docs."""
-    blocks = ["### Keys: in every table\n\n" + _rows(keys)]
+    blocks = ["### Keys: in every table of trials\n\n" + _rows(keys)]
     blocks += [f"### `{t.name}`: {t.row}\n\n" + _rows(t.columns) for t in tables]
     return "\n".join(blocks)
 
@@ -95,7 +105,7 @@ KEYS: Final = (
     text("setting", "the combination of settings; `default` without an axis"),
     text("state", "`sound`: it counts; `void`, `failed` or `repeated`: it does not"),
 )
-"""Columns with which every table begins; run_id, sequence and attempt name a trial."""
+"""Columns with which a table of trials begins; run_id, sequence and attempt name a trial."""
 AT: Final = number("at_s", "seconds since the load began: the middle of what the row is about")
 PHASE: Final = text("phase", "`warmup`, `measured` or `drain`: only `measured` is judged")
 
@@ -249,6 +259,33 @@ COST_TABLE: Final = TableDefinition(
         text("counted_by", "the counter; the same for all trials of a cell where all have it"),
     ),
 )
+LEVELS: Final = TableDefinition(
+    "levels",
+    "the verdict on a system at one level: all cells, a workload in a setting, or a cell",
+    (
+        KEYS[0],
+        text(
+            "level", "`all`, `workload` or `cell`; the intervals of a level hold together at 95 %"
+        ),
+        text("baseline", "the baseline's label"),
+        text("system", "the system's label"),
+        text("metric", "such as `transactions_per_s`"),
+        text("workload", "the workload's label; empty for all cells"),
+        text("setting", "the combination of settings; empty for all cells"),
+        integer("threads", "connections of a cell's load"),
+        number("rate_per_s", "events due in a second, of a cell of an open loop"),
+        integer("cells", "cells in the ratio"),
+        integer("blocks", "sound blocks"),
+        number("ratio", "system / baseline, geometric mean; empty without one"),
+        number("low", "lower end of its interval; empty below 3 blocks"),
+        number("high", "upper end"),
+        text("word", "the verdict, such as `better`"),
+        text("beyond_margin", "`yes` where the whole interval lies beyond the margin, else `no`"),
+        number("margin", "smallest difference that matters, 0.02 = 2 %"),
+        integer("blocks_needed", "of `undecided`: total blocks which would probably decide"),
+    ),
+    is_of_trials=False,
+)
 TABLES: Final = (
     TRIALS,
     EVENT_KINDS,
@@ -261,13 +298,16 @@ TABLES: Final = (
     SETTINGS,
     REPLICATION,
     COST_TABLE,
+    LEVELS,
 )
 
 
 # A trial becomes the rows of each table: column by column, since a long run has a million. Every
-# function gives the table's own columns as lists of one length; `files` adds the keys.
+# function gives the table's own columns as lists of one length; `parts_of` adds the keys.
 
 Columns = Mapping[str, Sequence[Any]]
+Part = tuple[Mapping[str, Any], Columns]
+"""Values of a table's key columns, the same in all rows, and of its own columns."""
 NANOSECONDS_PER_MS: Final = 1e6
 PROCESSES: Final[tuple[Literal["server", "generator"], ...]] = ("server", "generator")
 PERCENTILES_OF_A_SECOND: Final = tuple(BY_NAME[f"latency_ms_{p}"] for p in ("p50", "p95", "p99"))
@@ -477,6 +517,41 @@ ROWS_BY_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Col
     COST_TABLE.name: costs,
 }
 """Who makes the rows of which table; `peers` are all trials of the same cell."""
+
+
+def parts_of(
+    table: TableDefinition, attempts: Sequence[Attempt], judgement: Judgement
+) -> Iterator[Part]:
+    """The parts of a table: one for each attempt, or a single one."""
+    if table.is_of_trials:
+        for place in range(len(attempts)):
+            yield keys(attempts, place), columns(table, attempts, place)
+    elif attempts:
+        run_id = attempts[0].measurement.trial.run_id
+        yield {}, _columns(table, ({"run_id": run_id, **row} for row in levels(judgement)))
+
+
+def levels(judgement: Judgement) -> Iterator[dict[str, Any]]:
+    """A row for each verdict of each level, the widest level first."""
+    of_comparisons = [
+        levels_of(group, judgement.summaries).every for group in by_comparison(judgement.verdicts)
+    ]
+    for summary in (one for every in of_comparisons for one in every):
+        level = "workload" if summary.workload else "all"
+        yield {"level": level, **_answer(summary), "ratio": summary.ratio, "cells": summary.cells}
+    for verdict in judgement.all_verdicts:
+        of_cell = {**verdict.cell.model_dump(), "ratio": verdict.estimate.ratio, "cells": 1}
+        yield {"level": "cell", **_answer(verdict), **of_cell}
+
+
+def _answer(answer: GridSummary | Verdict) -> dict[str, Any]:
+    own = answer.model_dump(include=LEVELS.schema.keys() - {"level", "word"})
+    return {
+        **{name: None if value == "" else value for name, value in own.items()},
+        "blocks": answer.blocks,
+        "word": answer.word.value,
+        "beyond_margin": "yes" if answer.material else "no",
+    }
 
 
 def keys(attempts: Sequence[Attempt], place: int) -> dict[str, Any]:

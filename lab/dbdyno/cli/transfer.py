@@ -141,7 +141,7 @@ def export_command(
     csv: options.Csv = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Write a stored run as tables: trials, seconds, counters, settings, costs, verdicts."""
+    """Write a stored run as tables. It has trials, seconds, counters, settings, costs, verdicts."""
 
     wanted = {Format.PARQUET: parquet, Format.CSV: csv}
     folders = {kind: folder for kind, folder in wanted.items() if folder is not None}

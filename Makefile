@@ -110,17 +110,20 @@ crates-of-tests:
 	@cargo test --profile ci --no-run --quiet --locked --workspace --tests
 
 $(PACKAGES): tools/requirements.txt | requirements
-	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	touch $@
+	@echo "installing Python packages into $(VENV)" >&2
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 $(PACKAGES_OF_TESTS): tools/requirements-of-tests.txt $(PACKAGES)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	touch $@
+	@echo "installing Python packages of the tests into $(VENV)" >&2
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 $(ENGINE): $(PACKAGES) $(RUST) $(PROFILE_OF_ENGINE) | requirements
-	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --profile $(PROFILE) --locked --quiet > /dev/null
-	touch $@
+	@echo "building the engine" >&2
+	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --profile $(PROFILE) --locked --quiet > /dev/null
+	@touch $@
 
 $(PROFILE_OF_ENGINE): always # newer than the engine where that was built with another profile
 	@mkdir -p target

@@ -50,7 +50,10 @@ install="apt-get install -y --no-install-recommends ${packages[*]-}"
 if [ ${#packages[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing: ${packages[*]}" >&2
     export DEBIAN_FRONTEND=noninteractive
-    { apt-get update && $install; } >&2 || by_hand+=("${packages[*]}: '$install' failed, see above")
+    if ! said=$({ apt-get update && $install; } 2>&1); then
+        echo "$said" >&2
+        by_hand+=("${packages[*]}: '$install' failed, see above")
+    fi
     packages=()
 fi
 

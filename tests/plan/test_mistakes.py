@@ -17,6 +17,7 @@ def found(text, check=lambda reference: None):
 
 def test_a_near_name_is_proposed_and_else_all_are_named():
     assert nearest("oltp_read_rite", WORKLOADS) == "; did you mean oltp_read_write?"
+    assert nearest("oltp_rw", ("oltp_insert", *WORKLOADS)) == "; did you mean oltp_read_write?"
     assert nearest("qqq", WORKLOADS) == "; there are oltp_read_only, oltp_read_write"
     assert nearest("qqq", ()) == "; there are none"
 

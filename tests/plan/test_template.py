@@ -103,6 +103,14 @@ events:
 """
 
 
+def test_a_type_with_a_comma_within_braces_needs_quotes() -> None:
+    typed = MISTAKEN.replace("type: TEXT", "type: DECIMAL(10,2) NOT NULL").replace("-1", "1")
+    with pytest.raises(
+        PlanError, match=r"line 6: tables\.jobs\.columns\.state\.2\) NOT NULL: follows "
+    ):
+        read(typed, "made.yaml")
+
+
 def test_so_do_names_that_lead_nowhere() -> None:
     with pytest.raises(PlanError) as caught:
         read(MEANT_OTHERWISE, "made.yaml")

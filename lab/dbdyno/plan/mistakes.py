@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -130,6 +130,10 @@ def shape_message(details: ErrorDetails) -> str:
     return template.format(**context)
 
 
+ABBREVIATION_MIN: Final = 4
+"""Fewer letters are found in the order of almost any name."""
+
+
 def workload_message(name: str) -> str | None:
     """Message for a workload that is not built in or not compared; else None."""
     if name in NOT_COMPARED:
@@ -140,10 +144,24 @@ def workload_message(name: str) -> str | None:
 
 def nearest(name: str, names: Collection[str]) -> str:
     """``; did you mean …?`` with the nearest name, or a list of all names if no name is near."""
-    near = get_close_matches(name, list(names), n=1)
+    near = most_alike(name, names)
     if near:
-        return f"; did you mean {near[0]}?"
+        return f"; did you mean {near}?"
     return f"; there are {', '.join(sorted(names))}" if names else "; there are none"
+
+
+def most_alike(typed: str, names: Collection[str]) -> str:
+    """The name most like the typed one; empty if none is.
+
+    A name that the typed letters abbreviate in their order comes first: oltp_rw is oltp_read_write.
+    """
+
+    def is_short_for(name: str) -> bool:
+        rest = iter(name)
+        return len(typed) >= ABBREVIATION_MIN and all(letter in rest for letter in typed)
+
+    meant = list(filter(is_short_for, names)) or list(names)
+    return next(iter(get_close_matches(typed, meant, n=1, cutoff=0.6)), "")
 
 
 def file_meant(path: FilePath, pattern: str, otherwise: str) -> str:
@@ -154,8 +172,8 @@ def file_meant(path: FilePath, pattern: str, otherwise: str) -> str:
         otherwise: the hint if no name is similar.
     """
     there = {one.stem: one for one in path.parent.glob(pattern)}
-    near = get_close_matches(path.stem, there, n=1)
-    return f"did you mean {there[near[0]]}?" if near else otherwise
+    near = most_alike(path.stem, there)
+    return f"did you mean {there[near]}?" if near else otherwise
 
 
 def _path_in(document: Document, details: ErrorDetails, whole: type[BaseModel]) -> Path:
@@ -183,6 +201,8 @@ def _error(details: ErrorDetails) -> str:
 
 def _message(details: ErrorDetails, path: Path, whole: type[BaseModel], what: str) -> str:
     kind, value = details["type"], details["input"]
+    if kind == "extra_forbidden" and ")" in str(path[-1]).partition("(")[0]:
+        return "follows a comma within braces; write the whole text in quotes: 'DECIMAL(10,2)'"
     if kind == "extra_forbidden":
         return f"is no key of {what}" + nearest(str(path[-1]), _keys_beside(path, whole))
     if details["loc"] and details["loc"][-1] in ("bool", "int", "float", "str"):
@@ -198,8 +218,8 @@ def value_meant(details: ErrorDetails) -> str:
     if details["type"] != "literal_error":
         return ""
     values = re.findall(r"'([^']*)'", str(details["ctx"]["expected"]))
-    near = get_close_matches(str(details["input"]), values, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = most_alike(str(details["input"]), values)
+    return f"; did you mean {near}?" if near else ""
 
 
 def _keys_beside(path: Path, whole: type[BaseModel]) -> Collection[str]:

@@ -27,6 +27,8 @@ from dbdyno.experiment.procedure import (
     start,
 )
 from dbdyno.experiment.trial import INTERRUPTED, OnInterval, run_trial
+from dbdyno.experiment.watch.neighbours import busiest, disturbance_line
+from dbdyno.measurement.disturbance import disturbed
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
 from dbdyno.measurement.parts import Probe, Step, TrialEvidence
 from dbdyno.plan.plan import Plan
@@ -125,6 +127,8 @@ class _Arm:
             context.makers.command,
             context.makers.engine,
         )
+        if seen := disturbed(measured, context.plan.design.disturbance_max):
+            context.progress.stage(disturbance_line(seen, busiest(server.pid)))
         evidence = TrialEvidence(probe=self.probe)
         if measured.failure or not measured.server.status:  # it answered nobody
             self._give_up()

@@ -95,7 +95,7 @@ def _rows(columns: Iterable[ExportColumn]) -> str:
 KEYS: Final = (
     text("run_id", "the run"),
     integer("sequence", "the trial's place in the run, from 0; below 0 in a pilot"),
-    integer("attempt", "0, or how often the trial had been tried before"),
+    integer("attempt", "number of earlier attempts at the trial"),
     integer("block", "the block, from 0: systems are compared within one; -1 in a pilot"),
     integer("position", "place of the system within the block, from 0"),
     text("system", "the system's label"),
@@ -106,7 +106,7 @@ KEYS: Final = (
     text("state", "`sound`: it counts; `void`, `failed` or `repeated`: it does not"),
 )
 """Columns with which a table of trials begins; run_id, sequence and attempt name a trial."""
-AT: Final = number("at_s", "seconds since the load began: the middle of what the row is about")
+AT: Final = number("at_s", "middle of the row's time, in seconds since the load began")
 PHASE: Final = text("phase", "`warmup`, `measured` or `drain`: only `measured` is judged")
 
 
@@ -137,32 +137,32 @@ TRIALS: Final = TableDefinition(
         integer("queries", "statements answered without error"),
         integer("errors", "statements that failed"),
         *map(_metric, TABLE),
-        text("server_version", "as the server says it"),
+        text("server_version", "as the server reports it"),
         number("server_cpu_s", "CPU of the server's process in the window"),
         integer("server_read_bytes", "fetched from storage for the process"),
         integer("server_written_bytes", "sent to storage by the process"),
-        integer("server_switches_voluntary", "context switches to wait for something"),
-        integer("server_switches_involuntary", "context switches by force"),
+        integer("server_switches_voluntary", "context switches because a thread waited"),
+        integer("server_switches_involuntary", "context switches because a thread was preempted"),
         text("engine_version", "the load generator"),
         text("engine_reactor", "io_uring or epoll"),
         integer("engine_threads", "threads of the generator"),
         number("engine_cpu_s", "CPU of the generator in the window"),
         number("engine_cpu_share_max", "of its busiest thread, 0 to 1"),
         number("status_cpu_ms", "server CPU of one reading of its counters, before the load"),
-        text("dataset", "digest of the rows that were loaded; empty where nobody took it"),
-        text("machine", "which one of a fleet ran it; empty for the one that began the run"),
+        text("dataset", "digest of the loaded rows; empty if none was taken"),
+        text("machine", "machine of a fleet that ran it; empty for the machine that began the run"),
         number(
             "counted_from_s",
-            "seconds since the load began from which on the judge counts it, later than the window "
-            "where that was not steady; empty where it does not count",
+            "start of the counted part, in seconds since the load began; later than the window's "
+            "start if the rate was not steady; empty if the trial does not count",
         ),
     ),
 )
 EVENT_KINDS: Final = TableDefinition(
     "event_kinds",
-    "one kind of event in the window, where a script or a template tells them apart",
+    "one kind of event in the window, if a script or template names kinds",
     (
-        text("kind", "as the script calls it, such as `new_order`"),
+        text("kind", "name in the script, such as `new_order`"),
         integer("events", "completed in the window"),
         number("per_s", "1/s"),
         number("latency_ms_p95", "p95, ms; empty with too few requests"),
@@ -170,13 +170,13 @@ EVENT_KINDS: Final = TableDefinition(
 )
 PROCEDURE: Final = TableDefinition(
     "procedure",
-    "one thing done to the server before the trial",
+    "one step before the trial",
     (
         integer("step", "its place, from 0"),
         text("name", "such as `restore`, `start`, `settle`"),
         number("seconds", "how long it took"),
-        text("done", "`yes`, or `no` where it could not be done, or not to its end"),
-        text("detail", "what it came to, or why it was not done"),
+        text("done", "`yes`, or `no` if the step was not done or not completed"),
+        text("detail", "result, or why it was not done"),
     ),
 )
 INTERVALS: Final = TableDefinition(
@@ -202,8 +202,8 @@ INTERVALS: Final = TableDefinition(
         number("latency_ms_avg", "mean latency of transactions"),
         number("latency_ms_min", "least"),
         number("latency_ms_p50", "median of this second; empty with too few requests"),
-        number("latency_ms_p95", "as above: p95 takes 2000 transactions in the second"),
-        number("latency_ms_p99", "as above: 10 000; never average percentiles"),
+        number("latency_ms_p95", "as above: needs 2000 transactions in the second"),
+        number("latency_ms_p99", "as above: needs 10 000; never average percentiles"),
         number("latency_ms_max", "greatest"),
     ),
 )
@@ -235,14 +235,14 @@ STATUS: Final = TableDefinition(
         AT,
         number("took_ms", "how long this reading's answer took"),
         text("name", "the server's own name of the counter"),
-        number("value", "as the server told it"),
+        number("value", "as the server reported it"),
         number("per_s", "growth a second since the reading before; empty for the first"),
     ),
 )
 SETTINGS: Final = TableDefinition(
     "settings",
     "one variable in effect; secrets are left out",
-    (text("name", "the variable"), text("value", "as the server told it")),
+    (text("name", "the variable"), text("value", "as the server reported it")),
 )
 REPLICATION: Final = TableDefinition(
     "replication",
@@ -256,7 +256,7 @@ COST_TABLE: Final = TableDefinition(
         text("cost", "such as `server_cpu_us`; [what each means](costs.md)"),
         text("unit", "of the value"),
         number("per_event", "per transaction"),
-        text("counted_by", "the counter; the same for all trials of a cell where all have it"),
+        text("counted_by", "the counter; the same for all trials of a cell if all have it"),
     ),
 )
 LEVELS: Final = TableDefinition(
@@ -265,7 +265,8 @@ LEVELS: Final = TableDefinition(
     (
         KEYS[0],
         text(
-            "level", "`all`, `workload` or `cell`; the intervals of a level hold together at 95 %"
+            "level",
+            "`all`, `workload` or `cell`; all its intervals are correct together in 95 % of runs",
         ),
         text("baseline", "the baseline's label"),
         text("system", "the system's label"),
@@ -280,9 +281,9 @@ LEVELS: Final = TableDefinition(
         number("low", "lower end of its interval; empty below 3 blocks"),
         number("high", "upper end"),
         text("word", "the verdict, such as `better`"),
-        text("beyond_margin", "`yes` where the whole interval lies beyond the margin, else `no`"),
+        text("beyond_margin", "`yes` if the whole interval lies beyond the margin, else `no`"),
         number("margin", "smallest difference that matters, 0.02 = 2 %"),
-        integer("blocks_needed", "of `undecided`: total blocks which would probably decide"),
+        integer("blocks_needed", "for `undecided`: total blocks that would probably decide"),
     ),
     is_of_trials=False,
 )

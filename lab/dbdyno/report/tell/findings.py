@@ -141,7 +141,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "no-events": Telling(
         (VOID,),
-        "nothing was completed in the window, though statements were answered or nobody asked",
+        "no event was completed in the window, though statements were answered, or no statement"
+        " was sent",
         lambda values: say(
             "{events} in a window of {window_s:.1f} s",
             events=count(values["events"], "event"),
@@ -153,9 +154,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "stands-still": Telling(
         (DOUBTFUL, NOTE),
-        "events ran and nothing was answered for half of the window or more, where 10 events were"
-        " expected in it; a note where nothing was completed at all, which is"
-        " [a result](../how-it-works/verdicts.md#a-system-that-stands-still)",
+        "no statement was answered for half of the window or more while events ran; if other"
+        " events were completed, 10 must have been expected in that time; a note if none was"
+        " completed, which is [a result](../how-it-works/verdicts.md#a-system-that-stands-still)",
         lists.stands_still,
         phrase(
             "the numbers stay as they are, a standstill included; look at what the statements"
@@ -170,8 +171,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "script-check": Telling(
         (VOID, DOUBTFUL),
-        "the command `check` of a [script](../how-to/scripts.md#in-a-comparison) says after a trial"
-        " that the rows break its rules; doubtful: it could not be asked",
+        "after a trial the command `check` of a [script](../how-to/scripts.md#in-a-comparison)"
+        " says that the rows break its rules; doubtful: the check could not be run",
         {
             VOID: phrase("the script's check says that the rows break its rules"),
             DOUBTFUL: phrase("the script's check could not be asked: {reason}"),
@@ -180,16 +181,16 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "errors": Telling(
         (VOID, NOTE),
-        "over 0.1 % of the statements failed for good (lock wait timeouts are no failures where"
-        " nothing was completed); a note below, where their events were tried again (`retries`),"
-        " and for what a script counts as errors itself (`script`)",
+        "over 0.1 % of the statements failed for good; a note below that, if events were retried"
+        " (`retries`), or if a script itself counts errors (`script`); a lock wait timeout is no"
+        " failure if no event was completed",
         lists.errors,
         phrase("remove the cause, or compare at a load level where it does not happen"),
     ),
     "retries": Telling(
         (DOUBTFUL, NOTE),
         "over 0.1 % of the events were retried after a deadlock or a lock wait timeout; a note"
-        " below",
+        " below that",
         lambda values: say(
             "{again} had to begin again after a deadlock or a lock wait, {share:.3%} of all "
             "(limit {limit:.1%}); the rate counts those that succeeded",
@@ -213,8 +214,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "near-ceiling": Telling(
         (DOUBTFUL,),
-        "the trial's rate is over 50 % of the rate that the same generator reached in this run on a"
-        " server that answers at once",
+        "closed loop: the trial's rate is over 50 % of the rate that the same generator reached in"
+        " this run on a server that answers at once",
         phrase(
             "{rate_per_s:.0f} events/s are {share:.0%} of the {ceiling_per_s:.0f} that the same"
             " generator reaches on a server that answers at once (limit {limit:.0%})"
@@ -223,8 +224,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "timer-late": Telling(
         (DOUBTFUL,),
-        "open loop: p99 of the generator's own lateness, where a connection was free, is over"
-        " 0.2 ms and over 5 % of the median latency",
+        "open loop: though a connection was free, p99 of the generator's own lateness is over 0.2"
+        " ms and over 5 % of the median latency",
         phrase(
             "the generator began events late though a connection was free: p99 {late_ms:.2f} ms"
             " (limit {limit_ms:.2f} ms, median latency {median_ms:.2f} ms)"
@@ -244,8 +245,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "rate-not-sustained": Telling(
         (DOUBTFUL, NOTE),
-        "at a rate: the backlog of requests not yet started grew over the last half of the window;"
-        " a note where the rate only helps to find a limit ([open loop](../how-to/open-loop.md))",
+        "at a rate: the backlog of requests not yet started grew over the second half of the"
+        " window; a note if the rate only helps to find a limit ([open"
+        " loop](../how-to/open-loop.md))",
         phrase(
             "{rate_per_s:g} requests/s fell due and {answered_per_s:.1f} were answered: over the"
             " last half of the window the backlog grew by {growth_per_s:.1f} a second (limit"
@@ -255,7 +257,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "few-requests": Telling(
         (DOUBTFUL,),
-        "at a rate: the percentile that is compared has fewer than 100 requests beyond it",
+        "at a rate: fewer than 100 requests lie beyond the percentile that is compared",
         lambda values: say(
             "{requests} requests, {percentile} needs {needed}: 100 beyond it",
             **{**values, "percentile": METRICS[values["metric"]]},
@@ -264,8 +266,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "commits-unflushed": Telling(
         (VOID,),
-        "the settings promise a flush before the answer, and the log was synced less than 0.9 times"
-        " for N commits of N connections, half a second of skewed reading allowed"
+        "the settings promise a flush before each answer, and N commits of C connections synced"
+        " the log less than 0.9 × N / C times, half a second of skewed reading allowed"
         " ([why](../how-to/durability.md))",
         lambda values: say(
             "{events} commits of {connections} need {needed:.0f} flushes of the log at "
@@ -283,7 +285,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "unseen-flushes": Telling(
         (DOUBTFUL, NOTE),
         "the machine's disks counted under 10 % of a system's syncs, and over 50 % of another's; a"
-        " note if they counted none",
+        " note if they counted over 50 % of no system's",
         phrase("the machine's disks saw {share:.0%} of the syncs that it made or promised"),
         phrase(
             "put all systems on the same kind of disk; one without a cache that can lose (write"
@@ -299,8 +301,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "server-restarted": Telling(
         (VOID, DOUBTFUL),
-        "the server's uptime grew by less than the window (2 s allowed); doubtful: by 5 s more than"
-        " load and warm-up",
+        "the server's uptime grew by less than the window (2 s allowed); doubtful: by over 5 s"
+        " more than warm-up and window",
         phrase(
             "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s"
             " ({least_s:.0f} to {most_s:.0f} s expected)"
@@ -312,8 +314,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "stall": Telling(
         (DOUBTFUL,),
-        "half a second in which events ran and no statement was answered, or, where no connection"
-        " rests between events, a second without an event where 10 were expected",
+        "no statement was answered for half a second while events ran, or no event was completed"
+        " in a second (not judged if connections rest between events); at least 10 events were"
+        " expected in that time",
         lists.stall,
         phrase(
             "compare with the server's log (checkpoint, flush); a stall that belongs to the system"
@@ -338,14 +341,14 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "incomplete-run": Telling(
         (DOUBTFUL,),
-        "planned trials are missing (in a run until decided: of blocks that were begun)",
+        "planned trials are missing; in a run until decided, only trials of blocks that were begun",
         lists.incomplete_run,
         phrase("resume the run; stopping where the numbers please makes intervals too narrow"),
     ),
     "sequential-design": Telling(
         (DOUBTFUL,),
-        "all trials of a system came before, or after, those of the baseline, over two blocks or"
-        " more",
+        "all trials of a system came before, or after, all trials of the baseline, over two blocks"
+        " or more",
         phrase("{system} and {baseline} did not take turns: all trials of one came first"),
         phrase(
             "whatever changed on the machine meanwhile looks like a difference of the systems;"
@@ -355,7 +358,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "split-block": Telling(
         (DOUBTFUL,),
         "more than half an hour, and ten times as long as usual, passed between two trials of a"
-        " block; or one arm's server was started again between its cells and another's was not, as"
+        " block; or one system's server was restarted between its cells, and another's was not, as"
         " after an interrupt or a failed trial",
         {
             "started-again": phrase(
@@ -398,9 +401,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unequal-settings": Telling(
         (DOUBTFUL, NOTE),
-        "a crash would leave less of one system's commits, binary log or pages than of the"
-        " baseline's; the caches of data pages differ by over 1 %; I/O method, instrumentation,"
-        " result cache or connection handling differ; a note if the plan asks for it",
+        "a system promises other durability of commits, binary log or pages after a crash than the"
+        " baseline; caches of data pages differ by over 1 %; I/O method, instrumentation, result"
+        " cache or connection handling differ; a note if the plan sets it",
         durability.unequal_settings,
         {
             DOUBTFUL: phrase("set them equal in the plan, or the systems do not do the same work"),
@@ -423,9 +426,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "little-law": Telling(
         (VOID,),
-        "the number of connections differs from throughput × mean latency by over 1 % plus what"
-        " events across the window's edges, and those that never ended, explain (closed loop);"
-        " where connections may rest between events, only if it is smaller; not of imported trials",
+        "closed loop: the number of connections differs from throughput × mean latency by over 1"
+        " %, plus what events that cross the window's edges or never end explain; if connections"
+        " rest between events, only if it is smaller; not of imported trials",
         phrase(
             "{rate_per_s:.1f} events/s × {latency_ms:.3f} ms = {busy:.2f} connections busy, the"
             " load had {connections}: off by {off:+.1%} (tolerance {tolerance:.1%})"
@@ -449,8 +452,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "commits-at-server": Telling(
         (DOUBTFUL,),
-        "the server's count of commits differs by over 0.5 % plus the skew of reading from the"
-        " load's between the two readings of the server's counters, however late those were",
+        "between two readings of its counters, the server counted other commits than the load, by"
+        " over 0.5 % plus the skew of the readings",
         phrase(
             "the server's {counter} rose by {seen:.0f}, the load counted {counted}: off by"
             " {off:+.0f}, {share:+.1%} (tolerance {tolerance:.0f})"
@@ -469,8 +472,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "rows-not-kept": Telling(
         (VOID,),
-        "after a system's last trial tables have other rows than its workloads can leave: after"
-        " reads the same (digest), after updates and whole transactions the same number",
+        "after a system's last trial, tables do not have the rows that its workloads leave: the"
+        " same rows after reads (by digest), the same number after updates and whole transactions",
         lists.rows_not_kept,
         ROWS_LOST,
         {
@@ -489,20 +492,20 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "replicas-missing": Telling(
         (VOID,),
-        "not all replicas ran at both edges of the window, or nothing says that they did",
+        "not all replicas ran at both edges of the window, or there is no evidence that they did",
         lists.replicas_missing,
         phrase("look into the replicas' error logs; the trial did less work than it was meant to"),
     ),
     "commits-not-waited": Telling(
         (VOID,),
-        "a commit did not wait for a replica though the plan says so, or waited at another point,"
-        " or the window wrote and no commit was acknowledged ([topology](../how-to/topology.md))",
+        "a commit did not wait for a replica as the plan says, or waited at another point, or the"
+        " window wrote and no commit was acknowledged ([topology](../how-to/topology.md))",
         lists.commits_not_waited,
         lambda values: lists.WAIT_ADVICE[values["reasons"][0]["case"]],
     ),
     "replica-lags": Telling(
         (DOUBTFUL,),
-        "the slowest replica was more than a second of the load behind",
+        "the slowest replica was behind by more than one second's commits",
         phrase(
             "the slowest replica was {behind:.0f} transactions behind at the end of the window, "
             "{behind_s:.1f} s of the load (limit {limit_s:.0f} s)"
@@ -513,10 +516,10 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "disturbed": Telling(
         (VOID, NOTE),
-        "processes besides server and generator, together with stolen time, took more of the"
-        " machine's CPU in the window than `design.disturbance_max` (10 %); steal alone where the"
-        " server's CPU is unknown; a note on a cell that was measured again for it, or no longer"
-        " because the run's repeats were used up",
+        "other processes and stolen time took more of the machine's CPU in the window than"
+        " `design.disturbance_max` (10 %); stolen time alone if the server's CPU is unknown; a"
+        " note on a cell that was measured again for this reason, or not again because the run's"
+        " repeats were used up",
         lists.disturbed,
         {
             **dict.fromkeys(
@@ -534,16 +537,16 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "machine": Telling(
         (DOUBTFUL, NOTE),
-        "in a trial the machine was shared, held back or another than in the run's other trials"
+        "in a trial the machine was shared, held back or unlike the run's other trials"
         " ([limits](#limits-of-machine))",
         lists.machine,
         lists.machine_advice,
     ),
     "uneven-disturbance": Telling(
         (DOUBTFUL,),
-        "in a block, others took over 5 % more of the machine's CPU (their CPU, steal, and I/O wait"
-        " as far as disks moved bytes that the server did not ask for) beside one arm of a cell"
-        " than beside another",
+        "in a block, others took over 5 % more of the machine's CPU while one system of a cell was"
+        " measured than while another was (their CPU, steal, and I/O wait as far as disks moved"
+        " bytes that the server did not ask for)",
         lists.uneven_disturbance,
         phrase(
             "the ratio carries the difference: stop what else runs on this machine and measure "
@@ -552,10 +555,10 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "not-steady": Telling(
         (DOUBTFUL, NOTE),
-        "a system was not steady when its windows began, so [all windows of the cell]"
-        "(../how-it-works/verdicts.md#where-a-window-begins-and-what-a-warm-up-leaves-in-it) count"
-        " from a later second; doubtful if the rate may still change by more than 0.5 % in the"
-        " counted part: the verdict's interval includes that",
+        "a system's rate was still changing when its windows began, so [all windows of the"
+        " cell](../how-it-works/verdicts.md#where-a-window-begins-and-what-a-warm-up-leaves-in-it)"
+        " count from a later second; doubtful if it may change by over 0.5 % in the counted part,"
+        " which the verdict's interval includes",
         lists.not_steady,
         {
             DOUBTFUL: phrase("warm up for about {until_s:.0f} s, or use a longer window"),

@@ -104,7 +104,7 @@ def test_the_report_is_written_where_it_belongs(
 
 
 def test_jupyter_shows_the_verdicts(run: Run) -> None:
-    assert "| worse |" in run._repr_markdown_()
+    assert "| slower |" in run._repr_markdown_()
     assert repr(run) == f"<dbdyno run {run.id}: 6 measurements>"
 
 

@@ -40,7 +40,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     assert len(shown) >= len(cells)
     texts = str(shown)
     assert "image/svg+xml" in texts
-    assert "| worse |" in texts
+    assert "| slower |" in texts
     assert "gate does not hold at 3 % slower" in texts
 
 

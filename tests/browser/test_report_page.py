@@ -280,7 +280,7 @@ def test_the_chinese_page_is_chinese_in_its_charts_too(pages: dict[Language, Sha
     page = pages[Language.ZH].page
     assert page.evaluate("document.documentElement.lang") == "zh-Hans"
     words = page.locator(".moving svg text").evaluate_all("all => all.map(one => one.textContent)")
-    assert {"线程数（连接数）", "每秒事务数", "更差，超出等价界值"} <= set(words)
+    assert {"线程数（连接数）", "每秒事务数", "更慢，超出等价界值"} <= set(words)
     expect(page.get_by_role("button", name="深色配色")).to_be_visible()
 
 

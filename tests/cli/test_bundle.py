@@ -40,7 +40,7 @@ def test_a_run_is_packed_told_gated_and_run_again(
     there = ("--workspace", tmp_path / "elsewhere")
     assert dbdyno("report", name, *there) == 0
     said = capsys.readouterr().out
-    assert "mysql:8.0.15 is worse" in said
+    assert "mysql:8.0.15 is slower" in said
     assert "elsewhere/bundles/" in said
     assert dbdyno("gate", name, *there) == 3
     capsys.readouterr()
@@ -48,7 +48,7 @@ def test_a_run_is_packed_told_gated_and_run_again(
     said = capsys.readouterr()
     assert "the same verdict in 1 of 1 comparisons" in said.out
     assert "kernel" in said.out
-    assert said.err.count("mysql:8.0.15 is worse") == 1
+    assert said.err.count("mysql:8.0.15 is slower") == 1
     with Store.open(tmp_path / "elsewhere") as store:
         (run,) = store.runs()
         assert run.command == f"dbdyno replay {name}"
@@ -66,8 +66,8 @@ def test_a_replay_speaks_the_language_that_was_asked_for(
 ) -> None:
     assert dbdyno("replay", "latest", "--workspace", workspace, "--lang", "zh") == 0
     said = capsys.readouterr()
-    assert "更差" in said.err
-    assert "is worse than" not in said.err
+    assert "慢于" in said.err
+    assert "is slower than" not in said.err
     with Store.open(workspace) as store:
         page = workspace / store.run_ids()[0] / "report.html"
     assert '<html lang="zh-Hans">' in page.read_text()

@@ -104,12 +104,12 @@ def test_words_can_be_chinese_and_json_stays_english(
     typed = ("--fail-if-slower", "3%", "--lang", "zh")
     assert gate(workspace, *typed) == 3
     said = capsys.readouterr().out
-    assert "门禁未通过，允许慢 3 %：1 项偏慢，0 项达标，0 项尚无定论，0 项无效" in said
+    assert "门禁未通过，允许慢 3 %：1 项更慢，0 项达标，0 项数据不足，0 项无效" in said
     assert "✗ oltp_read_write，8 线程：mysql:8.0.15 比 mysql:5.7.22 慢 3 % 以上：TPS −5.0 %" in said
     assert gate(workspace, *typed, "--output", "markdown") == 3
     said = capsys.readouterr().out
     assert "| 门禁 | 单元 | 系统 | 相对于 | 变化 [95 %] | 判定 |" in said
-    assert "| ✗ 偏慢 | oltp_read_write，8 线程 |" in said
+    assert "| ✗ 更慢 | oltp_read_write，8 线程 |" in said
     assert gate(workspace, *typed, "--output", "json") == 3
     assert json.loads(capsys.readouterr().out)["text"].startswith("gate does not hold")
 

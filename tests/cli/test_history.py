@@ -45,10 +45,10 @@ def test_all_labels_and_the_newest_only(
 ) -> None:
     assert history(workspace, "--last", "2") == 0
     said = capsys.readouterr()
-    assert said.out.count(" worse ") == 2
+    assert said.out.count(" slower ") == 2
     assert said.err == "2 of 3 runs; for more: --last 3\n"
     assert history(workspace, "--output", "markdown") == 0
-    assert capsys.readouterr().out.count("| worse |") == 3
+    assert capsys.readouterr().out.count("| slower |") == 3
 
 
 def test_rates_within_a_latency_limit_have_a_history(
@@ -77,7 +77,7 @@ def test_a_history_can_be_chinese(workspace: Path, capsys: pytest.CaptureFixture
     caption, heads, *rows = capsys.readouterr().out.splitlines()
     assert caption == "mysql:8.0.15 对 mysql:5.7.22"
     assert heads.split() == [*("单元", "时间", "测试", "版本", "判定", "变化", "[95", "%]", "区组")]
-    assert [row.count("更差") for row in rows] == [1, 1, 1]
+    assert [row.count("更慢") for row in rows] == [1, 1, 1]
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_one_system_is_compared_over_its_settings() -> None:
     judged = judge(trials(alone), plan(systems=(B,)))
     (verdict,) = judged.verdicts
     assert sentence(verdict) == (
-        "thread_pool on is better than thread_pool off: TPS +50.0 % [+50.0, +50.0], 5 blocks"
+        "thread_pool on is faster than thread_pool off: TPS +50.0 % [+50.0, +50.0], 5 blocks"
     )
     assert judged.accounting(verdict) is not None
     assert judged.estimate(verdict.cell, OFF, ON, PRIMARY.name) == verdict.estimate

@@ -21,19 +21,22 @@ def stored(hog, repeats=()):
     return made
 
 
-def test_a_hog_is_wrong_without_the_rule_only():
+def test_a_hog_gets_no_word_with_or_without_the_rule():
     plan = asked("mysql:5.7.22", blocks=3, window_s=10)
     plan = plan.model_copy(update={"workloads": making.plan().workloads})
     found = seen(stored(1.0, repeats=(0,)), plan, hogs=1, chance=1.0)
-    assert (found.word, found.word_without, found.repeated) == (Word.VOID, Word.WORSE, 2)
+    assert (found.word, found.word_without, found.repeated) == (Word.VOID, Word.UNDECIDED, 2)
     assert found.shares == pytest.approx((0.0, 0.25))
     assert not found.is_wrong
     quiet = seen(stored(0.0), plan, hogs=0, chance=0.0)
     assert quiet.word is Word.EQUIVALENT
-    told = summary([found, quiet, found._replace(word=Word.BETTER)])
+    wrong = found._replace(word=Word.BETTER, word_without=Word.WORSE)
+    told = summary([wrong._replace(word=Word.VOID), quiet, wrong])
     assert told.startswith("wrong words: 1 of 3 (")
     assert "without the rule: 2 (worse 2, equivalent 1)" in told
-    assert "2 blocks again: void; without the rule worse (-25.0%)" in line(1, found)
+    assert "2 blocks again: void; without the rule worse (-25.0%)" in line(
+        1, wrong._replace(word=Word.VOID)
+    )
 
 
 def test_hogs_run_with_trials_of_the_second_system_only():

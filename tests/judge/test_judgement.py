@@ -26,7 +26,7 @@ def test_planted_difference_is_found():
     (verdict,) = judged.verdicts
     assert (verdict.word, verdict.material, verdict.reasons) == (Word.WORSE, True, ())
     assert (verdict.cell, verdict.baseline, verdict.system) == (CELL, A, B)
-    assert sentence(verdict) == f"{B} is worse than {A}: TPS −23.1 % [−24.0, −22.2], 5 blocks"
+    assert sentence(verdict) == f"{B} is slower than {A}: TPS −23.1 % [−24.0, −22.2], 5 blocks"
 
 
 def test_tie_is_equivalent_and_a_noisy_one_undecided():

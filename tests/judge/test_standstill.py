@@ -41,7 +41,7 @@ def test_who_stands_still_in_every_block_is_worse_without_a_ratio():
     assert (found.word, found.material, found.estimate.ratio) == (Word.WORSE, True, None)
     said = str(sentence(found))
     assert said == (
-        "mysql:8.0.15 is worse than mysql:5.7.22: TPS none (mysql:8.0.15 stood still in 3 of 3 "
+        "mysql:8.0.15 is slower than mysql:5.7.22: TPS none (mysql:8.0.15 stood still in 3 of 3 "
         "blocks), 3 blocks (few)"
     )
     (longest,) = [one for one in found.reasons if one.kind == "stands-still"]

@@ -20,24 +20,24 @@ def decided(*facts, findings=(), **named) -> Verdict:
     [
         (
             decided(0.769, 0.75, 0.788, blocks=3),
-            f"{B} is worse than {A}: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)",
+            f"{B} is slower than {A}: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)",
         ),
         (
             decided(1.05, 1.04, 1.0604),
-            f"{B} is better than {A}: TPS +5.0 % [+4.0, +6.0], 8 blocks",
+            f"{B} is faster than {A}: TPS +5.0 % [+4.0, +6.0], 8 blocks",
         ),
         (
             decided(1.0002, 0.995, 1.0054, blocks=12),
-            f"{B} and {A} are equivalent within 2 %: TPS 0.0 % [−0.5, +0.5], 12 blocks",
+            f"{B} and {A} are the same within 2 %: TPS 0.0 % [−0.5, +0.5], 12 blocks",
         ),
         (
             decided(1.0, 0.98, 1.02, blocks=5, log_sd=0.03),
-            f"{B} against {A} is undecided: TPS 0.0 % [−2.0, +2.0], 5 blocks; "
+            f"not enough data for {B} against {A}: TPS 0.0 % [−2.0, +2.0], 5 blocks; "
             "to decide would take about 50 blocks",
         ),
         (
             decided(1.0, 0.1, 10.0, blocks=4, log_sd=1.5),
-            f"{B} against {A} is undecided: TPS 0.0 % [−90.0, ×10.0], 4 blocks (few); "
+            f"not enough data for {B} against {A}: TPS 0.0 % [−90.0, ×10.0], 4 blocks (few); "
             "to decide would take more than 1\u202f000 blocks",
         ),
         (
@@ -56,7 +56,7 @@ def decided(*facts, findings=(), **named) -> Verdict:
         ),
         (
             decided(1.25, 1.2, 1.3, metric="latency_ms_avg"),
-            f"{B} is worse than {A}: avg +25.0 % [+20.0, +30.0], 8 blocks",
+            f"{B} is slower than {A}: avg +25.0 % [+20.0, +30.0], 8 blocks",
         ),
     ],
 )
@@ -74,19 +74,19 @@ def test_an_undecided_cell_says_what_the_missing_blocks_cost():
 def test_the_interval_said_is_the_one_that_holds_together_with_others():
     wider = held(0.74, 0.8, level=0.01, cells=6)
     verdict = verdict_of(estimate(0.769, 0.75, 0.788, blocks=6), 0.02, held=wider)
-    assert sentence(verdict) == (f"{B} is worse than {A}: TPS −23.1 % [−26.0, −20.0], 6 blocks")
+    assert sentence(verdict) == (f"{B} is slower than {A}: TPS −23.1 % [−26.0, −20.0], 6 blocks")
     assert change_decided(verdict_of(estimate(None, None, None, blocks=0), 0.02)) is None
 
 
 def test_a_sentence_can_be_said_in_another_language():
     verdict = decided(0.769, 0.75, 0.788)
     catalogue = {
-        "{system} is worse than {baseline}: {numbers}": "{system} 差于 {baseline}：{numbers}",
+        "{system} is slower than {baseline}: {numbers}": "{system} 慢于 {baseline}：{numbers}",
         "{count} blocks": "{count} 个区组",
         "{before}, {after}": "{before}，{after}",
     }
     assert translated(sentence(verdict), catalogue) == (
-        f"{B} 差于 {A}：TPS −23.1 % [−25.0, −21.2]，8 个区组"
+        f"{B} 慢于 {A}：TPS −23.1 % [−25.0, −21.2]，8 个区组"
     )
 
 

@@ -58,9 +58,9 @@ def test_each_pair_is_a_row_with_both_names_and_numbers_stand_apart() -> None:
     found = tables(made(HEADLINE, f"{ON} against {OFF}"))
     pairs = found["What was compared"]
     assert [row[1:] for row in pairs.rows[::2]] == [
-        (HEADLINE, "better", "+20.0 % [+20.0, +20.0]"),
-        (f"{A}, {ON} against {A}, {OFF}", "worse", "−10.0 % [−10.0, −10.0]"),
-        (f"{B}, {ON} against {B}, {OFF}", "better", "+50.0 % [+50.0, +50.0]"),
+        (HEADLINE, "faster", "+20.0 % [+20.0, +20.0]"),
+        (f"{A}, {ON} against {A}, {OFF}", "slower", "−10.0 % [−10.0, −10.0]"),
+        (f"{B}, {ON} against {B}, {OFF}", "faster", "+50.0 % [+50.0, +50.0]"),
     ]
     assert set(pairs.looks) == {"better", "worse"}
     numbers = found["Throughput, latency, and what one transaction took of server and storage"]
@@ -81,9 +81,9 @@ def test_each_system_has_a_table_over_its_settings_as_published() -> None:
 def test_systems_have_a_mean_ratio_for_each_setting_and_over_all() -> None:
     together = tables(made())[f"All cells against {A}"]
     assert [(row[1], row[4].partition(" [")[0], row[5]) for row in together.rows] == [
-        ("all", "+3.3 %", "better"),
-        (f"oltp_read_write, {OFF}", "−20.0 %", "worse"),
-        (f"oltp_read_write, {ON}", "+33.3 %", "better"),
+        ("all", "+3.3 %", "faster"),
+        (f"oltp_read_write, {OFF}", "−20.0 %", "slower"),
+        (f"oltp_read_write, {ON}", "+33.3 %", "faster"),
     ]
 
 
@@ -91,14 +91,14 @@ def test_a_system_alone_is_told_by_its_settings() -> None:
     alone = made(systems=(B,))
     text = render(Summary(alone.plan, alone.judgement, alone.facts), Output.PLAIN)
     assert (
-        "oltp_read_write, 8 threads: thread_pool on is better than thread_pool off: TPS +50.0 %"
+        "oltp_read_write, 8 threads: thread_pool on is faster than thread_pool off: TPS +50.0 %"
         in text
     )
     story = story_of(alone.plan, alone.measurements, alone.judgement, alone.facts)
-    assert story.conclusion[0].startswith(
-        f"oltp_read_write, 2 cells: {ON} is better than {OFF}: TPS +50.0 % ["
+    assert story.conclusion[1].startswith(
+        f"oltp_read_write, 2 cells: {ON} is faster than {OFF}: TPS +50.0 % ["
     )
-    assert story.conclusion[1] == f"{ON} against {OFF} in 2 cells: better in 2."
+    assert story.conclusion[2] == f"{ON} against {OFF} in 2 cells: faster in 2."
 
 
 def test_charts_name_each_baseline() -> None:

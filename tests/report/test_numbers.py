@@ -153,7 +153,7 @@ OUTSIDE = search({making.A: [1000.0] * 3, making.B: [5000.0] * 3})
 def test_the_verdict_comes_first_then_each_system_s_rate() -> None:
     verdict, systems = numbers.sentences(judged(FOUND))
     place = "oltp_read_write, p50 within 20 ms: "
-    better = f"{place}{making.B} is better than {making.A}: rate within the limit +"
+    better = f"{place}{making.B} is faster than {making.A}: rate within the limit +"
     assert verdict.startswith(better)
     assert systems.startswith(f"{place}{making.A} sustains ")
     assert systems.count(" events/s [") == 2
@@ -188,6 +188,6 @@ def test_stdout_has_the_answer_before_the_cells() -> None:
     for output in (Output.PLAIN, Output.MARKDOWN):
         page = render(Summary(made.plan, judged(FOUND), made.facts), output)
         assert "sustains" in page
-        assert "better 1, worse 0" in page
+        assert "faster 1, slower 0" in page
     rungs = run(plan_of(3), trials_of({making.A: [1000.0] * 3, making.B: [1000.0] * 3}))
     assert "880/s" not in render(Summary(rungs.plan, rungs.judgement, rungs.facts), Output.PLAIN)

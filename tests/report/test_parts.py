@@ -149,7 +149,7 @@ def test_scales_and_data_of_a_chart_agree_in_every_language(rich: Run) -> None:
     layers = matrix.spec["layer"]
     domain = layers[0]["encoding"]["color"]["scale"]["domain"]
     assert {row["word"] for row in matrix.spec["data"]["values"]} == set(domain)
-    assert "更差，超出等价界值" in domain
+    assert "更慢，超出等价界值" in domain
 
 
 def test_the_page_keeps_its_addresses_and_colours(made: Run) -> None:

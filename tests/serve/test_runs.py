@@ -42,7 +42,7 @@ def test_the_list_says_what_a_report_says_of_a_latency_limit(tmp_path: Path) -> 
     limits = {making.A: [1000.0] * 3, making.B: [900.0] * 3}
     with_report(tmp_path, store_trials(tmp_path, plan_of(3), trials_of(limits)).run_id)
     (row,) = runs_of(tmp_path).listed()
-    assert row.verdict.startswith("worse −10.1 % [")
+    assert row.verdict.startswith("slower −10.1 % [")
 
 
 def test_the_list_says_what_a_report_says_without_judging_again(tmp_path: Path) -> None:
@@ -51,16 +51,16 @@ def test_the_list_says_what_a_report_says_without_judging_again(tmp_path: Path) 
     assert [row.verdict for row in runs.listed()] == ["—"]
     file, report = with_report(tmp_path, run_id)
     (row,) = runs.listed()
-    assert row.verdict.startswith("worse −30.0 % [")
+    assert row.verdict.startswith("slower −30.0 % [")
     assert row.title == "made"
     report["verdicts"] *= 2
     file.write_text(document.text(report))
-    assert [row.verdict for row in runs.listed()] == ["worse 2"]
+    assert [row.verdict for row in runs.listed()] == ["slower 2"]
     (whole,) = report["summaries"]
     workloads = [{"workload": name, "word": "better"} for name in ("oltp_delete", "oltp_insert")]
     report["summaries"] = [whole, *({**whole, **one} for one in workloads)]
     file.write_text(document.text(report))
-    assert [row.verdict for row in runs.listed()] == ["better 2"], "workloads before their cells"
+    assert [row.verdict for row in runs.listed()] == ["faster 2"], "workloads before their cells"
     file.write_text("{")
     assert [row.verdict for row in runs.listed()] == ["—"]
 

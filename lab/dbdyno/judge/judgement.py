@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
-from dbdyno.judge.beside.accounting import Accounting, accountings
+from dbdyno.judge.beside.accounting import Accounting, accountings, cpu_taken
 from dbdyno.judge.beside.claims import JudgedClaim, judged_claims
 from dbdyno.judge.beside.curve import Curve, curves
 from dbdyno.judge.beside.grid import GridSummary, MachineRatio, machine_ratios
@@ -180,7 +180,14 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         estimates=ratios,
         verdicts=verdicts,
         slo=_searches(audited, plan),
-        accountings=_by_cell(judged, (one for both in judged_pairs for one in accountings(*both))),
+        accountings=_by_cell(
+            judged,
+            (
+                one
+                for both in judged_pairs
+                for one in accountings(both[0], (verdict.estimate for verdict in both[1]))
+            ),
+        ),
         summaries=tuple(
             one for both in judged_pairs for one in grid.summaries(*both, design, block_s)
         ),
@@ -217,10 +224,20 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     Rates within a latency limit count too. A plan without a comparison has no verdict, and takes
     all of its blocks for its values.
     """
+    judged = standing(measurements, plan) if plan.design.stop == "decided" else None
+    return judged is not None and judged.is_decided(plan.design)
+
+
+def standing(measurements: Sequence[Measurement], plan: Plan) -> Judgement | None:
+    """Verdicts after the blocks so far, without values, charts' numbers and claims.
+
+    Returns:
+        None below three blocks, and for a plan without a comparison.
+    """
     compared = without_pilots(current(measurements))
     blocks = max((measurement.trial.block + 1 for measurement in compared), default=0)
-    if not comparisons(plan) or plan.design.stop != "decided" or blocks < BLOCKS_MIN:
-        return False
+    if not comparisons(plan) or blocks < BLOCKS_MIN:
+        return None
     audited = audit(compared, plan)
     pairs, judged = Pairs(audited.sound), cells_of(plan, compared)
     metrics = list(dict.fromkeys(metric_of(plan, cell) for cell in judged))
@@ -233,7 +250,7 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
         verdicts=tuple(verdict for family in families for verdict in family.verdicts),
         slo=_searches(audited, plan),
         summaries=tuple(one for of_family in summarised for one in of_family),
-    ).is_decided(plan.design)
+    )
 
 
 class _Family(NamedTuple):
@@ -272,6 +289,7 @@ def _family(
             block_s=block_s,
             standstill=standstill,
             unsettled=pairs.unsettled(estimate.cell, estimate.baseline, estimate.system),
+            taken=cpu_taken(pairs, estimate),
         )
         for estimate, standstill in zip(primary, still, strict=True)
     ]

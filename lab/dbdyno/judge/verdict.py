@@ -117,6 +117,7 @@ def verdict_of(
     block_s: float | None = None,
     standstill: Standstill | None = None,
     unsettled: Unsettled | None = None,
+    taken: float = 0.0,
 ) -> Verdict:
     """The verdict on an estimate.
 
@@ -128,14 +129,17 @@ def verdict_of(
         block_s: duration of a block of the whole plan here.
         standstill: counts of the blocks with a standstill; None without a standstill.
         unsettled: the warm-ups' remainder in the ratio.
+        taken: logarithm of the ratio's part that CPU taken by others may explain (`cpu_taken`).
     """
     lost = any(finding.level is Level.VOID for finding in findings)
     alone = _own(estimate)
     held = held or alone
-    own, shown = settled(alone, unsettled), settled(held, unsettled)
+    undisturbed = settled(held, unsettled)
+    own, shown = (_allowing_for(one, taken) for one in (settled(alone, unsettled), undisturbed))
     word, material = _word(estimate.metric, shown, margin, lost)
     level = shown.level if shown else LEVEL
-    is_helped = word is Word.UNDECIDED and unsettled is None
+    is_quieter = (word, material) != _word(estimate.metric, undisturbed, margin, lost)
+    is_helped = word is Word.UNDECIDED and unsettled is None and not is_quieter
     needed = blocks_needed(estimate, held, margin, design) if is_helped else None
     blocks = estimate.blocks
     if standstill is not None:
@@ -160,6 +164,7 @@ def verdict_of(
             *(_alone(estimate, own, word, material, margin, shown) if not standstill else ()),
             *_beyond_the_run(needed, design),
             *(Reason(kind="warm-up", values=ends) for ends in warm_up),
+            *_taken(estimate, taken),
         ),
         low=shown.low if shown else None,
         high=shown.high if shown else None,
@@ -220,6 +225,26 @@ def settled(held: Held | None, unsettled: Unsettled | None) -> Held | None:
         return held
     low, high = unsettled.widened(held.low, held.high)
     return replace(held, low=low, high=high)
+
+
+def beyond_cpu_taken(low: float, high: float, taken: float) -> tuple[float, float]:
+    """The ends of a ratio's interval with room for the CPU that others took (`cpu_taken`)."""
+    return low * math.exp(min(0.0, taken)), high * math.exp(max(0.0, taken))
+
+
+def _allowing_for(held: Held | None, taken: float) -> Held | None:
+    if held is None or taken == 0:
+        return held
+    low, high = beyond_cpu_taken(held.low, held.high, taken)
+    return replace(held, low=low, high=high)
+
+
+def _taken(estimate: Estimate, taken: float) -> list[Reason]:
+    """The CPU that others took from a system, where it may explain a part of the ratio."""
+    if taken == 0:
+        return []
+    who = estimate.system if taken > 0 else estimate.baseline
+    return [Reason(kind="cpu-taken", values={"system": who, "part": math.expm1(taken)})]
 
 
 def _word(metric: str, shown: Held | None, margin: float, lost: bool) -> tuple[Word, bool]:

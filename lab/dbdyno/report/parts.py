@@ -46,6 +46,7 @@ class Table:
         folded: only the caption is seen until a reader opens the table.
         looks: name of each row's colour, empty for an uncoloured row; empty for an uncoloured
             table.
+        looks_of_cells: name of each cell's colour, by row; empty for a table without any.
     """
 
     caption: Text
@@ -53,6 +54,7 @@ class Table:
     rows: tuple[tuple[Text, ...], ...]
     folded: bool = False
     looks: tuple[str, ...] = ()
+    looks_of_cells: tuple[tuple[str, ...], ...] = ()
 
 
 Row = TypeVar("Row")

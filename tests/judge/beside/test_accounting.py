@@ -6,6 +6,8 @@ import pytest
 
 from dbdyno.judge.beside.accounting import Accounting
 from dbdyno.judge.judgement import judge
+from dbdyno.judge.uses.gate import GateOutcome, gate
+from dbdyno.judge.verdict import Word
 from dbdyno.plan.load import LoadPlan
 from dbdyno.report.tell.verdicts import accounting
 from support import making
@@ -60,6 +62,19 @@ def test_the_reviews_run_is_told_apart():
         "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that it "
         "did not get: others took 20.0 % of the host's CPU more beside it"
     )
+
+
+def test_a_loss_that_is_no_more_than_the_cpu_that_others_took_is_no_verdict():
+    (quiet,) = judge(trials(950.0, 9.4), PLAN).verdicts
+    assert quiet.word is Word.WORSE
+    off = making.with_parts(PLAN, design={"disturbance_max": 1.0})
+    (verdict,) = judge(trials(950.0, 9.4, other_cpu=0.4), off).verdicts
+    assert verdict.word is Word.UNDECIDED
+    assert (verdict.low, verdict.high) == pytest.approx((0.95, 0.95 / 0.94), rel=1e-3)
+    assert "cpu-taken" in {one.kind for one in verdict.reasons}
+    assert gate((verdict,), 0.03).count(GateOutcome.SLOWER) == 0
+    (worse,) = judge(trials(700.0, 9.4, other_cpu=0.4), off).verdicts
+    assert worse.word is Word.WORSE, "more than the CPU that it lost"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from dbdyno.report.charts.vega import (
     side_by_side,
     verdict_scale,
 )
+from dbdyno.report.tell.terms import term
 from support import making
 from support.made_run import run
 
@@ -49,16 +50,16 @@ def test_a_long_list_of_points_is_no_description() -> None:
 def test_every_verdict_has_words_a_sign_and_colours() -> None:
     made = run(making.plan(), making.pairs((0.77, 0.76, 0.78)))
     (verdict,) = made.judgement.verdicts
-    assert look_of(verdict)[:2] == ("worse, beyond the margin", "▼")
+    assert look_of(verdict)[:2] == ("slower, beyond the margin", "▼")
     for word in Word:
         for material in {False, word in (Word.BETTER, Word.WORSE)}:
             other = verdict.model_copy(update={"word": word, "material": material})
-            assert look_of(other).words.startswith(word.value)
+            assert look_of(other).words.startswith(term(word))
     assert len({look.background for look in VERDICTS.values()}) == len(VERDICTS)
     assert all(isinstance(look.words, Said) for look in VERDICTS.values())
 
 
 def test_a_scale_has_what_is_shown_from_good_to_bad() -> None:
-    scale = verdict_scale(["worse", "better", "worse"])
-    assert scale == {"domain": ["better", "worse"], "range": ["#B5DCF3", "#F6C9AB"]}
-    assert verdict_scale(["worse"], lines=True)["range"] == ["#E2883F"]
+    scale = verdict_scale(["slower", "faster", "slower"])
+    assert scale == {"domain": ["faster", "slower"], "range": ["#D3EEE4", "#F8DDCD"]}
+    assert verdict_scale(["slower"], lines=True)["range"] == ["#CB7A4C"]

@@ -11,10 +11,10 @@ from support.made_run import Run, run
 def test_a_field_has_sign_change_and_word(made: Run) -> None:
     figure = matrix(cells(made.plan), made.judgement.verdicts)
     first, second = rows(figure)
-    assert (first["level"], first["word"], first["sign"]) == ("1", "equivalent", "= 0.0 %")
-    assert (second["word"], second["sign"]) == ("worse, beyond the margin", "▼ −22.8 %")
+    assert (first["level"], first["word"], first["sign"]) == ("1", "same", "= 0.0 %")
+    assert (second["word"], second["sign"]) == ("slower, beyond the margin", "▼ −22.8 %")
     assert second["interval"].startswith("[−2")
-    assert "8 threads: worse, beyond the margin" in figure.description
+    assert "8 threads: slower, beyond the margin" in figure.description
     assert_sound(figure)
 
 

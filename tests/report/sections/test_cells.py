@@ -45,12 +45,12 @@ def lines(made: Run) -> list[str]:
 def test_a_crossover_says_between_which_levels_and_other_ladders_have_no_line() -> None:
     assert lines(ladder({1: 1.2, 8: 1.0, 64: 0.8})) == [
         f"oltp_read_write: {making.B} and {making.A} cross between 1 and 64 threads: {making.B} is "
-        "better at 1 and worse at 64."
+        "faster at 1 and slower at 64."
     ]
     assert lines(ladder({1: 1.2, 8: 1.1})) == []
 
 
-@pytest.mark.parametrize(("sign", "course"), [(1, "worse"), (-1, "better")])
+@pytest.mark.parametrize(("sign", "course"), [(1, "slower"), (-1, "faster")])
 def test_a_curve_that_crosses_says_at_how_many_threads(sign: int, course: str) -> None:
     rising = {n: math.exp(sign * (level - 2.5) / 10) for level, n in enumerate(LEVELS)}
     (line,) = lines(ladder(rising))
@@ -87,9 +87,9 @@ def test_each_workload_has_its_row_with_blocks_needed_and_its_counts() -> None:
     ]
     levels, counts, _ = tables(grid(run(plan, trials).judgement))
     assert [(row[1:4], row[5]) for row in levels.rows] == [
-        (("all", "4", "5"), "better"),
-        (("oltp_read_only", "2", "5"), "better"),
-        (("oltp_write_only", "2", "5"), "undecided"),
+        (("all", "4", "5"), "faster"),
+        (("oltp_read_only", "2", "5"), "faster"),
+        (("oltp_write_only", "2", "5"), "not enough data"),
     ]
     assert levels.columns[-1].heading == "Blocks needed"
     assert levels.rows[1][-1] == "—"

@@ -49,35 +49,36 @@ def told(made: Run) -> list[str]:
 
 
 def test_workloads_in_each_setting_come_first_and_opposite_signs_have_no_mean() -> None:
-    *workloads, cells = told(matrix({"oltp_read_only": 1.2, "oltp_write_only": 0.8}))
+    head, *workloads, cells = told(matrix({"oltp_read_only": 1.2, "oltp_write_only": 0.8}))
+    assert head.startswith(f"Compared with {making.A}, {making.B} is 20 % faster")
     places = [f"{w}, {s}, 4 cells" for s in SETTINGS for w in ("oltp_read_only", "oltp_write_only")]
     assert [line.partition(": ")[0] for line in workloads] == places
-    for line, words in zip(workloads, ["better", "worse"] * 2, strict=True):
+    for line, words in zip(workloads, ["faster", "slower"] * 2, strict=True):
         assert f": {making.B} is {words} than {making.A}: TPS " in line
         assert line.endswith("], 5 blocks.")
-    assert cells == f"{making.B} against {making.A} in 16 cells: better in 8, worse in 8."
+    assert cells == f"{making.B} against {making.A} in 16 cells: faster in 8, slower in 8."
 
 
 def test_workloads_of_the_same_sign_have_a_mean() -> None:
     lines = told(matrix({"oltp_read_only": 1.2, "oltp_write_only": 1.1}))
-    assert len(lines) == 6
-    assert lines[4].startswith(f"All 16 cells, workloads weigh alike: {making.B} is better than")
+    assert len(lines) == 7
+    assert lines[5].startswith(f"All 16 cells, workloads weigh alike: {making.B} is faster than")
 
 
 def test_an_undecided_workload_has_the_blocks_that_would_decide() -> None:
-    first, *_ = told(matrix({"oltp_read_only": 1.02, "oltp_write_only": 1.01}, SHAKEN))
-    assert first.startswith("oltp_read_only, thread_pool off, 4 cells: mysql:8.0.15 against")
-    assert "is undecided: TPS " in first
+    _, first, *_ = told(matrix({"oltp_read_only": 1.02, "oltp_write_only": 1.01}, SHAKEN))
+    assert first.startswith("oltp_read_only, thread_pool off, 4 cells: ")
+    assert "not enough data for " in first
     assert "; to decide would take " in first
 
 
 def test_a_single_workload_has_a_line_of_its_cells(made: Run) -> None:
     lines = told(made)
-    assert lines[0].startswith(
-        "oltp_read_write, 2 cells: mysql:8.0.15 is worse than mysql:5.7.22: TPS −12."
+    assert lines[1].startswith(
+        "oltp_read_write, 2 cells: mysql:8.0.15 is slower than mysql:5.7.22: TPS −12."
     )
-    assert lines[1:] == [
-        "mysql:8.0.15 against mysql:5.7.22 in 2 cells: worse in 1, equivalent in 1."
+    assert lines[2:] == [
+        "mysql:8.0.15 against mysql:5.7.22 in 2 cells: slower in 1, the same in 1."
     ]
 
 
@@ -87,30 +88,30 @@ def test_workloads_of_one_cell_each_are_told_by_their_cells() -> None:
     trials = [
         trial for workload, of in ratios.items() for trial in making.pairs(of, workload=workload)
     ]
-    lines = told(run(plan, trials))
+    _, *lines = told(run(plan, trials))
     assert [line.partition(": ")[0] for line in lines] == [f"{w}, 8 threads" for w in ratios]
 
 
 def test_a_workload_better_and_worse_depends_on_the_load() -> None:
     made = of_cells(BETTER, WORSE, WORSE)
     *_, last = told(made)
-    assert last.startswith("oltp_read_write depends on the load: mysql:8.0.15 is better by TPS +11")
-    assert " at 1 thread and worse by TPS −23" in last
+    assert last.startswith("oltp_read_write depends on the load: mysql:8.0.15 is faster by TPS +11")
+    assert " at 1 thread and slower by TPS −23" in last
 
 
 def test_a_difference_of_a_workload_that_may_not_matter_says_so() -> None:
     small = (1.02, 1.021, 1.022)
-    first, *_ = told(of_cells(small, small))
-    assert first.endswith("; whether by more than the margin of 2 % is undecided.")
+    _, first, *_ = told(of_cells(small, small))
+    assert first.endswith("; not enough data to say whether by more than the margin of 2 %.")
 
 
 def test_a_standstill_in_a_cell_leaves_its_workload_without_a_ratio() -> None:
     plan = making.plan(threads=(1, 8), blocks=3)
     trials = [t for threads in plan.load.threads for t in making.pairs(WORSE, threads=threads)]
     trials[1] = making.stood_still(making.B, 0, threads=1)
-    first, *_ = told(run(plan, trials))
+    _, first, *_ = told(run(plan, trials))
     assert first.endswith("has no verdict: a system stood still in one of these cells.")
-    first, *_ = told(run(plan, [one for one in trials[2:] if one.trial.block]))
+    _, first, *_ = told(run(plan, [one for one in trials[2:] if one.trial.block]))
     assert first.endswith("has no verdict: no cell has 3 sound blocks.")
 
 
@@ -118,7 +119,8 @@ def test_one_cell_is_told_by_its_sentence_and_meaning_and_a_pilot_is_not_done() 
     pilot = making.with_trial(making.measurement(block=-1), is_pilot=True)
     made = run(making.plan(), [*making.pairs((0.77, 0.76, 0.78)), pilot], complete=False)
     text = _concluded(made)
-    assert text.startswith("oltp_read_write, 8 threads: mysql:8.0.15 is worse than mysql:5.7.22")
+    assert text.startswith("Compared with mysql:5.7.22, mysql:8.0.15 reads and writes 23 % slower")
+    assert "oltp_read_write, 8 threads: mysql:8.0.15 is slower than mysql:5.7.22" in text
     assert "The run is not complete: 6 of 20 trials are done." in text
     assert "doubtful finding" in text
 
@@ -160,7 +162,7 @@ def of_cells(*cells: tuple[float, ...]) -> Run:
         ((1.02, 1.021, 1.022), 0.2, Word.BETTER, "as small as the margin of 2 % or smaller"),
         (ALIKE, 0.2, Word.EQUIVALENT, "other grounds"),
         ((1.005, 1.0051, 1.0049), 0.2, Word.EQUIVALENT, "A difference exists"),
-        (OPEN, 0.2, Word.UNDECIDED, "Undecided is not equal"),
+        (OPEN, 0.2, Word.UNDECIDED, "Not enough data does not mean the same"),
         ((1.1, 1.1), 0.2, Word.NO_VERDICT, "too few sound blocks"),
         ((0.5, 0.5, 0.5), 0.99, Word.VOID, "no decision"),
     ],

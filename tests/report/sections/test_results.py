@@ -121,8 +121,8 @@ def test_no_finding_and_no_number_are_said(empty: Run) -> None:
 @pytest.mark.parametrize(
     ("ratios", "word", "accounts"),
     [
-        ((0.75, 0.76, 0.77), "worse", 1),
-        ((0.7, 1.5, 1.0), "undecided", 0),
+        ((0.75, 0.76, 0.77), "slower", 1),
+        ((0.7, 1.5, 1.0), "not enough data", 0),
         ((0.76,), "no verdict", 0),
     ],
 )

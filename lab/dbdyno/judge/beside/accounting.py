@@ -5,9 +5,9 @@ Transactions/s are server cores used over server CPU per transaction, so for two
     ln(TPS ratio) = −ln(CPU per transaction ratio) + ln(CPU used ratio)
 
 holds exactly. The first part is the systems' own work. The second is CPU which only one system had:
-others took it from the other system, or it waited, or the load took the rest. A verdict has no such
-parts where the server's CPU is unknown, where its metric is not throughput, or where its ratio is
-of parts of the windows only: CPU was taken over whole windows.
+others took it from the other system, or it waited, or the load took the rest. An estimate has no
+such parts where the server's CPU is unknown, where its metric is not throughput, or where its
+ratio is of parts of the windows only: CPU was taken over whole windows.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from statistics import fmean
 from typing import Final
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.estimate import Pairs
-from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.estimate import Estimate, Pairs
 from dbdyno.measurement.disturbance import disturbance_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
@@ -71,16 +70,40 @@ def _direction(part: float) -> int:
     return 1 if part > 1 else -1
 
 
-def accountings(pairs: Pairs, verdicts: Iterable[Verdict]) -> Iterator[Accounting]:
-    """Yield an accounting for each verdict on throughput with known server CPU."""
-    yield from filter(None, (_accounting(pairs, verdict) for verdict in verdicts))
+def accountings(pairs: Pairs, estimates: Iterable[Estimate]) -> Iterator[Accounting]:
+    """Yield an accounting for each estimate of throughput with known server CPU."""
+    yield from filter(None, (_accounting(pairs, estimate) for estimate in estimates))
 
 
-def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
-    cell = verdict.cell
-    below, above = (pairs.arm(cell, one) for one in (verdict.baseline, verdict.system))
+def cpu_taken(pairs: Pairs, estimate: Estimate) -> float:
+    """Share of the ratio, as a logarithm, that CPU taken by others may explain.
+
+    A system that used less CPU while others took more beside it may have lost as much throughput as
+    CPU: what others took over what the server used, or all of its lower use if that is less.
+
+    Returns:
+        Above 0 the system lost CPU and the true ratio may be higher by so much; below 0 the
+        baseline did; 0 where neither is seen.
+    """
+    parts = _accounting(pairs, estimate)
+    if parts is None or parts.taken is None or abs(parts.taken) < TAKEN_MIN:
+        return 0.0
+    sign = math.copysign(1.0, parts.taken)
+    lost = -sign * math.log(parts.by_use)
+    deprived = estimate.system if sign > 0 else estimate.baseline
+    used = [
+        sound.measurement.server.cpu_s / sound.measurement.window_s / seen.cores
+        for sound in pairs.arm(estimate.cell, deprived).values()
+        if (seen := disturbance_of(sound.measurement)) is not None
+    ]
+    return sign * min(lost, math.log1p(abs(parts.taken) / fmean(used))) if lost > 0 else 0.0
+
+
+def _accounting(pairs: Pairs, estimate: Estimate) -> Accounting | None:
+    cell = estimate.cell
+    below, above = (pairs.arm(cell, one) for one in (estimate.baseline, estimate.system))
     blocks = [block for block in below if block in above]
-    if verdict.metric != PRIMARY.name or not blocks:
+    if estimate.metric != PRIMARY.name or not blocks:
         return None
     both = [(below[block], above[block]) for block in blocks]
     parts = [_parts(*pair) for pair in both]
@@ -88,12 +111,12 @@ def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
     if len(known) < len(parts):
         return None
     by_work, by_use = (math.exp(fmean(logs)) for logs in zip(*known, strict=True))
-    if abs(math.log(by_work * by_use / (verdict.estimate.ratio or 1.0))) > EFFECT_MIN:
+    if abs(math.log(by_work * by_use / (estimate.ratio or 1.0))) > EFFECT_MIN:
         return None
     return Accounting(
-        cell=verdict.cell,
-        baseline=verdict.baseline,
-        system=verdict.system,
+        cell=cell,
+        baseline=estimate.baseline,
+        system=estimate.system,
         ratio=by_work * by_use,
         by_work=by_work,
         by_use=by_use,

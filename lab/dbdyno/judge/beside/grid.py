@@ -18,8 +18,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from dbdyno.judge.beside.accounting import cpu_taken
 from dbdyno.judge.estimate import Estimated, Pairs, Sample, estimated
-from dbdyno.judge.verdict import Verdict, Word, blocks_needed, ladders_of, word_for
+from dbdyno.judge.verdict import (
+    Verdict,
+    Word,
+    beyond_cpu_taken,
+    blocks_needed,
+    ladders_of,
+    word_for,
+)
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Noun
@@ -248,8 +256,10 @@ def _summary(
 def _widened(
     pairs: Pairs, verdicts: Sequence[Verdict], low: float, high: float
 ) -> tuple[float, float]:
-    """The interval widened by the warm-ups' remainder in each cell."""
+    """The interval widened by the warm-ups' remainder and by CPU that others took, in each cell."""
     share = weights([verdict.cell for verdict in verdicts])
+    taken = sum(share[one.cell] * cpu_taken(pairs, one.estimate) for one in verdicts)
+    low, high = beyond_cpu_taken(low, high, taken)
     for verdict in verdicts:
         unsettled = pairs.unsettled(verdict.cell, verdict.baseline, verdict.system)
         if unsettled is not None:

@@ -19,7 +19,8 @@ from dbdyno.report.rows import Ladder
 Spec = dict[str, Any]
 
 # The theme. Systems have the colours of Okabe and Ito, which colour-blind readers can distinguish,
-# and shapes, for prints in grey. Colours of verdicts are light enough for text in `ON_VERDICT`.
+# and shapes, for prints in grey. Verdicts have the tones of the report's tables, light enough for
+# text in `ON_VERDICT`.
 
 GREY: Final = "#888888"
 INK: Final = "#222222"
@@ -86,12 +87,12 @@ class VerdictLook(NamedTuple):
 
 
 VERDICTS: Final[Mapping[tuple[Word, bool], VerdictLook]] = {
-    (Word.BETTER, True): VerdictLook(say("better, beyond the margin"), "▲", "#56B4E9", "#0072B2"),
-    (Word.BETTER, False): VerdictLook(say("better"), "▲", "#B5DCF3", "#4A9CCB"),
-    (Word.EQUIVALENT, False): VerdictLook(say("equivalent"), "=", "#D6D6D6", "#7A7A7A"),
-    (Word.UNDECIDED, False): VerdictLook(say("undecided"), "?", "#F4E285", "#B08A00"),
-    (Word.WORSE, False): VerdictLook(say("worse"), "▼", "#F6C9AB", "#E2883F"),
-    (Word.WORSE, True): VerdictLook(say("worse, beyond the margin"), "▼", "#E8894D", "#D55E00"),
+    (Word.BETTER, True): VerdictLook(say("faster, beyond the margin"), "▲", "#8ED1B6", "#00684A"),
+    (Word.BETTER, False): VerdictLook(say("faster"), "▲", "#D3EEE4", "#4C9C82"),
+    (Word.EQUIVALENT, False): VerdictLook(say("same"), "=", "#D6D6D6", "#7A7A7A"),
+    (Word.UNDECIDED, False): VerdictLook(say("not enough data"), "?", "#F4E285", "#B08A00"),
+    (Word.WORSE, False): VerdictLook(say("slower"), "▼", "#F8DDCD", "#CB7A4C"),
+    (Word.WORSE, True): VerdictLook(say("slower, beyond the margin"), "▼", "#ECA988", "#B3400A"),
     (Word.VOID, False): VerdictLook(say("void"), "∅", "#CDB9E0", "#8E63C7"),
     (Word.NO_VERDICT, False): VerdictLook(say("no verdict"), "–", "#F2F2F2", "#A0A0A0"),
 }

@@ -132,7 +132,7 @@ def answer(replay: Replay) -> list[Text]:
         sentences.append(say("without a verdict in one of the runs: {cells}", cells=cells))
     if contradictions := sum(agreement.contradict for agreement in both):
         sentences.append(
-            say("{count} contradict: better in one run, worse in the other", count=contradictions)
+            say("{count} contradict: faster in one run, slower in the other", count=contradictions)
         )
     if missing := len(outcome) - len(both):
         sentences.append(say("{count} are in one run only", count=missing))

@@ -25,7 +25,7 @@ from dbdyno.report.formats.stdout import Result, shortened
 from dbdyno.report.numbers import change_with_interval, decided, metric_value
 from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
 from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, compared_arms, title_of
-from dbdyno.report.sections.conclusion import IMPORTED, tallies
+from dbdyno.report.sections.conclusion import IMPORTED, headlines, tallies
 from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell import verdicts as words_of
 from dbdyno.report.tell.findings import check_name
@@ -39,6 +39,8 @@ DOUBTS_MAX: Final = 3
 DOUBT_COLUMNS: Final = 190
 """A longer doubt is cut here."""
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
+TAIL: Final = BY_NAME["latency_ms_p99"]
+"""Shown with its change, where few cells leave room."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Summary(Result):
         )
         if left := doubtful[DOUBTS_MAX:]:
             yield say("and {doubts} in the report", doubts=count(len(left), "more doubt"))
-        yield from _counts(judgement)
+        if not (few and judgement.verdicts):  # a headline names a few
+            yield from _counts(judgement)
 
     def markdown(self) -> Iterator[Paragraph | Items | Table]:
         """A table of all cells, then the doubts."""
@@ -97,7 +100,8 @@ def _head(plan: Plan, run: RunFacts) -> Text:
 
 
 def _of_few(plan: Plan, judgement: Judgement) -> Iterator[Text]:
-    """A sentence for each cell, with its reasons."""
+    """The headline, then a sentence for each cell, with its reasons."""
+    yield from headlines(plan, judgement)
     shared = words_of.shared_reasons(judgement.verdicts)
     for cell in dict.fromkeys(
         [*_cells(plan, judgement), *(verdict.cell for verdict in judgement.verdicts)]
@@ -121,18 +125,23 @@ def _cell(cell: Cell, judgement: Judgement, shared: Sequence[Text]) -> Iterator[
 
 
 def _values(plan: Plan, judgement: Judgement) -> Table:
-    """The systems' numbers, grouped by cell."""
-    cells = _cells(plan, judgement)
-    metrics = _metrics(plan, cells)
+    """The systems' numbers, grouped by cell, and the change of the last metric, a percentile."""
+    cells, baseline = _cells(plan, judgement), one_baseline(plan)
+    metrics = tuple(dict.fromkeys((*_metrics(plan, cells), TAIL)))
     rows = []
     for cell in cells:
         for system in plan.systems:
-            values = (metric_value(judgement, cell, system.label, metric) for metric in metrics)
+            values = [metric_value(judgement, cell, system.label, metric) for metric in metrics]
+            if baseline is not None:
+                estimate = judgement.estimate(cell, baseline, system.label, TAIL.name)
+                values.append(change_with_interval(estimate) if estimate else name(""))
             rows.append((cell_title(cell), name(system.label), *values))
-    heads = (
+    heads = [
         numeric(say("{metric} {unit}", metric=metric_label(metric), unit=metric.unit))
         for metric in metrics
-    )
+    ]
+    if baseline is not None:
+        heads.append(numeric(say("{metric} change [95 %]", metric=metric_label(TAIL))))
     columns = (Column(say("Cell")), Column(say("System")), *heads)
     caption = next(iter(MERGED.of(judgement.known)), say("Numbers"))
     return Table(caption, columns, tuple(rows))

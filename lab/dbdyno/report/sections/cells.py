@@ -117,7 +117,7 @@ def _counts(summaries: Sequence[GridSummary]) -> Table:
 def _crossover(crossover: Crossover) -> Text:
     return say(
         "{workload}: {system} and {baseline} cross between {places} threads: {system} is "
-        "better at {better} and worse at {worse}.",
+        "faster at {better} and slower at {worse}.",
         workload=workload_name(crossover.workload, crossover.setting),
         system=crossover.system,
         baseline=crossover.baseline,
@@ -131,12 +131,12 @@ def _crossover(crossover: Crossover) -> Text:
 
 CROSSINGS: Final[Mapping[bool, str]] = {
     True: phrase(
-        "{workload}: on a smooth curve over the threads {system} goes from worse than {baseline} "
-        "to better at {threads} threads [{low}, {high}]."
+        "{workload}: on a smooth curve over the threads {system} goes from slower than {baseline} "
+        "to faster at {threads} threads [{low}, {high}]."
     ),
     False: phrase(
-        "{workload}: on a smooth curve over the threads {system} goes from better than {baseline} "
-        "to worse at {threads} threads [{low}, {high}]."
+        "{workload}: on a smooth curve over the threads {system} goes from faster than {baseline} "
+        "to slower at {threads} threads [{low}, {high}]."
     ),
 }
 """Sentences on a curve that crosses 1, rising or falling."""
@@ -181,7 +181,7 @@ def _course(regression: Regression) -> Text:
         Word.BETTER: say("still rises"),
         Word.WORSE: say("falls, beyond the margin") if regression.material else say("falls"),
         Word.EQUIVALENT: say("holds within the margin"),
-        Word.UNDECIDED: say("undecided"),
+        Word.UNDECIDED: say("not enough data"),
     }
     return words.get(regression.word, say("too few blocks"))
 
@@ -270,6 +270,7 @@ def _entry(search: RateSearch, verdict: Verdict) -> Entry:
         heading=title(search),
         text=say("{verdict}.", verdict=sentence(verdict)),
         lines=(*means, *(say("{reason}.", reason=reason(one)) for one in verdict.reasons)),
+        kind=verdict.word,
     )
 
 

@@ -26,18 +26,19 @@ from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, share
 from dbdyno.report.rows import Attempt, State, workload_name
 from dbdyno.report.tell.findings import check_name, together
-from dbdyno.report.tell.levels import level_sentence, levels_of
+from dbdyno.report.tell.headline import headline
+from dbdyno.report.tell.levels import Levels, level_sentence, levels_of
 from dbdyno.report.tell.measured import cell_title, load_words, metric_label
 from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
 EACH_MAX: Final = 12
-"""Most cells without a workload's line to be told each; more are counted."""
+"""Most verdicts of a run for cells to be told each; with more the table of all has them."""
 COUNTED: Final[Mapping[Word, str]] = {
-    Word.BETTER: phrase("better in {count}"),
-    Word.WORSE: phrase("worse in {count}"),
-    Word.EQUIVALENT: phrase("equivalent in {count}"),
-    Word.UNDECIDED: phrase("undecided in {count}"),
+    Word.BETTER: phrase("faster in {count}"),
+    Word.WORSE: phrase("slower in {count}"),
+    Word.EQUIVALENT: phrase("the same in {count}"),
+    Word.UNDECIDED: phrase("not enough data in {count}"),
     Word.VOID: phrase("void in {count}"),
     Word.NO_VERDICT: phrase("no verdict in {count}"),
 }
@@ -95,7 +96,7 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
     if len(verdicts) == 1 and not limits:
         (only,) = verdicts
         text = say("{cell}: {told}.", cell=cell_title(only.cell), told=sentence(only))
-        return [text, meaning(only), *accounted(judgement, only)]
+        return [*headline([only]), text, meaning(only), *accounted(judgement, only)]
     return [*limits, *tallies(plan, judgement)]
 
 
@@ -108,25 +109,45 @@ def tallies(plan: Plan, judgement: Judgement) -> list[Text]:
 def tally(
     verdicts: Iterable[Verdict], comparison: Comparison, summaries: Sequence[GridSummary] = ()
 ) -> list[Text]:
-    """A comparison from the top: its workloads, all cells where they have a mean, then the cells.
+    """A comparison from the top: its headline, workloads, all cells where they have a mean, cells.
 
     A cell without a workload's line is told by itself.
     """
-    baseline, system = comparison.labels
-    every = [one for one in verdicts if (one.baseline, one.system) == (baseline, system)]
+    verdicts = list(verdicts)
+    every = _of_comparison(verdicts, comparison)
     if not every:
-        return [say("There is no verdict on {system}.", system=system)]
+        return [say("There is no verdict on {system}.", system=comparison.labels[1])]
     levels = levels_of(every, summaries)
-    heads = {(one.workload, one.setting) for one in levels.workloads}
-    others = [one for one in every if one.cell.rate_per_s or one.cell.ladder not in heads]
-    each = others if len(others) <= EACH_MAX else []
+    others = _without_a_head(every, levels)
+    each = others if len(verdicts) <= EACH_MAX else []
     return [
+        *headline([*levels.workloads, *others]),
         *_of_levels(levels.workloads),
         *(say("{cell}: {told}.", cell=cell_title(one.cell), told=sentence(one)) for one in each),
         *_of_levels([levels.mean] if levels.mean else []),
-        *([_counted(every)] if len(each) < len(every) else []),
+        *([_counted(every)] if levels.workloads else []),
         *_both_ways(every),
     ]
+
+
+def headlines(plan: Plan, judgement: Judgement) -> list[Text]:
+    """The headline of every comparison."""
+    lines: list[Text] = []
+    for comparison in comparisons(plan):
+        if every := _of_comparison(judgement.verdicts, comparison):
+            levels = levels_of(every, judgement.summaries)
+            lines += headline([*levels.workloads, *_without_a_head(every, levels)])
+    return lines
+
+
+def _of_comparison(verdicts: Iterable[Verdict], comparison: Comparison) -> list[Verdict]:
+    return [one for one in verdicts if (one.baseline, one.system) == comparison.labels]
+
+
+def _without_a_head(verdicts: Sequence[Verdict], levels: Levels) -> list[Verdict]:
+    """Verdicts on cells that no workload's line heads."""
+    heads = {(one.workload, one.setting) for one in levels.workloads}
+    return [one for one in verdicts if one.cell.rate_per_s or one.cell.ladder not in heads]
 
 
 def _of_levels(summaries: Iterable[GridSummary]) -> Iterator[Text]:
@@ -154,8 +175,8 @@ def _both_ways(verdicts: Sequence[Verdict]) -> Iterator[Text]:
         worse = [verdict for verdict in ladder if verdict.word is Word.WORSE]
         if better and worse:
             yield say(
-                "{workload} depends on the load: {system} is better by {most} and worse by "
-                "{least}; choose by the cells that are like your own load.",
+                "{workload} depends on the load: {system} is faster by {most} and slower by "
+                "{least}. Go by the cells that most resemble your own load.",
                 workload=workload_name(workload, setting),
                 system=ladder[0].system,
                 most=_largest(better),
@@ -231,7 +252,7 @@ MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
     ),
     (Word.UNDECIDED, False): phrase(
         "{range} That allows both a difference that matters and none: these data are a reason for "
-        "neither system. Undecided is not equal."
+        "neither system. Not enough data does not mean the same."
     ),
     (Word.VOID, False): phrase(
         "Trials that this comparison needs are void, so no decision can rest on it; remove the "

@@ -22,6 +22,7 @@ from dbdyno.report.numbers import NONE, decided, metric_value, number
 from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, compared_arms, sound, systems_of
 from dbdyno.report.sections.conclusion import accounted
+from dbdyno.report.sections.matrix import matrix
 from dbdyno.report.sections.settings import tested
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.plan import TOPICS
@@ -63,8 +64,13 @@ def glance(
         (say("What"), lambda row: TOPICS.get(row[0], name(row[0]))),
         (say("This run"), lambda row: row[1]),
     )
+    changes = matrix(plan, judgement)
     parts: tuple[Part, ...] = (
-        *grid(plan, attempts, judgement),
+        *changes,
+        *(
+            replace(one, folded=one.folded or bool(changes))
+            for one in grid(plan, attempts, judgement)
+        ),
         *_explained(judgement),
         box,
         *pictures,

@@ -57,6 +57,7 @@ def verdicts(judgement: Judgement) -> Section:
                 *accounted(judgement, verdict),
                 *(capital(text) for why in verdict.reasons if (text := reason(why)) not in shared),
             ),
+            kind=verdict.word,
         )
         for verdict in judgement.verdicts
     )

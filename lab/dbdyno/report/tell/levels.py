@@ -79,7 +79,7 @@ def level_title(summary: GridSummary) -> Said:
 def level_sentence(summary: GridSummary) -> Said:
     """A summary in the words of a cell's verdict, with its cells before them.
 
-    >>> "oltp_read_only, 8 cells: B is better than A: TPS +22.1 % [+17.0, +27.3], 5 blocks"
+    >>> "oltp_read_only, 8 cells: B is faster than A: TPS +22.1 % [+17.0, +27.3], 5 blocks"
     """
     words = filled_in(
         summary,

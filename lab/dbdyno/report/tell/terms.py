@@ -10,6 +10,11 @@ from dbdyno.language.words import Said, name, say
 from dbdyno.plan.known import Fact, Known
 
 TERMS: Final = {
+    "better": say("faster"),
+    "worse": say("slower"),
+    "equivalent": say("same"),
+    "undecided": say("not enough data"),
+} | {
     str(term): term
     for term in (
         # levels of findings
@@ -17,10 +22,6 @@ TERMS: Final = {
         say("doubtful"),
         say("void"),
         # verdicts
-        say("better"),
-        say("worse"),
-        say("equivalent"),
-        say("undecided"),
         say("no verdict"),
         # a gate
         say("slower"),

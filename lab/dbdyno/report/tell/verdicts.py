@@ -33,7 +33,7 @@ MULTIPLE_FROM: Final = 10.0
 def sentence(verdict: Verdict) -> Said:
     """The verdict in plain words with its numbers.
 
-    >>> "B is worse than A: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)"
+    >>> "B is slower than A: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)"
     """
     return filled_in(verdict, _numbers(verdict), needed(verdict))
 
@@ -51,12 +51,10 @@ def filled_in(judged: Verdict | GridSummary, numbers: Iterable[Said], needed: Sa
 
 
 SENTENCES: Final = {
-    Word.BETTER: phrase("{system} is better than {baseline}: {numbers}"),
-    Word.WORSE: phrase("{system} is worse than {baseline}: {numbers}"),
-    Word.EQUIVALENT: phrase(
-        "{system} and {baseline} are equivalent within {margin:g} %: {numbers}"
-    ),
-    Word.UNDECIDED: phrase("{system} against {baseline} is undecided: {numbers}; {needed}"),
+    Word.BETTER: phrase("{system} is faster than {baseline}: {numbers}"),
+    Word.WORSE: phrase("{system} is slower than {baseline}: {numbers}"),
+    Word.EQUIVALENT: phrase("{system} and {baseline} are the same within {margin:g} %: {numbers}"),
+    Word.UNDECIDED: phrase("not enough data for {system} against {baseline}: {numbers}; {needed}"),
     Word.VOID: phrase("{system} against {baseline} is void: {numbers}"),
     Word.NO_VERDICT: phrase("{system} against {baseline} has no verdict: {numbers}"),
 }
@@ -149,6 +147,8 @@ def needed(verdict: Verdict) -> Said:
             "the rates had not settled: warm up for about {time}",
             time=duration(verdict.steady_after_s),
         )
+    if verdict.blocks_needed is None and any(one.kind == "cpu-taken" for one in verdict.reasons):
+        return say("others took the CPU: measure again when the machine is quiet")
     return more_blocks(verdict.blocks_needed, verdict.blocks, verdict.seconds_needed)
 
 
@@ -202,7 +202,10 @@ def few_blocks(blocks: int) -> Said:
 
 def size_undecided(margin: float) -> Said:
     """The reason of a difference that is proven, and may be smaller than the margin."""
-    return say("whether by more than the margin of {margin:g} % is undecided", margin=margin * 100)
+    return say(
+        "not enough data to say whether by more than the margin of {margin:g} %",
+        margin=margin * 100,
+    )
 
 
 def _checks(times: Mapping[str, int]) -> Said:
@@ -301,6 +304,11 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
     "warm-up": lambda values: say(
         "the rates had not settled: that may move the ratio by {low:+.1%} to {high:+.1%}, and "
         "the interval allows for it",
+        **values,
+    ),
+    "cpu-taken": lambda values: say(
+        "others took CPU beside {system}: that may move the ratio by {part:+.1%}, and the interval "
+        "allows for it",
         **values,
     ),
     "limit-outside": _limit_outside,

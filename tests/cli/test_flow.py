@@ -84,6 +84,13 @@ def test_time_is_added_to_a_run_and_its_intervals_grow_for_it(workspace, capsys)
     assert (run.plan.design.blocks, run.plan.design.chosen.additions) == (8, 2)
 
 
+def test_a_run_tells_its_answer_after_each_block_from_the_third(workspace, capsys):
+    begin(workspace, making.plan(blocks=5))
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("after ")]
+    assert {line.partition(":")[0] for line in told} == {"after 3 blocks", "after 4 blocks"}
+    assert all("Compared with mysql:5.7.22, mysql:8.0.15" in line for line in told)
+
+
 def test_time_is_added_on_each_of_the_machines_that_there_are(workspace, monkeypatch):
     begin(workspace, timed())
     (run,) = runs(workspace)
@@ -143,7 +150,7 @@ def test_a_run_ends_with_the_verdict_and_where_the_report_is(workspace, capsys):
     begin(workspace)
     said = capsys.readouterr()
     (run,) = runs(workspace)
-    assert "worse" in said.out
+    assert "slower" in said.out
     assert said.out.splitlines()[-2].startswith("report: ")
     for line in said.out.splitlines()[-2:]:
         assert Path(line.removeprefix("report:").strip()).is_file()
@@ -184,7 +191,7 @@ def test_json_and_markdown_are_all_of_stdout_and_chinese_leaves_json_alone(works
     assert "| Cell | System | Verdict |" in capsys.readouterr().out
     flow.report("latest", workspace, ReportOptions(Output.PLAIN, Language.ZH))
     out = capsys.readouterr().out
-    assert "更差" in out
+    assert "慢于" in out
     page = Path(out.splitlines()[-2].removeprefix("报告："))
     assert '<html lang="zh-Hans">' in page.read_text()
     assert "## 判定" in page.with_suffix(".md").read_text()

@@ -27,14 +27,14 @@ def interval(at_s: float, phase: str = "measured", **changed: object) -> dict[st
         "at_s": at_s,
         "phase": phase,
         "connections": 8,
-        "events": 500,
-        "queries": 10_000,
-        "reads": 7000,
-        "writes": 2000,
-        "others": 1000,
+        "events": 1000,
+        "queries": 20_000,
+        "reads": 14_000,
+        "writes": 4000,
+        "others": 2000,
         "errors": 0,
         "reconnects": 0,
-        "seconds": 0.5,
+        "seconds": 1.0,
         "latency_ms": {"50": 6.5, "95": 9.876, "99": 14.0},
         **changed,
     }
@@ -56,11 +56,11 @@ def watch(seen: Progress) -> None:
 GOLDEN = """\
 mysql:5.7.22: restoring the dataset
 trial 1/12, block 1/3: mysql:5.7.22, oltp_read_write, 8 threads; 1 h 02 min left
-  measured 10 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
-  measured 20 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
+  measured 8 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
+  measured 18 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
   mysql:5.7.22, oltp_read_write, 8 threads: TPS 1000.00, QPS 20000.00, p95 12.38 ms
 trial 2/12, block 1/3: mysql:8.0.15, oltp_read_write, 8 threads; 48 s left
-  measured 10 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms, errors 3; \
+  measured 1 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms, errors 3; \
 3 min 05 s left
   mysql:8.0.15, oltp_read_write, 8 threads: failed: mysql:8.0.15 died in the window
 """
@@ -147,9 +147,9 @@ def test_markup_in_a_message_is_printed_as_it_is() -> None:
 def test_a_rate_is_of_the_whole_phase_so_far() -> None:
     meter = progress.Meter()
     meter.line_of(interval(1, "warmup", events=9000))
-    meter.line_of(interval(2, events=500))
-    assert meter.line_of(interval(3, events=300)).startswith(
-        "measured 3 s: TPS 800.0; last second: TPS 600.0, "
+    meter.line_of(interval(2, events=1000))
+    assert meter.line_of(interval(3, events=600)).startswith(
+        "measured 2 s: TPS 800.0; last second: TPS 600.0, "
     )
 
 
@@ -225,6 +225,18 @@ def test_the_feed_has_numbers_for_a_chart(tmp_path: Path) -> None:
     assert second["latency_ms_p95"] == pytest.approx(9.88, abs=0.01)
     assert end["transactions_per_s"] == pytest.approx(1000)
     assert (failed["failure"], failed["transactions_per_s"]) == ("the server died", None)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_an_answer_so_far_stays_on_screen_in_log_and_feed(tmp_path: Path, terminal: bool) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, width=120, force_terminal=terminal, color_system=None)
+    with progress.watched(console, tmp_path, 5) as seen:
+        seen.so_far("after 3 blocks: B is 13 % faster")
+        watch(seen)
+    assert "after 3 blocks: B is 13 % faster\n" in screen.getvalue()
+    assert "after 3 blocks: B is 13 % faster\n" in (tmp_path / progress.LOG_NAME).read_text()
+    assert {"kind": "so_far", "text": "after 3 blocks: B is 13 % faster"} in events(tmp_path)
 
 
 def test_a_run_that_is_broken_off_is_over_too(tmp_path: Path) -> None:

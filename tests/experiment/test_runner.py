@@ -352,6 +352,13 @@ def test_no_block_is_begun_once_it_is_enough(store):
     assert store.blocks_begun(stored.run_id) == 3
 
 
+def test_fixed_blocks_are_judged_after_each_and_all_run(store):
+    enough, asked = after(2)
+    stored = start(store, small(threads=(8,), blocks=4), enough=enough)
+    assert asked == [2, 4, 6]
+    assert store.blocks_begun(stored.run_id) == 4
+
+
 def test_a_resumed_run_that_has_enough_starts_nothing(store):
     plan = until_decided(5)
     enough, _ = after(2)

@@ -9,28 +9,35 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from rich.console import Console
+from rich.text import Text as Styled
 
 from dbdyno import api
 from dbdyno.cli.gate import check_verdicts
 from dbdyno.cli.machines import HERE, Machines, machines_of
 from dbdyno.cli.options import next_command
-from dbdyno.cli.progress import note, noted, watched
+from dbdyno.cli.progress import Several, note, noted, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
+from dbdyno.experiment.schedule.schedule import Enough
 from dbdyno.experiment.watch import environment
-from dbdyno.judge.judgement import enough
+from dbdyno.judge.judgement import enough, standing
+from dbdyno.judge.verdict import Word
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.measurement.disturbance import current
+from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, Plan
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
+from dbdyno.report.sections.conclusion import headlines
+from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence, of_stored
@@ -232,7 +239,7 @@ def _measure(
         blocks = design.blocks if design.time_s is None or design.chosen else 0
         console = Console(stderr=True)
         with watched(console, workspace / run.run_id, blocks) as seen:
-            runner.run(store, run, workspace, seen, makers, retry, enough)
+            runner.run(store, run, workspace, seen, makers, retry, _looking(seen))
     except StoreError:
         raise
     except (KeyboardInterrupt, DbdynoError) as error:
@@ -246,6 +253,24 @@ def _measure(
     return None
 
 
+def _looking(seen: Several) -> Enough:
+    """Judge the run after a block, and show its headlines so far."""
+    shown: list[str] = []
+
+    def look(measurements: Sequence[Measurement], plan: Plan) -> bool:
+        judged = standing(measurements, plan)
+        if judged is None:
+            return False
+        blocks = count(max(measured.trial.block for measured in measurements) + 1, "block")
+        for line in headlines(plan, judged):
+            if (text := f"after {blocks}: {line}") not in shown:
+                shown.append(text)
+                seen.so_far(text)
+        return judged.is_decided(plan.design)
+
+    return look
+
+
 def _report(stored: Evidence, options: ReportOptions) -> api.Run:
     """Judge the stored trials of a run, write the report, print the result."""
     run = api.Run(stored)
@@ -253,11 +278,29 @@ def _report(stored: Evidence, options: ReportOptions) -> api.Run:
         judgement = run.judgement
         written = run.report(language=options.language)
     summary = Summary(run.plan, judgement, run.facts)
-    sys.stdout.write(render(summary, options.output, options.language))
+    _print(render(summary, options.output, options.language), options.language)
     page = said_in(say("report: {path}", path=written.html), options.language)
     stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
     stream.write(f"\n{page}\n        {written.markdown}\n")
     return run
+
+
+COLOURS: Final[Mapping[Word, str]] = {
+    Word.BETTER: "bold green",
+    Word.WORSE: "bold red",
+    Word.UNDECIDED: "bold yellow",
+}
+
+
+def _print(result: str, language: Language) -> None:
+    """Print a result, with the words of verdicts in colour on a terminal."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(result)
+        return
+    text = Styled(result)
+    for word, colour in COLOURS.items():
+        text.highlight_words([said_in(term(word), language)], style=colour)
+    Console(highlight=False, soft_wrap=True).print(text, end="")
 
 
 def _announcement(run_id: str, outlook: Outlook) -> str:

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, Protocol, TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -44,7 +44,7 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def watched(console: Console, folder: Path, blocks: int) -> Iterator[Progress]:
+def watched(console: Console, folder: Path, blocks: int) -> Iterator[Several]:
     """A run's progress on the console, in its log and in its feed, for the length of the block.
 
     Args:
@@ -59,11 +59,22 @@ def watched(console: Console, folder: Path, blocks: int) -> Iterator[Progress]:
         yield Several([shown, Lines(partial(_add_with_time, log), LOG_EVERY_S, blocks), feed])
 
 
+class Audience(Progress, Protocol):
+    """Progress of a run whose blocks are judged."""
+
+    def so_far(self, text: str) -> None:
+        """Show an answer after the blocks so far."""
+
+
 class Several:
     """Passes progress on to several others, in their order."""
 
-    def __init__(self, progresses: Sequence[Progress]) -> None:
+    def __init__(self, progresses: Sequence[Audience]) -> None:
         self._progresses = progresses
+
+    def so_far(self, text: str) -> None:
+        for progress in self._progresses:
+            progress.so_far(text)
 
     def stage(self, text: str) -> None:
         for progress in self._progresses:
@@ -105,18 +116,19 @@ class Meter:
 
     def __init__(self) -> None:
         self._phase = ""
-        self._events = self._seconds = 0.0
+        self._began_at_s = self._events = self._seconds = 0.0
 
     def line_of(self, interval: Mapping[str, Any]) -> str:
         """Report an interval of the engine."""
         if interval["phase"] != self._phase:
             self._phase, self._events, self._seconds = interval["phase"], 0.0, 0.0
+            self._began_at_s = interval["at_s"] - float(interval["seconds"])
         self._events += float(interval["events"])
         self._seconds += float(interval["seconds"])
         so_far = self._events / self._seconds if self._seconds > 0 else 0.0
         phase = PHASES.get(self._phase, self._phase)
-        at_s = interval["at_s"]
-        return f"{phase} {at_s:.0f} s: TPS {so_far:.1f}; last second: {speed(interval)}"
+        of_phase_s = interval["at_s"] - self._began_at_s
+        return f"{phase} {of_phase_s:.0f} s: TPS {so_far:.1f}; last second: {speed(interval)}"
 
 
 def speed(interval: Mapping[str, Any]) -> str:
@@ -191,6 +203,8 @@ class Lines:
     def stage(self, text: str) -> None:
         self._write(text)
 
+    so_far = stage
+
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         self._written_at_s = 0.0
         self._meter = Meter()
@@ -221,6 +235,10 @@ class RedrawnLines:
     def stage(self, text: str) -> None:
         """Show the current work."""
         self._draw(text)
+
+    def so_far(self, text: str) -> None:
+        """Leave an answer above the redrawn lines."""
+        self._live.console.print(Styled(printable(text), style="bold"))
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Shows which trial begins and how long the run still takes."""
@@ -283,7 +301,7 @@ def noted(begun: str = "") -> AbstractContextManager[Lines]:
 
 
 @contextmanager
-def on_console(console: Console, blocks: int) -> Iterator[Lines | RedrawnLines]:
+def on_console(console: Console, blocks: int) -> Iterator[Audience]:
     """Progress for the kind of console, during the block."""
     if not console.is_terminal or console.is_dumb_terminal:
         plain = partial(console.print, markup=False, highlight=False, soft_wrap=True)
@@ -347,6 +365,9 @@ class Feed:
 
     def stage(self, text: str) -> None:
         self.add("stage", text=text)
+
+    def so_far(self, text: str) -> None:
+        self.add("so_far", text=text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         counted = {"number": number, "total": total, "left_s": round(seconds_left)}

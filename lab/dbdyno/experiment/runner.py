@@ -50,8 +50,8 @@ def run(
         folder: the workspace; servers' files go to its `systems` folder, or to the cache's.
         makers: makers of servers and of the engine's child; the real makers by default.
         retry: try cells that could not be run once more.
-        enough: called before each block that the plan may leave out, with the stored measurements
-            of the run; True ends the run. None: all blocks are run.
+        enough: called after each whole block with the stored measurements of the run; True ends a
+            run that may leave out blocks. None: all blocks are run.
 
     Raises:
         KeyboardInterrupt: the user pressed Ctrl-C; all completed trials are stored.

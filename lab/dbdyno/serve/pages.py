@@ -164,7 +164,7 @@ WORDS: Final[dict[str, Said]] = {
     "cut_off": say("The connection is interrupted; the page tries again by itself."),
     "seconds": say("The present cell, second by second"),
     "seconds_how": say(
-        "Each line is one system's trial of this cell in this block; warm-up is drawn too. The "
+        "Each line is one system's trial of this cell in this block; warm-up is shaded. The "
         "table below has the outcome of every trial."
     ),
     "ended": say("Trials that have ended"),
@@ -176,7 +176,8 @@ WORDS: Final[dict[str, Said]] = {
     "trial": say("trial"),
     "warmup": say("warm-up"),
     "measured": say("measured"),
-    "drain": say("drain"),
+    "drain": say("last answers"),
+    "done": say("Trials done"),
     "tps": say("TPS"),
     "p95": say("p95, ms"),
     "second_axis": say("seconds since the load began"),

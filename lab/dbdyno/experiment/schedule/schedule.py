@@ -28,7 +28,7 @@ from dbdyno.store.resolved import resolved, resolved_run, with_chosen
 from dbdyno.store.store import Store
 
 Enough = Callable[[Sequence[Measurement], Plan], bool]
-"""Decides from the measurements so far: True begins no further block."""
+"""Judges the measurements so far: True if they suffice."""
 
 
 class TrialQueue:
@@ -67,7 +67,7 @@ class Schedule(TrialQueue):
         run: the run, its plan as it was written or resolved.
         tell: takes a sentence on each change of the list.
         machines: number of machines that run blocks in parallel.
-        enough: called before each block that may be left out; None: all blocks are run.
+        enough: called after each whole block; True ends a run that may leave out blocks.
         retry: include cells that could not be run.
     """
 
@@ -184,13 +184,13 @@ class Schedule(TrialQueue):
         next_block = waiting[0].block if waiting else 0
         design = self.plan.design
         takes_all = design.stop == "blocks" or (design.chosen and design.chosen.all_blocks)
-        if next_block == 0 or self._enough is None or takes_all:
+        if next_block == 0 or self._enough is None:
             return False
         whole = sum(trial.block == next_block for trial in self._planned)
         is_begun = sum(trial.block == next_block for trial in waiting) < whole
         stored = self._store.measurements(self._run_id)
         ended = [m for m in stored if m.trial.block not in running]
-        if is_begun or waiting[0].repeat > 0 or not self._enough(ended, self.plan):
+        if is_begun or waiting[0].repeat > 0 or not self._enough(ended, self.plan) or takes_all:
             return False
         self._tell(
             f"ended after {next_block} of at most {design.blocks} blocks:"
@@ -217,8 +217,9 @@ class Schedule(TrialQueue):
         design = chosen(self.plan, current(first), self._machines)
         self._store.choose(self._run_id, design)
         self._replan(with_chosen(self.plan, design))
+        run = self.total - len(self.left)
         self.left = [one for one in self._planned if one.block >= FIRST_BLOCKS]
-        self.total = len(self._planned)
+        self.total = run + len(self.left)
         self.forecast.chosen(self.plan.trial)
         self._tell(
             f"from block {FIRST_BLOCKS + 1} on: windows of {design.window_s:g} s after"

@@ -13,8 +13,17 @@
 
   const axis = { labelColor: "currentColor", titleColor: "currentColor", gridOpacity: 0.25,
     domainColor: "currentColor", tickColor: "currentColor", titleFontWeight: "normal" };
+  const warmup = { // shaded from the beginning of the load to its last second
+    transform: [{ filter: "datum.phase === 'warmup'" },
+      { aggregate: [{ op: "max", field: "at_s", as: "until_s" }] }, { calculate: "0", as: "from_s" }],
+    mark: { type: "rect", opacity: 0.12, color: "gray" },
+    encoding: { x: { field: "from_s", type: "quantitative" }, x2: { field: "until_s" } },
+  };
   const panel = (field, title, last) => ({
-    width: 600, height: 140, mark: { type: "line", point: { size: 18 }, strokeWidth: 1.5 },
+    width: 600, height: 140, layer: [warmup, lines(field, title, last)],
+  });
+  const lines = (field, title, last) => ({
+    mark: { type: "line", point: { size: 18 }, strokeWidth: 1.5 },
     encoding: {
       x: { field: "at_s", type: "quantitative", title: last ? words.second_axis : null,
         scale: { zero: true }, axis: { grid: false, tickMinStep: 1 } },
@@ -72,6 +81,10 @@
     stage: (event) => { byId("stage").textContent = event.text; },
     begin: (event) => {
       trial = event;
+      const bar = byId("done");
+      bar.hidden = false;
+      bar.max = event.total;
+      bar.value = event.number - 1;
       const here = `${event.block} ${event.cell}`;
       stale = here !== group ? () => true : (row) => row.system === event.system;
       group = here;
@@ -79,12 +92,13 @@
         `${event.system}, ${event.cell} ` +
         `(${event.block ? `${words.block} ${event.block}` : words.pilot})`;
     },
+    so_far: (event) => { byId("so-far").textContent = event.text; },
     interval: (event) => {
       const phase = words[event.phase] ?? event.phase;
       byId("speed").textContent = `${phase} ${digits(event.at_s, 0)} s: ` +
         `${words.tps} ${digits(event.transactions_per_s, 1)}, ` +
         `${words.p95} ${digits(event.latency_ms_p95, 2)}; ${clock(event.left_s)}`;
-      if (trial === null) return;
+      if (trial === null || event.phase === "drain") return; // part of a second, without new events
       if (stale) rows = rows.filter((row) => !stale(row));
       stale = null;
       rows.push({ ...event, system: trial.system });
@@ -99,7 +113,10 @@
         cell(digits(event.latency_ms_p95, 2), "number"), outcome);
       byId("ended").prepend(row);
     },
-    over: () => { byId("speed").textContent = ""; },
+    over: () => {
+      byId("speed").textContent = "";
+      byId("done").hidden = true;
+    },
     closed: () => {
       source.close();
       byId("stage").textContent = words.over;

@@ -122,7 +122,8 @@ $(PACKAGES_OF_TESTS): tools/requirements-of-tests.txt $(PACKAGES)
 
 $(ENGINE): $(PACKAGES) $(RUST) $(PROFILE_OF_ENGINE) | requirements
 	@echo "building the engine" >&2
-	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --profile $(PROFILE) --locked --quiet > /dev/null
+	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --profile $(PROFILE) --locked --quiet \
+		> target/build.log 2>&1 || { cat target/build.log >&2; false; }
 	@touch $@
 
 $(PROFILE_OF_ENGINE): always # newer than the engine where that was built with another profile

@@ -73,7 +73,7 @@ def test_a_comparison_ends_with_verdicts_and_a_report_in_three_forms(
     compared: tuple[Path, CompletedProcess[str]],
 ) -> None:
     folder, ended = compared
-    assert len(re.findall(": TPS ", ended.stdout)) > 2
+    assert len(re.findall(r"(?m)^\S+, 4 threads: ", ended.stdout)) == 3
     paths = re.findall(r"\S+report\.(?:html|md)", ended.stdout)
     assert [Path(path).suffix for path in paths] == [".html", ".md"]
     page = Path(paths[0]).read_text()

@@ -18,7 +18,7 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import DiskSample, NetworkSample, Step, WatchSample
 from dbdyno.report.rows import Attempt, State, attempts
 from support import making
-from support.made_run import run
+from support.made_run import of_workloads, run
 from support.source import ROOT
 
 OF_TRIALS = [table for table in TABLES if table.is_of_trials]
@@ -143,17 +143,9 @@ def test_kinds_of_events_have_their_own_rate_and_p95() -> None:
 
 
 def test_verdicts_of_all_cells_of_workloads_and_of_cells_are_rows_of_levels() -> None:
-    changes = {"oltp_read_only": 1.2, "oltp_write_only": 1.0}
-    plan = making.plan(workloads=tuple(changes), threads=(1, 8), blocks=3)
-    trials = [
-        trial
-        for workload, ratio in changes.items()
-        for threads in plan.load.threads
-        for trial in making.pairs(
-            (ratio, ratio * 1.001, ratio * 0.999), workload=workload, threads=threads
-        )
-    ]
-    made = run(plan, trials)
+    changes = {"oltp_read_only": (1.2, 1.2012, 1.1988), "oltp_write_only": (1.0, 1.001, 0.999)}
+    made = of_workloads(changes, (1, 8))
+    trials = made.measurements
     ((keys, columns),) = tables.parts_of(
         tables.LEVELS, attempts(trials, made.judgement), made.judgement
     )

@@ -6,8 +6,7 @@ import pytest
 
 from dbdyno.language.words import Said
 from dbdyno.report.sections.conclusion import headlines
-from support import making
-from support.made_run import run
+from support.made_run import of_workloads
 
 FASTER, SLOWER, TWICE = (1.12, 1.13, 1.14), (0.44, 0.45, 0.46), (2.39, 2.4, 2.41)
 ALIKE, OPEN = (1.0, 1.001, 0.999), (0.9, 1.0, 1.2)
@@ -15,11 +14,7 @@ ALIKE, OPEN = (1.0, 1.001, 0.999), (0.9, 1.0, 1.2)
 
 def headlines_of(**ratios: tuple[float, ...]) -> list[Said]:
     """Headlines of a run of these workloads, a cell each, with these ratios of its blocks."""
-    plan = making.plan(workloads=tuple(ratios), blocks=3)
-    trials = [
-        trial for workload, of in ratios.items() for trial in making.pairs(of, workload=workload)
-    ]
-    made = run(plan, trials)
+    made = of_workloads(ratios)
     return headlines(made.plan, made.judgement)
 
 

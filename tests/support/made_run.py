@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbdyno.judge.judgement import Judgement, judge
@@ -24,6 +25,19 @@ class Run:
 
 def run(plan: Plan, measurements: list[Measurement], complete: bool = True) -> Run:
     return Run(plan, measurements, judge(measurements, plan), facts(plan, complete=complete))
+
+
+def of_workloads(ratios: Mapping[str, tuple[float, ...]], threads: tuple[int, ...] = (8,)) -> Run:
+    """A run of these workloads at each number of threads, with these ratios of its blocks."""
+    blocks = len(next(iter(ratios.values())))
+    plan = making.plan(workloads=tuple(ratios), threads=threads, blocks=blocks)
+    trials = [
+        trial
+        for workload, of in ratios.items()
+        for level in threads
+        for trial in making.pairs(of, workload=workload, threads=level)
+    ]
+    return run(plan, trials)
 
 
 def facts(

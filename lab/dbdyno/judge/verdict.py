@@ -93,6 +93,12 @@ class Verdict(Noun):
         return self.standstill.pairs if self.standstill else self.estimate.blocks
 
     @property
+    def cpu_taken(self) -> float:
+        """Logarithm of the ratio's part that CPU taken by others may explain; 0 without one."""
+        parts = (one.values["part"] for one in self.reasons if one.kind == "cpu-taken")
+        return math.log1p(next(parts, 0.0))
+
+    @property
     def is_open(self) -> bool:
         """True if more blocks could still change the word, so a run until decided goes on.
 

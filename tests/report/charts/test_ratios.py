@@ -13,7 +13,7 @@ from dbdyno.report.charts.ratios import TICKS_APART, View, ratios, view_of
 from dbdyno.report.tell.measured import cell_title
 from support import making
 from support.chart_checks import assert_sound, panels, rows
-from support.made_run import Run, run
+from support.made_run import Run, of_workloads, run
 
 
 def test_every_cell_has_its_ratio_and_interval(made: Run) -> None:
@@ -49,17 +49,12 @@ def test_an_interval_beyond_the_picture_ends_with_an_arrow() -> None:
 def test_a_workload_heads_its_cells_and_a_mean_of_the_same_sign_is_last(
     writes: float, has_mean: bool
 ) -> None:
-    ratios_of = {"oltp_read_only": 1.2, "oltp_write_only": writes}
-    plan = making.plan(workloads=tuple(ratios_of), threads=(1, 8), blocks=3)
-    trials = [
-        trial
-        for workload, ratio in ratios_of.items()
-        for threads in plan.load.threads
-        for trial in making.pairs(
-            (ratio, ratio * 1.001, ratio * 0.999), workload=workload, threads=threads
-        )
-    ]
-    judgement = run(plan, trials).judgement
+    blocks = (1.0, 1.001, 0.999)
+    ratios_of = {
+        workload: tuple(ratio * block for block in blocks)
+        for workload, ratio in (("oltp_read_only", 1.2), ("oltp_write_only", writes))
+    }
+    judgement = of_workloads(ratios_of, (1, 8)).judgement
     figure = ratios(judgement.verdicts, 0.02, judgement.summaries)
     lines = [(row["name"], row["overall"]) for row in rows(figure) if "name" in row]
     workloads = [

@@ -16,7 +16,7 @@ from dbdyno.report.parts import Entries, Items, Section, Table
 from dbdyno.report.sections.cells import grid, pilot, within_limit
 from dbdyno.report.story import story_of
 from support import making
-from support.made_run import Run, run
+from support.made_run import Run, of_workloads, run
 
 
 def ladder(ratios: dict[int, float], blocks: int = 5) -> Run:
@@ -78,14 +78,7 @@ def test_each_workload_has_its_row_with_blocks_needed_and_its_counts() -> None:
         "oltp_read_only": (1.6, 1.59, 1.61, 1.6, 1.58),
         "oltp_write_only": (0.9, 1.1, 1.0, 0.95, 1.05),
     }
-    plan = making.plan(workloads=tuple(ratios), threads=(1, 8))
-    trials = [
-        trial
-        for workload, of in ratios.items()
-        for threads in plan.load.threads
-        for trial in making.pairs(of, workload=workload, threads=threads)
-    ]
-    levels, counts, _ = tables(grid(run(plan, trials).judgement))
+    levels, counts, _ = tables(grid(of_workloads(ratios, (1, 8)).judgement))
     assert [(row[1:4], row[5]) for row in levels.rows] == [
         (("all", "4", "5"), "faster"),
         (("oltp_read_only", "2", "5"), "faster"),

@@ -9,7 +9,7 @@ from dbdyno.plan.systems import Arm, Comparison
 from dbdyno.report.rows import attempts
 from dbdyno.report.sections.conclusion import conclusion, meaning, tally
 from support import making
-from support.made_run import Run, run
+from support.made_run import Run, of_workloads, run
 
 B_AGAINST_A = Comparison(Arm(making.A, making.A), Arm(making.B, making.B))
 
@@ -84,11 +84,7 @@ def test_a_single_workload_has_a_line_of_its_cells(made: Run) -> None:
 
 def test_workloads_of_one_cell_each_are_told_by_their_cells() -> None:
     ratios = {"oltp_read_only": BETTER, "oltp_write_only": WORSE}
-    plan = making.plan(workloads=tuple(ratios), blocks=3)
-    trials = [
-        trial for workload, of in ratios.items() for trial in making.pairs(of, workload=workload)
-    ]
-    _, *lines = told(run(plan, trials))
+    _, *lines = told(of_workloads(ratios))
     assert [line.partition(": ")[0] for line in lines] == [f"{w}, 8 threads" for w in ratios]
 
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dbdyno.report.parts import Table
 from dbdyno.report.sections.matrix import matrix
 from support import making
-from support.made_run import run
+from support.made_run import of_workloads
 
 SLOWER, ALIKE = (0.77, 0.76, 0.78), (1.0, 1.001, 0.999)
 
 
 def matrix_of(workloads: tuple[str, ...], threads: tuple[int, ...]) -> tuple[Table, ...]:
     """Of a run in which the first workload is slower and the others are alike."""
-    plan = making.plan(workloads=workloads, threads=threads, blocks=3)
-    trials = [
-        trial
-        for at, workload in enumerate(workloads)
-        for level in threads
-        for trial in making.pairs(ALIKE if at else SLOWER, workload=workload, threads=level)
-    ]
-    made = run(plan, trials)
+    first, *others = workloads
+    made = of_workloads({first: SLOWER, **dict.fromkeys(others, ALIKE)}, threads)
     return matrix(made.plan, made.judgement)
 
 

@@ -190,7 +190,10 @@ class Schedule(TrialQueue):
         is_begun = sum(trial.block == next_block for trial in waiting) < whole
         stored = self._store.measurements(self._run_id)
         ended = [m for m in stored if m.trial.block not in running]
-        if is_begun or waiting[0].repeat > 0 or not self._enough(ended, self.plan) or takes_all:
+        if is_begun or waiting[0].repeat > 0:
+            return False
+        is_enough = self._enough(ended, self.plan)  # it tells the answer of fixed blocks, too
+        if takes_all or not is_enough:
             return False
         self._tell(
             f"ended after {next_block} of at most {design.blocks} blocks:"

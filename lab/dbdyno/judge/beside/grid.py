@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from dbdyno.judge.beside.accounting import cpu_taken
 from dbdyno.judge.estimate import Estimated, Pairs, Sample, estimated
 from dbdyno.judge.verdict import (
     Verdict,
@@ -258,7 +257,7 @@ def _widened(
 ) -> tuple[float, float]:
     """The interval widened by the warm-ups' remainder and by CPU that others took, in each cell."""
     share = weights([verdict.cell for verdict in verdicts])
-    taken = sum(share[one.cell] * cpu_taken(pairs, one.estimate) for one in verdicts)
+    taken = sum(share[verdict.cell] * verdict.cpu_taken for verdict in verdicts)
     low, high = beyond_cpu_taken(low, high, taken)
     for verdict in verdicts:
         unsettled = pairs.unsettled(verdict.cell, verdict.baseline, verdict.system)

@@ -26,7 +26,7 @@ from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, share
 from dbdyno.report.rows import Attempt, State, workload_name
 from dbdyno.report.tell.findings import check_name, together
-from dbdyno.report.tell.headline import headline
+from dbdyno.report.tell.headline import COUNTED, headline
 from dbdyno.report.tell.levels import Levels, level_sentence, levels_of
 from dbdyno.report.tell.measured import cell_title, load_words, metric_label
 from dbdyno.report.tell.terms import Sentence
@@ -34,14 +34,6 @@ from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
 EACH_MAX: Final = 12
 """Most verdicts of a run for cells to be told each; with more the table of all has them."""
-COUNTED: Final[Mapping[Word, str]] = {
-    Word.BETTER: phrase("faster in {count}"),
-    Word.WORSE: phrase("slower in {count}"),
-    Word.EQUIVALENT: phrase("the same in {count}"),
-    Word.UNDECIDED: phrase("not enough data in {count}"),
-    Word.VOID: phrase("void in {count}"),
-    Word.NO_VERDICT: phrase("no verdict in {count}"),
-}
 
 
 IMPORTED: Final = Sentence(
@@ -121,7 +113,7 @@ def tally(
     others = _without_a_head(every, levels)
     each = others if len(verdicts) <= EACH_MAX else []
     return [
-        *headline([*levels.workloads, *others]),
+        *headline(_answers(every, levels)),
         *_of_levels(levels.workloads),
         *(say("{cell}: {told}.", cell=cell_title(one.cell), told=sentence(one)) for one in each),
         *_of_levels([levels.mean] if levels.mean else []),
@@ -132,16 +124,21 @@ def tally(
 
 def headlines(plan: Plan, judgement: Judgement) -> list[Text]:
     """The headline of every comparison."""
-    lines: list[Text] = []
-    for comparison in comparisons(plan):
-        if every := _of_comparison(judgement.verdicts, comparison):
-            levels = levels_of(every, judgement.summaries)
-            lines += headline([*levels.workloads, *_without_a_head(every, levels)])
-    return lines
+    groups = (_of_comparison(judgement.verdicts, one) for one in comparisons(plan))
+    return [
+        line
+        for every in groups
+        for line in headline(_answers(every, levels_of(every, judgement.summaries)))
+    ]
 
 
 def _of_comparison(verdicts: Iterable[Verdict], comparison: Comparison) -> list[Verdict]:
     return [one for one in verdicts if (one.baseline, one.system) == comparison.labels]
+
+
+def _answers(verdicts: Sequence[Verdict], levels: Levels) -> list[Verdict | GridSummary]:
+    """The workloads of a comparison, and its cells without a workload's line."""
+    return [*levels.workloads, *_without_a_head(verdicts, levels)]
 
 
 def _without_a_head(verdicts: Sequence[Verdict], levels: Levels) -> list[Verdict]:

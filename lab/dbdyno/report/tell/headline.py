@@ -41,13 +41,20 @@ MISSING: Final[Mapping[Word, str]] = {
     Word.VOID: phrase("No usable trials for {places}."),
 }
 COUNTED: Final[Mapping[Word, str]] = {
-    Word.BETTER: phrase("faster in {number}"),
-    Word.WORSE: phrase("slower in {number}"),
-    Word.EQUIVALENT: phrase("the same in {number}"),
-    Word.UNDECIDED: phrase("without enough data in {number}"),
-    Word.NO_VERDICT: phrase("without enough blocks in {number}"),
-    Word.VOID: phrase("without usable trials in {number}"),
+    Word.BETTER: phrase("faster in {count}"),
+    Word.WORSE: phrase("slower in {count}"),
+    Word.EQUIVALENT: phrase("the same in {count}"),
+    Word.UNDECIDED: phrase("not enough data in {count}"),
+    Word.VOID: phrase("void in {count}"),
+    Word.NO_VERDICT: phrase("no verdict in {count}"),
 }
+SPOKEN: Final[Mapping[Word, str]] = {
+    **COUNTED,
+    Word.UNDECIDED: phrase("without enough data in {count}"),
+    Word.NO_VERDICT: phrase("without enough blocks in {count}"),
+    Word.VOID: phrase("without usable trials in {count}"),
+}
+"""Counts of words as predicates of a system."""
 
 
 def headline(answers: Sequence[Answer]) -> list[Said]:
@@ -75,9 +82,9 @@ def _counted(answers: Sequence[Answer]) -> Said:
     """Number of answers with each word, and the range of their differences."""
     first, counts = answers[0], []
     is_of_workloads = isinstance(first, GridSummary)
-    for word, template in COUNTED.items():
+    for word, template in SPOKEN.items():
         if alike := [answer for answer in answers if answer.word is word]:
-            part = say(template, number=len(alike))
+            part = say(template, count=len(alike))
             sizes = [ratio - 1 for ratio in map(_ratio, alike) if ratio is not None]
             if word in DIFFERENT and sizes:
                 part = say("{part} ({size})", part=part, size=_range(sizes))

@@ -40,22 +40,50 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert [name for name in app.COMMANDS if f"  {name} " not in out] == []
 
 
-def test_the_help_of_compare_is_as_agreed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("command", ["", "compare"])
+def test_help_is_as_agreed(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LC_ALL", "C")
-    status, out, _ = run("compare", "--help", capsys=capsys)
-    golden = ROOT / "tests" / "golden" / "compare-help.txt"
+    status, out, _ = run(*command.split(), "--help", capsys=capsys)
+    golden = ROOT / "tests" / "golden" / f"{command or 'dbdyno'}-help.txt"
     assert (status, out) == (0, golden.read_text())
 
 
-@pytest.mark.parametrize("group", ["", "runs", "servers", "plan", "workload", "fleet"])
+def test_h_is_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    others = (["sysbench"], ["servers", "shell"])  # they have programs with a -h of their own
+    commands = [[], *([name] for name in app.COMMANDS)]
+    commands += [[name, inner] for name in app.COMMANDS for inner in inner_commands(name)]
+    for words in commands:
+        if words not in others:
+            short, long = (run(*words, option, capsys=capsys) for option in ("-h", "--help"))
+            assert short == long
+            assert (long[0], long[1][:13], long[2]) == (0, "Usage: dbdyno", ""), words
+
+
+def inner_commands(name: str) -> list[str]:
+    return list(getattr(app.loaded(name), "commands", {}))
+
+
+@pytest.mark.parametrize(("columns", "widest"), [(64, 64), (100, 100), (300, 120)])
+def test_help_is_as_wide_as_the_terminal_and_readable(
+    columns: int,
+    widest: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, out, _ = run("compare", "--help", capsys=capsys)
+    assert widest - 10 < max(map(len, out.splitlines())) <= widest
+
+
+@pytest.mark.parametrize("group", ["runs", "servers", "plan", "workload", "fleet"])
 def test_no_line_of_a_list_of_commands_is_cut(
     group: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    _, out, _ = run(*group.split(), "--help", capsys=capsys)
+    _, out, _ = run(group, "--help", capsys=capsys)
     assert "..." not in out.partition("Commands:")[2]
 
 

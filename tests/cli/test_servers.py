@@ -75,7 +75,9 @@ def test_start_names_the_server_by_its_reference_and_hands_over_settings(
     assert err.endswith(last)
 
 
-@pytest.mark.parametrize("typed", [["one", "-e", "SELECT 1"], ["-e", "SELECT 1"]])
+@pytest.mark.parametrize(
+    "typed", [["one", "-e", "SELECT 1"], ["-e", "SELECT 1"], ["one", "-Dshop", "-h::1"]]
+)
 def test_shell_becomes_the_client_with_what_was_typed_behind_its_name(
     typed: list[str],
     capsys: pytest.CaptureFixture[str],
@@ -94,7 +96,7 @@ def test_shell_becomes_the_client_with_what_was_typed_behind_its_name(
     status, out, _ = run("servers", "shell", *typed, capsys=capsys)
     assert (status, out) == (0, "")
     ((path, command, environment),) = became
-    assert (path, command[-2:]) == (str(program), ("-e", "SELECT 1"))
+    assert (path, command[-2:]) == (str(program), tuple(typed[-2:]))
     assert environment["MYSQL_PWD"] == "secret-4711"
 
 

@@ -7,12 +7,12 @@ its arguments, calls a function and prints.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from dbdyno import __version__, _engine
 from dbdyno.files import restrict_umask
@@ -36,30 +36,35 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final = {
-    "compare": Command("measure:compare", "Measure systems side by side, a verdict on each cell."),
-    "run": Command("measure:run", "Run a plan file."),
-    "resume": Command("measure:resume", "Go on with a stored run, or add time to it."),
-    "report": Command("show:report", "Judge a stored run or a bundle again."),
-    "serve": Command("show:serve", "Show runs, reports and a run in progress in a browser."),
-    "runs": Command("runs:app", "The runs of a workspace, and what they take."),
-    "history": Command("gate:history_command", "List the verdicts on a label over time."),
+    "compare": Command("measure:compare", "Measure two or more servers and judge which is faster."),
+    "run": Command("measure:run", "Run the experiment of a plan file."),
+    "resume": Command("measure:resume", "Resume an interrupted run, or extend a complete one."),
+    "report": Command("show:report", "Judge a stored run or bundle again and rewrite its report."),
+    "serve": Command("show:serve", "Show runs, reports and live progress in a browser."),
+    "runs": Command("runs:app", "List, show and remove stored runs, and free disk space."),
+    "history": Command("gate:history_command", "List the verdicts on a system over time."),
+    "export": Command("transfer:export_command", "Export a run as Parquet or CSV tables."),
     "gate": Command("gate:gate_command", "Fail if a run proves a system slower than allowed."),
-    "export": Command("transfer:export_command", "Write a stored run as tables."),
-    "bundle": Command(
-        "transfer:bundle_command", "Write all evidence of a run into one file, or verify it."
-    ),
-    "replay": Command("transfer:replay", "Run a bundle's experiment again and compare the two."),
+    "bundle": Command("transfer:bundle_command", "Pack a run into a file to share, or verify it."),
+    "replay": Command("transfer:replay", "Repeat a bundle's experiment and compare the results."),
+    "audit": Command("audit:command", "Look for contradictions in a published benchmark."),
     "import": Command("transfer:import_command", "Import results of other tools as a run."),
-    "audit": Command("audit:command", "Hold a published comparison against itself."),
-    "certify": Command("prove:prove_generator", "Try the load generator and this machine."),
+    "certify": Command("prove:prove_generator", "Test the load generator's accuracy (one minute)."),
     "prove-durability": Command(
         "prove:prove_durability", "Kill a server under load and look for lost commits."
     ),
-    "plan": Command("plan:plan_app", "What a plan file asks for."),
-    "workload": Command("workload:app", "List, check and try workloads."),
-    "servers": Command("servers:app", "The servers dbdyno can get, and those kept running."),
-    "fleet": Command("fleet:app", "Clusters on which runs have many machines."),
-    "sysbench": Command("app:sysbench", "Do what sysbench does: prepare, run, cleanup."),
+    "sysbench": Command("app:sysbench", "Run sysbench's command line: prepare, run, cleanup."),
+    "servers": Command("servers:app", "Download, start, stop and log in to database servers."),
+    "workload": Command("workload:app", "List built-in workloads; check and try your own."),
+    "plan": Command("plan:plan_app", "Preview the run of a plan file; print the files' schema."),
+    "fleet": Command("fleet:app", "Check a Ray cluster for runs on several machines."),
+}
+SECTIONS: Final = {
+    "Measure": ("compare", "run", "resume"),
+    "Read results": ("report", "serve", "runs", "history", "export"),
+    "CI and sharing": ("gate", "bundle", "replay"),
+    "Check": ("audit", "import", "certify", "prove-durability"),
+    "Tools": ("sysbench", "servers", "workload", "plan", "fleet"),
 }
 STYLE: Final[dict[str, Any]] = {
     "add_completion": False,
@@ -74,10 +79,36 @@ def loaded(name: str) -> ClickCommand:
     place = getattr(import_module(f"dbdyno.cli.{file}"), attribute)
     alone = typer.Typer(**STYLE)
     if isinstance(place, typer.Typer):
-        alone.add_typer(place, name=name)
+        alone.add_typer(place, name=name, help=COMMANDS[name].summary)
+        for command in place.registered_commands:
+            command.cls = SectionedCommand
     else:
-        alone.command(name)(place)
+        alone.command(name, cls=SectionedCommand)(place)
     return typer.main.get_group(alone).commands[name]
+
+
+def write_sections(formatter: HelpFormatter, rows: Sequence[tuple[str, str, str]]) -> None:
+    """Write rows of heading, word and meaning as sections with the same two columns."""
+    width = max(len(word) for _, word, _ in rows)
+    for heading in dict.fromkeys(row[0] for row in rows):
+        below = [(word.ljust(width), meaning) for at, word, meaning in rows if at == heading]
+        with formatter.section(heading):
+            formatter.write_dl(below, col_max=width)
+
+
+class SectionedCommand(TyperCommand):
+    """A command with sections of options; a `rich_help_panel` is the heading from there on."""
+
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Writes arguments and options, without the arguments' Python types."""
+        heading = ""
+        rows: list[tuple[str, str, str]] = []
+        for parameter in self.get_params(ctx):
+            heading = getattr(parameter, "rich_help_panel", None) or heading
+            if record := parameter.get_help_record(ctx):
+                kind = f"{parameter.param_type_name}s".title()
+                rows.append((heading or kind, record[0].partition(" <")[0], record[1]))
+        write_sections(formatter, rows)
 
 
 class _Loading(Mapping[str, "ClickCommand"]):
@@ -113,16 +144,22 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Writes the list of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, one.summary) for name, one in COMMANDS.items()])
+        rows = [(at, one, COMMANDS[one].summary) for at, names in SECTIONS.items() for one in names]
+        write_sections(formatter, rows)
 
 
 def sysbench(context: typer.Context) -> None:
-    """Do what sysbench does: prepare, run, cleanup."""
+    """Run sysbench's command line: prepare, run, cleanup."""
     raise typer.Exit(entry.main(context.args))
 
 
-app = typer.Typer(name="dbdyno", cls=Commands, no_args_is_help=True, **STYLE)
+app = typer.Typer(
+    name="dbdyno",
+    cls=Commands,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 120},
+    **STYLE,
+)
 
 
 def command_line() -> TyperGroup:
@@ -134,5 +171,5 @@ def command_line() -> TyperGroup:
 def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Compares database servers under load and gives a verdict that you can defend."""
+    """Compare database servers under load: which is faster, and by how much."""
     restrict_umask()

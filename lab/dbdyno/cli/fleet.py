@@ -18,15 +18,10 @@ from dbdyno.report.parts import Table, numeric, table
 if TYPE_CHECKING:
     from dbdyno.fleet.cluster import Seen
 
-app = typer.Typer(help="Clusters on which runs have many machines.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 Address = Annotated[
-    str, typer.Argument(metavar="ADDRESS", help="Of the head, such as 10.0.0.1:6379, or auto.")
+    str, typer.Argument(metavar="ADDRESS", help="Cluster's head, such as 10.0.0.1:6379, or auto.")
 ]
-
-
-@app.callback()
-def root() -> None:
-    """Clusters on which runs have many machines."""
 
 
 @app.command()
@@ -35,7 +30,7 @@ def check(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Look at every node. Its capabilities, and its clock."""
+    """List the nodes: label, CPUs, clock offset, runnable servers."""
     from dbdyno.fleet import cluster  # noqa: PLC0415 - Ray takes seconds to import
 
     with cluster.connected(address):

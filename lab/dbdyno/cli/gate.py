@@ -50,7 +50,7 @@ def gate_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Fail if a run proves a system slower than allowed. Exit status 3."""
+    """Fail if a run proves a system slower than allowed. Exit status 3; 4 for void cells only."""
     limit = None if fail_if_slower is None else share(fail_if_slower)
     judged = api.load(run, workspace)
     slower_max = judged.plan.design.margin if limit is None else limit
@@ -152,7 +152,7 @@ def history_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """List the verdicts on a label over time."""
+    """List the verdicts on a system over time."""
     with opened(workspace) as store:
         runs = _compared(_readable(store), label)
         entries = list(_entries(store, runs[:last], workspace))

@@ -29,25 +29,25 @@ def compare(
     rates: options.Rates = "",
     connections: options.Connections = options.CONNECTIONS,
     slo: options.Slo = "",
+    fleet: options.Fleet = "",
     time: options.Time = None,
     blocks: options.Blocks = None,
-    tables: options.Tables = options.TABLES,
-    table_size: options.TableSize = options.TABLE_SIZE,
     warmup: options.Warmup = None,
     window: options.Window = None,
     margin: options.Margin = options.MARGIN,
     disturbance_max: options.DisturbanceMax = options.DISTURBANCE_MAX,
     seed: options.Seed = "1",
+    tables: options.Tables = options.TABLES,
+    table_size: options.TableSize = options.TABLE_SIZE,
+    distribution: options.Distribution = "uniform",
     settings: options.Settings = None,
     prepared: options.Prepared = True,
-    distribution: options.Distribution = "uniform",
-    fleet: options.Fleet = "",
-    exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
+    exit_code: options.ExitCode = False,
 ) -> None:
-    """Measure systems side by side, a verdict on each cell."""
+    """Measure two or more servers and judge which is faster."""
     typed = {  # by name, so that an option stands in the signature and in KEYS only
         **context.params,
         "threads": threads if not (rates or slo) or "threads" in _typed(context) else "",
@@ -73,12 +73,12 @@ def run(
     scale: options.Scale = "",
     budget: options.Budget = None,
     fleet: options.Fleet = "",
-    exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
+    exit_code: options.ExitCode = False,
 ) -> None:
-    """Run a plan file."""
+    """Run the experiment of a plan file."""
     whole_plan = with_generators(read_file(plan, scale, budget), fleet)
     shown = ReportOptions(output, lang, exit_code)
     with machines_of(whole_plan, fleet) as machines:
@@ -94,12 +94,12 @@ def resume(
     time: options.MoreTime = None,
     retry: options.Retry = False,
     fleet: options.Fleet = "",
-    exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
+    exit_code: options.ExitCode = False,
 ) -> None:
-    """Go on with a stored run, or add time to it."""
+    """Resume an interrupted run, or extend a complete one."""
     time_s = None if time is None else options.time_of("--time", time)
     shown = ReportOptions(output, lang, exit_code)
     flow.resume(run_id, workspace, shown, time_s=time_s, retry=retry, fleet=fleet)

@@ -97,110 +97,120 @@ def next_command(*words: str, workspace: Path) -> str:
     return shlex.join(["dbdyno", *words, *where])
 
 
-# `dbdyno compare`.
+# `dbdyno compare`. A heading (`rich_help_panel`) holds for the options after it, too.
 
 Systems = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SYSTEM",
-        help="Such as mysql:8.0.15, or NAME=mysql:8.0.15 to choose its label. "
-        "The first is the baseline.",
+        help="Two or more servers: mysql:8.0.15, or mysql://USER@HOST/DATABASE for a running one. "
+        "LABEL=mysql:8.0.15 sets a label. The first is the baseline.",
+        rich_help_panel="What to compare",
     ),
 ]
 Workloads = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="May be repeated; oltp_read_write if there is none."),
+    typer.Option(
+        metavar="NAME",
+        help="Built-in workload, or a file (Lua, YAML); may be repeated. Default: oltp_read_write.",
+    ),
 ]
 Threads = Annotated[
-    str, typer.Option(metavar="N,N…", help="Load levels: connections of a closed loop.")
+    str,
+    typer.Option(
+        metavar="N,N…",
+        help="Load levels: numbers of connections that send without a pause (closed loop).",
+        rich_help_panel="Load",
+    ),
 ]
 Rates = Annotated[
     str,
     typer.Option(
         metavar="RATE,RATE…",
-        help="Open loop: events/s, or such as 70% of what the slower system sustains (a pilot "
-        "finds it). Then --threads has no default.",
+        help="Load levels: fixed rates (open loop), such as 500 (events/s) or 70% (of the slower "
+        "system's highest rate, found by a pilot). Replaces the default --threads.",
     ),
 ]
 Connections = Annotated[
-    str, typer.Option(metavar="INTEGER", help="Connections over which an open loop is sent.")
+    str, typer.Option(metavar="INTEGER", help="Connections for --rates and --slo.")
 ]
 Slo = Annotated[
     str,
-    typer.Option(
-        metavar="p99=20ms",
-        help="Find the highest sustained rate of each system that keeps this latency.",
-    ),
+    typer.Option(metavar="p99=20ms", help="Find each system's highest rate within this latency."),
 ]
 Time = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="How long to measure, such as 5m or 2h; downloads and loading come on top. The first "
-        "blocks show how much this machine scatters; warm-up, window and blocks follow from that, "
-        "and the run ends sooner if the comparison is decided. "
-        f"{TIME} unless blocks, a warm-up, a window, rates or a latency limit are given.",
+        help="Longest measuring time, such as 5m or 2h; downloads and loading data come on top. "
+        "Chooses warm-up, window and blocks, and ends early once the comparison is decided. "
+        f"Default: {TIME}, unless --blocks, --warmup, --window, --rates or --slo is given.",
+        rich_help_panel="How long and how exact",
     ),
 ]
 Blocks = Annotated[
     str | None,
     typer.Option(
         metavar="INTEGER",
-        help="Repetitions instead of a time; a verdict needs 3 at least; "
-        f"{BLOCKS} with a warm-up or window alone.",
+        help="Number of repetitions, in place of --time; a verdict needs 3. "
+        f"Default without a time: {BLOCKS}.",
     ),
 ]
-Tables = Annotated[str, typer.Option(metavar="INTEGER", help="Tables of the dataset.")]
-TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows in each table.")]
+Tables = Annotated[
+    str,
+    typer.Option(metavar="INTEGER", help="Number of tables.", rich_help_panel="Data and settings"),
+]
+TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows per table.")]
 Warmup = Annotated[
     str | None,
     typer.Option(
         metavar="SECONDS",
-        help=f"Load before the measured window; {WARMUP} with a window or blocks.",
+        help=f"Load before each measured window. Default without a time: {WARMUP}.",
     ),
 ]
 Window = Annotated[
     str | None,
-    typer.Option(metavar="SECONDS", help=f"Measured window of a trial; {WINDOW} with blocks."),
+    typer.Option(
+        metavar="SECONDS", help=f"Measured window of each trial. Default without a time: {WINDOW}."
+    ),
 ]
 Margin = Annotated[
-    str, typer.Option(metavar="RATIO", help="Difference that matters to you: 0.02 = 2 %.")
+    str, typer.Option(metavar="RATIO", help="Smallest difference that matters to you: 0.02 = 2 %.")
 ]
 DisturbanceMax = Annotated[
     str,
     typer.Option(
         metavar="RATIO",
-        help="A trial in whose window others had more of the host's CPU is void and its cell "
-        "measured again; 100% for no such rule.",
+        help="Repeat a trial if other programs used more than this share of the machine's CPU; "
+        "100% never repeats.",
     ),
 ]
 Seed = Annotated[
-    str, typer.Option(metavar="INTEGER", help="Of the order of trials and of the requests.")
+    str, typer.Option(metavar="INTEGER", help="Random seed for trial order and requests.")
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="[LABEL:]KEY=VALUE",
-        help="Server setting for one system, or for all; may be repeated.",
+        help="Server setting, for the system with that label or for all; may be repeated.",
     ),
 ]
 Prepared = Annotated[bool, typer.Option(help="Use prepared statements.")]
 Distribution = Annotated[
     str,
-    typer.Option(metavar="NAME", help="Rows touched: uniform, special, gaussian, pareto, zipfian."),
+    typer.Option(
+        metavar="NAME", help="How rows are chosen: uniform, special, gaussian, pareto, zipfian."
+    ),
 ]
-Retry = Annotated[
-    bool,
-    typer.Option("--retry", help="Try cells again that could not be run."),
-]
+Retry = Annotated[bool, typer.Option("--retry", help="Retry measurements that could not be run.")]
 
 Fleet = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Ray cluster for the plan's fleet:, such as 10.0.0.1:6379, or auto; for the load "
-        "generator if the plan has none (docs/how-to/fleet.md).",
+        help="Ray cluster, such as 10.0.0.1:6379, or auto for this machine's cluster. Only the "
+        "load generator runs there, unless a plan has `fleet` (docs/how-to/fleet.md).",
     ),
 ]
 
@@ -210,45 +220,46 @@ Workspace = Annotated[
     Path,
     typer.Option(
         metavar="DIR",
-        help="Folder of the store and the reports; servers work on its disk.",
+        help="Folder for results; its disk holds the servers' data.",
         callback=expanded,
+        rich_help_panel="General options",
     ),
 ]
 OutputAs = Annotated[
-    Output, typer.Option(metavar="plain|json|markdown", help="What goes to stdout.")
+    Output, typer.Option(metavar="plain|json|markdown", help="Format of the result on stdout.")
 ]
 ExitCode = Annotated[
     bool,
     typer.Option(
-        "--exit-code", help="Exit with 4 if a verdict is void, with 3 if one is undecided."
+        "--exit-code", help="Exit with status 4 if a cell is void, 3 if one has not enough data."
     ),
 ]
 Lang = Annotated[
     Language,
-    typer.Option(metavar="en|zh", help="Language of report and stdout; JSON is English."),
+    typer.Option(metavar="en|zh", help="Language of report and result; JSON stays English."),
 ]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
-RunIds = Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids of runs.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or `latest`.")]
+RunIds = Annotated[list[str], typer.Argument(metavar="RUN", help="Run ids.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.")]
 MoreTime = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="Such as 10m: time to add to a complete run that was begun with one."
+        metavar="TIME", help="Time to add, such as 10m, to a complete run measured with --time."
     ),
 ]
 RunOrBundle = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's id, `latest`, or a bundle's file.")
+    str, typer.Argument(metavar="RUN", help="Run id, `latest`, or a bundle file.")
 ]
 
 # `dbdyno run` and `dbdyno plan`.
 
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="Plan file (YAML).")]
 Scale = Annotated[
-    str, typer.Option(metavar="NAME", help="One of the plan's scales: the same in another size.")
+    str, typer.Option(metavar="NAME", help="Size of the run: a name under `scales` in the plan.")
 ]
 Budget = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Such as 2h or 90m: as many blocks as fit into it."),
+    typer.Option(metavar="TIME", help="Time for the whole run, such as 2h: as many blocks as fit."),
 ]
 
 # `dbdyno gate`.
@@ -258,11 +269,11 @@ Slower = Annotated[
     typer.Option(
         "--fail-if-slower",
         metavar="SHARE",
-        help="Such as 3%: how much slower a system may be; the plan's margin if left out.",
+        help="Slowdown to allow, such as 3%. Default: the run's margin.",
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail also if it is not proved to be within that.")
+    bool, typer.Option("--strict", help="Fail also if a system is not proved within the limit.")
 ]
 JUnit = Annotated[
     Path | None,
@@ -275,17 +286,16 @@ Out = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help=f"The bundle; RUN{SUFFIX} in this folder if left out.",
+        help=f"File to write. Default: RUN{SUFFIX} in the current folder.",
         callback=expanded_or_none,
     ),
 ]
 Verify = Annotated[
-    bool,
-    typer.Option("--verify", help="Write nothing: check that the run, or a bundle, is as stored."),
+    bool, typer.Option("--verify", help="Check that the run or bundle is unchanged; write nothing.")
 ]
 Trust = Annotated[
     bool,
-    typer.Option("--trust", help="Run it even if it asks for unknown programs, hosts or files."),
+    typer.Option("--trust", help="Run even if the plan asks for unknown programs, hosts or files."),
 ]
 With = Annotated[
     str | None,
@@ -294,7 +304,7 @@ With = Annotated[
     ),
 ]
 Replayed = Annotated[
-    str, typer.Argument(metavar="BUNDLE", help="A bundle's file, or a run of the workspace.")
+    str, typer.Argument(metavar="BUNDLE", help="Bundle file, or the id of a stored run.")
 ]
 
 # `dbdyno history` and `dbdyno export`.
@@ -302,82 +312,71 @@ Replayed = Annotated[
 Label = Annotated[
     str | None,
     typer.Argument(
-        metavar="LABEL", help="A system's label, such as mysql:8.0.15; all if left out."
+        metavar="LABEL", help="Label of the system, such as mysql:8.0.15. Default: all."
     ),
 ]
 Last = Annotated[
-    int,
-    typer.Option(
-        metavar="N", min=1, max=1_000_000, help="How many of the newest runs; each is judged again."
-    ),
+    int, typer.Option(metavar="N", min=1, max=1_000_000, help="Number of newest runs to list.")
 ]
 Parquet = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Write Parquet files there.", callback=expanded_or_none),
+    typer.Option(metavar="DIR", help="Folder for Parquet files.", callback=expanded_or_none),
 ]
 Csv = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Write CSV files there.", callback=expanded_or_none),
+    typer.Option(metavar="DIR", help="Folder for CSV files.", callback=expanded_or_none),
 ]
 
 # `dbdyno serve`.
 
 Port = Annotated[
     int,
-    typer.Option(
-        metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any that is free."
-    ),
+    typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 picks a free port."),
 ]
-Host = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Address of this machine's loopback to listen on.")
-]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback address to listen on.")]
 
 # `dbdyno servers` and `dbdyno prove-durability`.
 
-Reference = Annotated[str, typer.Argument(metavar="REF", help="Such as mysql:8.0.15.")]
+Reference = Annotated[str, typer.Argument(metavar="REF", help="Server, such as mysql:8.0.15.")]
 ServerSettings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Server setting; may be repeated."),
 ]
 ServerName = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="May be left out if there is only one.")
+    str | None, typer.Argument(metavar="NAME", help="Server's name, unless there is only one.")
 ]
-NewServerName = Annotated[str, typer.Option(help="Its name; made from its reference if left out.")]
-Kills = Annotated[
-    int, typer.Option(min=1, max=100, metavar="N", help="How many times the server is killed.")
+NewServerName = Annotated[
+    str, typer.Option(metavar="NAME", help="Server's name. Default: such as mysql-8.0.15.")
 ]
+Kills = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Number of kills.")]
 CommitConnections = Annotated[
     int, typer.Option(min=1, max=64, metavar="N", help="Connections that send commits.")
 ]
 CommitSeconds = Annotated[
-    float,
-    typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Time of commits before each kill."),
+    float, typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Load before each kill.")
 ]
 
 # `dbdyno audit`.
 
 Publication = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="FILE…", help="Data as YAML, pages with tables, or logs."),
+    typer.Argument(metavar="FILE", help="Pages with tables, logs, or data as YAML."),
 ]
-Imported = Annotated[list[Path], typer.Argument(metavar="PATH…", help="Logs, and folders of logs.")]
-ImportedAs = Annotated[str, typer.Option("--as", metavar="NAME", help="Title of the run.")]
+Imported = Annotated[list[Path], typer.Argument(metavar="PATH", help="Logs, tables, or folders.")]
+ImportedAs = Annotated[str, typer.Option("--as", metavar="NAME", help="Title of the new run.")]
 NamePattern = Annotated[
     str,
     typer.Option(
-        metavar="PATTERN",
-        help="What file names say, such as {workload}_{threads}_{port}.",
+        metavar="PATTERN", help="Parts of the file names, such as {workload}_{threads}_{system}."
     ),
 ]
 OwnRun = Annotated[
-    str | None,
-    typer.Option("--self", metavar="RUN", help="Audit what a run of your own would publish."),
+    str | None, typer.Option("--self", metavar="RUN", help="Audit a stored run in place of files.")
 ]
 AuditPage = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a page too.", callback=expanded_or_none),
+    typer.Option("--html", metavar="FILE", help="Write an HTML page.", callback=expanded_or_none),
 ]
 ColumnMapping = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="YAML that says what columns of a table mean."),
+    Path | None, typer.Option(metavar="FILE", help="YAML file that explains columns and names.")
 ]

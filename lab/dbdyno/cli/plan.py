@@ -69,7 +69,7 @@ LEVELS_MANY: Final = 4
 WORTH: Final = 0.85
 """Share of a difference that is worth leaving out cells."""
 
-plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
+plan_app = typer.Typer(no_args_is_help=True)
 
 
 @plan_app.command("show")
@@ -79,18 +79,14 @@ def show(
     budget: options.Budget = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Show what a plan would run. Cells, time, disk, and what differences it can detect, by the
-    noise of the workspace's earlier runs."""
+    """Preview a run: cells, time, disk, detectable differences. Noise is that of earlier runs."""
     lines = described(read_file(plan, scale, budget), workspace).split("\n")
     sys.stdout.write("\n".join(map(printable, lines)))  # the plan may be a stranger's
 
 
 @plan_app.command("schema")
 def schema() -> None:
-    """Print the JSON schema of plan files, for editors.
-
-    Each part of a plan is a line of its own.
-    """
+    """Print the JSON schema of plan files, for editors."""
     whole = schema_of_plans()
     rows = ",\n".join(
         f"{json.dumps(key)}: {json.dumps(part)}" for key, part in whole["$defs"].items()

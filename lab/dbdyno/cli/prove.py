@@ -45,7 +45,7 @@ def prove_durability(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Kill a server under load and look for lost commits. It is killed by kill -9."""
+    """Kill a server under load and look for lost commits. It is killed by SIGKILL (kill -9)."""
     spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
     place = places.make_cache_folder() / "durability"
     with locked(place.with_suffix(".lock"), "the proof of durability", wait=note):
@@ -131,7 +131,7 @@ def prove_generator(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Try the load generator and this machine. The truth of the servers is known."""
+    """Test the load generator's accuracy (one minute). It needs no database."""
     with noted() as lines:
         certificate = certify.certify(lines.stage, power.difference_seen_in_time)
     sys.stdout.write(render(CertificateResult(certificate), output, lang))

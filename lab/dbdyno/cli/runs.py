@@ -36,7 +36,7 @@ from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.resolved import resolved_run
 from dbdyno.store.store import Store, find, opened
 
-app = typer.Typer(help="The runs of a workspace, and what they take.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command("list")
@@ -45,7 +45,7 @@ def list_runs(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """List all runs, the newest first. What was asked, how far it came, what it takes."""
+    """List all runs, newest first: systems, progress, disk space."""
     with opened(workspace) as store:
         data_bytes = sum(_size(home / SYSTEMS) for home in (workspace, cache_folder()))
         kept = KeptRuns(tuple(_kept(store, workspace, store.listed())), data_bytes)
@@ -59,7 +59,7 @@ def show(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Show one run. Command, systems, cells, how far it came, where its report is."""
+    """Show a run's command, systems, workloads, progress and report."""
     with opened(workspace) as store:
         run = resolved_run(store, find(store, run_id))
         (kept,) = _kept(store, workspace, [run])
@@ -103,7 +103,7 @@ def clean(
     yes: options.Yes = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Remove servers' data. All results are kept, and the next run loads its rows again."""
+    """Delete the servers' data and keep all results. The next run loads the data set again."""
     with ExitStack() as held:
         free = _unused(workspace, held) | _unused(cache_folder(), held)
         if not free:

@@ -23,12 +23,12 @@ from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import is_endpoint
 
-app = typer.Typer(help="The servers dbdyno can get, and those kept running.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command("list")
 def list_known() -> None:
-    """List the servers that can be downloaded. Reference, source, size, cached or not."""
+    """List servers to download: reference, source, size, cached."""
     _print_columns(
         [
             (
@@ -44,7 +44,7 @@ def list_known() -> None:
 
 @app.command()
 def get(reference: options.Reference) -> None:
-    """Download a server into the cache and print where it is."""
+    """Download a server into the cache and print its folder."""
     open.check(reference)
     with noted() as lines:
         home = open.get(reference, lines.stage)
@@ -58,7 +58,7 @@ def start(
     settings: options.ServerSettings = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Start a server that stays up until it is stopped."""
+    """Start a server; it runs until `dbdyno servers stop`."""
     open.check(reference)
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
@@ -75,7 +75,7 @@ def start(
 
 @app.command()
 def stop(name: options.ServerName = None, workspace: options.Workspace = options.WORKSPACE) -> None:
-    """Stop a server that was started, and remove its data."""
+    """Stop a started server and delete its data."""
     server = kept.find(workspace, name)
     kept.stop(server, note)
     note(f"{server.name} was stopped, and its data removed")
@@ -83,20 +83,27 @@ def stop(name: options.ServerName = None, workspace: options.Workspace = options
 
 @app.command()
 def status(workspace: options.Workspace = options.WORKSPACE) -> None:
-    """Say which servers run here. Name, reference, state, pid, address, since when."""
+    """List started servers: reference, state, pid, address, age."""
     servers = kept.all_of(workspace)
     if not servers:
         note(f"no server was started in {workspace}")
     _print_columns([_row(server) for server in servers])
 
 
-@app.command("shell", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    "shell",
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": ["--help"],  # -h is an option of the client
+    },
+)
 def open_shell(
     context: typer.Context,
     name: options.ServerName = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Log in to a server that was started. Its product's own client is used."""
+    """Log in to a started server. Further arguments go to its client (mysql, mariadb, psql)."""
     arguments = list(context.args)
     if name is not None and name.startswith("-"):  # an option of the client, and no name
         arguments.insert(0, name)

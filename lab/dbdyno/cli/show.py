@@ -15,12 +15,12 @@ from dbdyno.store.store import opened
 
 def report(
     run_id: options.RunOrBundle,
-    exit_code: options.ExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
+    exit_code: options.ExitCode = False,
 ) -> None:
-    """Judge a stored run or a bundle again. Its report is written again."""
+    """Judge a stored run or bundle again and rewrite its report."""
     flow.report(run_id, workspace, ReportOptions(output, lang, exit_code))
 
 
@@ -30,7 +30,7 @@ def serve(
     workspace: options.Workspace = options.WORKSPACE,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Show runs, reports and a run in progress in a browser."""
+    """Show runs, reports and live progress in a browser."""
 
     def begun() -> None:
         sys.stdout.write(f"{server.address(listening)}\n")

@@ -45,7 +45,7 @@ def bundle_command(
     verify: options.Verify = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Write all evidence of a run into one file, or verify it."""
+    """Pack a run into a file to share, or verify it."""
     evidence = api.load(run, workspace).evidence
     if verify:
         if out is not None:
@@ -84,7 +84,7 @@ def replay(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Run a bundle's experiment again and compare the two."""
+    """Repeat a bundle's experiment and compare the results."""
     if again is not None and (fleet or trust):
         raise UsageError(
             f"{'--fleet' if fleet else '--trust'} is for a run that is made again",
@@ -141,8 +141,7 @@ def export_command(
     csv: options.Csv = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Write a stored run as tables. It has trials, seconds, counters, settings, costs, verdicts."""
-
+    """Export a run as Parquet or CSV tables. They hold trials, seconds, costs and verdicts."""
     wanted = {Format.PARQUET: parquet, Format.CSV: csv}
     folders = {kind: folder for kind, folder in wanted.items() if folder is not None}
     if not folders:
@@ -169,7 +168,7 @@ def import_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Import results of other tools as a run. They are logs or tables."""
+    """Import results of other tools as a run. It reads logs and tables."""
     said = mapping_of(mapping) if mapping else Mapping()
     plan, measurements = imported(paths, title, said, pattern)
     command_line = options.stored_command(*sys.argv[1:])

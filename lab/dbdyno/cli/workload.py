@@ -23,8 +23,8 @@ from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.reference import is_endpoint
 from dbdyno.sysbench.ending import failure_of, stoppable
 
-app = typer.Typer(help="List, check and try workloads.", no_args_is_help=True)
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A template (YAML).")]
+app = typer.Typer(no_args_is_help=True)
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Template file (YAML).")]
 
 
 @app.command("list")
@@ -35,7 +35,7 @@ def list_built_in() -> None:
 
 @app.command()
 def check(file: File) -> None:
-    """Say what is wrong with a template, all at once, or what it does."""
+    """List all mistakes of a template, or else its tables and events."""
     sys.stdout.write(_summary(_read(file)))
 
 
@@ -43,7 +43,7 @@ def check(file: File) -> None:
 def try_it(
     file: File, reference: options.Reference, settings: options.ServerSettings = None
 ) -> None:
-    """Try a template on a real server. Its tables are made, ten of its events printed."""
+    """Run ten events of a template on a fresh server and print them."""
     script = lua(_read(file), file.name)
     open.check(reference)
     if is_endpoint(reference):

@@ -17,6 +17,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGES := $(VENV)/.packages
 PACKAGES_OF_TESTS := $(VENV)/.packages-of-tests
+MKDOCS := target/mkdocs/bin/mkdocs
 DENY := target/lock/bin/cargo-deny
 ENGINE := lab/dbdyno/_engine.abi3.so
 PROFILE := release
@@ -24,16 +25,16 @@ PROFILE_OF_ENGINE := target/profile-of-engine
 RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name '*.lua' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-# $(call locked,FILE,OF,EXTRA,MORE OPTIONS): writes tools/FILE.txt
+# $(call locked,FILE,OF,ASKED FOR BY): writes tools/FILE.txt
 define locked
 	{ echo "# Every package of $(2) with its version and the digests of its files: written by \`make lock\`."; \
-		target/lock/bin/uv pip compile pyproject.toml --extra $(3) $(4) --universal \
+		target/lock/bin/uv pip compile $(3) --universal \
 			--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet; \
 		} > tools/$(1).new
 	mv tools/$(1).new tools/$(1).txt
 endef
 
-.PHONY: help setup demo test quick check nightly live bench docs clean lock release requirements requirements-of-tests \
+.PHONY: help setup demo test quick check nightly live bench docs site clean lock release requirements requirements-of-tests \
 	packages-of-tests crates-of-tests always
 
 help: ## print this list
@@ -81,6 +82,12 @@ bench: requirements-of-tests packages-of-tests setup ## client CPU, its floor, m
 docs: packages-of-tests setup ## check that the docs name what exists
 	$(PY) -m pytest -q tests/test_docs.py
 
+site: setup $(MKDOCS) ## the docs as pages with search, and the help of all commands, in target/site
+	@$(PY) tools/site/pages.py target/site-pages
+	@NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict --config-file target/site-pages/mkdocs.yml
+	@! grep -rE '<(script|link|img|iframe)[^>]* (src|href)="?https?:' --include='*.html' target/site # it is read without a network
+	@echo "open target/site/index.html in a browser"
+
 clean: ## remove what was built; measurements in dbdyno-runs stay
 	rm -rf $(VENV) target $(ENGINE) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find lab tests benchmarks validation -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -88,8 +95,9 @@ clean: ## remove what was built; measurements in dbdyno-runs stay
 lock: ## choose the newest packages that pyproject.toml allows, and note their digests
 	test -x target/lock/bin/uv || $(PYTHON) -m venv target/lock
 	target/lock/bin/pip install --quiet --disable-pip-version-check uv
-	$(call locked,requirements-of-tests,the tests,dev)
-	$(call locked,requirements,set-up,build,--constraint tools/requirements-of-tests.txt)
+	$(call locked,requirements-of-tests,the tests,pyproject.toml --extra dev)
+	$(call locked,requirements,set-up,pyproject.toml --extra build --constraint tools/requirements-of-tests.txt)
+	$(call locked,requirements-of-site,the site,--group site)
 
 release: setup ## the wheel, built twice and compared, with its lists of parts, in target/release-files
 	test -x $(DENY) || cargo install --quiet --locked --root target/lock cargo-deny@0.20.2
@@ -118,6 +126,12 @@ $(PACKAGES): tools/requirements.txt | requirements
 $(PACKAGES_OF_TESTS): tools/requirements-of-tests.txt $(PACKAGES)
 	@echo "installing Python packages of the tests into $(VENV)" >&2
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+$(MKDOCS): tools/requirements-of-site.txt
+	@echo "installing Python packages of the site into target/mkdocs" >&2
+	@$(PYTHON) -m venv --clear target/mkdocs
+	@target/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 $(ENGINE): $(PACKAGES) $(RUST) $(PROFILE_OF_ENGINE) | requirements

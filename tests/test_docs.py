@@ -30,6 +30,7 @@ PAGES = [
     if "tests" not in page.relative_to(ROOT).parts and page.name != "report.md"
 ]
 GROUPS = ("servers", "plan", "runs", "workload")
+NAMED_PAGE = re.compile(r"\b(docs/[\w./-]+\.(?:md|ipynb)\b)(?:#([\w-]+))?")
 COMMAND_LINE = re.compile(r"^(?:\.venv/bin/)?dbdyno(?:\s|$)")
 
 
@@ -113,13 +114,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(linked), target
 
 
-def test_every_page_that_is_named_in_the_code_exists() -> None:
-    named_by = {
-        page: named(path)
+def test_every_page_and_anchor_that_is_named_in_the_code_exists() -> None:
+    wrong = [
+        (named(path), page, anchor)
         for path in with_suffix(".py", ".rs", ".yaml", ".po", ".toml")
-        for page in re.findall(r"\bdocs/[\w./-]+\.(?:md|ipynb)\b", path.read_text())
-    }
-    assert {page: by for page, by in named_by.items() if not (ROOT / page).is_file()} == {}
+        for page, anchor in NAMED_PAGE.findall(path.read_text())
+        if not (ROOT / page).is_file() or (anchor and anchor not in anchors(ROOT / page))
+    ]
+    assert wrong == []
 
 
 def test_every_page_is_in_the_index_with_what_it_answers() -> None:

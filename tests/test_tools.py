@@ -122,7 +122,8 @@ def test_a_failing_apt_is_said_with_its_command(bare: Path, tmp_path: Path) -> N
 
 def test_what_is_installed_is_what_the_project_asks_for_with_digests() -> None:
     """`make lock` writes the file anew when this fails."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = document["project"]
     extras = {
         name: project["dependencies"] + packages
         for name, packages in project["optional-dependencies"].items()
@@ -131,6 +132,7 @@ def test_what_is_installed_is_what_the_project_asks_for_with_digests() -> None:
     assert Requirement(own).extras == extras.keys()
     of_tests = [*others, *(text for packages in extras.values() for text in packages)]
     asked_in = {"requirements.txt": extras["build"], "requirements-of-tests.txt": of_tests}
+    asked_in["requirements-of-site.txt"] = document["dependency-groups"]["site"]
     locked = {}
     for name, asked in asked_in.items():
         text = (ROOT / "tools" / name).read_text()

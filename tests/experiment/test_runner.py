@@ -463,10 +463,10 @@ def test_progress_reports_an_arm_step_by_step(store):
     start(store, small(systems=("mysql:5.7.22",), threads=(8,), blocks=1), World(), words)
     assert words.words == [
         "mysql:5.7.22: loading the dataset",
-        "mysql:5.7.22: loading table 1, 25 %",
-        "mysql:5.7.22: loading table 2, 50 %",
-        "mysql:5.7.22: loading table 3, 75 %",
-        "mysql:5.7.22: loading table 4, 100 %",
+        "mysql:5.7.22: loading rows, 25 %",
+        "mysql:5.7.22: loading rows, 50 %",
+        "mysql:5.7.22: loading rows, 75 %",
+        "mysql:5.7.22: loading rows, 100 %",
         "mysql:5.7.22: taking a digest of the rows",
         "mysql:5.7.22: copying the dataset aside",
         "begin mysql:5.7.22 1/1",

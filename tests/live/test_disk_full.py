@@ -69,7 +69,7 @@ def test_a_plan_that_cannot_fit_is_refused_before_its_first_row(small_disk: Path
     assert ended.returncode == 1, ended.stderr
     assert "Traceback" not in ended.stderr
     assert "the disk is too small for this plan" in ended.stderr
-    assert "loading table" not in ended.stderr
+    assert "loading rows" not in ended.stderr
     assert ended.stdout == ""
     assert processes_on(small_disk) == []
 
@@ -100,7 +100,7 @@ def _fill_when_loading(stderr: IO[str], ballast: Path) -> str:
     told = ""
     for line in stderr:
         told += line
-        if "loading table" in line:
+        if "loading rows" in line:
             with ballast.open("wb") as file, suppress(OSError):  # the server takes room as well
                 while shutil.disk_usage(ballast.parent).free > LEFT_BYTES:
                     os.posix_fallocate(file.fileno(), ballast.stat().st_size, PIECE_BYTES)

@@ -145,7 +145,7 @@ def test_ctrl_c_stops_at_once_and_keeps_what_was_measured(workspace: Path) -> No
 def test_ctrl_c_wins_while_a_server_has_stopped_answering_a_load(workspace: Path) -> None:
     with started(workspace, *PAIR, "--table-size", "2000000") as lab:
         assert lab.stderr is not None
-        assert any("loading table" in line for line in lab.stderr)
+        assert any("loading rows" in line for line in lab.stderr)
         until(engines, "the child that loads")
         interrupt_beside_halted_servers(lab, workspace)
 

@@ -30,7 +30,7 @@ design: {{blocks: 2, disturbance_max: 100%}}
 """
 TRIALS = 4
 UNDER_LOAD = "the load itself"
-STEPS = ("a: loading table", "b: keeping a copy", UNDER_LOAD, "TPS", "stopping the server")
+STEPS = ("a: loading rows", "b: keeping a copy", UNDER_LOAD, "TPS", "stopping the server")
 """Words of its progress at which the lab is killed, each time in the run that was ended before."""
 
 

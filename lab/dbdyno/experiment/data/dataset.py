@@ -198,12 +198,11 @@ def _is_at_work(server: Server, before_s: float, stage: str) -> bool:
 
 
 def _stage(label: str, progress: Mapping[str, Any]) -> str:
-    """`mysql:8.0.15: loading table 2, 35 %`: in steps of 5 %."""
-    rows_total = progress.get("rows_total") or 0
-    percent = 5 * int(20 * progress.get("rows_done", 0) / rows_total) if rows_total else 0
-    if progress.get("stage") == "index":
-        return f"{label}: building the index of table {progress.get('table')}"
-    return f"{label}: loading table {progress.get('table')}, {percent} %"
+    """`mysql:8.0.15: loading rows, 35 %`, of the rows of all tables; at the end their indexes."""
+    rows, rows_total = progress.get("rows_done", 0), progress.get("rows_total") or 0
+    if rows == rows_total and progress.get("stage") == "index":
+        return f"{label}: building indexes"
+    return f"{label}: loading rows, {100 * rows // rows_total if rows_total else 0} %"
 
 
 def _server_died(label: str, server: Server, error: DbdynoError) -> ServerError:

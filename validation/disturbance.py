@@ -85,6 +85,8 @@ class Hogs:
     def stage(self, text: str) -> None:
         """Nothing runs beside what comes between trials."""
 
+    note = stage
+
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Starts the hogs, if the trial is to have them."""
         if trial.system == SECOND and self._random.random() < self._chance:

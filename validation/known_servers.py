@@ -30,7 +30,7 @@ from typing import Any, Final
 from validation.outcomes import Outcome, Outcomes
 
 from dbdyno import _engine
-from dbdyno.cli.progress import Several
+from dbdyno.cli.progress import Countdown, Several
 from dbdyno.experiment import runner
 from dbdyno.experiment.context import Makers
 from dbdyno.experiment.schedule.order import trials_of
@@ -170,7 +170,7 @@ def experiment(seed: int, planted: float, blocks: int, window_s: float) -> Outco
         Store.open(Path(name)) as store,
     ):
         run = store.create_run(plan, "validation.known_servers", {}, len(trials_of(plan, "")))
-        runner.run(store, run, Path(name), Several(()), makers)
+        runner.run(store, run, Path(name), Several((), Countdown(2 * blocks, 0, 0.0)), makers)
         (verdict,) = judge(store.measurements(run.run_id), plan).verdicts
     found = verdict.estimate
     return {

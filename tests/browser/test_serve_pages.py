@@ -87,7 +87,7 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
     with (
         Store.open(workspace) as store,
         store.locked(run_id),
-        progress.feeding(workspace / run_id, 3) as lab,
+        progress.feeding(workspace / run_id) as lab,
     ):
         lab.begin(searched.trial, 1, 2, 90)
         lab.end(searched.trial, searched, 80)

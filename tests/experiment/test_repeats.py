@@ -1,11 +1,10 @@
 """What was disturbed is measured again: at once, on all systems, within a bound, after a kill."""
 
 import pytest
-from tests.experiment.test_runner import after, created, interrupt_in, small, start, timed
+from tests.experiment.test_runner import after, created, interrupt_in, small, start
 
 from dbdyno.experiment import arm
 from dbdyno.experiment.schedule.order import trials_of
-from dbdyno.experiment.schedule.timed import begun
 from dbdyno.measurement import disturbance
 from dbdyno.measurement.disturbance import Disturbance, current
 from dbdyno.plan.fleet import FleetPlan
@@ -46,15 +45,6 @@ def test_a_disturbed_cell_is_measured_again_at_once_on_all_systems(store, monkey
     assert store.done(stored.run_id) == {*planned[:2], *again, *planned[4:]}
     assert evidence.completion(store, stored.run_id) == (6, 6, True)
     assert progress.begun[-1] == (8, 8)
-
-
-def test_the_number_of_a_trial_only_rises(store, monkeypatch):
-    plan, progress = timed(100), Progress()
-    disturbing(monkeypatch, trials_of(begun(plan), "")[0].key)
-    start(store, plan, progress=progress)
-    numbers = [number for number, _ in progress.begun]
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert all(number <= total for number, total in progress.begun)
 
 
 def test_other_cells_of_the_block_stay_as_they_are(store, monkeypatch):

@@ -14,6 +14,9 @@ class Progress:
         self.hand_over()
         self.stages.append(text)
 
+    def note(self, text):
+        self.stage(text)
+
     def begin(self, trial, number, total, seconds_left):
         self.hand_over()
         self.begun.append((number, total))

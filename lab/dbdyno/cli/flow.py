@@ -20,7 +20,7 @@ from dbdyno import api
 from dbdyno.cli.gate import check_verdicts
 from dbdyno.cli.machines import HERE, Machines, machines_of
 from dbdyno.cli.options import next_command
-from dbdyno.cli.progress import Several, note, noted, watched
+from dbdyno.cli.progress import Countdown, Several, note, noted, watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers
@@ -189,7 +189,7 @@ def _run(
             " this run will be void: dbdyno certify tries it again, in a minute"
         )
     try:
-        ended_by = _measure(store, run, workspace, machines.makers, retry)
+        ended_by = _measure(store, run, outlook, workspace, machines.makers, retry)
     finally:
         machines.release()
     resume = _command("resume", run, workspace, machines.address)
@@ -225,6 +225,7 @@ def _note_more(run: StoredRun, workspace: Path, fleet: str) -> None:
 def _measure(
     store: Store,
     run: StoredRun,
+    outlook: Outlook,
     workspace: Path,
     makers: Makers,
     retry: bool,
@@ -235,10 +236,9 @@ def _measure(
         StoreError: the store cannot be written, or read for the report.
     """
     try:
-        design = run.plan.design
-        blocks = design.blocks if design.time_s is None or design.chosen else 0
-        console = Console(stderr=True)
-        with watched(console, workspace / run.run_id, blocks) as seen:
+        done = 0 if retry else evidence.completion(store, run.run_id).done
+        countdown = Countdown(len(outlook.trials), done, outlook.seconds)
+        with watched(Console(stderr=True), workspace / run.run_id, countdown) as seen:
             runner.run(store, run, workspace, seen, makers, retry, _looking(seen))
     except StoreError:
         raise
@@ -265,7 +265,7 @@ def _looking(seen: Several) -> Enough:
         for line in headlines(plan, judged):
             if (text := f"after {blocks}: {line}") not in shown:
                 shown.append(text)
-                seen.so_far(text)
+                seen.note(text)
         return judged.is_decided(plan.design)
 
     return look

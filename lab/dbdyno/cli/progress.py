@@ -1,6 +1,6 @@
 """Progress of a run: which trial it is at, how long the rest takes, how fast the load is.
 
-It goes to three places: stderr (on a terminal two lines redrawn in place, elsewhere a plain line
+It goes to three places: stderr (on a terminal one bar redrawn in place, elsewhere a plain line
 every ten seconds); a log beside the run's report, with times; and a feed of JSON lines there, which
 `dbdyno serve` reads while it grows. stdout is left to the result.
 """
@@ -8,7 +8,9 @@ every ten seconds); a log beside the run's report, with times; and a feed of JSO
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import sys
 import threading
 import time
@@ -17,10 +19,12 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, TextIO
+from typing import Any, Final, TextIO
 
-from rich.console import Console
+from rich.bar import Bar
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.table import Column, Table
 from rich.text import Text as Styled
 
 from dbdyno.experiment.context import Progress
@@ -43,113 +47,134 @@ def note(text: str) -> None:
     sys.stderr.write("\n".join(map(printable, text.split("\n"))) + "\n")
 
 
+LONGER: Final = 1.1
+NOISE_S: Final = 10.0
+"""Share and seconds by which an estimate must be longer to be no mere noise."""
+
+
+class Countdown:
+    """The trial in progress, and the run's remaining time as the clock counts it down.
+
+    The time rises only when trials were added, or when measured trials make the estimate much
+    longer (`LONGER`, `NOISE_S`). Else it stands still until the estimate has come down to it.
+
+    Attributes:
+        share: of the run's trials that are done, from 0 to 1; it never falls.
+
+    Args:
+        total: number of the run's trials.
+        done: number of trials stored already.
+        seconds: estimate for all trials.
+    """
+
+    def __init__(self, total: int, done: int, seconds: float) -> None:
+        self.number, self.total, self.share = min(done + 1, total), total, done / total
+        self._ends_s = time.monotonic() + (1 - self.share) * seconds
+        self._most_s = math.inf
+
+    @property
+    def seconds(self) -> float:
+        """Seconds left now."""
+        return max(0.0, min(self._most_s, self._ends_s - time.monotonic()))
+
+    def begin(self, number: int, total: int, seconds_left: float) -> None:
+        """Count a trial that begins, and take the estimate for the trials left."""
+        is_more = total > self.total
+        self.number, self.total = number, total
+        self.share = max(self.share, (number - 1) / total)
+        self.expect(seconds_left, is_more=is_more)
+
+    def expect(self, seconds_left: float, *, is_more: bool = False) -> None:
+        """Take a new estimate, whatever its length if it is for more trials."""
+        shown_s = self.seconds
+        is_longer = is_more or seconds_left > LONGER * shown_s + NOISE_S
+        self._ends_s = time.monotonic() + seconds_left
+        self._most_s = math.inf if is_longer else shown_s
+
+
 @contextmanager
-def watched(console: Console, folder: Path, blocks: int) -> Iterator[Several]:
+def watched(console: Console, folder: Path, countdown: Countdown) -> Iterator[Several]:
     """A run's progress on the console, in its log and in its feed, for the length of the block.
 
     Args:
         folder: the run's, where its report goes; a resumed run goes on in the files it has.
-        blocks: how many blocks the plan has, to say "block 2/5"; 0 where the run decides it.
     """
     with (
-        on_console(console, blocks) as shown,
+        on_console(console, countdown) as shown,
         growing(folder / LOG_NAME) as log,
-        feeding(folder, blocks) as feed,
+        feeding(folder) as feed,
     ):
-        yield Several([shown, Lines(partial(_add_with_time, log), LOG_EVERY_S, blocks), feed])
-
-
-class Audience(Progress, Protocol):
-    """Progress of a run whose blocks are judged."""
-
-    def so_far(self, text: str) -> None:
-        """Show an answer after the blocks so far."""
+        yield Several([shown, Lines(partial(_add_with_time, log), LOG_EVERY_S), feed], countdown)
 
 
 class Several:
-    """Passes progress on to several others, in their order."""
+    """Passes progress on to several others in their order, with the time left as counted down."""
 
-    def __init__(self, progresses: Sequence[Audience]) -> None:
-        self._progresses = progresses
-
-    def so_far(self, text: str) -> None:
-        for progress in self._progresses:
-            progress.so_far(text)
+    def __init__(self, progresses: Sequence[Progress], countdown: Countdown) -> None:
+        self._progresses, self._countdown = progresses, countdown
 
     def stage(self, text: str) -> None:
         for progress in self._progresses:
             progress.stage(text)
 
-    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+    def note(self, text: str) -> None:
         for progress in self._progresses:
-            progress.begin(trial, number, total, seconds_left)
+            progress.note(text)
+
+    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+        """The number of the trial; a pilot's trials are not counted."""
+        if trial.is_pilot:
+            self._countdown.expect(seconds_left)
+        else:
+            self._countdown.begin(number, total, seconds_left)
+        for progress in self._progresses:
+            progress.begin(trial, number, total, self._countdown.seconds)
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """The current speed."""
+        self._countdown.expect(seconds_left)
         for progress in self._progresses:
-            progress.interval(trial, interval, seconds_left)
+            progress.interval(trial, interval, self._countdown.seconds)
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """The outcome of the trial."""
+        self._countdown.expect(seconds_left)
         for progress in self._progresses:
-            progress.end(trial, measurement, seconds_left)
+            progress.end(trial, measurement, self._countdown.seconds)
 
 
 # Lines for people, in English: they are written while a run goes on.
 
 
-def place(trial: Trial, number: int, total: int, blocks: int) -> str:
-    """A trial's number, block and subject."""
-    if trial.is_pilot:
-        return f"pilot: {trial.system}, {cell_title(trial.cell)}"
-    block = f"{trial.block + 1}/{blocks}" if blocks else f"{trial.block + 1}"
-    again = " again" if trial.repeat else ""
-    return f"trial {number}/{total}, block {block}{again}: {trial.system}, {cell_title(trial.cell)}"
+def subject(trial: Trial) -> str:
+    """A trial's system and cell."""
+    pilot = " (pilot)" if trial.is_pilot else ""
+    return f"{trial.system}{pilot}, {cell_title(trial.cell)}"
 
 
-PHASES: Final = {"warmup": "warm-up", "measured": "measured", "drain": "drain"}
-"""The engine's words for what a load is for."""
+PHASES: Final = {"warmup": "warm-up", "measured": "measuring", "drain": "finishing"}
+"""The phases of a load, by the engine's words."""
 
 
-class Meter:
-    """Puts a trial's seconds into words: the rate of the phase so far, then the last second."""
-
-    def __init__(self) -> None:
-        self._phase = ""
-        self._began_at_s = self._events = self._seconds = 0.0
-
-    def line_of(self, interval: Mapping[str, Any]) -> str:
-        """Report an interval of the engine."""
-        if interval["phase"] != self._phase:
-            self._phase, self._events, self._seconds = interval["phase"], 0.0, 0.0
-            self._began_at_s = interval["at_s"] - float(interval["seconds"])
-        self._events += float(interval["events"])
-        self._seconds += float(interval["seconds"])
-        so_far = self._events / self._seconds if self._seconds > 0 else 0.0
-        phase = PHASES.get(self._phase, self._phase)
-        of_phase_s = interval["at_s"] - self._began_at_s
-        return f"{phase} {of_phase_s:.0f} s: TPS {so_far:.1f}; last second: {speed(interval)}"
+def per_second(interval: Mapping[str, Any], counted: str) -> float:
+    """A rate in an interval of the engine; 0 for an interval without length."""
+    seconds = float(interval["seconds"])
+    return float(interval[counted]) / seconds if seconds > 0 else 0.0
 
 
 def speed(interval: Mapping[str, Any]) -> str:
-    """TPS, QPS and p95 of an interval of the engine."""
-    seconds = float(interval["seconds"])
-    tps, qps = (
-        float(interval[name]) / seconds if seconds > 0 else 0.0 for name in ("events", "queries")
-    )
+    """Phase, TPS, QPS and p95 of an interval of the engine."""
+    tps, qps = (per_second(interval, counted) for counted in ("events", "queries"))
     p95 = interval["latency_ms"].get("95")
     latency = f"p95 {float(p95):.2f} ms" if p95 is not None else "p95 –"
-    errors = interval["errors"]
-    rates = f"TPS {tps:.1f}, QPS {qps:.1f}, {latency}"
-    return f"{rates}, errors {errors}" if errors else rates
+    errors = f", errors {interval['errors']}" if interval["errors"] else ""
+    return f"{PHASES[interval['phase']]}: TPS {tps:.1f}, QPS {qps:.1f}, {latency}{errors}"
 
 
 def outcome(trial: Trial, measurement: Measurement) -> str:
     """Line of a finished trial: its numbers, or its failure."""
-    pilot = " (pilot)" if trial.is_pilot else ""
-    where = f"{trial.system}{pilot}, {cell_title(trial.cell)}"
     if measurement.failure is not None:
-        return f"{where}: failed: {measurement.failure}"
+        return f"{subject(trial)}: failed: {measurement.failure}"
     values = []
     for shown in ("transactions_per_s", "queries_per_s", "latency_ms_p95"):
         metric = BY_NAME[shown]
@@ -157,34 +182,26 @@ def outcome(trial: Trial, measurement: Measurement) -> str:
         unit = "" if metric.unit == "1/s" else f" {metric.unit}"
         text = "–" if value is None else f"{value:.2f}{unit}"
         values.append(f"{metric_label(metric)} {text}")
-    return f"{where}: {', '.join(values)}"
+    return f"{subject(trial)}: {', '.join(values)}"
+
+
+PERCENT: Final = re.compile(r"\d+ %$")
+"""Percentage at the end of a step."""
 
 
 class Lines:
-    """A line at a trial's begin, every few seconds while it runs, and at its end.
+    """A line for a step, at a trial's begin, every few seconds while it runs, and at its end.
 
     `repeated` adds lines in long silences.
 
     Args:
         write: prints a line, given without its end.
-        every_s: seconds of load between two lines of a trial.
-        blocks: the plan's number of blocks.
+        every_s: seconds between two lines of the same step.
         begun: the current work, for `repeat`.
     """
 
-    def __init__(
-        self,
-        write: Callable[[str], None],
-        every_s: float,
-        blocks: int,
-        begun: str = "",
-    ) -> None:
-        self._told_to = write
-        self._every_s = every_s
-        self._blocks = blocks
-        self._written_at_s = 0.0
-        self._meter = Meter()
-        self._said = begun
+    def __init__(self, write: Callable[[str], None], every_s: float, begun: str = "") -> None:
+        self._told_to, self._every_s, self._said = write, every_s, begun
         self._said_at = self._repeated_at = time.monotonic()
 
     def _write(self, text: str, before: str = "") -> None:
@@ -200,73 +217,88 @@ class Lines:
             time_of_it = duration(now - self._said_at)
             self._told_to("  " + printable(f"{self._said}: for {time_of_it} now"))
 
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._said_at >= self._every_s
+
     def stage(self, text: str) -> None:
+        """Print a step; if only its percentage is new, `every_s` seconds after the last line."""
+        if PERCENT.sub("", text) != PERCENT.sub("", self._said) or self._is_due():
+            self._write(text)
+
+    def note(self, text: str) -> None:
         self._write(text)
 
-    so_far = stage
-
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        self._written_at_s = 0.0
-        self._meter = Meter()
-        self._write(with_time_left(place(trial, number, total, self._blocks), seconds_left))
+        again = " again" if trial.repeat else ""
+        counted = f"trial {number} of {total}, block {trial.block + 1}{again}: "
+        where = f"{'' if trial.is_pilot else counted}{subject(trial)}"
+        self._write(f"{where}; {duration(seconds_left)} left")
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
-        """Print the current speed, `every_s` seconds after the last line or in a new load."""
+        """Print the current speed, `every_s` seconds after the last line."""
+        if self._is_due():
+            self._write(f"{speed(interval)}; {duration(seconds_left)} left", "  ")
         self._repeated_at = time.monotonic()
-        line = self._meter.line_of(interval)
-        if not 0 <= interval["at_s"] - self._written_at_s < self._every_s:
-            self._written_at_s = interval["at_s"]
-            self._write(with_time_left(line, seconds_left), "  ")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """The outcome of the trial."""
         self._write(outcome(trial, measurement), "  ")
 
 
-class RedrawnLines:
-    """For a terminal: finished trials scroll away above two lines redrawn in place."""
+class TerminalBar:
+    """A bar for a terminal with the present step below it; notes and failures stay above it."""
 
-    def __init__(self, live: Live, blocks: int) -> None:
-        self._live = live
-        self._blocks = blocks
-        self._place = ""
-        self._meter = Meter()
+    def __init__(self, console: Console, countdown: Countdown) -> None:
+        self._console, self._countdown = console, countdown
+        self._system = self._trial = ""
+        self._where = self._step = ""
 
     def stage(self, text: str) -> None:
-        """Show the current work."""
-        self._draw(text)
+        """Show a step and its system; in a trial of this system, the trial."""
+        system, step = text.split(": ", 1) if ": " in text else ("", text)
+        where = self._trial if system == self._system else system
+        self._where, self._step = printable(where), printable(step)
 
-    def so_far(self, text: str) -> None:
-        """Leave an answer above the redrawn lines."""
-        self._live.console.print(Styled(printable(text), style="bold"))
+    def note(self, text: str, style: str = "") -> None:
+        """Leave a note above the bar."""
+        self._console.print(Styled(printable(text), style=style))
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Shows which trial begins and how long the run still takes."""
-        self._place = place(trial, number, total, self._blocks)
-        self._meter = Meter()
-        self._draw(with_time_left("beginning", seconds_left))
+        """Show the trial until it ends."""
+        self._system, self._trial = trial.system, subject(trial)
+        self.stage(f"{trial.system}: beginning")
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
-        """Shows the current speed."""
-        self._draw(with_time_left(self._meter.line_of(interval), seconds_left))
+        """Show the phase and its TPS."""
+        tps = f"{per_second(interval, 'events'):,.0f}".replace(",", " ")
+        self.stage(f"{trial.system}: {PHASES[interval['phase']]}, {tps} TPS")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """Leave the trial's outcome above the redrawn lines."""
-        where = "pilot" if trial.is_pilot else f"block {trial.block + 1}"
-        done = Styled(printable(f"{where}: {outcome(trial, measurement)}"))
-        done.stylize("red" if measurement.failure is not None else "")
-        self._live.console.print(done)
-        self._draw(f"{duration(seconds_left)} left")
+        """Leave a failure above the bar."""
+        self._system = self._trial = ""
+        if measurement.failure is not None:
+            self.note(outcome(trial, measurement), "red")
 
-    def _draw(self, text: str) -> None:
-        where, now = map(printable, (self._place, text))
-        shown = [Styled(where, style="bold")] if where else []
-        self._live.update(Styled("\n").join([*shown, Styled(now, style="cyan")]))
+    def __rich__(self) -> Group:
+        counted = self._countdown
+        time_left = f"{duration(counted.seconds)} left".rjust(len("59 min 59 s left"))
+        where = Styled(self._where, style="bold", no_wrap=True, overflow="ellipsis")
+        return Group(
+            _row(
+                Bar(1.0, 0.0, counted.share, color="cyan", bgcolor="bright_black"),
+                f"trial {counted.number} of {counted.total}",
+                time_left,
+            ),
+            _row(where, Styled(self._step, style="cyan")),
+        )
 
 
-def with_time_left(text: str, seconds_left: float) -> str:
-    """The current work, and the run's remaining time."""
-    return f"{text}; {duration(seconds_left)} left"
+def _row(first: RenderableType, *others: RenderableType) -> Table:
+    """A line of the terminal whose first part has the columns left by the others."""
+    kept = (Column(no_wrap=True, justify="right") for _ in others)
+    row = Table.grid(Column(ratio=1), *kept, padding=(0, 1), expand=True)
+    row.add_row(first, *others)
+    return row
 
 
 LOOK_S: Final = 0.5
@@ -297,19 +329,21 @@ def noted(begun: str = "") -> AbstractContextManager[Lines]:
     Args:
         begun: the current work, printed only if it outlasts a silence.
     """
-    return repeated(Lines(note, STDERR_EVERY_S, 0, begun))
+    return repeated(Lines(note, STDERR_EVERY_S, begun))
 
 
 @contextmanager
-def on_console(console: Console, blocks: int) -> Iterator[Audience]:
+def on_console(console: Console, countdown: Countdown) -> Iterator[Progress]:
     """Progress for the kind of console, during the block."""
-    if not console.is_terminal or console.is_dumb_terminal:
+    has_bar = console.is_terminal and not console.is_dumb_terminal
+    if not has_bar or console.options.ascii_only:
         plain = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-        with repeated(Lines(plain, STDERR_EVERY_S, blocks)) as lines:
+        with repeated(Lines(plain, STDERR_EVERY_S)) as lines:
             yield lines
         return
-    with Live(console=console, refresh_per_second=4, transient=True) as live:
-        yield RedrawnLines(live, blocks)
+    bar = TerminalBar(console, countdown)
+    with Live(bar, console=console, refresh_per_second=2, transient=True):
+        yield bar
 
 
 # Files beside the run's report that grow while it goes on. A full disk must not end a run that
@@ -366,8 +400,8 @@ class Feed:
     def stage(self, text: str) -> None:
         self.add("stage", text=text)
 
-    def so_far(self, text: str) -> None:
-        self.add("so_far", text=text)
+    def note(self, text: str) -> None:
+        self.add("note", text=text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         counted = {"number": number, "total": total, "left_s": round(seconds_left)}
@@ -391,11 +425,11 @@ class Feed:
 
 
 @contextmanager
-def feeding(folder: Path, blocks: int) -> Iterator[Feed]:
+def feeding(folder: Path) -> Iterator[Feed]:
     """The run's feed, which begins with `run` and ends with `over`, whatever ended the run."""
     with growing(folder / FEED_NAME) as file:
         feed = Feed(file)
-        feed.add("run", blocks=blocks)
+        feed.add("run")
         try:
             yield feed
         finally:
@@ -413,15 +447,11 @@ def _place(trial: Trial) -> dict[str, Any]:
 
 def _speed(interval: Mapping[str, Any]) -> dict[str, Any]:
     """An interval of the engine as numbers for a chart; rates are per second."""
-    seconds = float(interval["seconds"])
-    events, queries = (
-        float(interval[name]) / seconds if seconds > 0 else None for name in ("events", "queries")
-    )
     return {
         "at_s": interval["at_s"],
         "phase": str(interval["phase"]),
-        "transactions_per_s": events,
-        "queries_per_s": queries,
+        "transactions_per_s": per_second(interval, "events"),
+        "queries_per_s": per_second(interval, "queries"),
         "latency_ms_p95": interval["latency_ms"].get("95"),
         "errors": interval["errors"],
     }

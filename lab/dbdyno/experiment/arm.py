@@ -127,8 +127,9 @@ class _Arm:
             context.makers.command,
             context.makers.engine,
         )
-        if seen := disturbed(measured, context.plan.design.disturbance_max):
-            context.progress.stage(disturbance_line(seen, busiest(server.pid)))
+        seen = disturbed(measured, context.plan.design.disturbance_max)
+        if seen and (busy := busiest(server.pid)):
+            context.progress.note(disturbance_line(seen, busy))
         evidence = TrialEvidence(probe=self.probe)
         if measured.failure or not measured.server.status:  # it answered nobody
             self._give_up()
@@ -162,7 +163,7 @@ class _Arm:
                 server.stop()  # which says how one that is dead had ended
         except ServerError as error:
             self.context.as_loaded.discard(server.label)
-            self.context.progress.stage(f"{server.label}: {error.message}")
+            self.context.progress.note(f"{server.label}: {error.message}")
         self.context.forecast.added(time.monotonic() - began)
 
     def kill(self) -> None:

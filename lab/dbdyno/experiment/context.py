@@ -32,7 +32,10 @@ class Progress(Protocol):
     """
 
     def stage(self, text: str) -> None:
-        """Show the step between trials: "mysql:8.0.15: restoring the dataset"."""
+        """Show the present step: "mysql:8.0.15: restoring the dataset"."""
+
+    def note(self, text: str) -> None:
+        """Show a text that stays: a disturbance, a changed design, a lost machine."""
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Trial `number` (from 1) of `total` begins; earlier stored trials are counted."""

@@ -61,7 +61,7 @@ def run(
     """
     makers = makers or Makers()
     with store.locked(run.run_id):
-        schedule = Schedule(run, store, progress.stage, makers.machines, enough, retry=retry)
+        schedule = Schedule(run, store, progress.note, makers.machines, enough, retry=retry)
         context = RunContext(run.run_id, schedule, store, folder, progress, makers)
         schedule.begin_again()
         _run_blocks(context, schedule)
@@ -181,7 +181,7 @@ def run_pilot(context: RunContext, instances: Mapping[str, Instance]) -> None:
     """
     plan, rest_s = context.plan, context.schedule.seconds_left()
     piloted = plan.model_copy(update={"trial": piloting(plan.trial)})
-    short = TrialQueue(piloted, (), context.schedule.total)
+    short = TrialQueue(piloted, (), 1)
     pilot = replace(context, schedule=short)
     for setting in setting_names(plan.settings):
         for system in plan.systems:

@@ -56,7 +56,7 @@ class HostFacts(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A host's message: `alive`, `stage`, `begin`, `interval` or `end`."""
+    """A host's message: `alive`, `stage`, `note`, `begin`, `interval` or `end`."""
 
     host: str
     kind: str
@@ -175,6 +175,9 @@ class Sender:
 
     def stage(self, text: str) -> None:
         self._events.put(Event(self._host, "stage", value=text))
+
+    def note(self, text: str) -> None:
+        self._events.put(Event(self._host, "note", value=text))
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Report a trial's begin; only the run's own machine knows their number."""
@@ -338,7 +341,7 @@ class Hosts:
         machines = {m.machine for m in current(context.store.block(context.run_id, block))}
         host = next((one for one in idle if one.name in machines), idle[0])
         if machines - {host.name}:
-            context.progress.stage(
+            context.progress.note(
                 f"block {block + 1} was begun on another machine; all of it is measured again"
             )
             trials = schedule.repeat_block(block)
@@ -380,7 +383,7 @@ class Hosts:
         self._hosts.remove(host)
         with suppress(RayError):
             ray.kill(host.actor)
-        context.progress.stage(f"machine {host.name} was lost: {why}")
+        context.progress.note(f"machine {host.name} was lost: {why}")
         if host.trial is not None:
             void = never_begun(
                 context.plan, host.trial, f"machine {host.name} was lost: {why}", impossible=False
@@ -418,8 +421,9 @@ class Hosts:
         schedule = context.schedule
         left_s = schedule.seconds_left() / len(self._hosts)
         alone = sum(one.work is not None for one in self._hosts) == 1
-        if event.kind == "stage":
-            context.progress.stage(event.value if alone else f"{host.name}: {event.value}")
+        if event.kind in ("stage", "note"):
+            show = getattr(context.progress, event.kind)
+            show(event.value if alone else f"{host.name}: {event.value}")
         elif event.trial is None:
             return
         elif event.kind == "begin":

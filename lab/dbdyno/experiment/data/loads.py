@@ -197,7 +197,7 @@ class SystemLoads:
             instance.close()
             (folder / OPEN).unlink(missing_ok=True)
         except (DbdynoError, OSError) as error:  # the run's own outcome counts, not this
-            self._context.progress.stage(f"{self.system.label}: {getattr(error, 'message', error)}")
+            self._context.progress.note(f"{self.system.label}: {getattr(error, 'message', error)}")
 
 
 def _number(folder: Path) -> int:

@@ -41,11 +41,9 @@ def busiest(server_pid: int) -> list[str]:
 
 def disturbance_line(disturbance: Disturbance, busy: list[str]) -> str:
     """A trial's disturbance, the processes that are busy, and a remedy."""
-    share = f"others used {disturbance.share:.0%} of this machine's CPU beside this trial"
-    if not busy:
-        return share
     return (
-        f"{share}; busy now: {', '.join(busy)}. Stop what is not needed, or allow for it with"
+        f"others used {disturbance.share:.0%} of this machine's CPU beside this trial;"
+        f" busy now: {', '.join(busy)}. Stop what is not needed, or allow for it with"
         " --disturbance-max (design.disturbance_max in a plan)"
     )
 

@@ -92,7 +92,11 @@
         `${event.system}, ${event.cell} ` +
         `(${event.block ? `${words.block} ${event.block}` : words.pilot})`;
     },
-    so_far: (event) => { byId("so-far").textContent = event.text; },
+    note: (event) => {
+      const line = document.createElement("p");
+      line.textContent = event.text;
+      byId("notes").replaceChildren(line, ...[...byId("notes").children].slice(0, 2));
+    },
     interval: (event) => {
       const phase = words[event.phase] ?? event.phase;
       byId("speed").textContent = `${phase} ${digits(event.at_s, 0)} s: ` +

@@ -2,12 +2,13 @@
 
 What decides here is what decides about real servers: the judge's own functions are handed numbers
 that `validation.noise` and `validation.grid_noise` drew, and what they say is held against the
-truth. A row of the first table is a claim with its target; a row of the second a grid of cells
-with the noise that is worst for it. A row is missed if the target lies more than two standard
-errors away from what was seen; then the exit status is 1.
+truth. A row of the first table is a case of a claim with its target; a row of the second a grid of
+cells with the noise that is worst for it. A row is missed if the target lies more than two standard
+errors away from what was seen; then the exit status is 1. The page for users has a row for each
+claim, with its worst case.
 
     .venv/bin/python -m validation.method_validation                     # an hour on two cores
-    .venv/bin/python -m validation.method_validation --write docs/how-it-works/method.md
+    .venv/bin/python -m validation.method_validation --write
     .venv/bin/python -m validation.method_validation --only "48 cells; blocks: 5;" --every
 """
 
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import groupby
 from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -37,6 +39,10 @@ CLAIMS: Final = (
     *runs.CLAIMS,
 )
 """Every claim, in the order of the table."""
+CASES: Final = Path("validation/measured/claims.md")
+"""The page with every case."""
+PAGE: Final = Path("docs/how-it-works/method.md")
+"""The page for users."""
 Task = TypeVar("Task", Claim, Row)
 
 
@@ -49,12 +55,17 @@ def main() -> int:
         # Rows come first: the long ones are not to begin when all else has ended.
         seen_rows = list(_seen(pool, rows, options))
         seen_claims = list(_seen(pool, claims, options))
-    tables = {"table": _table(seen_claims), "levels": levels.table(seen_rows)}
-    for name, lines in tables.items():
+    tables = (
+        (CASES, "table", _table(seen_claims)),
+        (PAGE, "table", worst_cases(seen_claims)),
+        (CASES, "levels", levels.table(seen_rows)),
+        (PAGE, "levels", levels.table(row for row in seen_rows if row[0].is_on_page)),
+    )
+    for page, name, lines in tables:
         text = "\n".join(lines) + "\n"
         print(text)
         if options.write:
-            _write(Path(options.write), name, text)
+            _write(page, name, text)
     kept = [claim.holds(seen) for claim, seen in seen_claims]
     kept += [not seen.broken() for _, seen in seen_rows]
     return 0 if all(kept) else 1
@@ -66,7 +77,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="claims and rows whose words hold this text")
     parser.add_argument("--every", action="store_true", help="rows of every noise; no claims")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at work at a time")
-    parser.add_argument("--write", help="put the tables between the marks of this page")
+    parser.add_argument("--write", action="store_true", help=f"into {PAGE} and {CASES}")
     return parser.parse_args()
 
 
@@ -92,6 +103,19 @@ def _table(rows: Iterable[tuple[Claim, Seen]]) -> Iterator[str]:
     for claim, seen in rows:
         held = "kept" if claim.holds(seen) else "**missed**"
         yield f"| {claim.words} | {told(seen)} | {claim.target} | {seen.count:,} | {held} |"
+
+
+def worst_cases(rows: Iterable[tuple[Claim, Seen]]) -> Iterator[str]:
+    """A row for each claim: its case nearest to the target's edge, or farthest beyond it."""
+    yield "| claim | cases | worst case | seen | target | |"
+    yield "| --- | ---: | --- | ---: | ---: | --- |"
+    for (subject, target), of in groupby(rows, lambda row: (row[0].subject, row[0].target)):
+        cases = list(of)
+        claim, seen = max(cases, key=lambda row: row[0].excess(row[1]))
+        missed = sum(not one.holds(of_one) for one, of_one in cases)
+        held = f"**{missed} missed**" if missed else "kept"
+        case = claim.words.partition(": ")[2]
+        yield f"| {subject} | {len(cases)} | {case} | {told(seen)} | {target} | {held} |"
 
 
 def _write(page: Path, name: str, table: str) -> None:

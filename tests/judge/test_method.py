@@ -2,7 +2,7 @@
 
 A few hundred experiments from fixed seeds, and wide bounds: a right method stays within them with
 any seed, and a wrong interval does not. The full form, `python -m validation.method_validation`,
-prints the tables of docs/how-it-works/method.md.
+writes the tables of validation/measured/claims.md and docs/how-it-works/method.md.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ from validation.claims.levels import (
     Row,
 )
 from validation.grid_noise import NOISES, GridNoise
-from validation.method_validation import CLAIMS
+from validation.method_validation import CASES, CLAIMS, PAGE, worst_cases
 from validation.noise import KINDS, levels, log_ratios, restarts, seconds
 
 from dbdyno.judge import verdict as judge_verdict
@@ -139,23 +140,39 @@ def test_cells_of_a_start_move_together_and_no_others() -> None:
     assert seen[0, 24] == pytest.approx(0, abs=0.05)
 
 
-def test_the_page_has_a_row_for_each_claim_and_no_other() -> None:
-    rows = rows_of_page("table")
+def test_the_measured_cases_are_those_of_the_claims() -> None:
+    rows = rows_of(CASES, "table")
     assert [(row[0], row[2]) for row in rows] == [(claim.words, claim.target) for claim in CLAIMS]
-    assert all(row[-1].startswith(("kept", "**missed**")) for row in rows)
+    assert [tuple(row[:3]) for row in rows_of(CASES, "levels")] == [row.columns for row in ROWS]
 
 
-def test_the_page_has_the_rows_of_the_levels_and_no_other() -> None:
-    rows = rows_of_page("levels")
-    assert [tuple(row[:3]) for row in rows] == [row.columns for row in ROWS]
-    assert all(row[-1].startswith(("kept", "**missed**")) for row in rows)
+def test_the_page_has_theworst_cases_case_of_each_claim() -> None:
+    measured = {row[0]: seen_of(row) for row in rows_of(CASES, "table")}
+    worst = worst_cases([(claim, measured[claim.words]) for claim in CLAIMS])
+    shown = [columns_of(line) for line in list(worst)[2:]]
+    assert rows_of(PAGE, "table") == shown
+    levels = [row for row in rows_of(CASES, "levels") if row[1] in ("3", "5", DECIDED)]
+    assert rows_of(PAGE, "levels") == levels
 
 
-def rows_of_page(name: str) -> list[list[str]]:
-    page = (ROOT / "docs" / "how-it-works" / "method.md").read_text()
-    table = page.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0]
-    lines = [line for line in table.splitlines() if line.startswith("| ")][2:]
-    return [[column.strip() for column in line.strip("|").split("|")] for line in lines]
+DECIDED = "until decided, 12 at most"
+
+
+def seen_of(row: list[str]) -> Seen:
+    value, error = (float(text.strip(" %")) / 100 for text in row[1].split("±"))
+    return Seen(value, error, int(row[3].replace(",", "")))
+
+
+def rows_of(page: Path, name: str) -> list[list[str]]:
+    text = (ROOT / page).read_text()
+    table = text.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0]
+    rows = [columns_of(line) for line in table.splitlines() if line.startswith("| ")][2:]
+    assert all(row[-1].startswith("kept") or "missed" in row[-1] for row in rows)
+    return rows
+
+
+def columns_of(line: str) -> list[str]:
+    return [column.strip() for column in line.strip("|").split("|")]
 
 
 def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], ConfidenceInterval]:
@@ -166,15 +183,16 @@ def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], ConfidenceInterv
     return wrong
 
 
+OF_FIVE = "a 95 % interval holds the truth: 5 blocks, starts "
+
+
 @pytest.mark.parametrize("factor", [0.7, 1.6])
 def test_an_interval_that_is_too_narrow_or_too_wide_is_caught(
     factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdict, "interval", widened(factor))
     coverage = [
-        claim
-        for claim in CLAIMS
-        if claim.words.startswith("95 % interval of 5 blocks holds") and "of 4 %" not in claim.words
+        claim for claim in CLAIMS if claim.words.startswith(OF_FIVE) and "of 4 %" not in claim.words
     ]
     assert len(coverage) == len(KINDS)
     assert not any(claim.holds(claim.run(4000), SLACK) for claim in coverage)

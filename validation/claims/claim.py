@@ -52,7 +52,7 @@ class Claim:
     """A sentence about the method with the limits that it promises.
 
     Attributes:
-        words: what is claimed, as the table's row says it.
+        words: the claim and its case, "a true 5 % is found: 12 blocks".
         low, high: the limits of the value; None for none on that side.
         full: experiments of a full run.
         run: runs as many experiments as it is told and says what they gave.
@@ -71,6 +71,16 @@ class Claim:
     def holds(self, seen: Seen, errors: float = SLACK) -> bool:
         """Whether the value lies within the limits, or beyond them by that many standard errors."""
         return Limits(self.low, self.high).hold(seen, errors)
+
+    @property
+    def subject(self) -> str:
+        """The claim without its case."""
+        return self.words.partition(": ")[0]
+
+    def excess(self, seen: Seen) -> float:
+        """How far the value lies beyond the nearer limit; negative within the limits."""
+        low = -math.inf if self.low is None else self.low - seen.value
+        return max(low, -math.inf if self.high is None else seen.value - self.high)
 
     @property
     def target(self) -> str:

@@ -159,6 +159,11 @@ class Row:
         return f"{cells} cells; blocks: {blocks}; {noise}"
 
     @property
+    def is_on_page(self) -> bool:
+        """True for a design that the page for users shows."""
+        return self.design.stop == "decided" or self.design.blocks in (3, 5)
+
+    @property
     def looks(self) -> range:
         """Numbers of blocks after which the run is looked at."""
         blocks = self.design.blocks
@@ -336,7 +341,7 @@ FAR: Final = math.log(0.5)
 CLAIMS: Final = (
     *(
         Claim(
-            f"an interval misses: a tie {beside}, blocks: {words_of(design)}",
+            f"an interval of a few cells misses: a tie {beside}, blocks: {words_of(design)}",
             *(None, 0.055, 40_000, partial(any_missed, truths, design)),
         )
         for beside, truths in (
@@ -347,15 +352,15 @@ CLAIMS: Final = (
         for design in (DesignPlan(margin=MARGIN), DESIGNS[-1])
     ),
     Claim(
-        "half width of a cell of 48, 5 blocks, as a share of Student's t of its own blocks",
+        "half width of a cell of 48, as a share of Student's t of its own blocks: 5 blocks",
         *(None, 0.7, EXPERIMENTS, partial(narrower, 48, DesignPlan(), CELLS)),
     ),
     Claim(
-        "half width of a workload of 48 cells, 5 blocks, as a share of a cell's Student's t",
+        "half width of a workload of 48 cells, as a share of a cell's Student's t: 5 blocks",
         *(None, 0.35, EXPERIMENTS, partial(narrower, 48, DesignPlan(), WORKLOADS)),
     ),
     Claim(
-        "half width of a cell of 6, 4 blocks until decided, as a share of Student's t",
+        "half width of a cell of 6, as a share of Student's t: 4 blocks, until decided",
         *(None, 0.6, EXPERIMENTS, partial(narrower, 6, DESIGNS[-1], CELLS)),
     ),
 )

@@ -105,24 +105,24 @@ GATES: Final = (
 CLAIMS: Final = (
     *(
         Claim(
-            f"two runs {words} of one truth, -3 %, are said to differ, starts {start_sd * 100:g} %",
+            f"two runs of one truth are said to differ: {words}, -3 %, starts {start_sd * 100:g} %",
             *(None, 0.05, 4000, partial(two_runs_differ, (-0.03,), designs, start_sd)),
         )
         for words, designs in TWO_RUNS
         for start_sd in (RESTART_SD, HERE_SD)
     ),
     Claim(
-        "two runs until decided, 20 blocks at most, of one truth, a tie, are said to differ",
+        "two runs of one truth are said to differ: until decided, 20 blocks at most, a tie",
         *(None, 0.05, 4000, partial(two_runs_differ, (0.0,), (LONG, LONG), RESTART_SD)),
     ),
     Claim(
-        "two runs of 5 blocks of one truth are said to differ in some of 8 cells",
+        "two runs of one truth are said to differ: of 5 blocks, -3 %, in some of 8 cells",
         *(None, 0.05, 4000),
         partial(two_runs_differ, (-0.03,) * 8, (FIXED_BLOCKS, FIXED_BLOCKS), RESTART_SD),
     ),
     *(
         Claim(
-            f"the gate calls {words} slower that is just at its limit",
+            f"the gate calls a cell at its limit slower: {words}",
             *(None, 0.025, 10_000),
             partial(gate_says, GateOutcome.SLOWER, truths, design, RESTART_SD),
         )
@@ -130,7 +130,7 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"the gate says held of {words} just beyond its limit",
+            f"the gate says held of a cell just beyond its limit: {words}",
             *(
                 None,
                 0.025,

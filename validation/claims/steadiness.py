@@ -157,7 +157,7 @@ PAIRS: Final = (
 CLAIMS: Final = (
     *(
         Claim(
-            f"equal once warm after {first:g} and {second:g} s, gets a winner: "
+            f"a pair equal once warm gets a winner: after {first:g} and {second:g} s, "
             f"{times.words}{noise.words}",
             *(None, 0.06, 2000, partial(called_different, times, noise, (first, second))),
         )
@@ -181,7 +181,8 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"the same with a first second that is half as fast: {SHORT.words}{n.words}",
+            f"even windows are taken for unsteady: first second half as fast, "
+            f"{SHORT.words}{n.words}",
             *(None, 0.02, 2000, partial(even_but_taken, SHORT, n, first_second=0.5)),
         )
         for n in (USUAL, LARGE)

@@ -59,24 +59,24 @@ def _design(horizon: int) -> DesignPlan:
 CLAIMS: Final = (
     *(
         Claim(
-            f"until decided, {horizon} blocks at most: intervals of all looks hold the truth",
+            f"until decided, the intervals of all looks hold the truth: {horizon} blocks at most",
             *(0.945, 0.955, 200_000, partial(all_looks_cover, horizon)),
         )
         for horizon in (12, 20, 30)
     ),
     *(
         Claim(
-            f"until decided, 20 blocks at most: a tie gets a winner, starts {kind}",
+            f"until decided, a tie gets a winner: 20 blocks at most, starts {kind}",
             *(None, 0.055, 4000, partial(ends_as, OTHER, 20, kind, 0.0)),
         )
         for kind in ("normal", "slow10", "t3")
     ),
     Claim(
-        "until decided, 20 blocks at most: the margin is called equivalent",
+        "until decided, the margin is called equivalent: 20 blocks at most",
         *(None, 0.025, 4000, partial(ends_as, (Word.EQUIVALENT,), 20, "normal", -MARGIN)),
     ),
     Claim(
-        "until decided, 20 blocks at most: a true 5 % is found",
+        "until decided, a true 5 % is found: 20 blocks at most",
         *(0.99, None, 4000, partial(ends_as, (Word.WORSE,), 20, "normal", -0.05)),
     ),
 )

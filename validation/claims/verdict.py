@@ -21,9 +21,7 @@ from validation.noise import (
 
 from dbdyno.judge.interval import FIXED, interval
 from dbdyno.judge.uses import power
-from dbdyno.judge.uses.power import Stop
 from dbdyno.judge.verdict import Word, word_of
-from dbdyno.plan.plan import DesignPlan
 
 MARGIN: Final = 0.02
 WINDOW_S: Final = 60
@@ -70,14 +68,13 @@ def said(words: tuple[Word, ...], blocks: int, change: float, experiments: int) 
     return share_of([found in words for found in words_of(differences)])
 
 
-def planned(blocks: int, noise: float, stop: Stop, experiments: int) -> Seen:
+def planned(blocks: int, noise: float, experiments: int) -> Seen:
     """How often a difference is seen of which the planner says: in four of five comparisons."""
-    design = DesignPlan(blocks=blocks, stop=stop, margin=MARGIN)
-    difference = power.difference_seen(blocks, noise, WINDOW_S, stop) or 0.0
+    difference = power.difference_seen(blocks, noise, WINDOW_S, "blocks") or 0.0
     random = np.random.default_rng([17, blocks, round(noise * 1000)])
     scale = noise / RESTART_SD
     logs, _ = log_ratios(random, experiments, blocks, "normal", math.log1p(difference), scale=scale)
-    found = interval(logs, design)
+    found = interval(logs, FIXED)
     return share_of(found.mean > found.half)
 
 
@@ -94,7 +91,7 @@ def planned_tie(blocks: int, noise: float, margin: float, experiments: int) -> S
 CLAIMS: Final = (
     *(
         Claim(
-            f"95 % interval of {blocks} blocks holds the truth, starts {kind}",
+            f"a 95 % interval holds the truth: {blocks} blocks, starts {kind}",
             *(0.94, 0.97, 20_000, partial(covered, blocks, kind)),
         )
         for kind in KINDS
@@ -102,43 +99,40 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"the same for 5 blocks, seconds correlated by {correlation:g}",
+            f"a 95 % interval holds the truth: 5 blocks, seconds correlated by {correlation:g}",
             *(0.94, 0.97, 20_000, partial(covered, 5, "normal", correlation=correlation)),
         )
         for correlation in (0.0, 0.3, 0.9)
     ),
     *(
         Claim(
-            f"95 % interval of {blocks} blocks holds the truth, starts {kind}, of 4 %",
+            f"a 95 % interval holds the truth: {blocks} blocks, starts {kind}, of 4 %",
             *(0.94, 0.97, 20_000, partial(covered, blocks, kind, scale=HERE)),
         )
         for kind, blocks in (*(("normal", n) for n in (3, 5, 8, 10)), *((k, 5) for k in KINDS[1:]))
     ),
     *(
         Claim(
-            f"what the planner says {words} see four times in five, starts of {noise * 100:g} %",
-            *(0.78, 0.82, 20_000, partial(planned, blocks, noise, stop)),
+            f"the difference that the planner names is seen four times in five: {blocks} blocks, "
+            f"starts of {noise * 100:g} %",
+            *(0.78, 0.82, 20_000, partial(planned, blocks, noise)),
         )
-        for words, blocks, stop in (("5 blocks", 5, "blocks"), ("12 blocks", 12, "blocks"))
+        for blocks in (5, 12)
         for noise in (RESTART_SD, HERE_SD)
     ),
     *(
         Claim(
-            f"ties told more often than the planner says, {blocks} blocks, starts of "
+            f"ties told more often than the planner says: {blocks} blocks, starts of "
             f"{noise * 100:g} %, margin {percent(margin)}",
             *(-0.02, 0.02, 20_000, partial(planned_tie, blocks, noise, margin)),
         )
         for blocks, noise, margin in ((12, RESTART_SD, 0.02), (12, HERE_SD, 0.05))
     ),
-    Claim(
-        "a true 2 % is found with 12 blocks", 0.70, None, 20_000, partial(said, WORSE, 12, -0.02)
-    ),
-    Claim(
-        "a true 5 % is found with 12 blocks", 0.99, None, 20_000, partial(said, WORSE, 12, -0.05)
-    ),
+    Claim("a true 2 % is found: 12 blocks", 0.70, None, 20_000, partial(said, WORSE, 12, -0.02)),
+    Claim("a true 5 % is found: 12 blocks", 0.99, None, 20_000, partial(said, WORSE, 12, -0.05)),
     *(
         Claim(
-            f"a true 2 %, the margin, is called equivalent with {blocks} blocks",
+            f"a true 2 %, the margin, is called equivalent: {blocks} blocks",
             *(None, 0.025, 40_000, partial(said, EQUIVALENT, blocks, 0.02)),
         )
         for blocks in (5, 12)

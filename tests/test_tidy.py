@@ -87,7 +87,6 @@ SMALL_WITH_ONE_IMPORTER = {
     "report.charts.charts": "the list of charts, which grows by rows",
     "report.charts.checkpoints": "one file a reading of a chart's data",
     "report.charts.costs": "one file a chart",
-    "report.sections.matrix": "one file a table of the first screen",
     "report.write": "the door of the report",
     "serve.live": "one file a kind of page",
     "serve.server": "the door of the web server",

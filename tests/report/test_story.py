@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dbdyno.report.charts.charts import figures
 from dbdyno.report.parts import Figure, Paragraph, Section, Table
-from dbdyno.report.story import over_load, over_time, story_of, with_charts
+from dbdyno.report.story import over_time, story_of, with_charts
 from support import making
 from support.made_run import Run, run
 
@@ -10,7 +10,7 @@ HEADINGS = (
     "At a glance",
     "Findings",
     "Verdicts in detail",
-    "Throughput and latency",
+    "Numbers of every load level",
     "From second to second, from run to run",
     "Costs and machine",
     "Method, settings, trials",
@@ -39,7 +39,7 @@ def test_an_empty_run_still_tells_what_was_asked_and_that_nothing_is_known(empty
     story = story_of(empty.plan, [], empty.judgement, empty.facts)
     assert story.conclusion[0].startswith("Nothing has been measured yet")
     assert story.figures == ()
-    assert {"Numbers", "Charts", "How it was measured", "Limitations"} <= inner(empty)
+    assert {"Numbers", "How it was measured", "Limitations"} <= inner(empty)
     assert "Machine" not in inner(empty)
 
 
@@ -50,9 +50,16 @@ def test_one_system_has_numbers_and_no_verdicts() -> None:
     assert "Numbers" in inner(alone)
 
 
-def test_without_charts_one_section_says_so() -> None:
-    nothing = Paragraph("There is nothing to draw: no trial has been measured.")
-    assert over_load(()).parts == (nothing,)
+def test_throughput_and_latency_are_open_and_no_chart_is_shown_twice(made: Run) -> None:
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
+    glance, *others = story.sections
+    assert [one.name for one in glance.figures] == ["ratios", "throughput", "latency"]
+    shown = [figure.name for section in others for figure in section.figures]
+    assert not {"ratios", "throughput", "latency"} & set(shown)
+    assert "latency-throughput" in shown
+
+
+def test_without_charts_there_is_no_section_of_them() -> None:
     assert over_time(()).parts == ()
 
 

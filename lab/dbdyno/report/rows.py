@@ -31,6 +31,8 @@ from dbdyno.report.tell.terms import term
 CHECKS_OF_ATTEMPTS = frozenset({"trial-failed", "cell-cannot-run"})
 """The checks that report a failed attempt; a later complete one replaces it."""
 NO_REASON: Final = name("")
+SETTINGS_NAMED: Final = 2
+"""Most compared settings that a title names."""
 
 
 class State(StrEnum):
@@ -152,9 +154,25 @@ def compared_arms(verdicts: Iterable[Verdict]) -> Table:
 
 
 def title_of(plan: Plan) -> Text:
-    """The plan's title, or the systems' names; neutral, as the verdict turns them round."""
+    """The plan's title, or the systems' names with the settings in which they differ.
+
+    It is neutral, as the verdict turns the systems round.
+    """
     systems = listed((system.label for system in plan.systems), " and ")
-    return systems if plan.title in ("", systems) else name(plan.title)
+    if plan.title not in ("", systems):
+        return name(plan.title)
+    keys = compared_settings(plan)
+    if not keys:
+        return systems
+    some = say("{count} settings", count=len(keys)) if len(keys) > SETTINGS_NAMED else listed(keys)
+    return say("{systems} ({settings})", systems=systems, settings=some)
+
+
+def compared_settings(plan: Plan) -> list[str]:
+    """Settings to which the plan gives different values on its systems."""
+    every = [system.settings for system in plan.systems]
+    keys = dict.fromkeys(key for settings in every for key in settings)
+    return [key for key in keys if any(one.get(key) != every[0].get(key) for one in every)]
 
 
 # Ladders. The levels of a closed loop are connections, those of an open loop are rates, so one

@@ -30,6 +30,7 @@ from dbdyno.report.sections import (
     results,
     settings,
     shape,
+    tables,
 )
 from dbdyno.report.sections.conclusion import conclusion
 from dbdyno.report.sections.published import published
@@ -60,9 +61,9 @@ def story_of(
     drawn = figures(plan, measurements, judgement)
     few = len(judgement.verdicts) <= glance.ROWS_OPEN_MAX
     first, second = ("ratios", "verdicts") if few else ("verdicts", "ratios")
+    open_at_once = tuple(one for one in drawn if one.name in (first, "throughput", "latency"))
     numbers = (
-        over_load(drawn),
-        results.tables(plan, measurements, judgement),
+        with_charts(tables.numbers(plan, tried, judgement), drawn, "latency-throughput"),
         shape.scalability(judgement),
     )
     course = (over_time(drawn), *shape.from_run_to_run(judgement))
@@ -82,7 +83,7 @@ def story_of(
         method.trial_order(every, judgement.known),
     )
     sections = (
-        glance.glance(plan, tried, judgement, run, named(drawn, first)),
+        glance.glance(plan, tried, judgement, run, open_at_once),
         folded(with_charts(cells.within_limit(judgement), drawn, "limits")),
         folded(results.findings(judgement)),
         group(
@@ -91,7 +92,7 @@ def story_of(
             results.verdicts(judgement),
             cells.grid(judgement),
         ),
-        group(say("Throughput and latency"), *numbers),
+        group(say("Numbers of every load level"), *numbers),
         group(say("From second to second, from run to run"), *course),
         group(say("Costs and machine"), *work),
         group(say("Method, settings, trials"), *procedure),
@@ -128,13 +129,6 @@ def folded(section: Section) -> Section:
 def group(heading: Text, *sections: Section) -> Section:
     """Sections with content, folded under one heading."""
     return Section(heading, tuple(one for one in sections if one.parts), folded=True)
-
-
-def over_load(drawn: Sequence[Figure]) -> Section:
-    """Throughput, latency, and latency over throughput."""
-    nothing = (Paragraph(say("There is nothing to draw: no trial has been measured.")),)
-    pictures = named(drawn, "throughput", "latency")
-    return Section(say("Charts"), pictures if drawn else nothing)
 
 
 def over_time(drawn: Sequence[Figure]) -> Section:

@@ -43,6 +43,18 @@ def test_workloads_get_panels_of_their_own() -> None:
     assert_sound(figure)
 
 
+def test_a_single_load_level_has_bars_with_their_values() -> None:
+    made = run(making.plan(), making.pairs((0.8, 0.8, 0.8)))
+    figure = chart(made)
+    marks = [layer["mark"]["type"] for layer in figure.spec["layer"]]
+    assert (marks[0], marks[-1]) == ("bar", "text")
+    assert [(row["system"], row["words"]) for row in rows(figure)] == [
+        (making.A, "1\u202f000"),
+        (making.B, "800.0"),
+    ]
+    assert_sound(figure)
+
+
 def test_a_scalability_law_is_drawn_as_a_band_behind_the_points() -> None:
     levels = (1, 2, 4, 8, 16, 32, 64)
     plan = making.plan(threads=levels, systems=(making.A,))

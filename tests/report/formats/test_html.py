@@ -19,7 +19,7 @@ from dbdyno.report.parts import Figure, Section, Story
 from dbdyno.report.story import story_of
 from dbdyno.report.write import Written
 from support import making
-from support.made_run import Run, facts, run
+from support.made_run import Run, facts, of_workloads, run
 
 HOSTILE = "<script>alert('x')</script>"
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -34,6 +34,7 @@ class Page(HTMLParser):
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[tuple[str, str]] = []
+        self.unfolded: list[str] = []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -52,6 +53,9 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open and data.strip():
             self.texts.append((self.open[-1], data.strip()))
+            is_folded = self.open.count("details") > self.open.count("summary")
+            if not is_folded and not {"script", "style", "svg"} & set(self.open):
+                self.unfolded += data.split()
 
 
 def rendered(story: Story) -> str:
@@ -81,6 +85,14 @@ def test_every_section_has_its_heading_and_its_address(made: Run, page: Page) ->
     links = {attrs["href"] for tag, attrs in page.tags if tag == "a"}
     assert links == {"#report", "#top"}
     assert {section.anchor for section in story.sections} | {"report", "top"} <= set(ids)
+
+
+def test_the_first_screen_of_two_cells_has_at_most_500_words() -> None:
+    made = of_workloads({"oltp_read_only": (1.1, 1.12, 1.14), "oltp_write_only": (0.5, 0.6, 0.4)})
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
+    words = Page(rendered(story)).unfolded
+    assert "oltp_write_only," in words
+    assert len(words) <= 500
 
 
 def test_the_page_needs_nothing_from_outside(text: str, page: Page) -> None:

@@ -82,10 +82,12 @@ def test_a_single_workload_has_a_line_of_its_cells(made: Run) -> None:
     ]
 
 
-def test_workloads_of_one_cell_each_are_told_by_their_cells() -> None:
-    ratios = {"oltp_read_only": BETTER, "oltp_write_only": WORSE}
+def test_of_workloads_of_one_cell_the_open_cells_have_a_line() -> None:
+    small = (1.02, 1.021, 1.022)
+    ratios = {"oltp_read_only": BETTER, "oltp_write_only": OPEN, "oltp_insert": small}
     _, *lines = told(of_workloads(ratios))
-    assert [line.partition(": ")[0] for line in lines] == [f"{w}, 8 threads" for w in ratios]
+    lines = [line.partition(": ")[0] for line in lines if ", 8 threads" in line]
+    assert lines == ["oltp_write_only, 8 threads", "oltp_insert, 8 threads"]
 
 
 def test_a_workload_better_and_worse_depends_on_the_load() -> None:

@@ -99,14 +99,14 @@ def test_without_measurements_it_still_says_what_was_asked(empty: Run) -> None:
     section = published(run.plan, (), run.facts)
     (table,) = [part for part in section.parts if isinstance(part, Table)]
     assert {what: ours for what, _, ours in table.rows}["repeats"].startswith(
-        f"2 s of warm-up and a window of 10 s × {run.plan.design.blocks} blocks"
+        f"{run.plan.design.blocks} blocks, 1 data load; "
     )
 
 
 def test_an_interrupted_run_has_the_blocks_that_it_measured() -> None:
     plan = making.plan(blocks=10)
     told = settings.tested(plan, making.pairs((1.0, 1.0)), facts(plan, complete=False))
-    assert told["repeats"].startswith("2 s of warm-up and a window of 10 s × 2 blocks × ")
+    assert told["repeats"].startswith("2 blocks, 1 data load; ")
 
 
 def test_each_claim_is_told_at_its_level_then_by_cell(made: Run) -> None:

@@ -1,7 +1,7 @@
 """Outlying runs: named, listed, never dropped.
 
 A restart with 30 % less throughput, once in thirty, is a fact about the system, not a fault of the
-measurement, and twenty blocks are too few to give its frequency (docs/how-it-works/stability.md).
+measurement, and twenty blocks are too few to give its frequency (docs/how-it-works/method.md).
 So every outlying run stays in all numbers and is listed here.
 
 The rule is Rosner's generalised extreme Studentised deviate (Technometrics 25, 1983), which finds

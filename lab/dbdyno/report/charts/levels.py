@@ -1,5 +1,7 @@
 """Metrics over the load levels: a line for each system, with the interval of its blocks.
 
+A single level has bars with their values.
+
 Throughput has a panel for each ladder; latency has a row of panels, by percentile, since p99 on the
 same axis would flatten p50. A fitted scalability law is a dashed line in the shaded band of its
 interval; the points stay, to show the quality of the fit.
@@ -28,9 +30,10 @@ PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 IS_FIT: Final = "datum.fit"
 IS_POINT: Final = "!datum.fit"
 HAS_INTERVAL: Final = f"isValid(datum.low) && isValid(datum.high) && {IS_POINT}"
+BAR: Final[Spec] = {"opacity": 0.75, "width": {"band": 0.5}}
 NOTE: Final = say(
-    "Bars are 95 % intervals of one system over its blocks. The verdict compares within "
-    "blocks, so bars that overlap do not contradict it."
+    "Thin lines are 95 % intervals of one system. Verdicts compare within blocks, so lines that "
+    "overlap do not contradict them."
 )
 
 
@@ -96,8 +99,7 @@ def latency(
     ]
     title = say("Latency percentiles over load")
     points = _points([row for ladder in rows_of for m in metrics for row in table[ladder, m.name]])
-    missing = say("A percentile with fewer than 100 requests beyond it is not drawn.")
-    note = say("{note} {missing}", note=NOTE, missing=missing)
+    note = say("A percentile with fewer than 100 requests beyond it is not drawn.")
     spec = vega.side_by_side(panels, columns=len(metrics))
     return vega.figure("latency", title, unit, points, spec, note)
 
@@ -125,22 +127,36 @@ def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Met
         "value": value.value,
         "low": value.low,
         "high": value.high,
+        "words": number(value.value, metric.decimals),
+        "top": value.value if value.high is None else value.high,
     }
 
 
 def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
-    same = {"x": vega.load_axis(ladder), "color": vega.colour(systems)}
+    is_single = len(ladder.cells) == 1
+    beside = vega.ordinal("system", systems, None, labels=False)
+    same = {"x": beside if is_single else vega.load_axis(ladder), "color": vega.colour(systems)}
     value, low, high = (vega.from_zero(field, unit) for field in ("value", "low", "high"))
     ends = {"thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
-    whole = {**same, **vega.span("y", low)}
+    lines = {**same, "color": {"value": vega.INK}} if is_single else same
     tooltip = vega.load_tooltip(
         ("value", unit), ("low", say("interval from")), ("high", say("interval to"))
     )
+    intervals = [
+        vega.layer("rule", {**lines, **vega.span("y", low)}, where=HAS_INTERVAL, strokeWidth=1.5),
+        vega.layer("tick", {**lines, "y": low}, where=HAS_INTERVAL, **ends),
+        vega.layer("tick", {**lines, "y": high}, where=HAS_INTERVAL, **ends),
+    ]
+    if is_single:
+        words = {"x": beside, "y": vega.from_zero("top", unit), "text": vega.nominal("words")}
+        return [
+            vega.layer("bar", {**same, "y": value, "tooltip": tooltip}, **BAR),
+            *intervals,
+            vega.layer("text", words, dy=-8, fontSize=12, color=vega.INK),
+        ]
     return [
         vega.layer("line", {**same, "y": value}, where=IS_POINT, **vega.LINE),
-        vega.layer("rule", whole, where=HAS_INTERVAL, strokeWidth=1.5),
-        vega.layer("tick", {**same, "y": low}, where=HAS_INTERVAL, **ends),
-        vega.layer("tick", {**same, "y": high}, where=HAS_INTERVAL, **ends),
+        *intervals,
         vega.layer(
             "point",
             {**same, "y": value, "shape": vega.shape(systems), "tooltip": tooltip},

@@ -29,7 +29,7 @@ from dbdyno.report.tell.verdicts import change
 
 PLOT_WIDTH: Final = 330
 STEP: Final = 24
-CURVE: Final = "#009E73"
+CURVE: Final = "#0072B2"
 """No verdict has this colour."""
 
 
@@ -103,15 +103,15 @@ def ratios(
     ]
     shaded = say("the margin is {margin:.3g}\u00a0%", margin=margin * 100)
     note = say(
-        "Points are geometric means of the ratios within blocks, thin lines the intervals that the "
-        "verdicts rest on, with an arrow where one goes on beyond the picture. A thick line is the "
-        "interval of a cell by itself, without regard to the others. A diamond is the mean of "
-        "several cells. The shaded band is the margin."
+        "Thin lines are the intervals behind the verdicts, thick lines those of a cell by itself. "
+        "The shaded band is the margin."
     )
+    if any(line.overall for line in lines):
+        note = say("{note} {mean}", note=note, mean=say("A diamond is the mean of several cells."))
     if curves:
         smooth = say(
-            "A dashed line is the change as a smooth curve over the threads; the green band is its "
-            "intervals, which hold together at 95\u00a0%."
+            "The dashed line is the change as a smooth curve over the threads; the blue band is "
+            "its intervals, which hold together at 95\u00a0%."
         )
         note = say("{note} {smooth}", note=note, smooth=smooth)
     return vega.figure("ratios", title, shaded, points, vega.stacked(panels), note)

@@ -33,7 +33,9 @@ SIZE: Final = "\ue000"
 FONT: Final = "/* font */"
 """Stands for the font with the page's characters until all of them are known."""
 WIDE: Final = 6
-"""A table of more columns is read row by row on a tablet too, one of more than two on a phone."""
+"""A table of more columns is read row by row on a tablet too."""
+NARROW: Final = 4
+"""A table of more columns is read row by row on a phone."""
 WORDS: Final = {
     "skip": say("Skip to the report"),
     "brand": say("dbdyno report"),
@@ -42,8 +44,7 @@ WORDS: Final = {
     "words": say("This chart in words"),
     "save": say("Save as"),
     "one_file": say(
-        "This page is one file of {size}. It asks nothing of any network; charts answer the "
-        "pointer where scripts may run, and stand still in print.",
+        "This page is one file of {size}, which needs no network.",
         size=SIZE,
     ),
     "top": say("To the top"),
@@ -103,13 +104,14 @@ def _template(language: Language) -> Template:
 def _width(table: Table) -> str:
     """The class of a table, by how many columns it has."""
     columns = len(table.columns)
-    return "many" if columns > WIDE else "some" if columns > 2 else "few"
+    return "many" if columns > WIDE else "some" if columns > NARROW else "few"
 
 
 def _unbroken(value: object) -> object:
-    """A line may not end between a number and its percent sign; charts stay as they are."""
+    """No line ends before a percent sign or within an interval; charts stay as they are."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return re.sub(r"(?<=\d) %", "\u00a0%", value)
+        value = re.sub(r"(?<=\d) %", "\u00a0%", value)
+        return re.sub(r"\[[^],]+, [^],]+\]", lambda ends: ends[0].replace(" ", "\u00a0"), value)
     return value
 
 

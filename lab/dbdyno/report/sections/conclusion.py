@@ -33,7 +33,7 @@ from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
 EACH_MAX: Final = 12
-"""Most verdicts of a run for cells to be told each; with more the table of all has them."""
+"""Most verdicts of a run for open cells to be told each; with more the table of all has them."""
 
 
 IMPORTED: Final = Sentence(
@@ -103,19 +103,22 @@ def tally(
 ) -> list[Text]:
     """A comparison from the top: its headline, workloads, all cells where they have a mean, cells.
 
-    A cell without a workload's line is told by itself.
+    A cell that no workload's line heads is told by itself if its size or direction is open.
     """
     verdicts = list(verdicts)
     every = _of_comparison(verdicts, comparison)
     if not every:
         return [say("There is no verdict on {system}.", system=comparison.labels[1])]
     levels = levels_of(every, summaries)
-    others = _without_a_head(every, levels)
-    each = others if len(verdicts) <= EACH_MAX else []
+    others = [one for one in _without_a_head(every, levels) if not _is_settled(one)]
+    open_cells = others if len(verdicts) <= EACH_MAX else []
     return [
         *headline(_answers(every, levels)),
         *_of_levels(levels.workloads),
-        *(say("{cell}: {told}.", cell=cell_title(one.cell), told=sentence(one)) for one in each),
+        *(
+            say("{cell}: {told}.", cell=cell_title(one.cell), told=sentence(one))
+            for one in open_cells
+        ),
         *_of_levels([levels.mean] if levels.mean else []),
         *([_counted(every)] if levels.workloads else []),
         *_both_ways(every),
@@ -145,6 +148,11 @@ def _without_a_head(verdicts: Sequence[Verdict], levels: Levels) -> list[Verdict
     """Verdicts on cells that no workload's line heads."""
     heads = {(one.workload, one.setting) for one in levels.workloads}
     return [one for one in verdicts if one.cell.rate_per_s or one.cell.ladder not in heads]
+
+
+def _is_settled(verdict: Verdict) -> bool:
+    """True if the headline says all of a verdict: beyond the margin, or the same within it."""
+    return verdict.material or verdict.word is Word.EQUIVALENT
 
 
 def _of_levels(summaries: Iterable[GridSummary]) -> Iterator[Text]:

@@ -116,8 +116,7 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
         "data": _data(planned, measurements),
         "durability": _durability(systems, measurements),
         "repeats": say(
-            "{warmup} of warm-up and a window of {window} × {blocks} × {loads}, every cell once in "
-            "each block",
+            "{blocks}, {loads}; {warmup} of warm-up and a window of {window}",
             warmup=seconds(plan.trial.warmup_s),
             window=seconds(plan.trial.window_s),
             blocks=count(blocks_run(plan, measurements), "block"),
@@ -126,7 +125,8 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
         "machine": _machine(run, "cpu", "cores", "memory", "virtualisation"),
         "storage": _machine(run, *STORAGE),
     }
-    return {topic: topics[topic] for topic in known.kept(TESTED) if topics[topic]}
+    kept = {topic: topics[topic] for topic in known.kept(TESTED)}
+    return {topic: text for topic, text in kept.items() if text and text != NONE}
 
 
 def _data(planned: Iterable[PlanFact], measurements: Sequence[Measurement]) -> Text:

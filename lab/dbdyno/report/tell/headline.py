@@ -17,10 +17,9 @@ from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Said, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME, Better
 from dbdyno.report.rows import workload_name
+from dbdyno.report.tell.levels import Answer, ratio_of
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.verdicts import stood_still
-
-Answer = Verdict | GridSummary
 
 NAMED_MAX: Final = 4
 """Most answers that are named; more are counted."""
@@ -85,7 +84,7 @@ def _counted(answers: Sequence[Answer]) -> Said:
     for word, template in SPOKEN.items():
         if alike := [answer for answer in answers if answer.word is word]:
             part = say(template, count=len(alike))
-            sizes = [ratio - 1 for ratio in map(_ratio, alike) if ratio is not None]
+            sizes = [ratio - 1 for ratio in map(ratio_of, alike) if ratio is not None]
             if word in DIFFERENT and sizes:
                 part = say("{part} ({size})", part=part, size=_range(sizes))
             counts.append(part)
@@ -110,10 +109,6 @@ def _place(answer: Answer) -> Said:
     if answer.cell.rate_per_s is not None:
         return cell_title(answer.cell)
     return name(workload_name(*answer.cell.ladder))
-
-
-def _ratio(answer: Answer) -> float | None:
-    return answer.ratio if isinstance(answer, GridSummary) else answer.estimate.ratio
 
 
 def _decided(answer: Answer) -> Said:
@@ -142,7 +137,7 @@ _SLOWER: Final = phrase("{size} slower ({range})")
 
 def _speed(answer: Answer) -> Said:
     """A difference in speed with its interval: "13 % faster (1 to 30 %)"."""
-    ratio = _ratio(answer)
+    ratio = ratio_of(answer)
     if ratio is not None and ratio >= TIMES_FROM:
         times = phrase("{ratio:.1f} times as fast ({low:.1f} to {high:.1f} times)")
         return say(times, ratio=ratio, low=answer.low, high=answer.high)
@@ -151,7 +146,7 @@ def _speed(answer: Answer) -> Said:
 
 def _sizes(answer: Answer) -> dict[str, Said]:
     """Size and range of a decided difference, without sign."""
-    ratio, ends = _ratio(answer), (answer.low, answer.high)
+    ratio, ends = ratio_of(answer), (answer.low, answer.high)
     if ratio is None:
         raise ValueError(f"{answer.word} without a ratio")
     shares = [end - 1 for end in ends if end is not None]

@@ -24,6 +24,9 @@ from dbdyno.report.tell.verdicts import (
     size_undecided,
 )
 
+Answer = Verdict | GridSummary
+"""A verdict on a cell, or on several together."""
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -32,7 +35,7 @@ class Levels:
     Attributes:
         workloads: each workload in each setting; empty where every workload has a single cell.
         whole: all cells of several workloads; None for a single workload.
-        is_mixed: verdicts at the level of workloads have opposite signs.
+        is_mixed: workloads point in opposite directions, and at least one is decided.
     """
 
     workloads: tuple[GridSummary, ...] = ()
@@ -63,9 +66,22 @@ def levels_of(verdicts: Sequence[Verdict], summaries: Sequence[GridSummary]) -> 
     if len(ladders_of(closed)) == 1:
         place = dict(zip(("workload", "setting"), closed[0].cell.ladder, strict=True))
         return Levels(tuple(one.model_copy(update=place) for one in workloads))
-    words = {one.word for one in workloads or closed}
     whole = of_all_cells(closed, summaries)
-    return Levels(workloads, whole, words >= {Word.BETTER, Word.WORSE})
+    return Levels(workloads, whole, _is_mixed(workloads or closed))
+
+
+def _is_mixed(answers: Sequence[Answer]) -> bool:
+    """True if a decided difference stands beside one that points the other way."""
+    words = {one.word for one in answers}
+    ratios = [ratio for one in answers if (ratio := ratio_of(one)) is not None]
+    margin = max((1 + one.margin for one in answers), default=1.0)
+    is_up, is_down = max(ratios, default=1.0) > margin, min(ratios, default=1.0) < 1 / margin
+    return (Word.BETTER in words and is_down) or (Word.WORSE in words and is_up)
+
+
+def ratio_of(answer: Answer) -> float | None:
+    """The ratio of a cell or of several; None without one."""
+    return answer.ratio if isinstance(answer, GridSummary) else answer.estimate.ratio
 
 
 def level_title(summary: GridSummary) -> Said:

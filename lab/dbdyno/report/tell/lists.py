@@ -208,7 +208,7 @@ def uneven_disturbance(values: Values) -> Said:
         blocks.append(say("block {block}: {shares}", block=uneven["block"], shares=listed(shares)))
     return say(
         "in {uneven} of {blocks} others took unequal shares of the host's CPU beside the "
-        "arms, by more than {limit:g} points (their CPU, steal and I/O wait together): "
+        "systems, by more than {limit:g} points (their CPU, steal and I/O wait together): "
         "{figures}",
         uneven=len(blocks),
         blocks=count(values["blocks"], "block"),
@@ -344,14 +344,14 @@ MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
     ),
     "arithmetic": (
         phrase(
-            "before the arm arithmetic took another time than usual in this run: {value:+.0%}"
+            "before its trials a computation took another time than usual in this run: {value:+.0%}"
             " (limit {limit:.0%})"
         ),
         say("look what else ran then; the block's ratio may carry it"),
     ),
     "sync": (
         phrase(
-            "before the arm a sync took another time than usual in this run: {value:+.0%} (limit"
+            "before its trials a sync took another time than usual in this run: {value:+.0%} (limit"
             " {limit:.0%})"
         ),
         say("look what else ran then; the block's ratio may carry it"),

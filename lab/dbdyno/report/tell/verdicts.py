@@ -302,14 +302,16 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
         most=count(values["blocks"], "block"),
     ),
     "warm-up": lambda values: say(
-        "the rates had not settled: that may move the ratio by {low:+.1%} to {high:+.1%}, and "
+        "the rates had not settled: that may move the ratio by {low} to {high}, and "
         "the interval allows for it",
-        **values,
+        low=change(1 + values["low"]),
+        high=change(1 + values["high"]),
     ),
     "cpu-taken": lambda values: say(
-        "others took CPU beside {system}: that may move the ratio by {part:+.1%}, and the interval "
+        "others took CPU beside {system}: that may move the ratio by {part}, and the interval "
         "allows for it",
-        **values,
+        system=values["system"],
+        part=change(1 + values["part"]),
     ),
     "limit-outside": _limit_outside,
     NoFit.CLIENT_BOUND: lambda values: say(
@@ -336,56 +338,27 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
 }
 
 
-# A difference's parts: CPU per transaction, and CPU used. Sentences for each pair of directions in
-# which work and use moved throughput (1: up, −1: down).
-
-PARTS: Final[Mapping[tuple[int, int], str]] = {
-    (-1, -1): phrase(
-        "of {total}, {work} is more server CPU per transaction; the rest, {use}, is less CPU used"
-    ),
-    (-1, 0): phrase("{total} is more server CPU per transaction; both used as much CPU"),
-    (-1, 1): phrase(
-        "more server CPU per transaction alone would be {work}; more CPU used makes it {total}"
-    ),
-    (0, -1): phrase("{total} is less CPU used; a transaction takes as much server CPU on both"),
-    (0, 1): phrase("{total} is more CPU used; a transaction takes as much server CPU on both"),
-    (1, -1): phrase(
-        "less server CPU per transaction alone would be {work}; less CPU used makes it {total}"
-    ),
-    (1, 0): phrase("{total} is less server CPU per transaction; both used as much CPU"),
-    (1, 1): phrase(
-        "of {total}, {work} is less server CPU per transaction; the rest, {use}, is more CPU used"
-    ),
-}
-TAKEN: Final[Mapping[int, str]] = {
-    -1: phrase(
-        "of {total}, {work} is more server CPU per transaction; the rest, {use}, is CPU that it "
-        "did not get: others took {taken:.1%} of the host's CPU more beside it"
-    ),
-    0: phrase(
-        "{total} is CPU that it did not get: others took {taken:.1%} of the host's CPU more beside "
-        "it; a transaction takes as much server CPU on both"
-    ),
-    1: phrase(
-        "less server CPU per transaction alone would be {work}; CPU that it did not get makes it "
-        "{total}: others took {taken:.1%} of the host's CPU more beside it"
-    ),
-}
-"""Sentences for less CPU used while others took more, by the direction of work."""
+FACTORS: Final = phrase(
+    "server CPU × {cost} per transaction and × {use} in all, so throughput × {ratio}"
+)
+FACTORS_TAKEN: Final = phrase(
+    "{factors}; others took {taken:.1%} of the host's CPU more beside {system}"
+)
 
 
 def accounting(parts: Accounting) -> Said | None:
-    """Both parts of a difference in one clause; None where both are too small for a word.
+    """The two factors of a difference; None where both are too small for a word.
 
-    >>> "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that …"
+    >>> "server CPU × 2.11 per transaction and × 1.12 in all, so throughput × 0.535"
     """
-    work, use = parts.directions
-    if not work and not use:
+    if parts.directions == (0, 0):
         return None
-    return say(
-        TAKEN[work] if parts.is_taken else PARTS[work, use],
-        total=change(parts.ratio),
-        work=change(parts.by_work),
-        use=change(parts.by_use),
-        taken=parts.taken or 0.0,
+    factors = say(
+        FACTORS,
+        cost=f"{1 / parts.by_work:.3g}",
+        use=f"{parts.by_use:.3g}",
+        ratio=f"{parts.ratio:.3g}",
     )
+    if not parts.is_taken:
+        return factors
+    return say(FACTORS_TAKEN, factors=factors, taken=parts.taken or 0.0, system=parts.system)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dbdyno.language.words import Said
@@ -44,6 +46,8 @@ def test_a_workload_without_an_answer_has_its_interval() -> None:
     assert "reads 13 % faster" in decided
     assert open_.startswith("Not enough data for oltp_insert (−")
     assert " to +" in open_
+    (vast,) = headlines_of(oltp_insert=(0.1, 1.0, 20.0))
+    assert re.search("to \\+[0-9\u202f]+\u202f[0-9]{3} %", vast), "thousands parted as in tables"
 
 
 def test_many_answers_are_counted_with_the_range_of_their_sizes() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.language.words import Said, count, listed, name, phrase, say
+from dbdyno.language.words import PARTED, Said, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME, Better
 from dbdyno.report.rows import workload_name
 from dbdyno.report.tell.levels import Answer, ratio_of
@@ -176,7 +176,9 @@ def _percent(share: float) -> str:
 def _rounded(share: float) -> str:
     """A share in per cent without its sign: "13", "0.5"."""
     percent = abs(share) * 100
-    return f"{percent:,.0f}" if abs(share) >= WHOLE_FROM else f"{percent:.1f}".removesuffix(".0")
+    if abs(share) >= WHOLE_FROM:
+        return f"{percent:,.0f}".replace(",", PARTED)
+    return f"{percent:.1f}".removesuffix(".0")
 
 
 def _signed(share: float) -> str:

@@ -53,6 +53,17 @@ def site(workspace: Path) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def ended(workspace: Path) -> str:
+    """A run whose only trial is over."""
+    run_id = stored_run(workspace, trials=1)
+    trial = making.measurement(making.B)
+    with progress.feeding(workspace / run_id) as lab:
+        lab.begin(trial.trial, 1, 6, 60)
+        lab.end(trial.trial, trial, 0)
+    return run_id
+
+
 def quiet(page: Page, site: str) -> list[str]:
     """Addresses beside the site's own that the page asks for; filled as it goes on."""
     strange: list[str] = []
@@ -76,38 +87,125 @@ def test_from_the_list_to_a_report_and_back(page: Page, site: str) -> None:
     assert strange == []
 
 
-def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) -> None:
+def test_the_colours_chosen_on_a_page_hold_on_all(page: Page, site: str) -> None:
+    page.goto(site)
+    expect(page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
+    page.get_by_role("button", name="Dark colours").click()
+    for link in ("Live", "Report"):
+        page.get_by_role("link", name=link).first.click()
+        switch = page.get_by_role("button", name="Dark colours")
+        expect(switch).to_have_attribute("aria-pressed", "true")
+        expect(page.locator("body")).to_have_css("background-color", "rgb(20, 24, 29)")
+
+
+BROKEN_WORDS = """() => {
+    const broken = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        for (const word of walker.currentNode.data.matchAll(/[\\w.:]+/g)) {
+            const range = document.createRange();
+            range.setStart(walker.currentNode, word.index);
+            range.setEnd(walker.currentNode, word.index + word[0].length);
+            const tops = new Set([...range.getClientRects()].map((line) => line.top));
+            if (tops.size > 1) broken.push(word[0]);
+        }
+    }
+    return broken;
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_words_stay_whole_and_links_in_sight(page: Page, site: str, width: int, ended: str) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    for path, rows in (("", 2), (f"runs/{ended}/live", 1)):
+        page.goto(site + path)
+        expect(page.locator("tbody tr").nth(rows - 1)).to_be_visible()
+        assert page.evaluate(BROKEN_WORDS) == [], path
+        cut = page.locator(".wide").evaluate("one => one.scrollWidth - one.clientWidth")
+        assert cut == 0, path
+    page.goto(site)
+    for link in page.get_by_role("link", name="Live").all():
+        box = link.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+
+
+@contextmanager
+def running(workspace: Path) -> Iterator[tuple[str, progress.Feed]]:
+    """A run in progress without a stored trial, and its feed."""
     run_id = stored_run(workspace, trials=0)
-    first, second = (
-        making.measurement(one, tps=t) for one, t in ((making.A, 900), (making.B, 700))
-    )
-    troubled = first.model_copy(update={"failure": "<b>the server died</b>"})
-    before = first.trial.model_copy(update={"block": -1, "is_pilot": True})
-    searched = first.model_copy(update={"trial": before})
     with (
         Store.open(workspace) as store,
         store.locked(run_id),
         progress.feeding(workspace / run_id) as lab,
     ):
+        yield run_id, lab
+
+
+FIRST, SECOND = (making.measurement(one, tps=t) for one, t in ((making.A, 900), (making.B, 700)))
+
+
+def test_the_steps_before_the_first_trial_are_seen(page: Page, site: str, workspace: Path) -> None:
+    with running(workspace) as (run_id, lab):
+        lab.stage("mysql:5.7.22: loading table 2, 35 %")
+        page.goto(f"{site}runs/{run_id}/live")
+        expect(page.locator("#stage")).to_have_text("mysql:5.7.22: loading table 2, 35 %")
+        trials = page.get_by_role("progressbar", name="Trials done")
+        assert trials.evaluate("one => [one.value, one.max]") == [0, 6]
+        step = page.get_by_role("progressbar", name="Present step")
+        assert step.evaluate("one => one.position") == 0.35
+        assert page.locator("figure").is_hidden(), "no blank where the chart will be"
+        lab.begin(FIRST.trial, 2, 6, 60)
+        expect(page.locator("#stage")).to_have_text("starting")
+        assert trials.evaluate("one => [one.value, one.max]") == [1, 6]
+        assert step.is_hidden()
+
+
+def test_the_answers_of_the_last_block_are_seen(page: Page, site: str, workspace: Path) -> None:
+    with running(workspace) as (run_id, lab):
+        page.goto(f"{site}runs/{run_id}/live")
+        for text in ("after 3 blocks: b reads faster", "after 3 blocks: b writes slower"):
+            lab.note(text)
+        expect(page.locator("#so-far p")).to_have_count(2)
+        for text in ("python3 took 12 % of the CPU", "after 4 blocks: b reads faster"):
+            lab.note(text)
+        expect(page.locator("#so-far")).to_have_text("after 4 blocks: b reads faster")
+        assert page.locator("#notes").inner_text() == "python3 took 12\u00a0% of the CPU"
+
+
+def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) -> None:
+    troubled = FIRST.model_copy(update={"failure": "<b>the server died</b>"})
+    before = FIRST.trial.model_copy(update={"block": -1, "is_pilot": True})
+    searched = FIRST.model_copy(update={"trial": before})
+    with running(workspace) as (run_id, lab):
         lab.begin(searched.trial, 1, 2, 90)
         lab.end(searched.trial, searched, 80)
-        lab.begin(first.trial, 1, 6, 60)
+        lab.begin(FIRST.trial, 1, 6, 60)
         for at_s in range(1, 6):
-            lab.interval(first.trial, interval(at_s), 60 - at_s)
+            phase = "warmup" if at_s <= 2 else "measured"
+            lab.interval(FIRST.trial, interval(at_s, phase), 60 - at_s)
         page.goto(f"{site}runs/{run_id}/live")
         page.wait_for_selector("#chart[data-rows='5']")
         assert page.locator("h1").inner_text() == "made"
         assert page.locator(".byline").inner_text().startswith(run_id)
-        assert page.locator("#stage").inner_text().endswith("(block 1)")
-        lab.end(first.trial, first, 50)
-        lab.begin(second.trial, 2, 6, 50)
-        expect(page.locator("#stage")).to_contain_text("trial 2/6")
+        assert page.locator("#place").inner_text().endswith("(block 1)")
+        assert page.locator("#stage").inner_text() == "measuring"
+        assert page.locator("#speed").inner_text() == "3 s: TPS 1\u202f000, p95 9.88 ms"
+        shaded, drawn = (
+            page.locator(f"#chart .mark-{mark} path").first.evaluate("one => one.getBBox().width")
+            for mark in ("rect", "line")
+        )
+        assert shaded == pytest.approx(2 / 4 * drawn, rel=0.01), "2 s of warm-up, 4 s of line"
+        lab.interval(FIRST.trial, interval(5.3, "drain", events=90, seconds=0.3), 55)
+        expect(page.locator("#stage")).to_have_text("finishing")
+        lab.end(FIRST.trial, FIRST, 50)
+        lab.begin(SECOND.trial, 2, 6, 50)
+        expect(page.locator("#place")).to_contain_text("trial 2/6")
         assert page.locator("#chart").get_attribute("data-rows") == "5", "no axes without a line"
-        lab.interval(second.trial, interval(1), 49)
+        lab.interval(SECOND.trial, interval(1), 49)
         page.wait_for_selector("#chart[data-rows='6']")
         assert page.locator("#chart .mark-line path").count() >= 4, "two systems, two panels"
-        assert "trial 2/6" in page.locator("#stage").inner_text()
-        assert "0:00:49 left" in page.locator("#speed").inner_text()
+        assert page.locator("#left").inner_text() == "49 s left"
         lab.end(troubled.trial, troubled, 40)
         page.wait_for_selector("#ended tr >> nth=2")
     expect(page.locator("#stage")).to_contain_text("Nothing is being measured")

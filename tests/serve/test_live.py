@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.language.catalogues import Language
 from dbdyno.serve import live
 from dbdyno.store.store import FEED_NAME
 
@@ -77,6 +78,25 @@ def test_without_a_feed_or_behind_its_end_nothing_is_told(tmp_path: Path) -> Non
     assert kinds(streamed(feed, lambda: False)) == ["closed"]
     feed.write_text(FIRST)
     assert kinds(streamed(feed, lambda: False, seen=10**6)) == ["closed"]
+
+
+@pytest.mark.parametrize(
+    ("language", "left"),
+    [(Language.EN, "3 min 52 s left"), (Language.ZH, "剩余 3 分 52 秒")],
+)
+def test_numbers_have_the_digits_of_a_report(language: Language, left: str) -> None:
+    event = {"kind": "interval", "transactions_per_s": 2390.74, "latency_ms_p95": 9.6149}
+    said = live.worded({**event, "left_s": 232}, language)["said"]
+    assert said == {
+        "transactions_per_s": "2\u202f391",
+        "latency_ms_p95": "9.61",
+        "left": left,
+    }
+    assert live.worded({"kind": "end", "latency_ms_p95": None}, language)["said"] == {
+        "latency_ms_p95": "—"
+    }
+    damaged = {"kind": "end", "transactions_per_s": "x", "latency_ms_p95": [], "left_s": None}
+    assert live.worded(damaged, language)["said"] == {}
 
 
 @given(st.binary(max_size=400))

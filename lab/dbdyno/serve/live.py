@@ -15,29 +15,40 @@ from typing import Any, Final
 
 import anyio
 
+from dbdyno.language.catalogues import Language, said_in
+from dbdyno.language.words import say
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.report.numbers import number
+from dbdyno.report.tell.verdicts import duration
+
 POLL_EVERY_S: Final = 0.25
 HEARTBEAT_S: Final = 10.0
 """How often a silent stream says something, so that a closed connection is noticed."""
 LINE_BYTES_MAX: Final = 65_536
+NUMBERS: Final = ("transactions_per_s", "latency_ms_p95")
+"""Numbers of an event that are shown in words."""
 
 
-async def stream(path: Path, is_running: Callable[[], bool], seen: int = 0) -> AsyncIterator[bytes]:
+async def stream(
+    path: Path, is_running: Callable[[], bool], seen: int = 0, language: Language = Language.EN
+) -> AsyncIterator[bytes]:
     """Server-sent events of a run until its end; their ids are places in the file.
 
     Args:
         path: the feed.
         is_running: test for a lab at work on the run.
         seen: place of the watcher's last event; 0 for all.
+        language: of the words for its numbers.
     """
     place, events = await anyio.to_thread.run_sync(read, path, seen)
     for end, event in events if seen else caught_up(events):
-        yield _event(end, event)
+        yield _event(end, worded(event, language))
     spoken = time.monotonic()
     while True:
         running = await anyio.to_thread.run_sync(is_running)
         place, events = await anyio.to_thread.run_sync(read, path, place)
         for end, event in events:
-            yield _event(end, event)
+            yield _event(end, worded(event, language))
         if not events and not running:
             yield _event(place, {"kind": "closed"})
             return
@@ -74,11 +85,23 @@ def caught_up(
     events: list[tuple[int, dict[str, Any]]],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Drop the seconds of completed trials."""
-    ends = [number for number, (_, event) in enumerate(events) if event["kind"] == "end"]
+    ends = [index for index, (_, event) in enumerate(events) if event["kind"] == "end"]
     last = ends[-1] if ends else -1
-    for number, (place, event) in enumerate(events):
-        if event["kind"] not in ("interval", "stage") or number > last:
+    for index, (place, event) in enumerate(events):
+        if event["kind"] not in ("interval", "stage") or index > last:
             yield place, event
+
+
+def worded(event: dict[str, Any], language: Language) -> dict[str, Any]:
+    """Add the words for an event's numbers, in the report's digits."""
+    said: dict[str, str] = {
+        name: number(event[name], BY_NAME[name].decimals)
+        for name in NUMBERS
+        if isinstance(event.get(name, ""), int | float | None)
+    }
+    if isinstance(left_s := event.get("left_s"), int):
+        said["left"] = said_in(say("{time} left", time=duration(left_s)), language)
+    return {**event, "said": said}
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

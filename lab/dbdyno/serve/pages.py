@@ -24,6 +24,7 @@ from dbdyno.errors import StoreError
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Said, say
 from dbdyno.report.charts.drawing import draw
+from dbdyno.report.charts.vega import COLOURS
 from dbdyno.report.formats import html
 from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.parts import translated
@@ -87,7 +88,10 @@ class Pages:
 
     def live(self, request: Request) -> Response:
         """A run in progress; its script listens to `events`."""
-        return self._page("live.html.j2", listed=self._runs.run(request.path_params["run_id"]))
+        listed = self._runs.run(request.path_params["run_id"])
+        shades = [f"light-dark({one}, {html.DARK.get(one.lower(), one)})" for one in COLOURS]
+        systems = {"domain": listed.systems, "range": shades}
+        return self._page("live.html.j2", listed=listed, systems=systems)
 
     async def events(self, request: Request) -> Response:
         run_id = request.path_params["run_id"]
@@ -95,7 +99,7 @@ class Pages:
         feed = self._runs.workspace / listed.run.run_id / FEED_NAME
         seen = request.headers.get("last-event-id", "0")
         place = int(seen) if PLACE.fullmatch(seen) else 0
-        events = live.stream(feed, lambda: self._runs.is_running(run_id), place)
+        events = live.stream(feed, lambda: self._runs.is_running(run_id), place, self._language)
         return StreamingResponse(events, media_type="text/event-stream")
 
     def static(self, request: Request) -> Response:
@@ -103,6 +107,8 @@ class Pages:
         match request.path_params["name"]:
             case "charts.js":
                 return Response(html.program(), media_type=JAVASCRIPT)
+            case "colours.js":
+                return Response((html.TEMPLATES / "colours.js").read_text(), media_type=JAVASCRIPT)
             case "live.js":
                 return Response((TEMPLATES / "live.js").read_text(), media_type=JAVASCRIPT)
             case "page.css":
@@ -142,6 +148,7 @@ def _report(run: JudgedRun, language: Language) -> str:
 
 WORDS: Final[dict[str, Said]] = {
     "skip": say("Skip to the content"),
+    "dark": html.WORDS["dark"],
     "title": say("Runs of this workspace"),
     "runs": say("All runs"),
     "run": say("Run"),
@@ -172,12 +179,13 @@ WORDS: Final[dict[str, Said]] = {
     "pilot": say("pilot"),
     "system": say("System"),
     "outcome": say("Outcome"),
-    "left": say("left"),
     "trial": say("trial"),
+    "starting": say("starting"),
     "warmup": say("warm-up"),
-    "measured": say("measured"),
-    "drain": say("last answers"),
+    "measured": say("measuring"),
+    "drain": say("finishing"),
     "done": say("Trials done"),
+    "share": say("Present step"),
     "tps": say("TPS"),
     "p95": say("p95, ms"),
     "second_axis": say("seconds since the load began"),

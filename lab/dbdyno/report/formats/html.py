@@ -147,7 +147,7 @@ def program() -> str:
 @cache
 def page_script() -> str:
     """The script of a report: colours by choice, interactive charts."""
-    return (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    return "".join((TEMPLATES / script).read_text() for script in ("colours.js", "report.js"))
 
 
 def specification(figure: Figure) -> dict[str, Any]:

@@ -1,31 +1,14 @@
 "use strict";
-// Colours by choice, and charts that answer the pointer. The page is whole without it: where this
-// does not run, each chart stays the picture that is printed too.
+// Charts that answer the pointer. The page is whole without it: where this does not run, each
+// chart stays the picture that is printed too.
 (() => {
   const root = document.documentElement;
-  const KEPT = "dbdyno-colours";
-  // Chromium reports no change of a query whose `matches` was read first: it is read here, then followed by events.
-  const followed = (query) => {
-    const list = matchMedia(query);
-    const state = { matches: list.matches };
-    list.addEventListener("change", (event) => {
-      state.matches = event.matches;
-      recolour();
-    });
-    return state;
-  };
-  const system = followed("(prefers-color-scheme: dark)");
+  const { isDark, followed, listeners } = window.dbdynoColours;
   const narrow = followed("(max-width: 40rem)");
   const byId = (id) => document.getElementById(id);
   const dark = JSON.parse(byId("dark-colours").textContent);
   const views = new Map();
   const drawings = new Map(); // the last drawing begun of each chart that was near
-  const isDark = () => (root.dataset.colours || (system.matches ? "dark" : "light")) === "dark";
-
-  const kept = {
-    get() { try { return localStorage.getItem(KEPT); } catch { return null; } },
-    set(value) { try { localStorage.setItem(KEPT, value); } catch { /* the choice holds for now */ } },
-  };
 
   // The same chart in colours that can be seen on a dark page; data are left as they are.
   const repainted = (node) => {
@@ -134,21 +117,8 @@
   };
   const near = new IntersectionObserver(drawNear, { rootMargin: "300px" });
 
-  const recolour = () => {
-    byId("colours").setAttribute("aria-pressed", String(isDark()));
-    for (const figure of drawings.keys()) near.observe(figure);
-  };
-
   const begin = () => {
-    const chosen = kept.get();
-    if (chosen === "dark" || chosen === "light") root.dataset.colours = chosen;
-    byId("colours").hidden = false;
-    byId("colours").addEventListener("click", () => {
-      root.dataset.colours = isDark() ? "light" : "dark";
-      kept.set(root.dataset.colours);
-      recolour();
-    });
-    recolour();
+    listeners.push(() => { for (const figure of drawings.keys()) near.observe(figure); });
     for (const figure of document.querySelectorAll("figure[data-name]")) {
       near.observe(figure);
       for (const button of figure.querySelectorAll("button[data-kind]")) {

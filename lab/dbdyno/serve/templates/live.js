@@ -5,14 +5,13 @@
   const byId = (id) => document.getElementById(id);
   const words = JSON.parse(byId("words").textContent);
   const source = new EventSource(document.currentScript.dataset.events);
-  const COLOURS = ["#3b8fd1", "#d9730d", "#2aa17a", "#b8629b", "#a08200", "#7a6ff0"];
   let trial = null;
   let group = "";
   let rows = [];
   let stale = null; // which rows go once the trial that began has a second of its own
 
   const axis = { labelColor: "currentColor", titleColor: "currentColor", gridOpacity: 0.25,
-    domainColor: "currentColor", tickColor: "currentColor", titleFontWeight: "normal" };
+    domainColor: "currentColor", tickColor: "currentColor", titleFontWeight: "normal", labelFontSize: 12, titleFontSize: 12 };
   const warmup = { // shaded from the beginning of the load to its last second
     transform: [{ filter: "datum.phase === 'warmup'" },
       { aggregate: [{ op: "max", field: "at_s", as: "until_s" }] }, { calculate: "0", as: "from_s" }],
@@ -20,7 +19,8 @@
     encoding: { x: { field: "from_s", type: "quantitative" }, x2: { field: "until_s" } },
   };
   const panel = (field, title, last) => ({
-    width: 600, height: 140, layer: [warmup, lines(field, title, last)],
+    width: Math.min(byId("chart").clientWidth - 80, 960), height: 140,
+    layer: [warmup, lines(field, title, last)],
   });
   const lines = (field, title, last) => ({
     mark: { type: "line", point: { size: 18 }, strokeWidth: 1.5 },
@@ -28,23 +28,27 @@
       x: { field: "at_s", type: "quantitative", title: last ? words.second_axis : null,
         scale: { zero: true }, axis: { grid: false, tickMinStep: 1 } },
       y: { field, type: "quantitative", title, scale: { zero: true } },
-      color: { field: "system", type: "nominal", title: null, scale: { range: COLOURS } },
-      tooltip: [{ field: "system" }, { field: "at_s" }, { field, format: ".5~g" }],
+      color: { field: "system", type: "nominal", title: null, scale: JSON.parse(byId("systems").textContent) },
+      tooltip: [{ field: "system" }, { field: "at_s" }, { field, format: ",.4~r" }],
     },
   });
   // The chart is made when there is something to draw: a scale over nothing has no ends.
   let chart = null;
-  const drawn = () => chart ??= window.dbdynoEmbed(byId("chart"), {
-    data: { name: "seconds", values: [{ ...rows[0] }] }, background: null, padding: 4,
-    vconcat: [panel("transactions_per_s", words.tps, false),
-      panel("latency_ms_p95", words.p95, true)],
-    config: { view: { stroke: null }, axis, aria: false, font: "system-ui, sans-serif",
-      legend: { orient: "top", labelColor: "currentColor", labelLimit: 400 } },
-  }, { mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false,
-    tooltip: false }).then(({ view }) => {
-    byId("chart").querySelector("svg").setAttribute("aria-hidden", "true"); // #chart is the image
-    return view;
-  });
+  const drawn = () => {
+    byId("chart").parentElement.hidden = false;
+    return chart ??= window.dbdynoEmbed(byId("chart"), {
+      data: { name: "seconds", values: [{ ...rows[0] }] }, background: null, padding: 4,
+      vconcat: [panel("transactions_per_s", words.tps, false),
+        panel("latency_ms_p95", words.p95, true)],
+      config: { view: { stroke: null }, axis, aria: false, font: "system-ui, sans-serif",
+        legend: { orient: "top", columns: 2, labelColor: "currentColor", labelFontSize: 12, labelLimit: 400 } },
+    }, { mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false, tooltip: false,
+      formatLocale: { decimal: ".", thousands: "\u202f", grouping: [3], currency: ["", ""] },
+    }).then(({ view }) => {
+      byId("chart").querySelector("svg").setAttribute("aria-hidden", "true"); // #chart is the image
+      return view;
+    });
+  };
 
   let asked = false;
   const redraw = () => {
@@ -59,72 +63,87 @@
     });
   };
 
-  const clock = (seconds) => {
-    const part = (value) => String(value).padStart(2, "0");
-    const minutes = Math.floor(seconds / 60);
-    return `${Math.floor(minutes / 60)}:${part(minutes % 60)}:${part(seconds % 60)} ${words.left}`;
+  // What the run does now: a step in words, how far it is where its words end with a percentage, its numbers.
+  const show = (step, speed = "") => {
+    const percent = /(\d+) %$/.exec(step);
+    if (byId("stage").textContent !== step) byId("stage").textContent = step; // said once aloud
+    byId("speed").textContent = speed;
+    byId("share").hidden = percent === null;
+    if (percent) byId("share").value = Number(percent[1]);
   };
-  const digits = (value, places) => value === null || value === undefined ? "–"
-    : value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
 
-  const cell = (text, kind) => {
-    const made = document.createElement(kind === "head" ? "th" : "td");
-    if (kind === "head") made.scope = "row";
-    if (kind === "number") made.className = "number";
-    made.textContent = text;
+  const headings = [...document.querySelectorAll("thead th")];
+  const tableRow = (values) => {
+    const made = document.createElement("tr");
+    made.append(...values.map((text, at) => {
+      const cell = document.createElement(at ? "td" : "th");
+      if (!at) cell.scope = "row";
+      cell.className = headings[at].className;
+      cell.dataset.label = headings[at].textContent;
+      cell.textContent = text;
+      return cell;
+    }));
     return made;
   };
 
   // Blocks are counted from 1; a pilot's trials come before them, in 0.
+  let phase = null;
+  let began_s = 0; // when the phase began, in seconds of the load
+  let last_s = 0;
+  let answered = null; // how the answers after the last block begin
   const on = {
-    run: () => {},
-    stage: (event) => { byId("stage").textContent = event.text; },
+    stage: (event) => show(event.text),
     begin: (event) => {
       trial = event;
-      const bar = byId("done");
-      bar.hidden = false;
-      bar.max = event.total;
-      bar.value = event.number - 1;
+      phase = null;
+      last_s = 0;
+      byId("done").max = event.total;
+      byId("done").value = event.number - 1;
       const here = `${event.block} ${event.cell}`;
       stale = here !== group ? () => true : (row) => row.system === event.system;
       group = here;
-      byId("stage").textContent = `${words.trial} ${event.number}/${event.total}: ` +
+      byId("place").textContent = `${words.trial} ${event.number}/${event.total}: ` +
         `${event.system}, ${event.cell} ` +
         `(${event.block ? `${words.block} ${event.block}` : words.pilot})`;
+      byId("left").textContent = event.said.left;
+      show(words.starting);
     },
     note: (event) => {
       const line = document.createElement("p");
-      line.textContent = event.text;
-      byId("notes").replaceChildren(line, ...[...byId("notes").children].slice(0, 2));
+      line.textContent = event.text.replace(/(\d) %/g, "$1\u00a0%"); // a line may not end between them
+      const block = /^after .+? blocks?: /.exec(event.text)?.[0]; // of an answer
+      if (!block) byId("notes").replaceChildren(line, ...[...byId("notes").children].slice(0, 2));
+      else if (block === answered) byId("so-far").append(line);
+      else byId("so-far").replaceChildren(line);
+      answered = block ?? answered;
+      byId("so-far").hidden = answered === null;
     },
     interval: (event) => {
-      const phase = words[event.phase] ?? event.phase;
-      byId("speed").textContent = `${phase} ${digits(event.at_s, 0)} s: ` +
-        `${words.tps} ${digits(event.transactions_per_s, 1)}, ` +
-        `${words.p95} ${digits(event.latency_ms_p95, 2)}; ${clock(event.left_s)}`;
-      if (trial === null || event.phase === "drain") return; // part of a second, without new events
+      if (event.phase !== phase) began_s = last_s;
+      phase = event.phase;
+      last_s = event.at_s;
+      const numbers = `${words.tps} ${event.said.transactions_per_s}, p95 ${event.said.latency_ms_p95} ms`;
+      byId("left").textContent = event.said.left;
+      if (phase === "drain") show(words.drain); // part of a second, without new events
+      else show(words[phase] ?? phase, `${Math.round(last_s - began_s)} s: ${numbers}`);
+      if (trial === null || phase === "drain") return;
       if (stale) rows = rows.filter((row) => !stale(row));
       stale = null;
       rows.push({ ...event, system: trial.system });
       redraw();
     },
     end: (event) => {
-      const row = document.createElement("tr");
-      const outcome = cell(event.failure ?? "✓");
-      if (event.failure) outcome.dataset.failed = "";
-      row.append(cell(String(event.block || words.pilot), "head"), cell(event.system), cell(event.cell),
-        cell(digits(event.transactions_per_s, 1), "number"),
-        cell(digits(event.latency_ms_p95, 2), "number"), outcome);
-      byId("ended").prepend(row);
-    },
-    over: () => {
-      byId("speed").textContent = "";
-      byId("done").hidden = true;
+      const ended = tableRow([event.block || words.pilot, event.system, event.cell,
+        event.said.transactions_per_s, event.said.latency_ms_p95, event.failure ?? "✓"]);
+      if (event.failure) ended.lastChild.dataset.failed = "";
+      byId("ended").prepend(ended);
+      byId("ended").closest("[hidden]")?.removeAttribute("hidden");
     },
     closed: () => {
       source.close();
-      byId("stage").textContent = words.over;
-      byId("speed").textContent = "";
+      for (const id of ["place", "left"]) byId(id).textContent = "";
+      byId("done").hidden = byId("so-far").hidden = true; // the report has the last answer
+      show(words.over);
     },
   };
 

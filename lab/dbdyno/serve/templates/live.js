@@ -110,12 +110,13 @@
     },
     note: (event) => {
       const line = document.createElement("p");
-      line.textContent = event.text.replace(/(\d) %/g, "$1\u00a0%"); // a line may not end between them
-      const block = /^after .+? blocks?: /.exec(event.text)?.[0]; // of an answer
+      const [block] = /^after .+? blocks?: /.exec(event.text) ?? [""]; // of an answer
+      const text = block === answered ? event.text.slice(block.length) : event.text;
+      line.textContent = text.replace(/(\d) %/g, "$1\u00a0%"); // a line may not end between them
       if (!block) byId("notes").replaceChildren(line, ...[...byId("notes").children].slice(0, 2));
       else if (block === answered) byId("so-far").append(line);
       else byId("so-far").replaceChildren(line);
-      answered = block ?? answered;
+      answered = block || answered;
       byId("so-far").hidden = answered === null;
     },
     interval: (event) => {

@@ -178,6 +178,7 @@ def test_a_slow_drawing_in_old_colours_does_not_outlast_the_new(
     page.emulate_media(color_scheme="light")
     page.goto(written.html.as_uri())
     figures = page.locator("figure[data-name]")
+    figures.first.scroll_into_view_if_needed()
     expect(figures.first).to_have_attribute("data-state", "light")
     near = figures.evaluate_all("all => all.filter(one => one.dataset.state).length")
     page.evaluate(SLOW_FIRST_DRAWING)
@@ -290,7 +291,12 @@ def test_chinese_is_set_in_the_font_that_the_page_carries(pages: dict[Language, 
     session.send("DOM.enable")
     session.send("CSS.enable")
     root = session.send("DOM.getDocument")["root"]["nodeId"]
-    for where in (".conclusion p", "caption", "summary h2", ".moving svg .role-axis-title text"):
+    for where in (
+        ".conclusion p",
+        "td:last-child",
+        "summary h2",
+        ".moving svg .role-axis-title text",
+    ):
         text = page.locator(where).first.text_content()
         node = session.send("DOM.querySelector", {"nodeId": root, "selector": where})["nodeId"]
         fonts = session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]

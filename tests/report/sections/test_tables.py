@@ -87,7 +87,7 @@ def test_a_cost_has_the_factor_between_the_systems() -> None:
         for cpu_s in [4.0 if one.trial.system == making.A else 10.0]
     ]
     (table,) = main(run(making.plan(), trials))
-    assert rows(table)["server CPU per transaction, µs"] == ("400.0", "1\u202f000", "× 2.5")
+    assert rows(table)["CPU per transaction, µs"] == ("400.0", "1\u202f000", "× 2.5")
 
 
 def test_the_settings_that_are_compared_stand_in_table_and_title() -> None:

@@ -41,7 +41,7 @@ def glance(
     run: RunFacts,
     pictures: Sequence[Figure],
 ) -> Section:
-    """Changes, numbers, the pictures, then the tested conditions."""
+    """Changes, numbers, the tested conditions, then the pictures."""
     measurements = [attempt.measurement for attempt in attempts]
     conditions = table(
         say("What was tested"),
@@ -57,8 +57,8 @@ def glance(
         (
             *changes,
             *(replace(one, folded=are_long or bool(changes)) for one in numbers),
-            *pictures,
             conditions,
+            *pictures,
         ),
     )
 

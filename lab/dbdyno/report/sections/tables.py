@@ -52,8 +52,8 @@ MAIN: Final = tuple(
 )
 """The metrics of the first screen."""
 MAIN_COSTS: Final = {
-    "server_cpu_us": say("server CPU per transaction, µs"),
-    "storage_read_kb": say("read from storage per transaction, KB"),
+    "server_cpu_us": say("CPU per transaction, µs"),
+    "storage_read_kb": say("read per transaction, KB"),
     "written_kb": say("written per transaction, KB"),
     "syncs": say("syncs per transaction"),
 }

@@ -40,7 +40,7 @@ def run(workspace: Path) -> Run:
 def test_measurements_and_seconds_are_frames(run: Run) -> None:
     trials = run.measurements()
     assert trials["system"].unique().sort().to_list() == [making.A, making.B]
-    assert trials.filter(state="sound").height == len(run.trials) == 6
+    assert trials.filter(state="valid").height == len(run.trials) == 6
     seconds = run.intervals()
     assert seconds.height == sum(len(trial.intervals) for trial in run.trials)
     assert run.table("costs").height > 0
@@ -169,7 +169,7 @@ def test_every_method_is_in_the_docs() -> None:
 def test_frames_of_measurements_can_be_asked(run: Run) -> None:
     by_system = (
         run.measurements()
-        .filter(state="sound")
+        .filter(state="valid")
         .group_by("system")
         .agg(polars.col("transactions_per_s").mean())
         .sort("system")

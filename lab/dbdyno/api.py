@@ -95,7 +95,7 @@ class Run:
         return JudgedRun(self.plan, self.trials, self.judgement, self.facts)
 
     def measurements(self) -> polars.DataFrame:
-        """A row for each attempt; select `state = "sound"` before computing."""
+        """A row for each attempt; select `state = "valid"` before computing."""
         return self.table("trials")
 
     def intervals(self) -> polars.DataFrame:

@@ -331,7 +331,7 @@ def test_a_claim_is_held_against_its_cells(asked: dict[str, Any], severity: str)
 
 def test_cells_against_a_claim_are_named_the_farthest_first() -> None:
     entry = headline(LADDERS, ratio_max=1.1)
-    assert entry.sentence == "0 of 2 cells have the claimed ratio, 1.1 or less"
+    assert entry.sentence == "the claimed ratio, 1.1 or less, holds in 0 of 2 cells"
     assert entry.arithmetic == (
         "A, oltp_read_write, 16 threads: 180.0 against 90.0;"
         " A, oltp_read_write, 8 threads: 150.0 against 120.0"
@@ -375,7 +375,7 @@ def test_a_claim_without_cells_is_a_note(asked: dict[str, Any]) -> None:
 
 def test_over_nothing_there_is_no_ratio_that_could_be_held_against_a_claim() -> None:
     entry = headline(rates(A=["0", "0"], B=["0", "100"]), ratio_max=0.5)
-    assert entry.sentence == "1 of 1 cells have the claimed ratio, 0.5 or less"
+    assert entry.sentence == "the claimed ratio, 0.5 or less, holds in 1 of 1 cell"
 
 
 def test_a_number_against_another_comparator_is_told() -> None:
@@ -430,11 +430,11 @@ def test_falls_and_crossovers_are_told() -> None:
     ]
     said = [sentence for _, sentence in words(publication(*tables), "shape")]
     assert said == [
-        "throughput falls with more connections by over 3 % in 1 places, which needs repeats to be"
+        "throughput falls with more connections by over 3 % in 1 place, which needs repeats to be"
         " believed",
-        "throughput falls with more memory by over 3 % in 1 places, which needs repeats to be"
+        "throughput falls with more memory by over 3 % in 1 place, which needs repeats to be"
         " believed",
-        "neither of A and B is ahead everywhere: 1 cells against 1, the others within 3 %",
+        "neither of A and B is ahead everywhere: 1 cell against 1, the others within 3 %",
     ]
 
 

@@ -58,16 +58,16 @@ def test_a_durable_server_is_said_to_be_one(
     assert (status, err) == (0, "killing it\n")
     assert out.splitlines() == [
         "durable: mysql:8.0.15 kept all 1000 acknowledged commits through one kill -9",
-        "  its settings promise durable commits (a commit is on disk: before it is answered, "
-        "the binary log: is not written, torn pages: are mended)",
-        "  flushes per commit: 0.500 of the log by the server's count, 0.525 by the disks'; "
-        "4 connections that wait for their answers need 0.25 at least",
-        "  a kill -9 proves the server's part: answered commits had left its memory. That they "
-        "outlive a loss of power rests on the counted flushes, and on disks that obey them; no "
-        "power was cut",
+        "  its settings promise durable commits (a commit is on disk: before it is acknowledged, "
+        "the binary log: is not written, torn pages: are repaired)",
+        "  flushes per commit: 0.500 of the log, counted by the server, and 0.525 counted by the "
+        "disks; durable commits of 4 connections need at least 0.25",
+        "  a kill -9 proves the server's part: acknowledged commits had left its memory. Whether "
+        "they survive a power loss, which was not tested, depends on the counted flushes and on "
+        "disks that obey them",
         "",
-        "  kill 1: 1000 acknowledged in 1.5 s, 1000 of them there, 2 more that were on their way; "
-        "back after 0.8 s",
+        "  kill 1: 1000 commits acknowledged in 1.5 s; found after recovery: 1000 of these, and 2 "
+        "not yet acknowledged; server back after 0.8 s",
     ]
     assert (asked["kills"], asked["connections"]) == (3, 4)
 
@@ -89,7 +89,7 @@ def test_lost_commits_are_status_3(
     status, out, err = run(*typed, capsys=capsys)
     assert status == 3
     assert out.startswith(
-        "lost: mysql:8.0.15 lost 10 of 1000 acknowledged commits by one kill -9\n"
+        "lost: mysql:8.0.15 lost 10 of 1000 acknowledged commits after one kill -9\n"
     )
     assert "durable commits are not proved" in err
     assert asked["spec"].settings == {"innodb_flush_log_at_trx_commit": "0"}

@@ -160,9 +160,9 @@ def test_a_run_ends_with_the_verdict_and_where_the_report_is(workspace, capsys):
 
 def test_a_run_of_blocks_that_leaves_cells_open_says_what_to_try(workspace, capsys):
     begin(workspace)
-    assert "some verdicts are open" not in capsys.readouterr().err
+    assert "some comparisons are undecided" not in capsys.readouterr().err
     begin(workspace, making.plan(blocks=1))
-    assert "some verdicts are open; for narrower intervals begin a run" in capsys.readouterr().err
+    assert "some comparisons are undecided; for narrower intervals begin" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_run_of_blocks_that_leaves_cells_open_says_what_to_try(workspace, caps
 def test_a_highest_rate_is_open_unless_its_rates_are_to_blame(workspace, capsys, limits, is_open):
     store_trials(workspace, plan_of(3), trials_of({making.A: [1000.0] * 3, making.B: list(limits)}))
     flow.resume("latest", workspace, PLAIN)
-    assert ("some verdicts are open" in capsys.readouterr().err) == is_open
+    assert ("some comparisons are undecided" in capsys.readouterr().err) == is_open
 
 
 def test_a_run_on_a_machine_whose_generator_did_not_pass_is_told_at_once(

@@ -61,17 +61,17 @@ def test_polars_finds_what_the_run_saw(folder: Path, made: Run) -> None:
     assert trials.height == len(made.measurements) == 21
     assert trials["state"].value_counts().sort("state").rows() == [
         ("failed", 1),
-        ("sound", 19),
+        ("valid", 19),
         ("void", 1),
     ]
     again = trials.filter(sequence=6).select("attempt", "state").rows()
-    assert again == [(0, "failed"), (1, "sound")]
+    assert again == [(0, "failed"), (1, "valid")]
     intervals = table(folder, "intervals").filter(phase="measured")
     events = intervals.group_by("sequence", "attempt").agg(polars.col("events").sum())
     both = trials.join(events, on=["sequence", "attempt"], suffix="_of_seconds")
     assert both.height == 21
     assert both["events"].to_list() == both["events_of_seconds"].to_list()
-    costs = table(folder, "costs").filter(cost="rows_read", state="sound")
+    costs = table(folder, "costs").filter(cost="rows_read", state="valid")
     assert costs["per_event"].to_list() == pytest.approx([414.0] * 19)
 
 

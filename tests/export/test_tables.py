@@ -52,7 +52,7 @@ STEPS = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=
 
 
 def attempt(**made: Any) -> Attempt:
-    return Attempt(making.measurement(**made), State.SOUND)
+    return Attempt(making.measurement(**made), State.VALID)
 
 
 def row(columns: tables.Columns, place: int = 0) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
     seen = making.with_kinds(making.measurement(), {"read": 1.0})
     seen = seen.model_copy(update={"procedure": STEPS})
     server = seen.server.model_copy(update={"replication": {"commits_acknowledged": 12.0}})
-    one = Attempt(seen.model_copy(update={"server": server}), State.SOUND)
+    one = Attempt(seen.model_copy(update={"server": server}), State.VALID)
     made = tables.ROWS_BY_TABLE[table.name](one, [one.measurement])
     assert list(made) == list(table.schema)
     (length,) = {len(values) for values in made.values()}
@@ -95,7 +95,7 @@ def test_a_trial_is_one_row_of_totals() -> None:
 
 
 def test_a_trial_names_the_machine_of_a_fleet_that_ran_it() -> None:
-    there = Attempt(making.changed(making.measurement(), machine="4f1c"), State.SOUND)
+    there = Attempt(making.changed(making.measurement(), machine="4f1c"), State.VALID)
     assert [row(tables.trial(one, []))["machine"] for one in (there, attempt())] == ["4f1c", None]
 
 
@@ -136,7 +136,7 @@ def test_seconds_from_which_on_a_trial_counts_give_the_rate_that_is_judged() -> 
 def test_kinds_of_events_have_their_own_rate_and_p95() -> None:
     plain = making.measurement(tps=1000.0, latency_ms=8.0)
     seen = making.with_kinds(plain, {"payment": 0.4, "rare": 0.001})
-    made = tables.event_kinds(Attempt(seen, State.SOUND), [])
+    made = tables.event_kinds(Attempt(seen, State.VALID), [])
     assert (made["kind"], made["events"]) == (["payment", "rare"], [4_000, 10])
     assert made["per_s"] == [400.0, 1.0]
     assert made["latency_ms_p95"] == [pytest.approx(12.5, rel=0.05), None]
@@ -170,7 +170,7 @@ def test_verdicts_of_all_cells_of_workloads_and_of_cells_are_rows_of_levels() ->
 
 
 def test_steps_are_told() -> None:
-    one = Attempt(making.measurement().model_copy(update={"procedure": STEPS}), State.SOUND)
+    one = Attempt(making.measurement().model_copy(update={"procedure": STEPS}), State.VALID)
     assert list(tables.procedure(one, [])["done"]) == ["yes", "no"]
     assert list(tables.procedure(one, [])["step"]) == [0, 1]
     assert row(tables.trial(one, []))["dataset"] is None
@@ -201,7 +201,7 @@ def test_devices_have_a_row_each_second() -> None:
 
 @pytest.mark.parametrize(("process", "columns"), [("server", 6), ("generator", 3)])
 def test_what_could_not_be_read_of_a_process_is_empty_and_never_zero(process, columns) -> None:
-    one = Attempt(making.unseen(making.measurement(), process), State.SOUND)
+    one = Attempt(making.unseen(making.measurement(), process), State.VALID)
     made = tables.watch(one, [])
     own = [values for name, values in made.items() if name.startswith(f"{process}_")]
     assert own == [[None] * 12] * columns
@@ -212,7 +212,7 @@ def test_what_could_not_be_read_of_a_process_is_empty_and_never_zero(process, co
 
 def test_an_imported_log_tells_nothing_of_the_generators_cpu() -> None:
     made = making.measurement(cpu_share_max=0.0)
-    one = row(tables.trial(Attempt(made, State.SOUND), []))
+    one = row(tables.trial(Attempt(made, State.VALID), []))
     assert (one["engine_cpu_s"], one["engine_cpu_share_max"]) == (None, None)
 
 

@@ -86,7 +86,7 @@ def test_who_stands_still_in_some_blocks_is_not_judged_by_the_others(blocks, who
 def test_two_blocks_are_too_few_for_a_word():
     found = verdict((B,), (B,))
     assert found.word is Word.NO_VERDICT
-    assert "2 sound blocks; 3 are the least" in str(sentence(found))
+    assert "2 valid blocks; a verdict needs 3" in str(sentence(found))
 
 
 def test_several_cells_share_the_five_percent():

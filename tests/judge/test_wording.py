@@ -33,25 +33,24 @@ def decided(*facts, findings=(), **named) -> Verdict:
         (
             decided(1.0, 0.98, 1.02, blocks=5, log_sd=0.03),
             f"not enough data for {B} against {A}: TPS 0.0 % [−2.0, +2.0], 5 blocks; "
-            "to decide would take about 50 blocks",
+            "a decision needs about 50 blocks",
         ),
         (
             decided(1.0, 0.1, 10.0, blocks=4, log_sd=1.5),
             f"not enough data for {B} against {A}: TPS 0.0 % [−90.0, ×10.0], 4 blocks (few); "
-            "to decide would take more than 1\u202f000 blocks",
+            "a decision needs more than 1\u202f000 blocks",
         ),
         (
             decided(0.98, None, None, blocks=2),
-            f"{B} against {A} has no verdict: TPS −2.0 %, "
-            "2 sound blocks; 3 are the least for a verdict",
+            f"{B} against {A} has no verdict: TPS −2.0 %, 2 valid blocks; a verdict needs 3",
         ),
         (
             decided(None, None, None, blocks=0, log_sd=None),
-            f"{B} against {A} has no verdict: 0 sound blocks; 3 are the least for a verdict",
+            f"{B} against {A} has no verdict: 0 valid blocks; a verdict needs 3",
         ),
         (
             decided(0.98, None, None, blocks=1, findings=[finding("little-law")]),
-            f"{B} against {A} is void: 1 sound block; 3 are the least for a verdict, "
+            f"{B} against {A} is void: 1 valid block; a verdict needs 3, "
             "1 void trial left out: little-law",
         ),
         (
@@ -67,7 +66,7 @@ def test_sentence(verdict, text):
 def test_an_undecided_cell_says_what_the_missing_blocks_cost():
     verdict = verdict_of(estimate(1.0, 0.98, 1.02, blocks=5, log_sd=0.03), 0.02, block_s=600.0)
     assert sentence(verdict).endswith(
-        "to decide would take about 50 blocks, 45 more in about 7 h 30 min"
+        "a decision needs about 50 blocks: 45 more, in about 7 h 30 min"
     )
 
 

@@ -69,7 +69,7 @@ def test_each_pair_is_a_row_with_both_names_and_numbers_stand_apart() -> None:
 
 def test_each_system_has_a_table_over_its_settings_as_published() -> None:
     found = tables(made(f"{ON} against {OFF}"))
-    of_b = found[f"TPS, 1/s: {B} over its settings, oltp_read_write"]
+    of_b = found[f"TPS, 1/s: {B} under each setting, oltp_read_write"]
     assert [column.heading for column in of_b.columns] == [
         *("threads (connections)", OFF, ON),
         "Change [95 %]",

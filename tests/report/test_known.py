@@ -316,13 +316,13 @@ def test_a_check_looks_at_trials_and_runs_with_its_facts_alone(runs: dict[str, R
 
 OWN_RUNS = re.compile(
     "planned trials are missing|not enough requests|resume|starting the server|--warmup|warm up for"
-    "|did not take turns|lie between trials|server restarted|dataset restored|runs clean"
-    "|merged over all sound|read back|begin a new run|no comparison was made|Promised before"
+    "|did not take turns|passed between two trials|server restarted|dataset restored|runs clean"
+    "|merged over all valid|read back|begin a new run|no comparison was made|Settings promise"
     "|machine, versions and settings"
 )
 OWN_SERVERS = re.compile(
     "server restarted|dataset restored|rare bad starts|caches dropped"
-    "|binary logs purged|row versions are purged|one server start"
+    "|binary logs purged|row versions are purged|same server start"
     "|runs clean|shared one machine|One machine:|all as published|the kernel, for all disks"
     "|set them equal in the plan"
 )
@@ -348,7 +348,7 @@ def test_words_of_own_runs_are_not_said_of_others(
 
 def test_advice_for_endpoints_is_for_those_who_run_them(told: dict[str, set[str]]) -> None:
     assert (
-        "have them set equal at the endpoint, or the systems do not do the same work"
+        "have them set equal at the endpoint; else the systems do not do the same work"
         in told["unequal endpoints"]
     )
     assert "drop its tables at the endpoint, and begin a new run" in told["unequal endpoints"]
@@ -362,7 +362,7 @@ def test_a_plan_of_endpoints_or_scripts_is_shown_without_words_of_others(
     assert of_servers.findall(shown["endpoints"]) == []
     assert "servers of A, B are run by others" in shown["endpoints"]
     assert {"of a server", "dataset restored"} <= set(of_servers.findall(shown["mixed"]))
-    of_tables = re.compile(r"tables of \S+ rows|rows drawn")
+    of_tables = re.compile(r"tables of \S+ rows|row choice")
     assert of_tables.findall(shown["script"]) == []
     assert of_tables.findall(shown["own"])
 

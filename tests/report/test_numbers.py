@@ -156,13 +156,13 @@ def test_the_verdict_comes_first_then_each_system_s_rate() -> None:
     better = f"{place}{making.B} is faster than {making.A}: rate within the limit +"
     assert verdict.startswith(better)
     assert systems.startswith(f"{place}{making.A} sustains ")
-    assert systems.count(" events/s [") == 2
+    assert systems.count(" transactions/s [") == 2
 
 
 def test_what_lies_outside_the_rates_is_told_by_its_side() -> None:
     verdict, systems = numbers.sentences(judged(OUTSIDE))
     assert "has no verdict" in verdict
-    assert systems.endswith(f"{making.B} sustains ≥ 1\u202f323 events/s.")
+    assert systems.endswith(f"{making.B} sustains ≥ 1\u202f323 transactions/s.")
 
 
 def test_a_rate_of_some_blocks_has_no_interval_and_says_what_the_others_were() -> None:
@@ -170,7 +170,8 @@ def test_a_rate_of_some_blocks_has_no_interval_and_says_what_the_others_were() -
     (found,) = judged(search({making.A: [1000, 1010, 990, 100, 100], making.B: [1000] * 5})).slo
     _, systems = numbers.sentences(judged(found))
     of_a, of_b = systems.removesuffix(".").split("; ")
-    assert re.search(r"sustains [\d\u202f.]+ events/s in 3 of 5 blocks, elsewhere < 880\.0$", of_a)
+    told = r"sustains [\d\u202f.]+ transactions/s in 3 of 5 blocks, in the others < 880\.0$"
+    assert re.search(told, of_a)
     assert "[" in of_b
     assert (found.limits[0].low, found.limits[0].high) == (None, None)
     assert numbers.limit_interval(found.limits[0]) == "—"

@@ -55,17 +55,18 @@ def test_plan_show_method_and_summary_have_the_same_words() -> None:
 
 def test_the_default_distribution_of_sysbench_is_told_from_others() -> None:
     special = planned(distribution=DistributionPlan(name="special"))
-    assert texts(special, "rows drawn") == ["special, the default of sysbench 1.0"]
-    assert texts(planned(), "rows drawn")[0].startswith("uniform: not comparable with special")
+    assert texts(special, "row choice") == ["special, the default of sysbench 1.0"]
+    assert texts(planned(), "row choice")[0].startswith("uniform: not comparable with special")
 
 
 def test_a_scale_and_a_budget_are_told() -> None:
     design = planned().design.model_copy(update={"budget_s": 5400.0})
     plan = planned(scale="small", design=design)
     assert texts(plan, "scale") == ["small"]
-    assert texts(plan, "blocks")[0].startswith("4 blocks, as many as fit into 1 h 30 min by fore")
+    fitted = "4 blocks, as many as are expected to fit into 1 h 30 min"
+    assert texts(plan, "blocks")[0].startswith(fitted)
     assert texts(planned(), "scale") == []
-    assert "forecast" not in texts(planned(), "blocks")[0]
+    assert "expected" not in texts(planned(), "blocks")[0]
 
 
 @pytest.mark.parametrize(
@@ -93,14 +94,15 @@ def test_open_and_closed_loops_are_told_apart() -> None:
     both = LoadPlan(threads=(1, 8), rates=("50%", "400"), connections=64)
     assert texts(planned(load=both), "load") == [
         "closed loop of 1, 8 connections, without pauses",
-        "open loop of 50% of what the slower system sustains, 400 events/s, over 64 connections",
+        "open loop of 50% of what the slower system sustains, 400 transactions/s, over 64 "
+        "connections",
         "prepared statements",
     ]
 
 
 @pytest.mark.parametrize(
     ("rest", "told"),
-    [("0ms", "without pauses"), ("5ms", "which may rest between events of people")],
+    [("0ms", "without pauses"), ("5ms", "which may pause between transactions of people")],
 )
 def test_think_times_of_a_template_are_no_load_without_pauses(rest: str, told: str) -> None:
     text = f"events: {{look: {{statements: [SELECT 1], think_time: {rest}}}}}"
@@ -120,7 +122,7 @@ def test_replicas_are_told_by_their_kind() -> None:
         for label, kind in zip("abc", kinds, strict=True)
     )
     told = texts(planned(systems=tuple(systems)), "systems")
-    assert told[1].startswith("a: 2 replicas, semi-synchronous: a commit waits until one of them")
+    assert told[1].startswith("a: 2 replicas, semi-synchronous: a commit waits until one replica")
     assert told[1].endswith("(in MySQL and MariaDB after sync, 1.5 s at most)")
     assert told[3] == "b: 1 replica, asynchronous: no commit waits for them"
     assert told[5] == "c: 2 replicas in a group: a commit waits until a majority agrees"

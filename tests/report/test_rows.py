@@ -27,13 +27,13 @@ def test_every_attempt_has_its_state_and_reason(made: Run) -> None:
         (6, State.FAILED, "the server went away | <died>"),
         (7, State.VOID, "client-bound"),
     }
-    assert [a.state for a in listed].count(State.SOUND) == 19
+    assert [a.state for a in listed].count(State.VALID) == 19
 
 
 def test_a_trial_that_was_complete_before_does_not_count_again() -> None:
     twice = [making.measurement(), making.measurement()]
     listed = attempts(twice, judge(twice, making.plan()))
-    assert [a.state for a in listed] == [State.SOUND, State.REPEATED]
+    assert [a.state for a in listed] == [State.VALID, State.REPEATED]
 
 
 def test_what_counts_here_is_what_the_judge_counted(made: Run) -> None:
@@ -70,7 +70,7 @@ def test_cells_of_a_workload_and_setting_rise_by_load() -> None:
     assert second.is_open
     assert second.title == "a, open loop"
     assert second.levels == ["500", "1\u202f500"]
-    assert second.load_title == "events due per second"
+    assert second.load_title == "transactions due per second"
     setting = Cell(workload="a", threads=1, setting="s", rate_per_s=1)
     assert ladders([setting])[0].title == "a, s, open loop"
 

@@ -11,7 +11,7 @@ HEADINGS = (
     "Findings",
     "Verdicts in detail",
     "Numbers of every load level",
-    "From second to second, from run to run",
+    "From second to second, from trial to trial",
     "Costs and machine",
     "Method, settings, trials",
     "Trust and limitations",

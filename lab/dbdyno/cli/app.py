@@ -37,15 +37,17 @@ class Command(NamedTuple):
 
 COMMANDS: Final = {
     "compare": Command("measure:compare", "Measure two or more servers and judge which is faster."),
-    "run": Command("measure:run", "Run the experiment of a plan file."),
-    "resume": Command("measure:resume", "Resume an interrupted run, or extend a complete one."),
+    "run": Command("measure:run", "Run the comparison that a plan file describes."),
+    "resume": Command("measure:resume", "Continue an interrupted run, or extend a complete run."),
     "report": Command("show:report", "Judge a stored run or bundle again and rewrite its report."),
     "serve": Command("show:serve", "Show runs, reports and live progress in a browser."),
     "runs": Command("runs:app", "List, show and remove stored runs, and free disk space."),
     "history": Command("gate:history_command", "List the verdicts on a system over time."),
     "export": Command("transfer:export_command", "Export a run as Parquet or CSV tables."),
     "gate": Command("gate:gate_command", "Fail if a run proves a system slower than allowed."),
-    "bundle": Command("transfer:bundle_command", "Pack a run into a file to share, or verify it."),
+    "bundle": Command(
+        "transfer:bundle_command", "Pack a run into a bundle to share, or verify a bundle."
+    ),
     "replay": Command("transfer:replay", "Repeat a bundle's experiment and compare the results."),
     "audit": Command("audit:command", "Look for contradictions in a published benchmark."),
     "import": Command("transfer:import_command", "Import results of other tools as a run."),
@@ -56,7 +58,7 @@ COMMANDS: Final = {
     "sysbench": Command("app:sysbench", "Run sysbench's command line: prepare, run, cleanup."),
     "servers": Command("servers:app", "Download, start, stop and log in to database servers."),
     "workload": Command("workload:app", "List built-in workloads; check and try your own."),
-    "plan": Command("plan:plan_app", "Preview the run of a plan file; print the files' schema."),
+    "plan": Command("plan:plan_app", "Preview the run of a plan file; print the JSON schema."),
     "fleet": Command("fleet:app", "Check a Ray cluster for runs on several machines."),
 }
 SECTIONS: Final = {

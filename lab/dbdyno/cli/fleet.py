@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True)
 Address = Annotated[
-    str, typer.Argument(metavar="ADDRESS", help="Cluster's head, such as 10.0.0.1:6379, or auto.")
+    str,
+    typer.Argument(
+        metavar="ADDRESS",
+        help="Address of the Ray cluster, such as 10.0.0.1:6379; auto: this machine's cluster.",
+    ),
 ]
 
 

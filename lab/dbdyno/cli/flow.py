@@ -115,8 +115,8 @@ def _refuse_more_time(store: Store, run: StoredRun, workspace: Path, fleet: str)
     if run.plan.design.time_s is None:
         raise UsageError(
             f"nothing can be added to run {run.run_id}",
-            wanted="a run that was begun with --time, which keeps a share of its 5 % for more",
-            found=f"a run of {count(run.plan.design.blocks, 'block')}, which use all of it",
+            wanted="a run begun with --time, whose intervals allow for blocks added later",
+            found=f"a run of {count(run.plan.design.blocks, 'block')}, fixed in advance",
             hint="begin a new run with --time, or with more blocks",
         )
     is_complete = evidence.completion(store, run.run_id).complete
@@ -185,8 +185,8 @@ def _run(
     note(_announcement(run.run_id, outlook))
     if (known := certify.known()).failed:
         note(
-            f"the load generator did not pass on this machine ({known.made_at}), so the trials of"
-            " this run will be void: dbdyno certify tries it again, in a minute"
+            f"the load generator did not pass on this machine ({known.made_at}), so all trials of"
+            " this run will be void; to certify it again (one minute): dbdyno certify"
         )
     try:
         ended_by = _measure(store, run, outlook, workspace, machines.makers, retry)
@@ -195,7 +195,7 @@ def _run(
     resume = _command("resume", run, workspace, machines.address)
     if ended_by is None or store.done(run.run_id):
         if ended_by is not None:
-            note("the report of what is stored follows; Ctrl-C leaves it out")
+            note("writing the report of the stored trials; Ctrl-C skips it")
         try:
             judged = _report(of_stored(store, run, workspace), options)
         except KeyboardInterrupt:
@@ -216,7 +216,7 @@ def _run(
 def _note_more(run: StoredRun, workspace: Path, fleet: str) -> None:
     """Name the command for narrower intervals."""
     if run.plan.design.time_s is None:
-        note("some verdicts are open; for narrower intervals begin a run of more blocks")
+        note("some comparisons are undecided; for narrower intervals begin a run of more blocks")
     else:
         more = _command("resume", run, workspace, fleet)
         note(f"to add time to this run: {more} --time TIME")
@@ -246,9 +246,9 @@ def _measure(
         return error
     except OSError as error:
         return LoadError(
-            "the run needs a file that the system refuses",
+            "the operating system refuses a file that the run needs",
             found=str(error),
-            hint="check the free space and the health of that disk, and the owner of the folder",
+            hint="check the disk's free space and health, and the owner of the folder",
         )
     return None
 

@@ -50,7 +50,9 @@ def gate_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Fail if a run proves a system slower than allowed. Exit status 3; 4 for void cells only."""
+    """Fail if a run proves a system slower than allowed. The exit status is then 3, or
+    4 if void cells are the only reason.
+    """
     limit = None if fail_if_slower is None else share(fail_if_slower)
     judged = api.load(run, workspace)
     slower_max = judged.plan.design.margin if limit is None else limit

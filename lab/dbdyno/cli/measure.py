@@ -78,7 +78,7 @@ def run(
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
 ) -> None:
-    """Run the experiment of a plan file."""
+    """Run the comparison that a plan file describes."""
     whole_plan = with_generators(read_file(plan, scale, budget), fleet)
     shown = ReportOptions(output, lang, exit_code)
     with machines_of(whole_plan, fleet) as machines:
@@ -99,7 +99,7 @@ def resume(
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
 ) -> None:
-    """Resume an interrupted run, or extend a complete one."""
+    """Continue an interrupted run, or extend a complete run."""
     time_s = None if time is None else options.time_of("--time", time)
     shown = ReportOptions(output, lang, exit_code)
     flow.resume(run_id, workspace, shown, time_s=time_s, retry=retry, fleet=fleet)

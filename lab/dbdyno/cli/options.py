@@ -103,8 +103,9 @@ Systems = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SYSTEM",
-        help="Two or more servers: mysql:8.0.15, or mysql://USER@HOST/DATABASE for a running one. "
-        "LABEL=mysql:8.0.15 sets a label. The first is the baseline.",
+        help="Two or more servers, such as mysql:8.0.15 (downloaded) or mysql://USER@HOST/DATABASE "
+        "(already running). LABEL=mysql:8.0.15 names a server in the report. The first is the "
+        "baseline: all others are compared with it.",
         rich_help_panel="What to compare",
     ),
 ]
@@ -112,14 +113,16 @@ Workloads = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME",
-        help="Built-in workload, or a file (Lua, YAML); may be repeated. Default: oltp_read_write.",
+        help="Built-in workload (dbdyno workload list), or a Lua script or YAML template. "
+        "Repeatable. Default: oltp_read_write.",
     ),
 ]
 Threads = Annotated[
     str,
     typer.Option(
         metavar="N,N…",
-        help="Load levels: numbers of connections that send without a pause (closed loop).",
+        help="Load levels as numbers of connections. Each connection sends its next request when "
+        "the last is answered (closed loop).",
         rich_help_panel="Load",
     ),
 ]
@@ -127,23 +130,30 @@ Rates = Annotated[
     str,
     typer.Option(
         metavar="RATE,RATE…",
-        help="Load levels: fixed rates (open loop), such as 500 (events/s) or 70% (of the slower "
-        "system's highest rate, found by a pilot). Replaces the default --threads.",
+        help="Load levels as fixed rates (open loop): 500 (transactions/s), or 70% of the highest "
+        "rate of the slower system, measured first. Replaces the default of --threads.",
     ),
 ]
 Connections = Annotated[
-    str, typer.Option(metavar="INTEGER", help="Connections for --rates and --slo.")
+    str,
+    typer.Option(
+        metavar="INTEGER",
+        help="Number of connections that send the requests of --rates and --slo.",
+    ),
 ]
 Slo = Annotated[
     str,
-    typer.Option(metavar="p99=20ms", help="Find each system's highest rate within this latency."),
+    typer.Option(
+        metavar="p99=20ms",
+        help="Find the highest rate at which each system keeps this latency limit.",
+    ),
 ]
 Time = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Longest measuring time, such as 5m or 2h; downloads and loading data come on top. "
-        "Chooses warm-up, window and blocks, and ends early once the comparison is decided. "
+        help="Longest time to measure, such as 5m or 2h; downloads and loading data come on top. "
+        "dbdyno chooses warm-up, window and blocks, and ends early once the comparison is decided. "
         f"Default: {TIME}, unless --blocks, --warmup, --window, --rates or --slo is given.",
         rich_help_panel="How long and how exact",
     ),
@@ -152,8 +162,8 @@ Blocks = Annotated[
     str | None,
     typer.Option(
         metavar="INTEGER",
-        help="Number of repetitions, in place of --time; a verdict needs 3. "
-        f"Default without a time: {BLOCKS}.",
+        help="How often to repeat the comparison; at least 3 for a verdict. Default: --time "
+        f"decides, or {BLOCKS} without it.",
     ),
 ]
 Tables = Annotated[
@@ -165,13 +175,15 @@ Warmup = Annotated[
     str | None,
     typer.Option(
         metavar="SECONDS",
-        help=f"Load before each measured window. Default without a time: {WARMUP}.",
+        help="Load before each measured window; not counted. "
+        f"Default: chosen by --time, else {WARMUP}.",
     ),
 ]
 Window = Annotated[
     str | None,
     typer.Option(
-        metavar="SECONDS", help=f"Measured window of each trial. Default without a time: {WINDOW}."
+        metavar="SECONDS",
+        help=f"Length of each measured window. Default: chosen by --time, else {WINDOW}.",
     ),
 ]
 Margin = Annotated[
@@ -181,8 +193,8 @@ DisturbanceMax = Annotated[
     str,
     typer.Option(
         metavar="RATIO",
-        help="Repeat a trial if other programs used more than this share of the machine's CPU; "
-        "100% never repeats.",
+        help="Repeat a measurement if other programs or virtual machines took more than this share "
+        "of the host's CPU; 100%: never.",
     ),
 ]
 Seed = Annotated[
@@ -193,24 +205,28 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="[LABEL:]KEY=VALUE",
-        help="Server setting, for the system with that label or for all; may be repeated.",
+        help="Server setting for the system called LABEL, or without LABEL for all. Repeatable.",
     ),
 ]
 Prepared = Annotated[bool, typer.Option(help="Use prepared statements.")]
 Distribution = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="How rows are chosen: uniform, special, gaussian, pareto, zipfian."
+        metavar="NAME",
+        help="Random distribution of the rows that queries touch: uniform, special (sysbench's "
+        "default: most accesses go to few rows), gaussian, pareto, zipfian.",
     ),
 ]
-Retry = Annotated[bool, typer.Option("--retry", help="Retry measurements that could not be run.")]
+Retry = Annotated[
+    bool, typer.Option("--retry", help="Try again cells that a system could not run.")
+]
 
 Fleet = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Ray cluster, such as 10.0.0.1:6379, or auto for this machine's cluster. Only the "
-        "load generator runs there, unless a plan has `fleet` (docs/how-to/fleet.md).",
+        help="Run the load generator on this Ray cluster, such as 10.0.0.1:6379; auto: this "
+        "machine's cluster. A plan's `fleet` can move servers there too (docs/how-to/fleet.md).",
     ),
 ]
 
@@ -220,7 +236,7 @@ Workspace = Annotated[
     Path,
     typer.Option(
         metavar="DIR",
-        help="Folder for results; its disk holds the servers' data.",
+        help="Folder for results. The servers' data are kept on the same disk.",
         callback=expanded,
         rich_help_panel="General options",
     ),
@@ -231,7 +247,9 @@ OutputAs = Annotated[
 ExitCode = Annotated[
     bool,
     typer.Option(
-        "--exit-code", help="Exit with status 4 if a cell is void, 3 if one has not enough data."
+        "--exit-code",
+        help="Exit with status 4 if any verdict is void, 3 if any is 'not enough data' or "
+        "'no verdict'.",
     ),
 ]
 Lang = Annotated[
@@ -244,7 +262,8 @@ Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.")]
 MoreTime = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="Time to add, such as 10m, to a complete run measured with --time."
+        metavar="TIME",
+        help="Measuring time to add, such as 10m, to a complete run that was limited by --time.",
     ),
 ]
 RunOrBundle = Annotated[
@@ -255,11 +274,14 @@ RunOrBundle = Annotated[
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="Plan file (YAML).")]
 Scale = Annotated[
-    str, typer.Option(metavar="NAME", help="Size of the run: a name under `scales` in the plan.")
+    str, typer.Option(metavar="NAME", help="Variant of the plan: a name under its `scales`.")
 ]
 Budget = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Time for the whole run, such as 2h: as many blocks as fit."),
+    typer.Option(
+        metavar="TIME",
+        help="Time for the whole run, such as 2h; only as many blocks (repetitions) run as fit.",
+    ),
 ]
 
 # `dbdyno gate`.
@@ -269,15 +291,20 @@ Slower = Annotated[
     typer.Option(
         "--fail-if-slower",
         metavar="SHARE",
-        help="Slowdown to allow, such as 3%. Default: the run's margin.",
+        help="Allowed slowdown, such as 3%. Default: the run's margin.",
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail also if a system is not proved within the limit.")
+    bool, typer.Option("--strict", help="Fail unless every system is proved within the limit.")
 ]
 JUnit = Annotated[
     Path | None,
-    typer.Option("--junit", metavar="FILE", help="Write a JUnit file.", callback=expanded_or_none),
+    typer.Option(
+        "--junit",
+        metavar="FILE",
+        help="Also write the outcome as JUnit XML.",
+        callback=expanded_or_none,
+    ),
 ]
 
 # `dbdyno bundle` and `dbdyno replay`.
@@ -295,12 +322,14 @@ Verify = Annotated[
 ]
 Trust = Annotated[
     bool,
-    typer.Option("--trust", help="Run even if the plan asks for unknown programs, hosts or files."),
+    typer.Option("--trust", help="Run even if the plan uses unknown programs, hosts or files."),
 ]
 With = Annotated[
     str | None,
     typer.Option(
-        "--with", metavar="RUN", help="Compare with this stored run or bundle; run nothing."
+        "--with",
+        metavar="RUN",
+        help="Compare the bundle with this stored run or bundle, without a new run.",
     ),
 ]
 Replayed = Annotated[
@@ -316,7 +345,7 @@ Label = Annotated[
     ),
 ]
 Last = Annotated[
-    int, typer.Option(metavar="N", min=1, max=1_000_000, help="Number of newest runs to list.")
+    int, typer.Option(metavar="N", min=1, max=1_000_000, help="List only the N newest runs.")
 ]
 Parquet = Annotated[
     Path | None,
@@ -340,17 +369,24 @@ Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback address to 
 Reference = Annotated[str, typer.Argument(metavar="REF", help="Server, such as mysql:8.0.15.")]
 ServerSettings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Server setting; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Server setting. Repeatable."),
 ]
 ServerName = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="Server's name, unless there is only one.")
+    str | None,
+    typer.Argument(
+        metavar="NAME", help="Name of the started server; not needed if there is only one."
+    ),
 ]
 NewServerName = Annotated[
-    str, typer.Option(metavar="NAME", help="Server's name. Default: such as mysql-8.0.15.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Name for the server. Default: made of REF, such as mysql-8.0.15.",
+    ),
 ]
 Kills = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Number of kills.")]
 CommitConnections = Annotated[
-    int, typer.Option(min=1, max=64, metavar="N", help="Connections that send commits.")
+    int, typer.Option(min=1, max=64, metavar="N", help="Number of connections that commit.")
 ]
 CommitSeconds = Annotated[
     float, typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Load before each kill.")
@@ -360,23 +396,35 @@ CommitSeconds = Annotated[
 
 Publication = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="FILE", help="Pages with tables, logs, or data as YAML."),
+    typer.Argument(
+        metavar="FILE", help="Files of the publication: pages with tables, logs, or YAML data."
+    ),
 ]
-Imported = Annotated[list[Path], typer.Argument(metavar="PATH", help="Logs, tables, or folders.")]
+Imported = Annotated[
+    list[Path],
+    typer.Argument(metavar="PATH", help="Logs or tables of other tools, or folders of them."),
+]
 ImportedAs = Annotated[str, typer.Option("--as", metavar="NAME", help="Title of the new run.")]
 NamePattern = Annotated[
     str,
     typer.Option(
-        metavar="PATTERN", help="Parts of the file names, such as {workload}_{threads}_{system}."
+        metavar="PATTERN", help="How to read file names, such as {workload}_{threads}_{system}."
     ),
 ]
 OwnRun = Annotated[
-    str | None, typer.Option("--self", metavar="RUN", help="Audit a stored run in place of files.")
+    str | None,
+    typer.Option("--self", metavar="RUN", help="Audit a run of dbdyno instead of published files."),
 ]
 AuditPage = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write an HTML page.", callback=expanded_or_none),
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Also write the result as an HTML page.",
+        callback=expanded_or_none,
+    ),
 ]
 ColumnMapping = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="YAML file that explains columns and names.")
+    Path | None,
+    typer.Option(metavar="FILE", help="YAML file that says what columns and names mean."),
 ]

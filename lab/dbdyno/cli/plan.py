@@ -79,7 +79,9 @@ def show(
     budget: options.Budget = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Preview a run: cells, time, disk, detectable differences. Noise is that of earlier runs."""
+    """Preview a run: cells, time, disk, detectable differences. The differences follow
+    from the noise of earlier runs in the workspace, or of usual machines.
+    """
     lines = described(read_file(plan, scale, budget), workspace).split("\n")
     sys.stdout.write("\n".join(map(printable, lines)))  # the plan may be a stranger's
 

@@ -45,7 +45,7 @@ def prove_durability(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Kill a server under load and look for lost commits. It is killed by SIGKILL (kill -9)."""
+    """Kill a server under load and look for lost commits. The kill is SIGKILL (kill -9)."""
     spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
     place = places.make_cache_folder() / "durability"
     with locked(place.with_suffix(".lock"), "the proof of durability", wait=note):
@@ -110,8 +110,9 @@ class DurabilityResult(Result):
 def _rounds(killed: KilledServer) -> list[Text]:
     return [
         say(
-            "kill {number}: {acknowledged} acknowledged in {load_s:.1f} s, {kept} of them there, "
-            "{unanswered} more that were on their way; back after {recovery_s:.1f} s",
+            "kill {number}: {acknowledged} commits acknowledged in {load_s:.1f} s; found after "
+            "recovery: {kept} of these, and {unanswered} not yet acknowledged; server back after "
+            "{recovery_s:.1f} s",
             number=number,
             acknowledged=one.acknowledged,
             load_s=one.load_s,
@@ -192,25 +193,25 @@ class CertificateResult(Result):
             (numeric(say("Connections")), lambda one: one.connections),
             (numeric(say("Queries/s")), lambda one: number(one.queries_per_s, 0)),
             (
-                numeric(say("Its CPU µs per query")),
+                numeric(say("CPU µs per query")),
                 lambda one: number(one.cpu_us_per_query),
             ),
         )
         yield table(
             say("Punctuality at a rate (p99 at most {limit:g} ms)", limit=LAG_MS_MAX),
             certificate.punctuality,
-            (numeric(say("Events/s asked for")), lambda one: number(one.rate_per_s, 0)),
+            (numeric(say("Requests/s asked for")), lambda one: number(one.rate_per_s, 0)),
             (numeric(say("Reached")), lambda one: number(one.reached_per_s, 0)),
             (numeric(say("Late by, p50 ms")), lambda one: number(one.lag_ms_p50, 3)),
             (numeric(name("p99 ms")), lambda one: number(one.lag_ms_p99, 3)),
-            (numeric(say("Most ms")), lambda one: number(one.lag_ms_max, 3)),
+            (numeric(say("Max ms")), lambda one: number(one.lag_ms_max, 3)),
         )
         yield table(
-            say("Beside the truth of a server that is known"),
+            say("Compared with a server of known throughput and latency"),
             certificate.answers,
             (say("Server and load"), lambda one: QUESTIONS[one.question]),
-            (say("Of it"), lambda one: one.statistic),
-            (numeric(say("Truth")), lambda one: number(one.truth)),
+            (say("Statistic"), lambda one: one.statistic),
+            (numeric(say("True")), lambda one: number(one.truth)),
             (numeric(say("Seen")), lambda one: number(one.seen)),
             (numeric(say("Error")), lambda one: say("{error:+.1%}", error=one.error)),
             (numeric(say("Limit")), lambda one: say("{limit:.1%}", limit=one.allowed)),
@@ -227,7 +228,7 @@ class CertificateResult(Result):
         )
         if self.certificate.repeated:
             yield say(
-                "Measurements made again, as they were beyond a limit: {repeated}.",
+                "Measurements repeated because they were beyond a limit: {repeated}.",
                 repeated=self.certificate.repeated,
             )
         yield say(

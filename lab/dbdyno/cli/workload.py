@@ -35,7 +35,7 @@ def list_built_in() -> None:
 
 @app.command()
 def check(file: File) -> None:
-    """List all mistakes of a template, or else its tables and events."""
+    """Check a template: print its mistakes, or its tables and events."""
     sys.stdout.write(_summary(_read(file)))
 
 

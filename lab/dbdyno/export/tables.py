@@ -82,7 +82,7 @@ def number(name: str, meaning: str) -> ExportColumn:
 
 def reference(keys: Iterable[ExportColumn], tables: Iterable[TableDefinition]) -> str:
     """Reference of every table and column, as Markdown for the docs."""
-    blocks = ["### Keys: in every table of trials\n\n" + _rows(keys)]
+    blocks = ["### Keys: in every table except `levels`\n\n" + _rows(keys)]
     blocks += [f"### `{t.name}`: {t.row}\n\n" + _rows(t.columns) for t in tables]
     return "\n".join(blocks)
 
@@ -94,26 +94,26 @@ def _rows(columns: Iterable[ExportColumn]) -> str:
 
 KEYS: Final = (
     text("run_id", "the run"),
-    integer("sequence", "the trial's place in the run, from 0; below 0 in a pilot"),
-    integer("attempt", "number of earlier attempts at the trial"),
-    integer("block", "the block, from 0: systems are compared within one; -1 in a pilot"),
-    integer("position", "place of the system within the block, from 0"),
+    integer("sequence", "order in the run, from 0; negative in the pilot, which finds rates"),
+    integer("attempt", "0 for the trial's first attempt, 1 for the second"),
+    integer("block", "the block (repetition), from 0; compare systems within a block; -1: pilot"),
+    integer("position", "place of the system and setting in the block, from 0"),
     text("system", "the system's label"),
     text("workload", "the workload's label"),
     integer("threads", "connections of the load"),
-    number("rate_per_s", "events due in a second of an open loop; none in a closed one"),
-    text("setting", "the combination of settings; `default` without an axis"),
-    text("state", "`sound`: it counts; `void`, `failed` or `repeated`: it does not"),
+    number("rate_per_s", "transactions due per second in an open loop; empty in a closed loop"),
+    text("setting", "values of the varied settings; `default` if none is varied"),
+    text("state", "`valid`: it counts; `void`, `failed` or `repeated` (run again): it does not"),
 )
 """Columns with which a table of trials begins; run_id, sequence and attempt name a trial."""
-AT: Final = number("at_s", "middle of the row's time, in seconds since the load began")
+AT: Final = number("at_s", "middle of this second or reading, in seconds since the load began")
 PHASE: Final = text("phase", "`warmup`, `measured` or `drain`: only `measured` is judged")
 
 
 def _metric(metric: Metric) -> ExportColumn:
-    return number(
-        metric.name, f"{metric_label(metric)}, {metric.unit}; empty with too few requests"
-    )
+    latency = "latency " * metric.name.startswith("latency")
+    least = f"; empty below {metric.requests_needed():,} transactions" * bool(metric.quantile)
+    return number(metric.name, f"{latency}{metric_label(metric)}, {metric.unit}{least}")
 
 
 def _fields(part: type[Noun]) -> Iterable[ExportColumn]:
@@ -128,62 +128,66 @@ TRIALS: Final = TableDefinition(
     "trials",
     "one attempt at a trial",
     (
-        text("why", "why it does not count; empty if it does"),
-        text("started_at", "ISO 8601 with offset"),
-        integer("seed", "of the request stream; the same for all systems of a block"),
-        number("warmup_s", "load before the window"),
-        number("window_s", "the measured window as it was"),
+        text("why", "why the attempt does not count; empty if it does"),
+        text("started_at", "start of the attempt, ISO 8601 with UTC offset"),
+        integer("seed", "random seed of the requests; equal for all systems of a block"),
+        number("warmup_s", "load before the measured window"),
+        number("window_s", "actual length of the measured window"),
         integer("events", "transactions completed in the window"),
         integer("queries", "statements answered without error"),
         integer("errors", "statements that failed"),
         *map(_metric, TABLE),
         text("server_version", "as the server reports it"),
-        number("server_cpu_s", "CPU of the server's process in the window"),
-        integer("server_read_bytes", "fetched from storage for the process"),
-        integer("server_written_bytes", "sent to storage by the process"),
+        number("server_cpu_s", "CPU time of the server's process in the window"),
+        integer("server_read_bytes", "read from storage by the server, not from the page cache"),
+        integer("server_written_bytes", "sent to storage for the server, at once or later"),
         integer("server_switches_voluntary", "context switches because a thread waited"),
         integer("server_switches_involuntary", "context switches because a thread was preempted"),
-        text("engine_version", "the load generator"),
-        text("engine_reactor", "io_uring or epoll"),
+        text("engine_version", "version of the generator"),
+        text("engine_reactor", "interface to sockets: io_uring or epoll"),
         integer("engine_threads", "threads of the generator"),
-        number("engine_cpu_s", "CPU of the generator in the window"),
-        number("engine_cpu_share_max", "of its busiest thread, 0 to 1"),
-        number("status_cpu_ms", "server CPU of one reading of its counters, before the load"),
-        text("dataset", "digest of the loaded rows; empty if none was taken"),
-        text("machine", "machine of a fleet that ran it; empty for the machine that began the run"),
+        number("engine_cpu_s", "CPU time of the generator in the window"),
+        number("engine_cpu_share_max", "CPU share of the generator's busiest thread, 0 to 1"),
+        number("status_cpu_ms", "server CPU for one reading of its counters, before the load"),
+        text("dataset", "digest of the loaded rows; empty if not computed"),
+        text("machine", "cluster machine that ran the trial; empty: where dbdyno was started"),
         number(
             "counted_from_s",
-            "start of the counted part, in seconds since the load began; later than the window's "
-            "start if the rate was not steady; empty if the trial does not count",
+            "first moment that verdicts count, in seconds since the load began; after the window's "
+            "start if the rate was still changing; empty if the attempt does not count",
         ),
     ),
 )
 EVENT_KINDS: Final = TableDefinition(
     "event_kinds",
-    "one kind of event in the window, if a script or template names kinds",
+    "one kind of transaction in the window, if a script or template names kinds",
     (
-        text("kind", "name in the script, such as `new_order`"),
-        integer("events", "completed in the window"),
-        number("per_s", "1/s"),
-        number("latency_ms_p95", "p95, ms; empty with too few requests"),
+        text("kind", "its name in the script or template, such as `new_order`"),
+        integer("events", "transactions of this kind"),
+        number("per_s", "completed per second"),
+        number("latency_ms_p95", "latency p95, ms; empty below 2,000 transactions"),
     ),
 )
 PROCEDURE: Final = TableDefinition(
     "procedure",
     "one step before the trial",
     (
-        integer("step", "its place, from 0"),
+        integer("step", "place of the step, from 0"),
         text("name", "such as `restore`, `start`, `settle`"),
-        number("seconds", "how long it took"),
+        number("seconds", "how long the step took"),
         text("done", "`yes`, or `no` if the step was not done or not completed"),
-        text("detail", "result, or why it was not done"),
+        text("detail", "result, or why the step was not done"),
     ),
 )
 INTERVALS: Final = TableDefinition(
     "intervals",
     "one second of load",
     (
-        text("phase", f"{PHASE.meaning}, from `counted_from_s` of `trials` on"),
+        text(
+            "phase",
+            "`warmup`, `measured` or `drain` (last answers after the window): only `measured` is "
+            "judged, from `counted_from_s` of `trials` on",
+        ),
         number("start_s", "seconds since the load began"),
         number("end_s", "seconds since the load began"),
         integer("events", "transactions completed"),
@@ -191,25 +195,25 @@ INTERVALS: Final = TableDefinition(
         integer("writes", "statements that write"),
         integer("others", "BEGIN, COMMIT and the like"),
         integer("errors", "statements that failed"),
-        integer("restarts", "transactions begun again"),
-        integer("reconnects", "connections opened again"),
-        integer("arrivals", "transactions that fell due by schedule"),
-        integer("backlog", "due and not begun at the end"),
-        integer("in_flight", "running at the end"),
-        number("silence_ms_max", "longest stretch without any answer"),
+        integer("restarts", "transactions retried, as after a deadlock"),
+        integer("reconnects", "lost connections opened again"),
+        integer("arrivals", "open loop: transactions that fell due"),
+        integer("backlog", "open loop: transactions due but not begun at the second's end"),
+        integer("in_flight", "transactions running at the second's end"),
+        number("silence_ms_max", "longest time in which no connection got an answer"),
         integer("bytes_received", "replies"),
         integer("bytes_sent", "requests"),
         number("latency_ms_avg", "mean latency of transactions"),
-        number("latency_ms_min", "least"),
-        number("latency_ms_p50", "median of this second; empty with too few requests"),
-        number("latency_ms_p95", "as above: needs 2000 transactions in the second"),
-        number("latency_ms_p99", "as above: needs 10 000; never average percentiles"),
-        number("latency_ms_max", "greatest"),
+        number("latency_ms_min", "shortest latency"),
+        number("latency_ms_p50", "median latency; empty below 200 transactions in the second"),
+        number("latency_ms_p95", "p95; empty below 2,000"),
+        number("latency_ms_p99", "p99; empty below 10,000; never average percentiles"),
+        number("latency_ms_max", "longest latency"),
     ),
 )
 WATCH: Final = TableDefinition(
     "watch",
-    "one second of the machine; CPU in cores (seconds per second)",
+    "the machine in one second; CPU in cores (CPU seconds per second)",
     (PHASE, AT, *_fields(WatchSample)),
 )
 DISKS: Final = TableDefinition(
@@ -233,20 +237,20 @@ STATUS: Final = TableDefinition(
     (
         PHASE,
         AT,
-        number("took_ms", "how long this reading's answer took"),
+        number("took_ms", "how long the server took to answer the reading"),
         text("name", "the server's own name of the counter"),
         number("value", "as the server reported it"),
-        number("per_s", "growth a second since the reading before; empty for the first"),
+        number("per_s", "increase per second since the previous reading; empty for the first"),
     ),
 )
 SETTINGS: Final = TableDefinition(
     "settings",
-    "one variable in effect; secrets are left out",
+    "one server variable in effect; passwords are left out",
     (text("name", "the variable"), text("value", "as the server reported it")),
 )
 REPLICATION: Final = TableDefinition(
     "replication",
-    "one number of a primary and its replicas over the window",
+    "one number on replication in the window",
     (text("name", "such as `commits_acknowledged`"), number("value", "as its name says")),
 )
 COST_TABLE: Final = TableDefinition(
@@ -254,36 +258,37 @@ COST_TABLE: Final = TableDefinition(
     "one cost of a transaction",
     (
         text("cost", "such as `server_cpu_us`; [what each means](costs.md)"),
-        text("unit", "of the value"),
-        number("per_event", "per transaction"),
-        text("counted_by", "the counter; the same for all trials of a cell if all have it"),
+        text("unit", "unit of `per_event`"),
+        number("per_event", "cost per transaction"),
+        text("counted_by", "the counter read; one for all trials of a cell if all have it"),
     ),
 )
 LEVELS: Final = TableDefinition(
     "levels",
-    "the verdict on a system at one level: all cells, a workload in a setting, or a cell",
+    "one verdict: on all cells, on a workload in a setting, or on a cell",
     (
         KEYS[0],
         text(
             "level",
-            "`all`, `workload` or `cell`; all its intervals are correct together in 95 % of runs",
+            "`all`, `workload` or `cell`; the intervals of one pair of systems on one level are "
+            "correct together in 95 % of runs",
         ),
         text("baseline", "the baseline's label"),
         text("system", "the system's label"),
         text("metric", "such as `transactions_per_s`"),
         text("workload", "the workload's label; empty for all cells"),
-        text("setting", "the combination of settings; empty for all cells"),
-        integer("threads", "connections of a cell's load"),
-        number("rate_per_s", "events due in a second, of a cell of an open loop"),
-        integer("cells", "cells in the ratio"),
-        integer("blocks", "sound blocks"),
-        number("ratio", "system / baseline, geometric mean; empty without one"),
-        number("low", "lower end of its interval; empty below 3 blocks"),
+        text("setting", "values of the varied settings; empty for all cells"),
+        integer("threads", "connections of the cell's load"),
+        number("rate_per_s", "transactions due per second, if the cell is an open loop"),
+        integer("cells", "cells behind the ratio"),
+        integer("blocks", "valid blocks"),
+        number("ratio", "system / baseline, geometric mean; empty if unknown"),
+        number("low", "lower end of the ratio's interval; empty below 3 blocks"),
         number("high", "upper end"),
         text("word", "the verdict, such as `better`"),
         text("beyond_margin", "`yes` if the whole interval lies beyond the margin, else `no`"),
         number("margin", "smallest difference that matters, 0.02 = 2 %"),
-        integer("blocks_needed", "for `undecided`: total blocks that would probably decide"),
+        integer("blocks_needed", "if `undecided`: total blocks that would probably decide"),
     ),
     is_of_trials=False,
 )

@@ -104,10 +104,10 @@ class DiskSample(Noun):
     writes_per_s: float = Field(description="requests completed")
     read_bytes_per_s: float = Field(description="bytes")
     written_bytes_per_s: float = Field(description="bytes")
-    busy: float = Field(description="share of time with a request open")
+    busy: float = Field(description="share of time with a request open, 0 to 1")
     read_ms_avg: float | None = Field(None, description="mean time of a read; empty without one")
     write_ms_avg: float | None = Field(None, description="mean time of a write; empty without one")
-    flushes_per_s: float | None = Field(None, description="flush requests completed")
+    flushes_per_s: float | None = Field(None, description="cache flush requests completed")
 
 
 class NetworkSample(Noun):
@@ -117,7 +117,7 @@ class NetworkSample(Noun):
     sent_bytes_per_s: float = Field(description="bytes")
     received_packets_per_s: float = Field(description="packets")
     sent_packets_per_s: float = Field(description="packets")
-    dropped_per_s: float = Field(description="dropped or faulty packets of both directions")
+    dropped_per_s: float = Field(description="packets dropped or faulty, in both directions")
 
 
 class WatchSample(Noun):
@@ -131,15 +131,17 @@ class WatchSample(Noun):
     """
 
     at_s: float
-    length_s: float = Field(1.0, description="how long the second was")
-    host_cpu_user: float = Field(description="nice included")
-    host_cpu_system: float = Field(description="interrupts included")
-    host_cpu_irq: float = Field(0.0, description="hardware interrupts, within system")
-    host_cpu_softirq: float = Field(0.0, description="software interrupts, within system")
+    length_s: float = Field(1.0, description="actual length; more on a busy machine")
+    host_cpu_user: float = Field(description="user CPU, nice included")
+    host_cpu_system: float = Field(description="kernel CPU, interrupts included")
+    host_cpu_irq: float = Field(0.0, description="hardware interrupts, part of `host_cpu_system`")
+    host_cpu_softirq: float = Field(
+        0.0, description="software interrupts, part of `host_cpu_system`"
+    )
     host_cpu_iowait: float = Field(description="idle while a disk request was open")
-    host_cpu_steal: float = Field(description="given to others by the hypervisor")
+    host_cpu_steal: float = Field(description="given to other virtual machines by the hypervisor")
     host_cpu_idle: float = Field(description="idle")
-    cpu_mhz: float | None = Field(None, description="mean of the cores' clocks")
+    cpu_mhz: float | None = Field(None, description="mean clock of the cores")
     throttled_per_s: float | None = Field(
         None, description="periods in which a CPU quota held back server or generator"
     )
@@ -148,41 +150,45 @@ class WatchSample(Noun):
     )
     swap_pages_per_s: float | None = Field(None, description="pages moved to or from swap")
     pressure_cpu_some: float | None = Field(
-        None, description="share of time in which a task waited for a CPU"
+        None, description="share of time with a task waiting for a CPU"
     )
-    pressure_io_some: float | None = Field(None, description="share in which a task waited for I/O")
+    pressure_io_some: float | None = Field(
+        None, description="share of time with a task waiting for I/O"
+    )
     pressure_io_full: float | None = Field(
-        None, description="share in which all tasks waited for I/O"
+        None, description="share of time with all tasks waiting for I/O"
     )
     pressure_memory_some: float | None = Field(
-        None, description="share in which a task waited for memory"
+        None, description="share of time with a task waiting for memory"
     )
     pressure_memory_full: float | None = Field(
-        None, description="share in which all tasks waited for memory"
+        None, description="share of time with all tasks waiting for memory"
     )
-    memory_available_bytes: int = Field(description="of the host, at the second's end")
+    memory_available_bytes: int = Field(description="available at the second's end")
     memory_cached_bytes: int | None = Field(None, description="page cache")
-    memory_dirty_bytes: int | None = Field(None, description="page cache that waits to be written")
+    memory_dirty_bytes: int | None = Field(None, description="page cache not yet written to disk")
     swap_used_bytes: int | None = Field(None, description="swap in use")
-    disk_read_bytes_per_s: float = Field(description="all whole disks")
-    disk_written_bytes_per_s: float = Field(description="all whole disks")
-    disk_writes_per_s: float = Field(description="write requests completed")
-    disk_flushes_per_s: float | None = Field(None, description="flush requests completed")
-    server_cpu: float = Field(description="the server's process, all threads and forks")
-    server_rss_bytes: int = Field(description="resident memory, shared pages once")
+    disk_read_bytes_per_s: float = Field(description="sum over all disks")
+    disk_written_bytes_per_s: float = Field(description="sum over all disks")
+    disk_writes_per_s: float = Field(description="write requests completed, all disks")
+    disk_flushes_per_s: float | None = Field(
+        None, description="cache flush requests completed, all disks"
+    )
+    server_cpu: float = Field(description="the server's process, threads and child processes")
+    server_rss_bytes: int = Field(description="resident memory, shared pages counted once")
     server_threads: int | None = Field(None, description="threads")
-    server_read_bytes_per_s: float | None = Field(None, description="from storage")
-    server_written_bytes_per_s: float | None = Field(None, description="to storage")
+    server_read_bytes_per_s: float | None = Field(None, description="read from storage")
+    server_written_bytes_per_s: float | None = Field(None, description="sent to storage")
     server_switches_per_s: float | None = Field(
-        None, description="context switches; empty where it was not time to count"
+        None, description="context switches; empty in seconds without a reading"
     )
     generator_cpu: float = Field(description="the load generator")
     generator_rss_bytes: int | None = Field(None, description="resident memory")
     generator_switches_per_s: float | None = Field(None, description="context switches")
     replicas_cpu: float | None = Field(
-        None, description="replicas and the network between the servers; empty without replicas"
+        None, description="replicas and the delayed network between servers; empty without replicas"
     )
-    watch_cpu: float | None = Field(None, description="what these readings took")
+    watch_cpu: float | None = Field(None, description="spent by dbdyno on these readings")
     disks: dict[str, DiskSample] = {}
     networks: dict[str, NetworkSample] = {}
 

@@ -259,7 +259,7 @@ def _add_scales(whole: Schema) -> None:
     parts["Scale"] = {"type": "object", "additionalProperties": False, "properties": partial}
     whole["properties"][SCALES] = {
         "type": "object",
-        "description": "The same plan in other sizes, by name: what is laid over it.",
+        "description": "Variants of the plan, by name; each overrides parts of it.",
         "additionalProperties": {"$ref": "#/$defs/Scale"},
     }
 

@@ -65,7 +65,8 @@ class SloPlan(FiniteNoun):
     """Latency limit; the run seeks the highest rate that keeps it.
 
     Attributes:
-        metric: percentile of event latency, from the intended start; p99 by default.
+        metric: percentile of the latency, from the time at which a transaction was due; p99 by
+            default.
         limit_ms: limit in milliseconds.
     """
 
@@ -101,15 +102,15 @@ class LoadPlan(FiniteNoun):
     """Load levels: connections, rates, or a latency limit.
 
     Attributes:
-        rates: rates of an open loop, in events a second such as 500, or as shares such as 70% of
-            the rate sustained by the slower system (at most 200%).
-        connections: connections that share the events of an open loop; 64 by default.
+        rates: load levels of an open loop: transactions a second, such as 500, or a share, such as
+            70%, of the rate sustained by the slower system (at most 200%).
+        connections: number of connections that send the load of an open loop; 64 by default.
         slo: latency limit, such as p99=20ms; the run seeks the highest rate that keeps it.
-        threads: connections of a closed loop, each level once; 1 and 8 by default, no level where
-            the plan has rates or a limit.
+        threads: load levels of a closed loop, as numbers of connections; 1 and 8 by default, but
+            none if the plan has `rates` or `slo`.
         generators: number of processes that make the load together, 1 by default; each has its
-            share of the connections and of the rate. With as many endpoints as generators, each
-            generator has its own.
+            share of the connections and of the rate. If an endpoint has as many hosts as there are
+            generators, each generator loads its own host.
         pilot: outcome of the pilot; written by the run, not by hand.
     """
 

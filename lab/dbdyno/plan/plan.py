@@ -167,14 +167,14 @@ class DesignPlan(FiniteNoun):
 
     Attributes:
         blocks: number of times every system runs all load levels, 5 by default; a verdict needs at
-            least 3. With `stop: decided` it is the most, 12 by default; leave it out if `time` is
-            given.
+            least 3. With `stop: decided` the run ends after these blocks at the latest, 12 by
+            default. Leave it out if `time` is given.
         stop: `blocks` (default) runs all blocks; `decided` ends the run as soon as the comparison
-            is decided. Intervals are wider then, so that they hold at any end
+            is decided. Intervals are then wider, so that they are correct whenever it ends
             (docs/how-it-works/verdicts.md).
-        decide: level at which a run until decided ends: each `workload` in each setting (default
-            with more than four cells), or each `cell`.
-        margin: ratio difference that matters to you; 2 % by default, written 2% or 0.02.
+        decide: with `stop: decided`, verdicts to decide before the run ends: of each `workload` in
+            each setting (default with more than four cells), or of each `cell`.
+        margin: smallest difference that matters to you; 2 % by default, written 2% or 0.02.
         budget_s: time for the whole run: seconds, or a time such as 2h. The run has as many blocks
             as fit in, at most `blocks`.
         time_s: time for measuring after set-up: seconds, or a time such as 30m. The first blocks
@@ -225,12 +225,12 @@ class ProcedurePlan(FiniteNoun):
     """Steps before trials, and how the load is sent.
 
     Attributes:
-        restart: `block` (default) starts a fresh server for each arm of a block, and runs its load
-            levels in an order drawn per block; `cell` starts a server for every cell.
+        restart: `block` (default) starts a server for each system and setting of a block and runs
+            all load levels on it in random order; `cell` starts a server for every cell.
         fresh_data: `start` (default) restores the dataset before each start, `once` only before the
             first start of the run.
-        drop_caches: drop the system's page cache before each start; a finding says so if the lab
-            lacks the right.
+        drop_caches: drop the host's page cache before each start; if this is not permitted, the
+            report has the finding `step-undone`.
         purge_binlogs: purge binary logs before each trial.
         settle_cap_s: longest wait between two trials for the server to write out and purge the
             changes of the last trial: seconds, or a time such as 1m; 0, the default, for no wait.
@@ -257,9 +257,9 @@ class Plan(FiniteNoun):
         workloads: workloads to run on each system.
         dataset: data loaded before the first measurement.
         load: load levels, the same for every system.
-        settings: axes to vary on every system.
-        compare: pairs of arms to judge, such as ``B against A``. By default each system is compared
-            with the first, or each setting of a single system with its first.
+        settings: server settings to vary on every system, each with its values.
+        compare: pairs to judge, such as ``B against A``. By default each system is compared with
+            the first; with a single system, each value of an axis with the axis's first value.
         trial: length of the warm-up and the window.
         design: number of blocks, when to stop, and the margin.
         procedure: restarts, restored data and other steps before trials.

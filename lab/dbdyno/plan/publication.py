@@ -26,17 +26,17 @@ class Claim(FiniteNoun):
 
     Attributes:
         text: the sentence, quoted or in your own words.
-        of: label of a system.
+        of: label of the system in the sentence.
         than: label of the system to compare it with; by default the same system.
-        than_threads: connections at which `than` is taken, for a sentence about a rise or fall with
-            the load.
+        than_threads: number of threads to compare with: of the system `than`, or of the same system
+            without `than`; for a sentence about a rise or fall with the load.
         workloads: workloads of the claim's cells; by default all of the plan or publication.
         threads: connections of the claim's cells; by default all of the plan or publication.
         at: in an audit, values of further columns of its cells, such as `buffer_pool_gb: 48`.
         metric: metric of the report, or `rate_variation` for the variation of throughput between
             seconds.
-        ratio_min: least ratio `of` / `than` by the sentence; give it, `ratio_max` or both.
-        ratio_max: greatest ratio `of` / `than` by the sentence.
+        ratio_min: least ratio `of` / `than` claimed by the sentence; give it, `ratio_max` or both.
+        ratio_max: greatest ratio `of` / `than` claimed by the sentence.
         holds: in an audit, the ratio to check: of `each` cell (default), of `some` cell, of the
             `average` over cells, or of the `peak` of each system.
     """

@@ -74,7 +74,7 @@ Axis = Annotated[Annotated[tuple[Value, ...], Field(min_length=1)] | None, LISTE
 
 
 class SettingsPlan(FiniteNoun):
-    """Axes to vary; an axis that is left out stays as the systems have it.
+    """Settings to vary (axes); an axis left out stays as the systems have it.
 
     Attributes:
         durability: ``double-1`` (each commit is on disk, in redo and binary log) or ``0/2``

@@ -55,8 +55,8 @@ class TopologyPlan(FiniteNoun):
 
     Attributes:
         replicas: number of servers that follow the primary; 0 by default.
-        replication: `async` (default): a commit does not wait for replicas; `semisync`: until one
-            replica has it; `group`: until a majority of the group has it.
+        replication: a commit waits for no replica (`async`, default), until one replica has it
+            (`semisync`), or until a majority of the group has it (`group`).
         wait_point: point at which a semi-synchronous commit waits: `after_sync` (default), before
             others can read the rows, or `after_commit`.
         timeout_s: longest wait of a semi-synchronous commit in seconds, 10 by default; the primary
@@ -75,13 +75,13 @@ class SystemPlan(FiniteNoun):
     Attributes:
         label: name of the system in reports; by default made of the reference.
         reference: source of the server, such as ``mysql:8.0.15``.
-        settings: configuration keys, verbatim as in my.cnf, laid over dbdyno's common settings. A
-            list of values repeats the key; in a list of maps, later maps override earlier ones.
+        settings: configuration keys, verbatim as in my.cnf; they override dbdyno's common settings.
+            A list of values repeats the key; in a list of maps, later maps override earlier ones.
         workload_settings: further configuration keys by workload label; they need `procedure:
             restart: cell`.
         after_start: SQL run as administrator after each start, such as ``SET GLOBAL …``; on an
             endpoint as its user, at each of its servers.
-        notes: settings outside dbdyno's control and sight, such as those of storage nodes.
+        notes: settings unseen by dbdyno, such as settings of storage nodes; the report prints them.
         topology: replicas, and how long a commit waits for them.
         password_env: environment variable that holds the password of an endpoint's user.
     """

@@ -247,16 +247,16 @@ def _rate(limit: RateLimit) -> Text:
     outside = [block for block in limit.by_block if block.side is not RateSide.BETWEEN]
     sides = listed(dict.fromkeys(map(in_block, outside)), " / ")
     if limit.rate_per_s is None:
-        return say("{sides} events/s", sides=sides)
+        return say("{sides} transactions/s", sides=sides)
     rate = number(limit.rate_per_s, 1)
     if outside:
         return say(
-            "{rate} events/s in {count} of {blocks} blocks, elsewhere {sides}",
+            "{rate} transactions/s in {count} of {blocks} blocks, in the others {sides}",
             rate=rate,
             count=limit.blocks,
             blocks=len(limit.by_block),
             sides=sides,
         )
     if limit.low is None:
-        return say("{rate} events/s", rate=rate)
-    return say("{rate} events/s [{interval}]", rate=rate, interval=limit_interval(limit))
+        return say("{rate} transactions/s", rate=rate)
+    return say("{rate} transactions/s [{interval}]", rate=rate, interval=limit_interval(limit))

@@ -38,14 +38,14 @@ SETTINGS_NAMED: Final = 2
 class State(StrEnum):
     """State of an attempt."""
 
-    SOUND = "sound"
+    VALID = "valid"
     VOID = "void"
     FAILED = "failed"
     REPEATED = "repeated"
 
 
 STATES: Final[Mapping[State, Text]] = {
-    State.SOUND: say("sound"),
+    State.VALID: say("valid"),
     State.VOID: say("void"),
     State.FAILED: say("failed"),
     State.REPEATED: say("repeated"),
@@ -96,13 +96,13 @@ def _attempt(measurement: Measurement, judgement: Judgement, seen: bool) -> Atte
         state = State.VOID if measurement.impossible else State.FAILED
         return Attempt(measurement, state, name(measurement.failure))
     if seen:
-        return Attempt(measurement, State.REPEATED, say("the trial was complete before"))
+        return Attempt(measurement, State.REPEATED, say("an earlier attempt was complete"))
     others = [f for f in judgement.findings if f.check not in CHECKS_OF_ATTEMPTS]
     checks = [check_name(f.check) for f in others if f.voids(measurement.trial)]
     if checks:
         return Attempt(measurement, State.VOID, listed(dict.fromkeys(checks)))
     counted_from_s = judgement.counted_from_s.get(measurement.trial.key)
-    return Attempt(measurement, State.SOUND, counted_from_s=counted_from_s)
+    return Attempt(measurement, State.VALID, counted_from_s=counted_from_s)
 
 
 def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:
@@ -110,7 +110,7 @@ def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:
     return [
         attempt.measurement
         for attempt in of
-        if attempt.state is State.SOUND and (attempt.cell, attempt.system) == (cell, system)
+        if attempt.state is State.VALID and (attempt.cell, attempt.system) == (cell, system)
     ]
 
 
@@ -209,7 +209,7 @@ class Ladder:
     @property
     def load_title(self) -> Text:
         """Title of the load axis: events due per second, or connections."""
-        return say("events due per second") if self.is_open else say("threads (connections)")
+        return say("transactions due per second") if self.is_open else say("threads (connections)")
 
     @property
     def levels(self) -> list[Text]:

@@ -93,7 +93,7 @@ def story_of(
             cells.grid(judgement),
         ),
         group(say("Numbers of every load level"), *numbers),
-        group(say("From second to second, from run to run"), *course),
+        group(say("From second to second, from trial to trial"), *course),
         group(say("Costs and machine"), *work),
         group(say("Method, settings, trials"), *procedure),
         group(

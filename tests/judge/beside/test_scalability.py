@@ -63,7 +63,7 @@ def test_a_level_that_never_was_sound_refuses_the_fit_and_keeps_the_points():
     (found,) = judged(made)
     assert found.refusal is NoFit.FEW_BLOCKS
     assert reason(found.why).startswith("0 of 5 blocks")
-    assert reason(found.why).endswith("(some have none at 128 threads)")
+    assert reason(found.why).endswith("(some blocks have none at 128 threads)")
     assert (found.law, found.peak, len(found.points)) == (None, None, 7)
 
 
@@ -81,7 +81,9 @@ def test_a_block_in_which_it_stood_still_is_not_left_out_without_a_word():
     made[23] = making.stood_still(A, 2, threads=128, window_s=2, sequence=23)
     (found,) = judged(made)
     assert (found.refusal, found.law, found.peak) == (NoFit.STANDSTILL, None, None)
-    assert reason(found.why) == "it stood still at 128 threads: no law goes to 0"
+    assert reason(found.why) == (
+        "the system stood still at 128 threads: the curve cannot fit a throughput of 0"
+    )
     assert len(found.points) == 8
 
 
@@ -141,7 +143,7 @@ def test_threads_that_do_more_in_company_are_not_fitted():
     laws = usl.fit(LEVELS, rates)
     refused = of_law(LEVELS, rates, laws, FIXED)
     assert refused.kind == NoFit.SUPER_LINEAR
-    assert reason(refused).startswith("super-linear: a thread does +")
+    assert reason(refused).startswith("super-linear: throughput per thread changes by +")
 
 
 def test_a_cliff_is_no_law():
@@ -149,7 +151,7 @@ def test_a_cliff_is_no_law():
     rates[:, -2:] *= 0.6
     refused = of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.kind == NoFit.LACK_OF_FIT
-    assert reason(refused).startswith("the law does not fit: ")
+    assert reason(refused).startswith("poor fit: at ")
     assert reason(refused).endswith(", over 5.0 %")
 
 
@@ -160,7 +162,7 @@ def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
     rates[:, 3] *= 1.025
     refused = of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.kind == NoFit.LACK_OF_FIT
-    assert "blocks leave it alike, most at 8 threads (+" in reason(refused)
+    assert "alike, more than by chance, and most at 8 threads (+" in reason(refused)
 
 
 def simulated(truth, count):

@@ -92,8 +92,8 @@ def test_more_blocks_are_advised_only_where_they_help():
     assert {passage.outcome for passage in passages} == {GateOutcome.UNDECIDED}
     assert [text(passage, 0.03).rpartition("; ")[2] for passage in passages] == [
         "more blocks narrow the interval",
-        "the rates had not settled: warm up for about 45 s",
-        "blocks without a ratio are not decided by more of them",
+        "throughput had not settled: warm up for about 45 s",
+        "more blocks cannot decide this: where a system stands still there is no ratio",
     ]
 
 

@@ -70,7 +70,7 @@ def test_a_scalability_law_is_drawn_as_a_band_behind_the_points() -> None:
     fit = [row for row in rows(figure) if row.get("fit")]
     (fitted,) = made.judgement.scalability
     assert len(fit) == len(fitted.law.curve)
-    assert "fitted scalability law" in figure.note
+    assert "fitted scalability curves" in figure.note
     assert [layer["mark"]["type"] for layer in figure.spec["layer"][:2]] == ["area", "line"]
     assert_sound(figure)
 

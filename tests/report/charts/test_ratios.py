@@ -66,7 +66,7 @@ def test_a_workload_heads_its_cells_and_a_mean_of_the_same_sign_is_last(
             (f"{workload}, 8 threads", False),
         )
     ]
-    mean = [("All 4 cells, workloads weigh alike", True)]
+    mean = [("All 4 cells, workloads weighted equally", True)]
     assert lines == [*workloads, *(mean if has_mean else [])]
     assert_sound(figure)
 

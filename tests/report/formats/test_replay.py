@@ -64,7 +64,7 @@ def test_two_missing_verdicts_are_no_agreement() -> None:
     half = run(plan, [*one, *making.pairs((0.7,), threads=8)])
     told = answer(replay(side(half), side(half)))
     assert told[0].startswith("the same verdict in 1 of 1 comparisons")
-    assert told[1] == "without a verdict in one of the runs: 1 cell"
+    assert told[1] == "without a verdict in one of the two runs: 1 cell"
 
 
 def test_rates_within_a_latency_limit_are_held_against_each_other() -> None:

@@ -120,7 +120,7 @@ def test_a_reason_is_said_once_and_nothing_steers_the_terminal() -> None:
     made = run(making.plan(), died)
     text = summary(made)
     assert "\x1b" not in text
-    assert text.count("0 sound blocks") == 1
+    assert text.count("0 valid blocks") == 1
     assert "No usable trials for oltp_read_write." in text
 
 

@@ -44,8 +44,8 @@ def lines(made: Run) -> list[str]:
 
 def test_a_crossover_says_between_which_levels_and_other_ladders_have_no_line() -> None:
     assert lines(ladder({1: 1.2, 8: 1.0, 64: 0.8})) == [
-        f"oltp_read_write: {making.B} and {making.A} cross between 1 and 64 threads: {making.B} is "
-        "faster at 1 and slower at 64."
+        f"oltp_read_write: {making.B} is faster than {making.A} at load level 1 and slower at 64, "
+        "so the order changes between 1 and 64 threads."
     ]
     assert lines(ladder({1: 1.2, 8: 1.1})) == []
 
@@ -54,7 +54,7 @@ def test_a_crossover_says_between_which_levels_and_other_ladders_have_no_line() 
 def test_a_curve_that_crosses_says_at_how_many_threads(sign: int, course: str) -> None:
     rising = {n: math.exp(sign * (level - 2.5) / 10) for level, n in enumerate(LEVELS)}
     (line,) = lines(ladder(rising))
-    assert f"{making.B} goes from {course} than {making.A} to " in line
+    assert f"{making.B} changes from {course} than {making.A} to " in line
     assert re.search(r" at 5\.[67] threads \[5\.\d, 5\.\d\]\.$", line)
 
 
@@ -115,7 +115,7 @@ def test_blocks_outside_the_rates_are_not_told_as_too_few_sound_ones() -> None:
     (entries,) = (part for part in told.parts if isinstance(part, Entries))
     (entry,) = entries.entries
     assert entry.mark == "no verdict"
-    assert "lies above all rates in 1 of 5 blocks" in entry.lines[0]
+    assert "is above all measured rates in 1 of 5 blocks" in entry.lines[0]
     assert not any("too few" in line for line in entry.lines)
 
 
@@ -130,4 +130,4 @@ def test_rates_that_were_given_need_no_pilot_section() -> None:
     assert pilot(plan).parts == ()
     page = markdown.render(story_of(plan, [], empty.judgement, empty.facts))
     assert "| load | closed loop of 8 connections" in page
-    assert "| load | open loop of 500 events/s, over 64 connections" in page
+    assert "| load | open loop of 500 transactions/s, over 64 connections" in page

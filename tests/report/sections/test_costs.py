@@ -74,7 +74,7 @@ def test_what_watching_cost_is_said_where_it_is_known() -> None:
     section, _ = sections(making.plan(blocks=1), [making.measurement(making.A)])
     last = section.parts[-1]
     assert "took 0.005 cores" in last.text
-    assert "2.00 ms in the median" in last.text
+    assert "took 2.00 ms (median)" in last.text
     cut = StatusSeries(at_s=(0.5,), took_ms=(2.0,), trouble="no answer: timeout")
     trials = [making.measurement(making.A).model_copy(update={"status_seconds": cut})]
     said = sections(making.plan(blocks=1), trials)[0].parts[-1]

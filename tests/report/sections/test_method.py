@@ -14,7 +14,7 @@ from support.made_run import Run, facts
 def test_the_load_generator_and_the_rules_of_statistics_are_told(made: Run) -> None:
     _, items = method.how_measured(made.plan, made.measurements).parts
     text = "\n".join(items.items)
-    for words in ("uniform", "at saturation", "never averaged", "epoll"):
+    for words in ("uniform", "slower server gets fewer requests", "never averaged", "epoll"):
         assert words in text
 
 

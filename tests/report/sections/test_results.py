@@ -100,7 +100,7 @@ def test_a_finding_of_several_cells_is_told_with_their_share() -> None:
 
 def test_no_finding_is_said() -> None:
     nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
-    assert results.findings(nothing).parts == (Paragraph("No check found anything to object to."),)
+    assert results.findings(nothing).parts == (Paragraph("No check found a problem."),)
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ def test_only_a_difference_that_is_there_is_put_down_to_cpu(
     assert entry.mark == word
     assert sum("CPU" in line for line in entry.lines) == accounts
     told = conclusion(made.plan, made.judgement, made.facts, attempts(trials, made.judgement))
-    assert sum("erver CPU ×" in line for line in told) == accounts
+    assert sum("erver CPU per transaction ×" in line for line in told) == accounts

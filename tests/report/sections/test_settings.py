@@ -126,7 +126,7 @@ def test_each_claim_is_told_at_its_level_then_by_cell(made: Run) -> None:
     assert told[1].startswith("“drops”: contradicted: +157.")
     assert told[2] == "“jitters”: this run has no such cells"
     assert told[3].startswith("“never slower”: contradicted by its 2 cells together: −12.")
-    assert told[3].endswith("], claimed 0.0 % or more; by cell contradicted in 1, open in 1")
+    assert told[3].endswith("], claimed 0.0 % or more; by cell: contradicted in 1, open in 1")
     table = [part for part in section.parts if isinstance(part, Table)][-1]
     assert [(row[1:4], row[6]) for row in table.rows] == [
         (
@@ -170,12 +170,12 @@ def test_each_difference_from_the_published_facts_is_named(made: Run) -> None:
     section = published(plan, made.measurements, made.facts)
     (items,) = [part.items for part in section.parts if isinstance(part, Items)]
     assert [item for item in items if not item.startswith("systems")] == [
-        "threads: 1, 8 in place of 1, 8, 32",
-        "window: 10 s in place of 60 s",
-        "configuration: 2 as published, without back_log in place of 3 configuration keys",
+        "threads: 1, 8 instead of 1, 8, 32",
+        "window: 10 s instead of 60 s",
+        "configuration: 2 as published, all but back_log instead of 3 configuration keys",
         "another disk",
     ]
-    assert items[0].endswith("in place of MySQL 5.7.22, GreatSQL 8.0.25-16")
+    assert items[0].endswith("instead of MySQL 5.7.22, GreatSQL 8.0.25-16")
     (table,) = [part for part in section.parts if isinstance(part, Table)]
     rows = {what: (theirs, ours) for what, theirs, ours in table.rows}
     assert rows["workloads"] == ("oltp_read_write", "oltp_read_write")

@@ -93,10 +93,11 @@ def test_an_outlying_run_is_named() -> None:
     judged = judge(made, plan)
     items = shape.outliers(judged).parts[1]
     assert items.items == (
-        "mysql:5.7.22, oltp_read_write, 8 threads, block 4: TPS −30.0 % against its other 5 runs.",
+        "mysql:5.7.22, oltp_read_write, 8 threads, block 4: TPS −30.0 % against the system's other "
+        "5 trials.",
     )
     assert judged.value(made[0].trial.cell, A, "transactions_per_s").blocks == 6  # none dropped
-    assert shape.outliers(judge(made[:3], plan)).parts[1] == Items(("No run is named.",))
+    assert shape.outliers(judge(made[:3], plan)).parts[1] == Items(("No trial is outlying.",))
 
 
 def test_a_comparison_is_shown_for_each_machine() -> None:

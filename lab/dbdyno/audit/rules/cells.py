@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.tables import MEAN, QPS, TPS, Printed, Publication, PublishedCell
-from dbdyno.language.words import Said, listed, say
+from dbdyno.language.words import Said, count, listed, say
 
 ABOVE: Final = 1.005
 """Requests in flight as a share of connections, beyond rounding."""
@@ -132,9 +132,9 @@ def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Itera
                     count=statements.statements,
                 ),
                 arithmetic=say(
-                    "queries × mean latency over connections, in {rows} of {of} rows",
+                    "queries × mean latency over connections, in {rows} of {of}",
                     rows=statements.rows,
-                    of=statements.of,
+                    of=count(statements.of, "row"),
                 ),
             )
     for cell, flight in seen:
@@ -224,9 +224,9 @@ def _transactions(
 
 def statements_of(workload: str) -> int | None:
     """Statements of a transaction of sysbench's workload; None if unknown."""
-    for name, count in STATEMENTS.items():
+    for name, statements in STATEMENTS.items():
         if name in workload:
-            return count
+            return statements
     return 1 if SINGLE.search(workload) else None
 
 
@@ -258,7 +258,7 @@ def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
                     other=other,
                     known=known,
                 ),
-                arithmetic=say("queries over transactions in {rows} rows", rows=len(rows)),
+                arithmetic=say("queries over transactions in {rows}", rows=count(len(rows), "row")),
             )
             continue
         for cell, ratio, low, high in off:

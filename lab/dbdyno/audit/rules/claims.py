@@ -28,7 +28,7 @@ from dbdyno.audit.tables import (
     pairs,
     subsets,
 )
-from dbdyno.language.words import Said, Text, listed, name, say
+from dbdyno.language.words import Said, Text, count, listed, name, say
 from dbdyno.plan.publication import Claim
 
 SHOWN: Final = 3
@@ -122,9 +122,9 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
         claim,
         Severity.CONFIRMED if holds else Severity.CONTRADICTION,
         say(
-            "{count} of {cells} cells have the claimed ratio, {range}",
+            "the claimed ratio, {range}, holds in {count} of {cells}",
             count=len(agreeing),
-            cells=len(compared),
+            cells=count(len(compared), "cell"),
             range=_range(claim),
         ),
         listed((one.text for one in shown[:SHOWN]), "; "),

@@ -16,7 +16,7 @@ from typing import Final
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.tables import LATENCY, QPS, TPS, Printed, Publication, PublishedCell, pairs
-from dbdyno.language.words import Said, listed, say
+from dbdyno.language.words import Said, count, listed, say
 
 DROP: Final = 0.03
 """Less is the usual difference between two runs."""
@@ -92,11 +92,10 @@ def _drops(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
                 severity=Severity.NOTE,
                 rule="shape",
                 sentence=say(
-                    "{what} by over {share:.0%} in {count} places, which needs repeats to be"
-                    " believed",
+                    "{what} by over {share:.0%} in {places}, which needs repeats to be believed",
                     what=sentence,
                     share=DROP,
-                    count=len(falls),
+                    places=count(len(falls), "place"),
                 ),
                 arithmetic=listed(falls[:SHOWN], "; "),
             )
@@ -157,11 +156,11 @@ def _crossovers(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
                 severity=Severity.NOTE,
                 rule="shape",
                 sentence=say(
-                    "neither of {first} and {second} is ahead everywhere: {ahead} cells against"
-                    " {behind}, the others within {share:.0%}",
+                    "neither of {first} and {second} is ahead everywhere: {ahead} against {behind},"
+                    " the others within {share:.0%}",
                     first=first,
                     second=second,
-                    ahead=len(ahead),
+                    ahead=count(len(ahead), "cell"),
                     behind=len(behind),
                     share=DROP,
                 ),
@@ -184,8 +183,8 @@ def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
         _number(about.get("round_trip_ms")),
         Severity.OVER_CLAIM,
         say(
-            "a latency is below the round trip that the page names, which cannot be with client "
-            "and server at its ends"
+            "a latency is below the round trip that the page names, so client and server cannot "
+            "have been at the two ends of this network"
         ),
     )
     memory_gb = _number(about.get("memory_gb"))

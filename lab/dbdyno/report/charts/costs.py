@@ -53,8 +53,9 @@ def costs(
     ]
     per = say("per transaction")
     note = say(
-        "Bars are totals over totals of all sound trials; a thin line is from the lowest to the "
-        "highest trial. Costs that are zero everywhere are left out."
+        "A bar is the total of all valid trials divided by their transactions; a thin line "
+        "reaches from the lowest to the highest trial. Costs that are zero everywhere are left "
+        "out."
     )
     return vega.figure(name, title, per, points, vega.side_by_side(panels, COLUMNS), note)
 

@@ -59,8 +59,8 @@ def latency_throughput(
         for row in rows
     ]
     note = say(
-        "A line joins a system's load levels by rising load; numbers beside points are the load. "
-        "To the right is more throughput, below is less latency."
+        "A line joins a system's load levels in rising order; numbers beside points are the load. "
+        "Farther right is more throughput, lower is less latency."
     )
     return vega.figure("latency-throughput", title, up, points, spec, note)
 
@@ -163,8 +163,9 @@ def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | N
         for limit in search.limits
     ]
     note = say(
-        "A point is a trial; a faint one was not sustained. The dashed line is the limit; the "
-        "upright line of a system is its highest rate within it, shaded by its 95 % interval."
+        "Each point is a trial; a faint point is a trial in which the server did not keep up with "
+        "the rate. The dashed line is the latency limit. Each vertical line is the highest rate at "
+        "which a system stayed within the limit, with its 95 % interval shaded."
     )
     return vega.figure("limits", title, unit, points, vega.equal_panels(panels, 320), note)
 
@@ -197,7 +198,7 @@ def _found(search: RateSearch) -> Iterator[Spec]:
 
 
 def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
-    due = say("events due per second")
+    due = say("transactions due per second")
     up = say("{metric} latency, ms", metric=metric_label(BY_NAME[search.metric]))
 
     def x(field: str) -> Spec:

@@ -32,8 +32,8 @@ IS_POINT: Final = "!datum.fit"
 HAS_INTERVAL: Final = f"isValid(datum.low) && isValid(datum.high) && {IS_POINT}"
 BAR: Final[Spec] = {"opacity": 0.75, "width": {"band": 0.5}}
 NOTE: Final = say(
-    "Thin lines are 95 % intervals of one system. Verdicts compare within blocks, so lines that "
-    "overlap do not contradict them."
+    "Thin lines are 95 % intervals of one system. Verdicts compare within blocks, so overlapping "
+    "lines do not contradict a verdict."
 )
 
 
@@ -63,7 +63,9 @@ def throughput(
     points = _points([row for _, rows in drawn for row in rows])
     note = NOTE
     if any(fits.values()):
-        fit = say("Dashed lines are the fitted scalability law, shaded bands their 95 % intervals.")
+        fit = say(
+            "Dashed lines are the fitted scalability curves, shaded bands their 95 % intervals."
+        )
         note = say("{note} {fit}", note=note, fit=fit)
     return vega.figure("throughput", title, unit, points, vega.equal_panels(panels, 300), note)
 
@@ -99,7 +101,7 @@ def latency(
     ]
     title = say("Latency percentiles over load")
     points = _points([row for ladder in rows_of for m in metrics for row in table[ladder, m.name]])
-    note = say("A percentile with fewer than 100 requests beyond it is not drawn.")
+    note = say("A percentile is not drawn if fewer than 100 requests were slower.")
     spec = vega.side_by_side(panels, columns=len(metrics))
     return vega.figure("latency", title, unit, points, spec, note)
 

@@ -103,15 +103,15 @@ def ratios(
     ]
     shaded = say("the margin is {margin:.3g}\u00a0%", margin=margin * 100)
     note = say(
-        "Thin lines are the intervals behind the verdicts, thick lines those of a cell by itself. "
+        "Thin lines are the verdicts' intervals, thick lines the 95 % intervals of a cell alone. "
         "The shaded band is the margin."
     )
     if any(line.overall for line in lines):
         note = say("{note} {mean}", note=note, mean=say("A diamond is the mean of several cells."))
     if curves:
         smooth = say(
-            "The dashed line is the change as a smooth curve over the threads; the blue band is "
-            "its intervals, which hold together at 95\u00a0%."
+            "The dashed line is a smooth curve of the change over the number of threads; the blue "
+            "band contains the whole curve with 95\u00a0% confidence."
         )
         note = say("{note} {smooth}", note=note, smooth=smooth)
     return vega.figure("ratios", title, shaded, points, vega.stacked(panels), note)

@@ -250,7 +250,7 @@ def per_second(
     ladders = _rising(ladder, attempts)
     lines: list[Series] = []
     for index, attempt in enumerate(ladders):
-        kind = COUNTS if attempt.state is State.SOUND else DOES_NOT
+        kind = COUNTS if attempt.state is State.VALID else DOES_NOT
         points = [(interval.end_s, _rate(interval)) for interval in _drawn(attempt)]
         lines += _series(attempt, str(index), kind, points)
     if not lines:
@@ -312,7 +312,7 @@ def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
     if not drawn:
         return
     judged_trial = judged.get(attempt.measurement.trial.key)
-    if judged_trial is not None and attempt.state is State.SOUND:
+    if judged_trial is not None and attempt.state is State.VALID:
         for line in drawn:
             if any(
                 line.start_s < stall.until_s <= line.end_s for stall in judged_trial.stalls or ()
@@ -346,9 +346,9 @@ def _note(marked: bool) -> Text:
     if not marked:
         return line
     return say(
-        "{line} On a line, a stall is a fifth of a second without an answer, a dip a second below "
-        "70 % of the trial's median; checkpoints and bursts of flushing, as the server's counters "
-        "show them, stand at the ground.",
+        "{line} Marks on a line: a stall is 0.2 s or more without an answer, a dip a second below "
+        "70 % of the trial's median. Marks at the bottom: checkpoints and bursts of flushing, "
+        "from the server's counters.",
         line=line,
     )
 

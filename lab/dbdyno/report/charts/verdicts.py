@@ -55,7 +55,7 @@ def matrix(cells: Sequence[Cell], verdicts: Sequence[Verdict]) -> Figure | None:
     ]
     note = say(
         "Each field is one comparison; the number is the change against the baseline. Not enough "
-        "data does not mean the same: the interval allows both a difference that matters and none."
+        "data does not mean that the systems are the same: the difference may matter or not."
     )
     against = say("against {baseline}", baseline=verdicts[0].baseline)
     if len({verdict.baseline for verdict in verdicts}) > 1:

@@ -93,7 +93,7 @@ def whole(gate: Gate) -> Said:
     if not gate.passages:
         return say("gate does not hold: the run has no verdict")
     if not gate.decided:
-        return say("gate does not hold: nothing is decided about a limit of {a}", a=allowed)
+        return say("gate does not hold: no comparison is decided about a limit of {a}", a=allowed)
     counts = {outcome.value: gate.count(outcome) for outcome in GateOutcome}
     if gate.holds:
         return say(
@@ -141,7 +141,7 @@ def text(passage: Passage, slower_max: float) -> Said:
 def _numbers(verdict: Verdict) -> Said:
     change = change_decided(verdict)
     if change is None:
-        return count(verdict.blocks, "sound block")
+        return count(verdict.blocks, "valid block")
     metric = metric_label(BY_NAME[verdict.metric])
     blocks = count(verdict.blocks, "block")
     return say("{metric} {change}, {blocks}", metric=metric, change=change, blocks=blocks)
@@ -174,7 +174,7 @@ def _incomplete(run: RunFacts) -> Iterator[Text]:
 
 def _table(gate: Gate) -> Table:
     return table(
-        say("Held against the limit"),
+        say("Outcome of each comparison"),
         ordered(gate),
         (
             say("Gate"),

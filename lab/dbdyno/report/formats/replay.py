@@ -129,13 +129,16 @@ def answer(replay: Replay) -> list[Text]:
     ]
     if comparable and (silent := len(both) - len(comparable)):
         cells = count(silent, "cell")
-        sentences.append(say("without a verdict in one of the runs: {cells}", cells=cells))
+        sentences.append(say("without a verdict in one of the two runs: {cells}", cells=cells))
     if contradictions := sum(agreement.contradict for agreement in both):
         sentences.append(
-            say("{count} contradict: faster in one run, slower in the other", count=contradictions)
+            say(
+                "contradictory comparisons, faster in one run and slower in the other: {count}",
+                count=contradictions,
+            )
         )
     if missing := len(outcome) - len(both):
-        sentences.append(say("{count} are in one run only", count=missing))
+        sentences.append(say("comparisons in one run only: {count}", count=missing))
     if replay.first.facts.run_id == replay.second.facts.run_id:
         sentences.append(say("both are the same run: nothing was repeated"))
     if replay.first.plan.hash() != replay.second.plan.hash():

@@ -33,7 +33,7 @@ from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, term
 from dbdyno.report.tell.verdicts import accounting, few_blocks, sentence
 
-MERGED: Final = Sentence(phrase("Numbers, merged over all sound trials"), Fact.HERE)
+MERGED: Final = Sentence(phrase("Numbers, merged over all valid trials"), Fact.HERE)
 DOUBTS_MAX: Final = 3
 """More kinds of doubts are counted; the report has them all."""
 DOUBT_COLUMNS: Final = 190

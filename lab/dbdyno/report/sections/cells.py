@@ -57,11 +57,12 @@ def grid(judgement: Judgement) -> Section:
 def _explained(summary: GridSummary) -> Paragraph:
     return Paragraph(
         say(
-            "Each block gives one {metric} ratio for a workload, the geometric mean of its cells, "
-            "and one for all cells, in which workloads weigh alike; the 95 % intervals are over "
-            "blocks. The intervals of the workloads hold together, and so do those of the cells. "
-            "Where workloads have opposite signs, the ratio of all cells says nothing of either. "
-            "Counts are of verdicts, never of higher averages.",
+            "In each block the {metric} ratio of a workload is the geometric mean of its cells' "
+            "ratios; the ratio of all cells weights workloads equally. The 95 % intervals come "
+            "from the scatter between blocks. The intervals of all workloads are correct together "
+            "in 95 of 100 runs, and so are the intervals of all cells. If one workload is faster "
+            "and another slower, the ratio of all cells describes neither. The second table "
+            "counts verdicts, not higher averages.",
             metric=metric_label(BY_NAME[summary.metric]),
         )
     )
@@ -111,13 +112,13 @@ def _counts(summaries: Sequence[GridSummary]) -> Table:
         for one in summaries
     )
     columns = (*heads, *(numeric(term(word)) for word in Word))
-    return Table(say("Verdicts by word"), columns, rows)
+    return Table(say("Number of verdicts of each kind"), columns, rows)
 
 
 def _crossover(crossover: Crossover) -> Text:
     return say(
-        "{workload}: {system} and {baseline} cross between {places} threads: {system} is "
-        "faster at {better} and slower at {worse}.",
+        "{workload}: {system} is faster than {baseline} at load level {better} and slower at "
+        "{worse}, so the order changes between {places} threads.",
         workload=workload_name(crossover.workload, crossover.setting),
         system=crossover.system,
         baseline=crossover.baseline,
@@ -131,12 +132,12 @@ def _crossover(crossover: Crossover) -> Text:
 
 CROSSINGS: Final[Mapping[bool, str]] = {
     True: phrase(
-        "{workload}: on a smooth curve over the threads {system} goes from slower than {baseline} "
-        "to faster at {threads} threads [{low}, {high}]."
+        "{workload}: on a smooth curve over the number of threads, {system} changes from slower "
+        "than {baseline} to faster at {threads} threads [{low}, {high}]."
     ),
     False: phrase(
-        "{workload}: on a smooth curve over the threads {system} goes from faster than {baseline} "
-        "to slower at {threads} threads [{low}, {high}]."
+        "{workload}: on a smooth curve over the number of threads, {system} changes from faster "
+        "than {baseline} to slower at {threads} threads [{low}, {high}]."
     ),
 }
 """Sentences on a curve that crosses 1, rising or falling."""
@@ -162,14 +163,14 @@ def _crossing(curve: Curve) -> list[Text]:
 
 def _regressions(regressions: Sequence[Regression]) -> Table:
     return table(
-        say("From the middle of each ladder, fixed before the run, to its highest level"),
+        say("Throughput from the middle load level, fixed before the run, to the highest"),
         regressions,
         (say("System"), lambda one: one.system),
         (say("Workload"), lambda one: workload_name(one.workload, one.setting)),
         (numeric(say("From, threads")), lambda one: one.threads_reference),
         (numeric(say("To, threads")), lambda one: one.threads_most),
         (
-            numeric(say("Change of throughput, together at 95 %")),
+            numeric(say("Change [95 %, all together]")),
             lambda one: interval(one.ratio, one.low, one.high),
         ),
         (say("In words"), _course),
@@ -180,7 +181,7 @@ def _course(regression: Regression) -> Text:
     words = {
         Word.BETTER: say("still rises"),
         Word.WORSE: say("falls, beyond the margin") if regression.material else say("falls"),
-        Word.EQUIVALENT: say("holds within the margin"),
+        Word.EQUIVALENT: say("stays within the margin"),
         Word.UNDECIDED: say("not enough data"),
     }
     return words.get(regression.word, say("too few blocks"))
@@ -196,11 +197,12 @@ def within_limit(judgement: Judgement) -> Section:
         return Section(heading, ())
     explained = Paragraph(
         say(
-            "Requests fell due at rates that were the same for all systems, at random moments drawn"
-            " beforehand, and latency counts from those moments. A rate counts as sustained if the"
-            " requests that wait to be begun do not become more over the last half of the window."
-            " The rate at which the limit is met is read between two of the rates, on a line"
-            " through the logarithms; it is rather too low, by less than their distance."
+            "Transactions were due at the same rates for all systems, at random moments drawn "
+            "beforehand, and latency counts from the moment a transaction was due. A rate is "
+            "sustained if the backlog of waiting transactions does not grow over the second half "
+            "of the window. The highest rate within the limit is interpolated between two "
+            "measured rates, on a line through the logarithms; it tends to be too low, by less "
+            "than the distance of these two rates."
         )
     )
     return Section(heading, (explained, *(part for s in judgement.slo for part in _search(s))))
@@ -213,9 +215,9 @@ def pilot(plan: Plan) -> Section:
         return Section(heading, ())
     explained = Paragraph(
         say(
-            "A pilot ran each system over {connections} in a closed loop before the"
-            " first block{search}. It chose these rates, the same for all systems, and its trials"
-            " are in no other number.",
+            "Before the first block a pilot ran each system over {connections} in a closed "
+            "loop{search}. These rates, the same for all systems, were chosen from it; its trials "
+            "count in no other number.",
             connections=count(plan.load.connections, "connection"),
             search=say(", then at a few rates to see where the limit might be")
             if plan.load.seeks_rates
@@ -223,7 +225,7 @@ def pilot(plan: Plan) -> Section:
         )
     )
     rates = table(
-        say("What the pilot saw"),
+        say("What the pilot measured"),
         [
             (found, system, per_s)
             for found in plan.load.pilot
@@ -231,13 +233,13 @@ def pilot(plan: Plan) -> Section:
         ],
         (say("Workload"), lambda row: workload_name(row[0].workload, row[0].setting)),
         (say("System"), lambda row: row[1]),
-        (numeric(say("closed loop, events/s")), lambda row: number(row[2], 1)),
+        (numeric(say("closed loop, transactions/s")), lambda row: number(row[2], 1)),
         (
-            numeric(say("limit seemed to be at, events/s")),
+            numeric(say("estimated rate at the limit, transactions/s")),
             lambda row: number(row[0].limits_per_s.get(row[1]), 1),
         ),
         (
-            say("Rates measured, events/s"),
+            say("Rates chosen, transactions/s"),
             lambda row: listed(number(rate, 1) for rate in row[0].rates_per_s),
         ),
     )
@@ -252,12 +254,12 @@ def _search(search: RateSearch) -> Iterator[Part]:
         search.limits,
         (say("System"), lambda limit: limit.system),
         (
-            numeric(say("highest rate within the limit, events/s")),
+            numeric(say("highest rate within the limit, transactions/s")),
             lambda limit: number(limit.rate_per_s, 1),
         ),
         (numeric(say("95 %")), limit_interval),
         (numeric(say("blocks")), lambda limit: limit.blocks),
-        (say("by block"), lambda limit: listed(map(in_block, limit.by_block))),
+        (say("in each block"), lambda limit: listed(map(in_block, limit.by_block))),
     )
     yield _curve(search)
 
@@ -279,10 +281,10 @@ def _curve(search: RateSearch) -> Table:
     systems = [limit.system for limit in search.limits]
     rates = sorted({p.rate_per_s for limit in search.limits for p in _points(limit)})
     label = metric_label(BY_NAME[search.metric])
-    columns = [numeric(say("events/s due"))]
+    columns = [numeric(say("transactions/s due"))]
     for system in systems:
         columns.append(numeric(say("{system}, {label} ms", system=system, label=label)))
-        columns.append(numeric(say("sustained")))
+        columns.append(numeric(say("sustained (blocks)")))
     rows = []
     for rate in rates:
         row = [number(rate, 1)]
@@ -292,7 +294,7 @@ def _curve(search: RateSearch) -> Table:
             row.append(number(known[len(known) // 2]) if known else NONE)
             row.append(name(f"{sum(p.sustained for p in seen)}/{len(seen)}") if seen else NONE)
         rows.append(tuple(row))
-    caption = say("{label} over the rate, middle of the blocks", label=label)
+    caption = say("{label} by rate, median of the blocks", label=label)
     return Table(caption, tuple(columns), tuple(rows))
 
 

@@ -38,8 +38,8 @@ EACH_MAX: Final = 12
 
 IMPORTED: Final = Sentence(
     phrase(
-        "These are results of another tool: this report has their numbers and ratios, and no"
-        " verdict, as nobody saw in which order and on what they were measured."
+        "Another tool measured these results. This report has their numbers and ratios but no "
+        "verdict, because their order and machine are unknown."
     ),
     Fact.ELSEWHERE,
 )
@@ -53,7 +53,7 @@ def conclusion(
 ) -> tuple[Text, ...]:
     """Verdicts, then gaps in the run, then doubts; the first line is the answer."""
     imported = IMPORTED.of(judgement.known)
-    if imported and any(attempt.state is State.SOUND for attempt in attempts):
+    if imported and any(attempt.state is State.VALID for attempt in attempts):
         return (*imported, *_what_is_missing(run, attempts))
     parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
     doubtful = (finding for finding in judgement.findings if finding.level is Level.DOUBTFUL)
@@ -61,7 +61,7 @@ def conclusion(
     if doubts and attempts:
         parts.append(
             say(
-                "{findings} ({checks}) must be weighed with these numbers; see Findings.",
+                "Weigh these numbers with {findings} ({checks}); see Findings.",
                 findings=count(len(doubts), "doubtful finding"),
                 checks=listed(dict.fromkeys(check_name(first.check) for first, *_ in doubts)),
             )
@@ -72,13 +72,12 @@ def conclusion(
 def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> list[Text]:
     if not attempts:
         return [say("Nothing has been measured yet, so nothing can be said about any system.")]
-    if not any(attempt.state is State.SOUND for attempt in attempts):
+    if not any(attempt.state is State.VALID for attempt in attempts):
         return [say("No trial is usable, so nothing can be said about any system.")]
     if not comparisons(plan):
         return [
             say(
-                "Only {system} was measured: this report has its numbers and compares it with "
-                "nothing.",
+                "Only {system} was measured, so this report has its numbers and no comparison.",
                 system=plan.systems[0].label,
             )
         ]
@@ -180,8 +179,8 @@ def _both_ways(verdicts: Sequence[Verdict]) -> Iterator[Text]:
         worse = [verdict for verdict in ladder if verdict.word is Word.WORSE]
         if better and worse:
             yield say(
-                "{workload} depends on the load: {system} is faster by {most} and slower by "
-                "{least}. Go by the cells that most resemble your own load.",
+                "{workload} depends on the load: {system} is faster, most at {most}, and slower, "
+                "most at {least}. Go by the load level most like your own.",
                 workload=workload_name(workload, setting),
                 system=ladder[0].system,
                 most=_largest(better),
@@ -193,7 +192,7 @@ def _largest(verdicts: Sequence[Verdict]) -> Text:
     """The largest difference, with its load."""
     picked = max(verdicts, key=_distance)
     return say(
-        "{metric} {change} at {load}",
+        "{load} ({metric} {change})",
         metric=metric_label(BY_NAME[picked.metric]),
         change=decided(picked),
         load=load_words(picked.cell),
@@ -227,14 +226,14 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
     ]
     if lost:
         attempted = count(len(states), "attempt")
-        yield say("Not counted of {attempts}: {lost}.", attempts=attempted, lost=listed(lost))
+        yield say("Of {attempts}, not counted: {lost}.", attempts=attempted, lost=listed(lost))
 
 
 # One verdict by itself.
 
 SIZE_OPEN: Final = phrase(
-    "{range} The direction is settled, but the difference may be as small as the margin of "
-    "{margin} or smaller; more blocks would show whether it matters."
+    "{range} The direction is certain, but the difference may lie within the margin of {margin}; "
+    "more blocks would show whether it matters."
 )
 MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
     (Word.BETTER, True): phrase(
@@ -248,23 +247,23 @@ MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
     (Word.BETTER, False): SIZE_OPEN,
     (Word.WORSE, False): SIZE_OPEN,
     (Word.EQUIVALENT, True): phrase(
-        "{range} All of it lies within the margin of {margin}. A difference exists, but it is too "
-        "small to matter. Choose between the two on other grounds."
+        "{range} The whole interval lies within the margin of {margin}. A difference exists, but "
+        "it is too small to matter. Choose between the two on other grounds."
     ),
     (Word.EQUIVALENT, False): phrase(
-        "{range} All of it lies within the margin of {margin}. Choose between the two on other "
-        "grounds."
+        "{range} The whole interval lies within the margin of {margin}. Choose between the two on "
+        "other grounds."
     ),
     (Word.UNDECIDED, False): phrase(
-        "{range} That allows both a difference that matters and none: these data are a reason for "
-        "neither system. Not enough data does not mean the same."
+        "{range} The difference may matter or not, so these data speak for neither system. Not "
+        "enough data does not mean that the systems are the same."
     ),
     (Word.VOID, False): phrase(
-        "Trials that this comparison needs are void, so no decision can rest on it; remove the "
-        "cause named under Findings and repeat them."
+        "Trials that this comparison needs are void, so it decides nothing; remove the cause "
+        "named under Findings and repeat the trials."
     ),
     (Word.NO_VERDICT, False): phrase(
-        "There are too few sound blocks for an interval: no decision can rest on it."
+        "Too few blocks are valid for an interval, so this comparison decides nothing."
     ),
 }
 """By the word, and whether it is beyond the margin (for equivalent: whether 1 is outside)."""
@@ -287,13 +286,14 @@ def _meaning_of_standstill(verdict: Verdict, standstill: Standstill) -> Text:
     said = stood_still(standstill, verdict.baseline, verdict.system)
     if not standstill.is_whole:
         return say(
-            "{said}: those blocks have no ratio, and the others alone would hide them. Look for "
-            "what the server waited for before you compare.",
+            "{said}: these blocks have no ratio, and the others alone would hide the standstill. "
+            "Find out what the server waited for before you compare.",
             said=said,
         )
     return say(
-        "{said}, and the other one worked in all of them. Two systems that stand still equally "
-        "often show that in {chance:.2g} % of runs at most; a word may rest on {level:.2g} %.",
+        "{said}, and the other system worked in all of them. If both stood still equally often, "
+        "at most {chance:.2g} % of runs would look like this; a verdict needs {level:.2g} % or "
+        "less.",
         said=said,
         chance=chance(standstill.pairs) * 100,
         level=standstill.level * 100,

@@ -57,9 +57,9 @@ def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     if not tables:
         return Section(COSTS_HEADING, ())
     explained = say(
-        "What one transaction took in the measured window, total over total of all sound trials; "
-        "in brackets the lowest and the highest trial. Systems are counted by the same counter "
-        "where all of them have it."
+        "What one transaction took in the measured window: the total of all valid trials divided "
+        "by their transactions; in brackets the lowest and the highest trial. Where all systems "
+        "have the same counter, all are counted by it."
     )
     watched: list[Part] = [Paragraph(text) for text in _cost_of_watching(attempts)]
     return Section(COSTS_HEADING, (Paragraph(explained), *tables, *watched))
@@ -110,21 +110,19 @@ def _cost_of_watching(attempts: Sequence[Attempt]) -> list[Text]:
     said = []
     if own is not None:
         cores = number(own, 3)
-        said.append(say("reading host and processes took {cores} cores", cores=cores))
+        said.append(say("reading the state of host and processes took {cores} cores", cores=cores))
     if took_ms:
         median = _ms(took_ms)
-        said.append(
-            say("an answer of the server's counters took {median} in the median", median=median)
-        )
+        said.append(say("reading the server's counters took {median} (median)", median=median))
     if cpu_ms:
-        said.append(say("and cost the server {median} of CPU before the load", median=_ms(cpu_ms)))
+        said.append(say("and {median} of the server's CPU before the load", median=_ms(cpu_ms)))
     return [*_watching(said), *_missing([one.trouble for one in series if one.trouble])]
 
 
 def _watching(said: Sequence[Text]) -> Iterator[Text]:
     if said:
         costs = reduce(lambda one, more: say("{one}, {more}", one=one, more=more), said)
-        yield say("What watching cost, one reading a second: {costs}.", costs=costs)
+        yield say("Cost of watching, with one reading a second: {costs}.", costs=costs)
 
 
 def _missing(troubles: Sequence[str]) -> Iterator[Text]:
@@ -146,7 +144,8 @@ def machine(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     for cell, system, trials in sound_trials(plan, attempts):
         cells.setdefault(cell, {})[system] = trials
     explained = say(
-        "Means over the measured windows: CPU in cores, waits as shares of time (PSI, some)."
+        "Means over the measured windows: CPU in cores; waits as the share of time in which some "
+        "task waited (PSI)."
     )
     tables = [_machine_table(cell, of) for cell, of in cells.items()]
     return Section(say("Machine"), (Paragraph(explained), *tables) if tables else ())
@@ -203,19 +202,22 @@ def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     columns = (
         Column(say("Cell")),
         Column(say("System")),
-        Column(say("Promised before the answer")),
-        numeric(say("Least that can keep it")),
-        numeric(say("Syncs of the log, server's count")),
-        numeric(say("Flushes, disks' count")),
+        Column(say("Settings promise durable commits")),
+        numeric(say("Flushes needed at least")),
+        numeric(say("Log syncs, counted by the server")),
+        numeric(say("Flushes, counted by the disks")),
     )
     head = Paragraph(
         say(
-            "A connection waits for its commit, so one flush can answer one commit of each "
-            "connection at most: with N connections a durable commit takes 1/N flushes or more. "
-            "The disks' count is the whole machine's."
+            "Each connection waits for its commit, so one flush can serve at most one commit of "
+            "each connection: with N connections a durable commit needs at least 1/N flushes. The "
+            "disks' count is that of the whole machine."
         )
     )
-    caption = say("Per committed event, total over total of all sound trials")
+    caption = say(
+        "Flushes per committed transaction: all flushes of the valid trials divided by their "
+        "commits"
+    )
     return Section(FLUSHES_HEADING, (head, Table(caption, columns, tuple(rows))) if rows else ())
 
 

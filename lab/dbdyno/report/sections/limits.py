@@ -45,11 +45,11 @@ def limits(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
 def _lost(measurements: Sequence[Measurement], judgement: Judgement) -> Iterator[Text]:
     every = attempts(measurements, judgement)
     tried = {a.measurement.trial.key for a in every if a.state is not State.REPEATED}
-    sound = {a.measurement.trial.key for a in every if a.state is State.SOUND}
+    sound = {a.measurement.trial.key for a in every if a.state is State.VALID}
     if tried - sound:
         yield say(
-            "{trials} of {all} gave no usable measurement. If what spoiled them depends on the "
-            "system, what is left is a selection.",
+            "{trials} of {all} gave no usable measurement. If the cause depends on the system, "
+            "the remaining trials are a biased selection.",
             trials=count(len(tried - sound), "trial"),
             all=len(tried),
         )
@@ -58,19 +58,19 @@ def _lost(measurements: Sequence[Measurement], judgement: Judgement) -> Iterator
 def _design(run: LimitedRun) -> Iterator[Text]:
     if lacks_control(run.plan):
         yield say(
-            "There is no A/A control: no system ran twice, "
-            "so the run does not measure how often it would err."
+            "There is no A/A control: no system was compared with itself, so the run does not "
+            "show how often it would report a difference where there is none."
         )
     if run.cells * len(comparisons(run.plan)) > 1:
         yield say(
-            "The verdicts on a system's {cells} hold together at 95 %, and so do those on its "
-            "workloads; those on another system, and all other intervals, do not allow for one "
-            "another.",
+            "The verdicts on a system's {cells} are correct together in 95 of 100 runs, and so "
+            "are those on its workloads. No such allowance is made across several systems, or for "
+            "any other interval.",
             cells=count(run.cells, "cell"),
         )
     if run.plan.trial.window_s < WINDOW_S_MIN:
         yield say(
-            "Windows of {window} are too short to hold several checkpoints; a cost that comes in "
+            "Windows of {window} are too short to hold several checkpoints; costs that come in "
             "waves may be missed.",
             window=seconds(run.plan.trial.window_s),
         )
@@ -80,12 +80,12 @@ def _starts(run: LimitedRun) -> Iterator[Text]:
     blocks = blocks_run(run.plan, run.measurements)
     if run.plan.procedure.restart == "block" and run.cells > 1:
         yield say(
-            "Cells of one block ran on one server start, so what befell that start befell all of "
+            "All cells of a block ran on the same server start, so a bad start affects all of "
             "them; the cells are not independent evidence."
         )
     yield say(
-        "{starts} of {systems} say little about rare bad starts: even if none was seen, a "
-        "share of up to {share} % is not excluded.",
+        "{starts} of {systems} say little about rare bad starts: even if none was bad, up to "
+        "{share} % of all starts may be.",
         starts=count(blocks, "start"),
         systems=run.servers(Fact.OURS),
         share=number((1 - 0.05 ** (1 / blocks)) * 100, 0),  # the rule of three
@@ -94,8 +94,8 @@ def _starts(run: LimitedRun) -> Iterator[Text]:
 
 def _scripts(run: LimitedRun) -> Iterator[Text]:
     yield say(
-        "What a script sends is known only as it runs: of {scripts} neither statements per "
-        "event nor query plans were checked.",
+        "What a script sends is known only while it runs: for {scripts}, neither statements per "
+        "transaction nor query plans were checked.",
         scripts=listed(run.known[Fact.UNTOLD]),
     )
 
@@ -105,22 +105,22 @@ def _shared_machine(run: LimitedRun) -> Iterator[Text]:
     if run.plan.network.client_ms:
         yield say(
             "The load generator and the servers of {systems} shared one machine: they take CPU "
-            "from each other, and of a network only its delay of {delay_ms:g} ms is in the "
-            "latencies.",
+            "from each other, and of a network, latencies contain only the added delay of "
+            "{delay_ms:g} ms.",
             **values,
         )
     elif not run.plan.fleet.generators:
         yield say(
             "The load generator and the servers of {systems} shared one machine and talked over "
-            "loopback: they take CPU from each other, and no network is in the latencies.",
+            "loopback: they take CPU from each other, and latencies contain no network time.",
             **values,
         )
 
 
 def _unseen(run: LimitedRun) -> Iterator[Text]:
     yield say(
-        "The processes of {systems} were not seen, as their containers run in another machine: "
-        "what a transaction costs them in CPU is unknown, and what others used beside them.",
+        "The processes of {systems} could not be watched, because their containers run in another "
+        "machine: their CPU per transaction and the CPU of other processes there are unknown.",
         systems=listed(run.known[Fact.UNSEEN]),
     )
 
@@ -145,7 +145,7 @@ def _size(run: LimitedRun) -> Iterator[Text]:
     if data_bytes >= pools[0]:
         yield say(
             "The dataset (about {data}) is larger than the buffer pool ({pool}), but the "
-            "operating system's cache may have served it.",
+            "operating system's cache may have served reads.",
             **sizes,
         )
     elif not run.known.has(Fact.SCRIPTED):
@@ -158,15 +158,15 @@ def _size(run: LimitedRun) -> Iterator[Text]:
 
 def _saturation(run: LimitedRun) -> Iterator[Text]:
     yield say(
-        "A closed loop hides stalls: requests that would have arrived during one are never "
-        "sent. Its latencies are service times at saturation."
+        "A closed loop hides stalls: requests that users would send during a stall are never "
+        "sent. Its latencies understate the delay that users see at a fixed rate."
     )
 
 
 def _stalls(run: LimitedRun) -> Iterator[Text]:
     if run.plan.load.threads:
         yield say(
-            "A closed loop hides stalls: requests that would have arrived during one are never "
+            "A closed loop hides stalls: requests that users would send during a stall are never "
             "sent."
         )
 
@@ -174,15 +174,14 @@ def _stalls(run: LimitedRun) -> Iterator[Text]:
 def _arrivals(run: LimitedRun) -> Iterator[Text]:
     if run.plan.load.is_open:
         yield say(
-            "Random arrivals over {connections} are independent users; real ones may"
-            " come in larger bursts, or wait for each other.",
+            "Requests arrive at random over {connections}, as from independent users. Real users "
+            "may come in larger bursts or depend on each other; latency may then be higher.",
             connections=count(run.plan.load.connections, "connection"),
         )
     else:
         yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
     yield say(
-        "Generated rows and queries are not your application; a difference here need not be the "
-        "difference there."
+        "Generated rows and queries are not your application, where the difference may be another."
     )
 
 
@@ -223,7 +222,7 @@ def certified(measurements: Sequence[Measurement]) -> list[Text]:
     if not facts.digest:
         return [say("The generator has no certificate on this machine: `dbdyno certify` makes it.")]
     quoted = say(
-        "certificate {digest} of {made}, at most {most}",
+        "certificate {digest} of {made} (highest rate {most})",
         digest=facts.digest[:12],
         made=facts.made_at,
         most=_most(facts, measurements),

@@ -45,8 +45,8 @@ def how_imported(measurements: Sequence[Measurement], run: RunFacts) -> Section:
     """Tools and files of an imported run."""
     tools = _distinct(m.engine.version for m in measurements)
     items = (
-        say("Measured by {tools}, and imported; nothing was run by dbdyno.", tools=tools),
-        say("Values are those that the tool printed; of repeats, their mean."),
+        say("Measured by {tools} and imported; dbdyno ran nothing.", tools=tools),
+        say("Values are as the tool printed them; repeats are averaged."),
         *(name(f"{key}: {value}") for key, value in run.environment.items()),
     )
     return Section(say("Where it comes from"), (Items(items),))
@@ -68,7 +68,7 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
     distributions = _distinct(m.engine.distribution for m in measurements)
     return [
         say(
-            "Load generator: {engines}; distribution as recorded: {distributions}.",
+            "Load generator: {engines}; distribution of the rows accessed: {distributions}.",
             engines=engines,
             distributions=distributions,
         ),
@@ -92,13 +92,13 @@ def _placements(measurements: Sequence[Measurement]) -> list[Text]:
     if not ways:
         return []
     placements = listed(sorted(ways), "; ")
-    return [say("Threads of the load generator ran as: {placements}.", placements=placements)]
+    return [say("Scheduling of the load generator's threads: {placements}.", placements=placements)]
 
 
 SATURATED: Final = Sentence(
     phrase(
-        "In a closed loop a connection sends its next request when it has the answer to the last, "
-        "so latency is service time at saturation, and cannot be compared at unequal throughput."
+        "In a closed loop a connection sends its next request only after the last answer. A "
+        "slower server gets fewer requests, so latencies cannot be compared at unequal throughput."
     ),
     Fact.BUSY,
 )
@@ -109,13 +109,14 @@ def _always(known: Known) -> list[Text]:
         *SATURATED.of(known),
         say(
             "Percentiles are read from merged histograms: counts of all seconds and trials are "
-            "added, percentiles are never averaged. One is shown only with 100 requests or more "
-            "beyond it."
+            "added, percentiles are never averaged. A percentile is shown only if 100 requests or "
+            "more were slower."
         ),
         say(
-            "Intervals take the block as the unit: 95 %, from the logarithms of the ratios within "
-            "blocks. The noise of a cell is estimated from all cells of the comparison, as far as "
-            "they are alike. Seconds and requests are not independent and are not counted as such."
+            "The 95 % intervals come from the logarithms of the ratios within blocks, one value "
+            "per block: seconds and requests are not independent. The noise of a cell is "
+            "estimated partly from the other cells of the comparison, the more so the more alike "
+            "they are."
         ),
         say(
             "Void, failed and repeated trials stay in the record with their reason; none is "
@@ -131,7 +132,7 @@ def _p95(measurement: Measurement, known: Known) -> Text:
 def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
     """Every attempt in the order in which the design placed it."""
     order = table(
-        say("Every attempt, in the order of the design"),
+        say("Every attempt at a trial, in the planned order"),
         attempts,
         (numeric(name("#")), lambda attempt: _place(attempt)[0]),
         (numeric(say("Block")), lambda attempt: _place(attempt)[1]),
@@ -182,8 +183,8 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
     again = (wanted, Code(run.command)) if run.command else ()
     kept = Paragraph(
         say(
-            "Keep all that this page rests on in one file; judge that file again anywhere; run its "
-            "experiment again and compare the two:"
+            "Keep all data of this report in one file; judge the file again anywhere; run its "
+            "experiment again and compare the two runs:"
         )
     )
     commands = Code(f"dbdyno bundle {run.run_id}\ndbdyno report FILE\ndbdyno replay FILE")
@@ -210,10 +211,10 @@ def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | 
         (say("System"), lambda row: row[0]),
         (say("Step"), lambda row: row[1]),
         (numeric(say("Times")), lambda row: len(row[2])),
-        (numeric(say("Not done")), lambda row: sum(not step.done for step in row[2])),
+        (numeric(say("Not completed")), lambda row: sum(not step.done for step in row[2])),
         (numeric(say("Median s")), lambda row: number(median(row[3]), 1)),
         (numeric(say("Longest s")), lambda row: number(max(row[3]), 1)),
-        (numeric(say("In all s")), lambda row: number(sum(row[3]), 1)),
+        (numeric(say("Total s")), lambda row: number(sum(row[3]), 1)),
     )
 
 
@@ -230,9 +231,9 @@ def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | N
         Column(say("System")),
         Column(say("Workload and load")),
         numeric(say("Trials")),
-        numeric(say("Commits that a replica had")),
-        numeric(say("Commits that none had")),
-        numeric(say("Most transactions behind")),
+        numeric(say("Commits that a replica acknowledged")),
+        numeric(say("Commits that no replica acknowledged")),
+        numeric(say("Replica behind at most, transactions")),
         numeric(say("Replicas' CPU µs per transaction")),
     )
     rows = tuple(

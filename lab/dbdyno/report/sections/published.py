@@ -74,7 +74,7 @@ def published(
     ]
     differences = (
         *(
-            say("{topic}: {ours} in place of {theirs}", **fact._asdict())
+            say("{topic}: {ours} instead of {theirs}", **fact._asdict())
             for fact in facts
             if not fact.same
         ),
@@ -83,8 +83,8 @@ def published(
     parts = (
         Paragraph(
             say(
-                "The plan follows: {source}. Its numbers and this run's cannot be put beside each "
-                "other: machine, data and load differ as the table says.",
+                "The plan follows: {source}. Do not compare the published numbers with this "
+                "run's: machine, data and load differ as the table shows.",
                 source=plan.published.source,
             )
         ),
@@ -106,10 +106,11 @@ def _claims(claims: Sequence[JudgedClaim]) -> tuple[Part, ...]:
     if not claims:
         return ()
     explained = say(
-        "What it says of its results, held against this run: a claim is supported if the whole "
-        "interval of the mean ratio of its cells lies within what is claimed, contradicted if the "
-        "whole interval lies outside, and open otherwise; so is each cell by its own interval. "
-        "The intervals of a claim's cells hold together at 95 %."
+        "The publication's claims, checked against this run: a claim is supported if the whole "
+        "interval of the mean ratio of its cells lies within the claimed range, contradicted if "
+        "the whole interval lies outside, and open otherwise; each cell is judged in the same way "
+        "by its own interval. The intervals of a claim's cells are correct together in 95 of 100 "
+        "runs."
     )
     lines = [(one.claim, cell) for one in claims for cell in one.cells]
     cells = table(
@@ -149,7 +150,7 @@ def _claim(judged: JudgedClaim) -> Text:
             for word in ClaimWord
             if (times := judged.count(word))
         )
-        outcome = listed([outcome, say("by cell {counts}", counts=listed(counts))], "; ")
+        outcome = listed([outcome, say("by cell: {counts}", counts=listed(counts))], "; ")
     return say("“{claim}”: {told}", claim=judged.claim.text, told=outcome)
 
 
@@ -216,7 +217,7 @@ def _of_rows(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Ite
         yield _Fact(TOPICS["data"], rows_in_tables(facts.tables, facts.rows), here["data"], same)
     if facts.distribution:
         yield _compared(
-            TOPICS["rows drawn"], name(facts.distribution), name(plan.distribution.name)
+            TOPICS["row choice"], name(facts.distribution), name(plan.distribution.name)
         )
 
 
@@ -258,7 +259,7 @@ def _keys(plan: Plan, facts: PublishedFacts) -> _Fact:
     if not missing:
         return _Fact(say("configuration"), theirs, say("all as published"), same=True)
     named = missing if len(missing) <= KEYS_NAMED_MAX else [*missing[:KEYS_NAMED_MAX], "…"]
-    ours = say("{count} as published, without {keys}", count=as_published, keys=listed(named))
+    ours = say("{count} as published, all but {keys}", count=as_published, keys=listed(named))
     return _Fact(say("configuration"), theirs, ours, same=False)
 
 

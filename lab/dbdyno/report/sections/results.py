@@ -49,7 +49,7 @@ def verdicts(judgement: Judgement) -> Section:
 def findings(judgement: Judgement) -> Section:
     """Every kind of finding once, the gravest first, with evidence and advice."""
     if not judgement.findings:
-        nothing = say("No check found anything to object to.")
+        nothing = say("No check found a problem.")
         return Section(say("Findings"), (Paragraph(nothing),))
     by_weight = sorted(judgement.findings, key=lambda finding: WEIGHT.index(finding.level))
     lines = tell.together(by_weight, judgement.known)
@@ -96,7 +96,7 @@ def _notes_of_the_run(notes: Iterable[Sequence[Sequence[Finding]]], judgement: J
         )
         for (first, *_), *others in notes
     )
-    text = say("These notes are on every trial, or on the run as a whole.")
+    text = say("These notes concern every trial or the whole run.")
     return Entry(term(Level.NOTE), say("of the whole run"), text, lines)
 
 

@@ -38,7 +38,7 @@ def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
         parts.append(
             Paragraph(
                 say(
-                    "Ignored, because they tell instances apart and not configurations: {names}.",
+                    "Not compared, because they differ between any two instances: {names}.",
                     names=listed(compared.ignored),
                 )
             )
@@ -48,8 +48,8 @@ def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
 
 def _summary(comparison: SettingsComparison) -> Text:
     return say(
-        "Read back from the running servers: {different} with different values, {partial} that not "
-        "every system has, {equal} alike everywhere, {ignored} ignored.",
+        "Read back from the running servers: {different} with different values, {partial} that "
+        "not every system has, {equal} the same everywhere, {ignored} not compared.",
         different=count(len(comparison.differing), "variable"),
         partial=len(comparison.partial),
         equal=comparison.equal,
@@ -73,7 +73,7 @@ def environment(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) 
             rows.append((say("memory allocator of {system}", system=label), listed(allocators)))
     if apart := [one for m in measurements for one in m.engine.apart]:
         kept = say(
-            "known to ±{within:.1f} ms or better, changed by {changed:.1f} ms at most in a trial",
+            "known to within ±{within:.1f} ms, changed by at most {changed:.1f} ms during a trial",
             within=max(one.clock_ms for one in apart),
             changed=max(abs(one.clock_change_ms) for one in apart),
         )

@@ -38,10 +38,11 @@ from dbdyno.report.tell.verdicts import reason
 
 SCALABILITY = say("Scalability")
 SCALABILITY_EXPLAINED = say(
-    "The law X(N) = λN / (1 + σ(N − 1) + κN(N − 1)) is fitted to the load levels of each block by"
-    " itself: λ is the throughput of one thread, σ what its fellows make it wait, κ what it costs"
-    " to keep them in step. The values are typical of the blocks, with 95 % intervals over them. A"
-    " peak is given only where the load levels go past it."
+    "The curve X(N) = λN / (1 + σ(N − 1) + κN(N − 1)) (Universal Scalability Law) is fitted to "
+    "the load levels of each block separately: λ is the throughput of one thread, σ the cost of "
+    "waiting for other threads (contention), κ the cost of keeping threads consistent "
+    "(coherency). Values are means over the blocks, with 95 % intervals. A peak is given only if "
+    "load levels go beyond it."
 )
 
 
@@ -62,7 +63,7 @@ def _laws(scalabilities: Sequence[Scalability]) -> Table:
         numeric(say("λ, TPS of one thread [95 %]")),
         numeric(say("σ [95 %]")),
         numeric(say("κ [95 %]")),
-        Column(say("Not said, and why")),
+        Column(say("Why there is no fit or peak")),
     )
     return Table(say("Fitted scalability"), columns, tuple(_law(one) for one in scalabilities))
 
@@ -86,18 +87,19 @@ def _law(scalability: Scalability) -> tuple[Text, ...]:
 STABILITY: Final = say("Stability")
 STABILITY_EXPLAINED: Final = (
     say(
-        "Slow seconds: the share of seconds below 80 % of the window's median rate; the median of"
-        " the runs, as is p99 / p50."
+        "Slow seconds: share of seconds below 80 % of the window's median rate. This share and "
+        "p99 / p50 are medians of the trials."
     ),
     say(
-        "Dips: seconds in a row below 70 % of it; recovery lasts from a dip's begin until 95 % are"
-        " reached again. Of all runs together, as are stalls."
+        "Dips: seconds in a row below 70 % of the median rate; recovery lasts from the start of a "
+        "dip until 95 % of the median rate is reached again. Dips and stalls are counted over all "
+        "trials."
     ),
-    say("Stalls: 0.2 s or more in which transactions ran and no statement was answered."),
+    say("Stalls: 0.2 s or more in which transactions ran but no statement was answered."),
 )
 COMPARED: Final = say(
-    "Counts are the system's against the baseline's, in the blocks that both have. They are no"
-    " verdicts."
+    "These counts compare a system with the baseline, in the blocks that are valid for both. They "
+    "are no verdicts."
 )
 
 
@@ -114,7 +116,7 @@ def stability(judgement: Judgement) -> Section:
         runs.values(),
         (say("Cell"), lambda of: cell_title(of[0].cell)),
         (say("System"), lambda of: of[0].system),
-        (numeric(say("Runs")), len),
+        (numeric(say("Trials")), len),
         (
             numeric(say("Slow seconds")),
             lambda of: percentage(_median(run.low_share for run in of)),
@@ -195,12 +197,12 @@ def _counted(pair: CountPair) -> Text:
 
 # Outlying runs. They still count in every mean and interval.
 
-OUTLIERS: Final = say("Outlying runs")
+OUTLIERS: Final = say("Outlying trials")
 RULE: Final = say(
-    "Outlying runs are named here and stay in every number: those whose throughput (at a fixed"
-    " rate: p99) lies apart from the same system's other runs of the cell (generalised extreme"
-    " Studentised deviate, Rosner 1983, about 5 % false alarms) by more than the margin. It takes"
-    " {least} runs to name one.",
+    "Outlying trials are listed here and still count in every number. A trial is outlying if its "
+    "throughput (at a fixed rate: p99) differs from that of the system's other trials of the cell "
+    "by more than chance (generalised extreme Studentised deviate, Rosner 1983, about 5 % false "
+    "alarms) and by more than the margin. At least {least} trials are needed.",
     least=BLOCKS_FEW,
 )
 
@@ -209,13 +211,14 @@ def outliers(judgement: Judgement) -> Section:
     """Outlying runs; empty without a trial."""
     if not judgement.values:
         return Section(OUTLIERS, ())
-    listed = tuple(map(_outlier, judgement.outliers)) or (say("No run is named."),)
+    listed = tuple(map(_outlier, judgement.outliers)) or (say("No trial is outlying."),)
     return Section(OUTLIERS, (Paragraph(RULE), Items(listed)))
 
 
 def _outlier(outlier: Outlier) -> Text:
     return say(
-        "{system}, {cell}, block {block}: {metric} {change} against its other {runs} runs.",
+        "{system}, {cell}, block {block}: {metric} {change} against the system's other {runs} "
+        "trials.",
         system=outlier.system,
         cell=cell_title(outlier.cell),
         block=outlier.block + 1,
@@ -234,7 +237,7 @@ def from_run_to_run(judgement: Judgement) -> tuple[Section, ...]:
 
 MACHINES = say("Machines")
 MACHINES_EXPLAINED = say(
-    "Each block ran whole on one of several machines. The verdicts hold for these machines."
+    "Each block ran completely on one of several machines. The verdicts hold for these machines."
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from dbdyno.judge.judgement import Judgement, cells_of
@@ -43,7 +43,7 @@ from dbdyno.report.rows import (
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, term
 
-MERGED: Final = Sentence(phrase("Values are merged over all sound trials."), Fact.HERE)
+MERGED: Final = Sentence(phrase("Values are merged over all valid trials."), Fact.HERE)
 WITHOUT_INTERVAL: Final = "latency_ms_max"
 """One request of a trial makes it, so an interval over a few trials says nothing."""
 MAIN: Final = tuple(
@@ -86,20 +86,20 @@ class _Tabled:
     attempts: Sequence[Attempt]
     judgement: Judgement
 
-    @property
+    @cached_property
     def measurements(self) -> list[Measurement]:
         return [attempt.measurement for attempt in self.attempts]
 
-    @property
+    @cached_property
     def systems(self) -> list[str]:
         return systems_of(self.plan, self.measurements)
 
-    @property
+    @cached_property
     def compared(self) -> list[Comparison]:
         """Comparisons of two systems; those of two settings have tables of their own."""
         return [one for one in comparisons(self.plan) if one.settings is None]
 
-    @property
+    @cached_property
     def ladders(self) -> list[Ladder]:
         seen = {value.cell for value in self.judgement.values}
         every = ladders(cells_of(self.plan, self.measurements))
@@ -146,8 +146,8 @@ def numbers(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> Se
     if run.compared:
         baselines = dict.fromkeys(one.baseline.label for one in run.compared)
         against = say(
-            "A change is against {baseline}, with a 95 % interval of its own; that of a verdict is "
-            "the interval behind its word.",
+            "Changes are against {baseline}, each with its own 95 % interval; a change with a "
+            "verdict has the verdict's interval.",
             baseline=listed(baselines, " / "),
         )
         head.append(against)
@@ -238,7 +238,7 @@ def change_of(judgement: Judgement, cell: Cell, comparison: Comparison, metric: 
 
 
 def _errors(run: _Tabled) -> Line:
-    """Events that ended with an error, and events begun again, over all sound trials."""
+    """Events that ended with an error, and events begun again, over all valid trials."""
 
     def value(cell: Cell, system: str) -> Text:
         trials = sound(run.attempts, cell, system)
@@ -389,7 +389,7 @@ def _settings_table(run: _Tabled, system: str, beside: Sequence[Ladder]) -> Tabl
         *(_change_column(one, compared) for one in compared),
     )
     caption = say(
-        "{metric}, {unit}: {system} over its settings, {workload}",
+        "{metric}, {unit}: {system} under each setting, {workload}",
         metric=metric_label(PRIMARY),
         unit=PRIMARY.unit,
         system=system,

@@ -24,24 +24,24 @@ PROMISED: Final[Mapping[str, Said]] = {
     Promised.TORN_PAGES: say("torn pages"),
 }
 KEPT: Final[Mapping[str, str]] = {
-    Kept.BEFORE_ANSWER: phrase("before it is answered"),
+    Kept.BEFORE_ANSWER: phrase("before it is acknowledged"),
     Kept.WITHIN_SECOND: phrase("within a second"),
-    Kept.LOST_WITH_SERVER: phrase("within a second, and lost if the server dies"),
-    Kept.BY_SYSTEM: phrase("when the system likes"),
+    Kept.LOST_WITH_SERVER: phrase("within a second; a server crash before that loses it"),
+    Kept.BY_SYSTEM: phrase("when the operating system writes it"),
     Kept.UNKNOWN: "flush_log_at_trx_commit {value}",
     Kept.NOT_WRITTEN: phrase("is not written"),
-    Kept.SYNCED_BY_SYSTEM: phrase("is synced when the system likes"),
+    Kept.SYNCED_BY_SYSTEM: phrase("is left to the operating system to sync"),
     Kept.SYNCED_EACH_COMMIT: phrase("is synced at each commit"),
-    Kept.SYNCED_EACH_COMMITS: phrase("is synced at every {value} commits"),
-    Kept.MENDED: phrase("are mended"),
-    Kept.STAY_TORN: phrase("stay torn"),
-    Kept.WRITTEN_TWICE: phrase("are written twice in the way {value}"),
+    Kept.SYNCED_EACH_COMMITS: phrase("is synced once every {value} commits"),
+    Kept.MENDED: phrase("are repaired"),
+    Kept.STAY_TORN: phrase("are not repaired"),
+    Kept.WRITTEN_TWICE: phrase("are handled as innodb_doublewrite={value} says"),
 }
 KINDS_OF_SETTINGS: Final[Mapping[str, Said]] = {
-    "innodb_flush_method": say("files"),
+    "innodb_flush_method": say("I/O method"),
     "performance_schema": say("instrumentation"),
-    "query_cache_type": say("cache of results"),
-    "thread_handling": say("connections"),
+    "query_cache_type": say("query cache"),
+    "thread_handling": say("connection handling"),
 }
 MIB: Final = 1024**2
 
@@ -83,20 +83,23 @@ def _difference(case: str, systems: Values) -> Said:
 
 
 MEANING: Final[Mapping[Proof, Said]] = {
-    Proof.LOST: say("an application was told that these were stored: they are not durable commits"),
+    Proof.LOST: say(
+        "the application had been told that these commits were stored, so commits are not durable "
+        "here"
+    ),
     Proof.UNFLUSHED: say(
-        "a kill -9 leaves the operating system's memory alone: a loss of power or a crash of "
-        "the system would take commits that were answered and not yet flushed"
+        "a kill -9 does not touch the operating system's memory: a power loss or a crash of the "
+        "operating system would lose commits that were acknowledged but not yet flushed"
     ),
     Proof.UNPROVEN: say(
-        "whether they had reached a disk is not known: no flushes of the machine's disks were "
-        "counted that would have sufficed. A disk without a cache that can lose reports none; "
-        "memory that passes for a disk (tmpfs) neither"
+        "whether the commits had reached a disk is not known: the machine's disks counted too few "
+        "flushes. A disk without a volatile cache reports none, and neither does memory used as a "
+        "disk (tmpfs)"
     ),
     Proof.DURABLE: say(
-        "a kill -9 proves the server's part: answered commits had left its memory. That they "
-        "outlive a loss of power rests on the counted flushes, and on disks that obey them; no "
-        "power was cut"
+        "a kill -9 proves the server's part: acknowledged commits had left its memory. Whether "
+        "they survive a power loss, which was not tested, depends on the counted flushes and on "
+        "disks that obey them"
     ),
 }
 
@@ -108,7 +111,7 @@ def proof_sentence(verdict: DurabilityVerdict, killed: KilledServer) -> Said:
     counts = {"acknowledged": verdict.acknowledged, "missing": verdict.missing, "kills": kills}
     if verdict.proof is Proof.LOST:
         return say(
-            "{system} lost {missing} of {acknowledged} acknowledged commits by {kills}",
+            "{system} lost {missing} of {acknowledged} acknowledged commits after {kills}",
             system=killed.system,
             **counts,
         )
@@ -124,7 +127,8 @@ def proof_reasons(verdict: DurabilityVerdict, killed: KilledServer) -> list[Said
     odd_rows = (
         [
             say(
-                "{rows} rows are there that were never answered, more than one for each connection",
+                "{rows} rows were found whose commits were never acknowledged, more than one for "
+                "each connection",
                 rows=verdict.rows_unexplained,
             )
         ]
@@ -134,8 +138,8 @@ def proof_reasons(verdict: DurabilityVerdict, killed: KilledServer) -> list[Said
     return [
         _promised(killed),
         say(
-            "flushes per commit: {server} of the log by the server's count, {disk} by the disks'; "
-            "{connections} connections that wait for their answers need {needed:.2f} at least",
+            "flushes per commit: {server} of the log, counted by the server, and {disk} counted "
+            "by the disks; durable commits of {connections} connections need at least {needed:.2f}",
             server=_number(verdict.server_flushes_per_commit),
             disk=_number(verdict.disk_flushes_per_commit),
             connections=killed.connections,

@@ -127,8 +127,8 @@ def _filled(template: Template, finding: Finding) -> Said:
 
 VOID, DOUBTFUL, NOTE = Level.VOID, Level.DOUBTFUL, Level.NOTE
 
-ASKED: Final = phrase("the plan asks for it; say so beside the numbers")
-ROWS_LOST: Final = phrase("the system lost, kept or changed rows that it should not: report that")
+ASKED: Final = phrase("the plan asks for this difference; mention it beside the numbers")
+ROWS_LOST: Final = phrase("the system wrongly lost, kept or changed rows: report this fault")
 
 FINDINGS: Final[Mapping[str, Telling]] = {
     "cell-cannot-run": Telling(
@@ -136,16 +136,17 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         "the system does not support the cell's setting, or cannot take its load",
         lambda values: name(values["reason"]) if values["reason"] else say("it could not be run"),
         phrase(
-            "change the setting, the load or the system; resume tries it again only with --retry"
+            "change the setting, the load or the system; resume tries this cell again only with "
+            "--retry"
         ),
     ),
     "no-events": Telling(
         (VOID,),
-        "no event was completed in the window, though statements were answered, or no statement"
-        " was sent",
+        "no transaction was completed in the measured window although statements were answered, "
+        "or no statement was sent",
         lambda values: say(
-            "{events} in a window of {window_s:.1f} s",
-            events=count(values["events"], "event"),
+            "{events} completed in a measured window of {window_s:.1f} s",
+            events=count(values["events"], "transaction"),
             window_s=values["window_s"],
         ),
         phrase(
@@ -154,124 +155,137 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "stands-still": Telling(
         (DOUBTFUL, NOTE),
-        "no statement was answered for half of the window or more while events ran; if other"
-        " events were completed, 10 must have been expected in that time; a note if none was"
-        " completed, which is [a result](../how-it-works/verdicts.md#a-system-that-stands-still)",
+        "no statement was answered for half of the measured window or more although transactions "
+        "ran; if some transactions were completed, 10 or more must have been expected in that "
+        "time; a note if none was completed, which is [a "
+        "result](../how-it-works/verdicts.md#a-system-that-stands-still)",
         lists.stands_still,
         phrase(
-            "the numbers stay as they are, a standstill included; look at what the statements"
-            " waited for: a lock, a replica, a full disk"
+            "the numbers include the standstill; look for what the statements waited for: a lock, "
+            "a replica, a full disk"
         ),
     ),
     "step-undone": Telling(
         (DOUBTFUL,),
-        "a [step before the trial](../how-it-works/procedure.md) could not be taken or completed",
+        "a [step before the trial](../how-it-works/procedure.md) failed or was not completed in "
+        "time",
         lists.step_undone,
-        phrase("give dbdyno the right to it or the step more time, or leave it out of the plan"),
+        phrase(
+            "give dbdyno the permission for this step, or the step more time, or leave it out of "
+            "the plan"
+        ),
     ),
     "script-check": Telling(
         (VOID, DOUBTFUL),
-        "after a trial the command `check` of a [script](../how-to/scripts.md#in-a-comparison)"
-        " says that the rows break its rules; doubtful: the check could not be run",
+        "after a trial the command `check` of a [script](../how-to/scripts.md#in-a-comparison) "
+        "found rows that break its rules; doubtful: the check could not be run",
         {
-            VOID: phrase("the script's check says that the rows break its rules"),
-            DOUBTFUL: phrase("the script's check could not be asked: {reason}"),
+            VOID: phrase("the script's check found rows that break its rules"),
+            DOUBTFUL: phrase("the script's check could not be run: {reason}"),
         },
         {VOID: ROWS_LOST, DOUBTFUL: phrase("run the check by hand and look at what it prints")},
     ),
     "errors": Telling(
         (VOID, NOTE),
-        "over 0.1 % of the statements failed for good; a note below that, if events were retried"
-        " (`retries`), or if a script itself counts errors (`script`); a lock wait timeout is no"
-        " failure if no event was completed",
+        "over 0.1 % of the statements failed and were not retried; a note if fewer failed, if "
+        "transactions were retried (`retries`), or if a script itself counts errors (`script`); "
+        "lock wait timeouts do not count if no transaction was completed",
         lists.errors,
         phrase("remove the cause, or compare at a load level where it does not happen"),
     ),
     "retries": Telling(
         (DOUBTFUL, NOTE),
-        "over 0.1 % of the events were retried after a deadlock or a lock wait timeout; a note"
-        " below that",
+        "over 0.1 % of the transactions were retried after a deadlock or a lock wait timeout; a "
+        "note if fewer were",
         lambda values: say(
-            "{again} had to begin again after a deadlock or a lock wait, {share:.3%} of all "
-            "(limit {limit:.1%}); the rate counts those that succeeded",
-            again=count(values["events"], "event"),
+            "{again} had to be retried after a deadlock or a lock wait timeout, {share:.3%} of "
+            "all (limit {limit:.1%}); throughput counts only successful ones",
+            again=count(values["events"], "transaction"),
             share=values["share"],
             limit=values["limit"],
         ),
-        phrase("use more rows or fewer connections, unless contention is what is compared"),
+        phrase("use more rows or fewer connections, unless you want to compare contention"),
     ),
     "client-bound": Telling(
         (VOID,),
-        "a thread of the generator used over 70 % of a core",
+        "a thread of the load generator used over 70 % of a core",
         phrase(
             "the busiest generator thread used {share:.0%} of a core (limit {limit:.0%}, threads in"
             " all: {threads})"
         ),
         phrase(
-            "make the load with several generators (load.generators) or on cores of its own"
-            " (procedure.pin), or lower it"
+            "use several load generators (load.generators), give the generator cores of its own "
+            "(procedure.pin), or lower the load"
         ),
     ),
     "near-ceiling": Telling(
         (DOUBTFUL,),
-        "closed loop: the trial's rate is over 50 % of the rate that the same generator reached in"
-        " this run on a server that answers at once",
+        "closed loop: the trial's throughput is over 50 % of what the load generator reached in "
+        "this run on a built-in server that answers at once",
         phrase(
-            "{rate_per_s:.0f} events/s are {share:.0%} of the {ceiling_per_s:.0f} that the same"
-            " generator reaches on a server that answers at once (limit {limit:.0%})"
+            "{rate_per_s:.0f} transactions/s are {share:.0%} of the {ceiling_per_s:.0f} that this "
+            "load generator reaches on a server that answers at once (limit {limit:.0%})"
         ),
-        phrase("give the generator more cores or another host; the server may be faster than this"),
+        phrase(
+            "give the generator more cores or another host; the server may be faster than "
+            "measured here"
+        ),
     ),
     "timer-late": Telling(
         (DOUBTFUL,),
-        "open loop: though a connection was free, p99 of the generator's own lateness is over 0.2"
-        " ms and over 5 % of the median latency",
+        "open loop: the load generator sent transactions late although a connection was free: p99 "
+        "of its delay is over 0.2 ms and over 5 % of the median latency",
         phrase(
-            "the generator began events late though a connection was free: p99 {late_ms:.2f} ms"
-            " (limit {limit_ms:.2f} ms, median latency {median_ms:.2f} ms)"
+            "the load generator sent transactions late although a connection was free: p99 of its "
+            "delay {late_ms:.2f} ms (limit {limit_ms:.2f} ms, median latency {median_ms:.2f} ms)"
         ),
         phrase("give the generator cores of its own (procedure.pin) or load from another host"),
     ),
     "certificate-failed": Telling(
         (VOID,),
-        "[`dbdyno certify`](../how-to/certify.md) found numbers of the generator beyond their"
-        " limits on this machine, which has not changed since",
+        "[`dbdyno certify`](../how-to/certify.md) found the load generator beyond a limit on this "
+        "machine, and the machine has not changed since",
         lambda values: say(
-            "the generator's certificate of {made} did not pass: {faults}",
+            "the load generator failed its certification of {made}: {faults}",
             made=values["made_at"],
             faults=listed(certificate_faults(values["wrong"], values["late"]), "; "),
         ),
-        phrase("quiet the machine, run `dbdyno certify` until it passes, then measure again"),
+        phrase(
+            "stop other programs on this machine, run `dbdyno certify` until it passes, then "
+            "measure again"
+        ),
     ),
     "rate-not-sustained": Telling(
         (DOUBTFUL, NOTE),
-        "at a rate: the backlog of requests not yet started grew over the second half of the"
-        " window; a note if the rate only helps to find a limit ([open"
-        " loop](../how-to/open-loop.md))",
+        "open loop: the backlog of transactions not yet sent grew over the second half of the "
+        "measured window; a note if the rate was tried only to find a limit ([open "
+        "loop](../how-to/open-loop.md))",
         phrase(
-            "{rate_per_s:g} requests/s fell due and {answered_per_s:.1f} were answered: over the"
-            " last half of the window the backlog grew by {growth_per_s:.1f} a second (limit"
-            " {limit_per_s:.1f}), to {backlog}"
+            "{rate_per_s:g} transactions/s were due and {answered_per_s:.1f} were completed: over "
+            "the second half of the window the backlog grew by {growth_per_s:.1f} a second (limit "
+            "{limit_per_s:.1f}), to {backlog}"
         ),
-        phrase("compare latency at a lower rate; what is told here depends on the window's length"),
+        phrase(
+            "compare latency at a lower rate; at this rate latency depends on the window's length"
+        ),
     ),
     "few-requests": Telling(
         (DOUBTFUL,),
-        "at a rate: fewer than 100 requests lie beyond the percentile that is compared",
+        "open loop: fewer than 100 requests are slower than the compared percentile",
         lambda values: say(
-            "{requests} requests, {percentile} needs {needed}: 100 beyond it",
+            "{requests} requests; {percentile} needs {needed}, of which 100 are slower",
             **{**values, "percentile": METRICS[values["metric"]]},
         ),
         phrase("use a window of {window_s} s or more at this rate, or a lower percentile"),
     ),
     "commits-unflushed": Telling(
         (VOID,),
-        "the settings promise a flush before each answer, and N commits of C connections synced"
-        " the log less than 0.9 × N / C times, half a second of skewed reading allowed"
-        " ([why](../how-to/durability.md))",
+        "the settings promise a flush before each commit is acknowledged, but for N commits of C "
+        "connections the server synced its log fewer than 0.9 × N / C times, with half a second "
+        "allowed for the time of reading ([why](../how-to/durability.md))",
         lambda values: say(
-            "{events} commits of {connections} need {needed:.0f} flushes of the log at "
-            "least, the server made {flushes:.0f}: {share:.1%}",
+            "{events} commits of {connections} need at least {needed:.0f} flushes of the log, but "
+            "the server made {flushes:.0f} ({share:.1%})",
             events=values["commits"],
             connections=count(values["connections"], "connection"),
             needed=values["needed"],
@@ -279,30 +293,34 @@ FINDINGS: Final[Mapping[str, Telling]] = {
             share=values["share"],
         ),
         phrase(
-            "look for what swallows syncs (nosync, eatmydata, tmpfs): this system does less work"
+            "look for what swallows syncs (nosync, eatmydata, tmpfs): this system does less work "
+            "than its settings promise"
         ),
     ),
     "unseen-flushes": Telling(
         (DOUBTFUL, NOTE),
-        "the machine's disks counted under 10 % of a system's syncs, and over 50 % of another's; a"
-        " note if they counted over 50 % of no system's",
-        phrase("the machine's disks saw {share:.0%} of the syncs that it made or promised"),
+        "the machine's disks counted flushes for under 10 % of a system's syncs, and for over 50 "
+        "% of another system's; a note if for no system over 50 %",
         phrase(
-            "put all systems on the same kind of disk; one without a cache that can lose (write"
-            " through) reports none, and memory is no disk (tmpfs)"
+            "the machine's disks counted flushes for {share:.0%} of the syncs that the system "
+            "made or promised"
+        ),
+        phrase(
+            "put all systems on the same kind of disk; a disk without a volatile cache (write "
+            "through) reports no flushes, and neither does memory used as a disk (tmpfs)"
         ),
     ),
     "trial-failed": Telling(
         (VOID,),
         "the trial did not end as planned",
-        phrase("after {window_s:.1f} s of the window: {failure}"),
+        phrase("{window_s:.1f} s into the measured window: {failure}"),
         phrase("look at the server's log; a resumed run repeats the trial and keeps this attempt"),
-        {Fact.ELSEWHERE: phrase("read the end of the log; import a run that was not broken off")},
+        {Fact.ELSEWHERE: phrase("read the end of the log; import a complete run")},
     ),
     "server-restarted": Telling(
         (VOID, DOUBTFUL),
-        "the server's uptime grew by less than the window (2 s allowed); doubtful: by over 5 s"
-        " more than warm-up and window",
+        "the server's uptime grew by over 2 s less than the measured window lasted; doubtful: by "
+        "over 5 s more than warm-up and window together",
         phrase(
             "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s"
             " ({least_s:.0f} to {most_s:.0f} s expected)"
@@ -314,84 +332,84 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "stall": Telling(
         (DOUBTFUL,),
-        "no statement was answered for half a second while events ran, or no event was completed"
-        " in a second (not judged if connections rest between events); at least 10 events were"
-        " expected in that time",
+        "no statement was answered for half a second although transactions ran, or no transaction "
+        "was completed in a second (not judged if connections pause between transactions); 10 or "
+        "more transactions were expected in that time",
         lists.stall,
         phrase(
-            "compare with the server's log (checkpoint, flush); a stall that belongs to the system"
-            " needs windows that hold several of them"
+            "look in the server's log for a checkpoint or flush at that time; if the system "
+            "stalls regularly, use windows long enough for several stalls"
         ),
     ),
     "unequal-load": Telling(
         (VOID,),
-        "systems of one block got different requests: seed, distribution, prepared statements or"
-        " not",
+        "the systems of one block got requests of different seed, distribution or use of prepared "
+        "statements",
         lists.unequal_load,
         phrase("run the block again with one plan and one version of dbdyno"),
     ),
     "imported-run": Telling(
         (DOUBTFUL,),
-        "another tool measured it (`dbdyno import`): order, settings and machine were not seen",
+        "another tool measured the run (`dbdyno import`): order, settings and machine are unknown",
         phrase(
-            "read from what another tool recorded: the order of runs, the servers' settings and the"
-            " machine were not seen, so there are numbers and ratios and no verdict"
+            "imported from another tool's record: the order of trials, the servers' settings and "
+            "the machine are unknown, so there are numbers and ratios but no verdict"
         ),
-        phrase("measure the same with `dbdyno compare` for a verdict"),
+        phrase("measure with `dbdyno compare` to get a verdict"),
     ),
     "incomplete-run": Telling(
         (DOUBTFUL,),
-        "planned trials are missing; in a run until decided, only trials of blocks that were begun",
+        "planned trials are missing; in a run that ends when decided, only those of blocks that "
+        "were begun count as missing",
         lists.incomplete_run,
-        phrase("resume the run; stopping where the numbers please makes intervals too narrow"),
+        phrase("resume the run; stopping when the numbers look good makes intervals too narrow"),
     ),
     "sequential-design": Telling(
         (DOUBTFUL,),
-        "all trials of a system came before, or after, all trials of the baseline, over two blocks"
-        " or more",
+        "two blocks or more were measured, but all trials of a system came before, or all after, "
+        "those of the baseline",
         phrase("{system} and {baseline} did not take turns: all trials of one came first"),
         phrase(
-            "whatever changed on the machine meanwhile looks like a difference of the systems;"
-            " measure them in blocks"
+            "any change of the machine meanwhile looks like a difference between the systems; "
+            "measure them in blocks"
         ),
     ),
     "split-block": Telling(
         (DOUBTFUL,),
-        "more than half an hour, and ten times as long as usual, passed between two trials of a"
-        " block; or one system's server was restarted between its cells, and another's was not, as"
-        " after an interrupt or a failed trial",
+        "more than half an hour, and ten times as long as usual, passed between two trials of a "
+        "block; or, after an interrupt or a failed trial, one system's server was restarted "
+        "between its cells and another's was not",
         {
             "started-again": phrase(
-                "the server of {arm} was started again within block {block}: cells after that began"
-                " cold there, and on a server at work elsewhere"
+                "the server of {arm} was restarted within block {block}: its later cells began on "
+                "a cold server, those of the other systems on a warm one"
             ),
             "paused": phrase(
-                "{hours:.1f} h lie between trials of block {block}; {usual_s:.0f} s are usual"
+                "{hours:.1f} h passed between two trials of block {block}; {usual_s:.0f} s are "
+                "usual"
             ),
         },
         {
             "started-again": phrase("measure again with one block more"),
-            "paused": phrase(
-                "the machine may have been another by then; measure again with one block more"
-            ),
+            "paused": phrase("the machine may have changed; measure again with one block more"),
         },
     ),
     "machine-drift": Telling(
         (NOTE,),
-        "the rates of all systems together changed by over 2 % along the run, p < 0.01 (8 trials or"
-        " more)",
+        "the throughput of all systems together rose or fell by over 2 % in the course of the "
+        "run, p < 0.01 (with 8 trials or more)",
         phrase(
-            "over the run the rates of all systems changed by {change:+.1%} together (line through"
-            " {trials} trials, p = {chance:.4f})"
+            "in the course of the run the throughput of all systems together changed by "
+            "{change:+.1%} (line fitted to {trials} trials, p = {chance:.4f})"
         ),
-        phrase("ratios within blocks do not carry it; absolute rates do"),
+        phrase("ratios within blocks are not affected; absolute rates are"),
     ),
     "uncontrolled-server": Telling(
         (DOUBTFUL,),
-        "a system is an endpoint: not restarted, rows not restored",
+        "a system is an endpoint: dbdyno does not restart it or restore its rows",
         lambda values: say(
-            "an endpoint: in {blocks} its servers were not restarted and its rows not restored; "
-            "its processes, disks and other clients were not seen",
+            "an endpoint: in {blocks} dbdyno did not restart its servers or restore its rows, and "
+            "did not see its processes, disks and other clients",
             blocks=count(values["blocks"], "block"),
         ),
         phrase(
@@ -401,18 +419,21 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unequal-settings": Telling(
         (DOUBTFUL, NOTE),
-        "a system promises other durability of commits, binary log or pages after a crash than the"
-        " baseline; caches of data pages differ by over 1 %; I/O method, instrumentation, result"
-        " cache or connection handling differ; a note if the plan sets it",
+        "a system's settings promise other durability of commits or binary log, or other repair "
+        "of torn pages, than the baseline's; caches of data pages differ by over 1 %; I/O method, "
+        "instrumentation, query cache or connection handling differ; a note if the plan asks for "
+        "the difference",
         durability.unequal_settings,
         {
-            DOUBTFUL: phrase("set them equal in the plan, or the systems do not do the same work"),
+            DOUBTFUL: phrase(
+                "set them equal in the plan; else the systems do not do the same work"
+            ),
             NOTE: ASKED,
         },
         {
             Fact.OTHERS: {
                 DOUBTFUL: phrase(
-                    "have them set equal at the endpoint, or the systems do not do the same work"
+                    "have them set equal at the endpoint; else the systems do not do the same work"
                 ),
                 NOTE: ASKED,
             }
@@ -420,31 +441,33 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "changed-versions": Telling(
         (DOUBTFUL,),
-        "a system or the engine had two versions within the run",
+        "a system or the load engine had two versions within the run",
         lists.changed_versions,
-        phrase("begin a new run; a run that is resumed must find the same programs"),
+        phrase("begin a new run; a resumed run needs the same versions of all programs"),
     ),
     "little-law": Telling(
         (VOID,),
-        "closed loop: the number of connections differs from throughput × mean latency by over 1"
-        " %, plus what events that cross the window's edges or never end explain; if connections"
-        " rest between events, only if it is smaller; not of imported trials",
+        "closed loop: throughput × mean latency differs from the number of connections by over 1 "
+        "% more than transactions across the window's edges, or without an end, explain; if "
+        "connections pause between transactions, only if it is larger; not for imported trials",
         phrase(
-            "{rate_per_s:.1f} events/s × {latency_ms:.3f} ms = {busy:.2f} connections busy, the"
-            " load had {connections}: off by {off:+.1%} (tolerance {tolerance:.1%})"
+            "{rate_per_s:.1f} transactions/s × {latency_ms:.3f} ms = {busy:.2f} busy connections, "
+            "but the load had {connections}: off by {off:+.1%} (tolerance {tolerance:.1%})"
         ),
         phrase(
-            "a negative figure means connections stood idle (generator too slow, or reconnecting),"
-            " a positive one that events or time were miscounted"
+            "negative: connections stood idle (generator too slow, or reconnecting); positive: "
+            "transactions or time were miscounted"
         ),
     ),
     "statements-of-event": Telling(
         (VOID,),
-        "statements per event differ from the workload's, or from those of a template's events, by"
-        " over 0.1 % plus what edges, retries and errors explain; not of imported trials",
+        "the number of statements per transaction differs from that of the workload or template "
+        "by over 0.1 % more than the window's edges, retries and errors explain; not for imported "
+        "trials",
         phrase(
-            "{statements} statements in {events} events are {per_event:.3f} an event, the workload"
-            " has {per_event_wanted:g}: off by {off:+d} (tolerance {tolerance:.0f})"
+            "{statements} statements in {events} transactions are {per_event:.3f} per "
+            "transaction, but the workload has {per_event_wanted:g}: off by {off:+d} statements "
+            "(tolerance {tolerance:.0f})"
         ),
         phrase(
             "compare the workload's options with the plan's; both systems must do the same work"
@@ -452,113 +475,120 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "commits-at-server": Telling(
         (DOUBTFUL,),
-        "between two readings of its counters, the server counted other commits than the load, by"
-        " over 0.5 % plus the skew of the readings",
+        "between two readings of its counters, the server's number of commits differs from the "
+        "load generator's by over 0.5 % more than the time that a reading takes explains",
         phrase(
-            "the server's {counter} rose by {seen:.0f}, the load counted {counted}: off by"
-            " {off:+.0f}, {share:+.1%} (tolerance {tolerance:.0f})"
+            "the server's {counter} rose by {seen:.0f}, but the load generator counted {counted}: "
+            "off by {off:+.0f}, {share:+.1%} (tolerance {tolerance:.0f})"
         ),
         phrase(
-            "something else used the server, or the load did not reach it; give it a server of its"
-            " own"
+            "another program used the server, or the load did not reach it; use a server without "
+            "other clients"
         ),
     ),
     "unequal-dataset": Telling(
         (VOID,),
-        "a system held other rows than the baseline, by the digest taken after loading",
+        "after loading, a system held other rows than the baseline, as the digests of the rows "
+        "tell",
         phrase("digest of the rows of {system}: {digests}; of {baseline}: {digests_of_baseline}"),
         phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
         {Fact.OTHERS: phrase("drop its tables at the endpoint, and begin a new run")},
     ),
     "rows-not-kept": Telling(
         (VOID,),
-        "after a system's last trial, tables do not have the rows that its workloads leave: the"
-        " same rows after reads (by digest), the same number after updates and whole transactions",
+        "after a system's last trial, its tables do not have the rows that the workloads should "
+        "leave: after reads the same rows (by digest), after updates and whole transactions the "
+        "same number",
         lists.rows_not_kept,
         ROWS_LOST,
         {
             Fact.OTHERS: phrase(
-                "keep other clients off its tables; if none wrote there, report that"
+                "keep other clients off its tables; if none wrote there, report this fault"
             )
         },
     ),
     "unequal-plans": Telling(
         (NOTE,),
-        "a kind of statement, or a statement of a"
-        " [template](../how-to/templates.md#how-it-is-run), has another query plan than on the"
-        " baseline (`EXPLAIN`: access, index, extra)",
+        "a kind of statement, or a statement of a "
+        "[template](../how-to/templates.md#how-it-is-run), has another query plan than on the "
+        "baseline (access, index or extra of `EXPLAIN`)",
         lists.unequal_plans,
-        phrase("part of the difference may be the optimizer's choice, not the engine's"),
+        phrase(
+            "part of the difference may come from the optimizer's choice of plan, not from the "
+            "storage engine"
+        ),
     ),
     "replicas-missing": Telling(
         (VOID,),
-        "not all replicas ran at both edges of the window, or there is no evidence that they did",
+        "not all replicas replicated at the start and end of the measured window, or no reading "
+        "shows that they did",
         lists.replicas_missing,
         phrase("look into the replicas' error logs; the trial did less work than it was meant to"),
     ),
     "commits-not-waited": Telling(
         (VOID,),
-        "a commit did not wait for a replica as the plan says, or waited at another point, or the"
-        " window wrote and no commit was acknowledged ([topology](../how-to/topology.md))",
+        "a commit did not wait for a replica as the plan says, or waited at another point than "
+        "planned, or no replica acknowledged a commit although the load wrote "
+        "([topology](../how-to/topology.md))",
         lists.commits_not_waited,
         lambda values: lists.WAIT_ADVICE[values["reasons"][0]["case"]],
     ),
     "replica-lags": Telling(
         (DOUBTFUL,),
-        "the slowest replica was behind by more than one second's commits",
+        "the slowest replica was behind by more than the commits of one second",
         phrase(
             "the slowest replica was {behind:.0f} transactions behind at the end of the window, "
             "{behind_s:.1f} s of the load (limit {limit_s:.0f} s)"
         ),
         phrase(
-            "let the replica apply in parallel, or lower the load: this rate is the primary's alone"
+            "let the replica apply in parallel, or lower the load: only the primary sustains this "
+            "rate"
         ),
     ),
     "disturbed": Telling(
         (VOID, NOTE),
-        "other processes and stolen time took more of the machine's CPU in the window than"
-        " `design.disturbance_max` (10 %); stolen time alone if the server's CPU is unknown; a"
-        " note on a cell that was measured again for this reason, or not again because the run's"
-        " repeats were used up",
+        "in the measured window other processes and stolen time took more of the machine's CPU "
+        "than `design.disturbance_max` (10 %), or stolen time alone if the server's CPU is "
+        "unknown; a note on a cell that was measured again for this reason, or was not because "
+        "the run had no repeats left",
         lists.disturbed,
         {
             **dict.fromkeys(
                 ("attributed", "stolen"),
                 phrase(
-                    "stop what else runs on this machine and measure again; another limit is "
-                    "design.disturbance_max"
+                    "stop other programs on this machine and measure again; "
+                    "design.disturbance_max sets another limit"
                 ),
             ),
             **dict.fromkeys(
                 ("others", "lost", "other-limit", "used-up"),
-                phrase("nothing is wrong with what counts; a quiet machine needs no repeats"),
+                phrase(
+                    "the counted measurements are not affected; a quiet machine needs no repeats"
+                ),
             ),
         },
     ),
     "machine": Telling(
         (DOUBTFUL, NOTE),
-        "in a trial the machine was shared, held back or unlike the run's other trials"
-        " ([limits](#limits-of-machine))",
+        "in a trial the machine was shared, slowed down or unlike in the run's other trials "
+        "([limits](#limits-of-machine))",
         lists.machine,
         lists.machine_advice,
     ),
     "uneven-disturbance": Telling(
         (DOUBTFUL,),
-        "in a block, others took over 5 % more of the machine's CPU while one system of a cell was"
-        " measured than while another was (their CPU, steal, and I/O wait as far as disks moved"
-        " bytes that the server did not ask for)",
+        "in a block, other processes took over 5 % more of the machine's CPU during one system's "
+        "trial of a cell than during another's (their CPU, steal, and I/O wait for bytes that the "
+        "server did not ask for)",
         lists.uneven_disturbance,
-        phrase(
-            "the ratio carries the difference: stop what else runs on this machine and measure "
-            "again"
-        ),
+        phrase("this distorts the ratio: stop other programs on this machine and measure again"),
     ),
     "not-steady": Telling(
         (DOUBTFUL, NOTE),
-        "a system's rate was still changing when its windows began, so [all windows of the"
-        " cell](../how-it-works/verdicts.md#where-a-window-begins-and-what-a-warm-up-leaves-in-it)"
-        " count from a later second; doubtful if it may change by over 0.5 % in the counted part,"
-        " which the verdict's interval includes",
+        "a system's throughput was still changing when its windows began, so [all windows of the "
+        "cell](../how-it-works/verdicts.md#where-a-window-begins-and-what-a-warm-up-leaves-in-it) "
+        "count from a later second; doubtful if the counted part may still be over 0.5 % off the "
+        "final throughput, for which the verdict's interval allows",
         lists.not_steady,
         {
             DOUBTFUL: phrase("warm up for about {until_s:.0f} s, or use a longer window"),

@@ -88,7 +88,7 @@ def level_title(summary: GridSummary) -> Said:
     """Cells of a summary: "oltp_read_only, durability=strict, 8 cells"."""
     cells = count(summary.cells + summary.cells_left_out, "cell")
     if not summary.workload:
-        return say("All {cells}, workloads weigh alike", cells=cells)
+        return say("All {cells}, workloads weighted equally", cells=cells)
     return clauses([workload_name(summary.workload, summary.setting), cells])
 
 
@@ -115,7 +115,7 @@ def _numbers(summary: GridSummary) -> Iterator[Said]:
         yield (
             say("a system stood still in one of these cells")
             if stood_still
-            else say("no cell has {least} sound blocks", least=BLOCKS_MIN)
+            else say("no cell has {least} valid blocks", least=BLOCKS_MIN)
         )
         return
     yield say("{metric} {change}", metric=metric_label(BY_NAME[summary.metric]), change=change)

@@ -25,8 +25,8 @@ def errors(values: Values) -> Said:
     """Evidence of `errors`."""
     codes = (say("{code}: {times}", code=c, times=n) for c, n in sorted(values["codes"].items()))
     return say(
-        "{failed} of {statements} statements failed, {share:.3%} (limit {limit:.1%}); by code"
-        " {codes}",
+        "{failed} of {statements} statements failed, {share:.3%} (limit {limit:.1%}); error "
+        "codes: {codes}",
         **{**values, "codes": listed(codes)},
     )
 
@@ -35,26 +35,31 @@ def stands_still(values: Values) -> Said:
     """Evidence of `stands-still`."""
     parts = [
         say(
-            "nothing was answered for {silent_s:.1f} s of a window of {window_s:.1f} s while"
-            " {events} ran",
+            "no statement was answered for {silent_s:.1f} s of a window of {window_s:.1f} s while "
+            "{events} ran",
             silent_s=values["silent_s"],
             window_s=values["window_s"],
-            events=count(values["events"], "event"),
+            events=count(values["events"], "transaction"),
         )
     ]
     if counters := values["counters"]:
         most = (say("{counter} up to {most:.0f}", counter=c, most=m) for c, m in counters.items())
         parts.append(say("the server's counters: {counters}", counters=listed(most)))
     if values["late_s"]:
-        parts.append(say("who asked for them waited {waited_s:.1f} s", waited_s=values["late_s"]))
+        parts.append(
+            say("reading the server's counters took {waited_s:.1f} s", waited_s=values["late_s"])
+        )
     if statements := values["statements"]:
         ordered = sorted(statements.items(), key=lambda item: (-item[1], item[0]))
         waited = (say("{times} × {statement}", times=n, statement=name(s)) for s, n in ordered)
         parts.append(
-            say("statements that waited at its end: {statements}", statements=listed(waited))
+            say(
+                "statements waiting at the end of the window: {statements}",
+                statements=listed(waited),
+            )
         )
     if values["is_mute"]:
-        parts.append(say("the server did not answer who asked for its counters either"))
+        parts.append(say("the server did not answer requests for its counters either"))
     return listed(parts, "; ")
 
 
@@ -68,7 +73,7 @@ def unequal_plans(values: Values) -> Said:
             say("{kind}: {baseline} {wanted}; {system} {found}", kind=kind, **of, found=name(other))
         )
     return say(
-        "{count} of {total} kinds of statements take another way: {parts}",
+        "{count} of {total} kinds of statements have another query plan: {parts}",
         count=values["differing"],
         total=values["kinds"],
         parts=listed(parts, " | "),
@@ -80,9 +85,10 @@ def rows_not_kept(values: Values) -> Said:
     tables = values["tables"]
     has = (say("{table} has {rows}", table=table, rows=rows) for table, rows in tables.items())
     return say(
-        "its workloads leave {wanted} rows in each table; at the run's end: {seen}",
+        "its workloads should leave {wanted} rows in each table; found at the end of the run: "
+        "{seen}",
         wanted=values["rows"],
-        seen=listed(has) if tables else say("as many, but others"),
+        seen=listed(has) if tables else say("the same number, but other rows"),
     )
 
 
@@ -96,24 +102,26 @@ def step_undone(values: Values) -> Said:
         )
         for step, why in values["steps"].items()
     )
-    return say("the trial began without what the plan asks for: {steps}", steps=listed(steps, "; "))
+    return say(
+        "the trial began without a step that the plan asks for: {steps}", steps=listed(steps, "; ")
+    )
 
 
 def stall(values: Values) -> Said:
     """Evidence of `stall`."""
     if values["case"] == "silent":
         seen = say(
-            "no statement was answered for up to {longest_s:.2f} s while events ran",
+            "no statement was answered for up to {longest_s:.2f} s while transactions ran",
             longest_s=values["longest_s"],
         )
     else:
         seen = say(
-            "no event in {empty} of {all} measured seconds",
+            "no transaction was completed in {empty} of {all} measured seconds",
             empty=values["empty"],
             all=values["seconds"],
         )
     return say(
-        "{seen}, at {rate:.1f} events/s on average; seconds since the load began: {seconds}",
+        "{seen}, at {rate:.1f} transactions/s on average; seconds after the load began: {seconds}",
         seen=seen,
         rate=values["rate_per_s"],
         seconds=list_of(values["at_s"], most=10),
@@ -155,7 +163,7 @@ def changed_versions(values: Values) -> Said:
     arm = say("{system} ({setting})", system=values["system"], setting=values["setting"])
     return say(
         "{what} had {count} versions within the run: {versions}",
-        what=arm if values["system"] else say("the engine"),
+        what=arm if values["system"] else say("the load engine"),
         count=len(values["versions"]),
         versions=list_of(values["versions"]),
     )
@@ -173,19 +181,23 @@ def disturbed(values: Values) -> Said:
         return say("{steal:.1%} of the host's CPU was stolen (limit {limit:g} %)", **values)
     if values["case"] == "used-up":
         return say(
-            "{places} stayed disturbed, with all repeats used that a run of this length has",
+            "{places} stayed disturbed, because the run had no repeats left",
             places=count(values["cells"], "cell"),
         )
     if values["case"] == "others":
-        why = say("others disturbed it: {share:.1%} of the host's CPU beside {arm}", **values)
+        why = say(
+            "other processes and steal took {share:.1%} of the host's CPU during the trial of "
+            "{arm}",
+            **values,
+        )
     elif values["case"] == "lost":
-        why = say("a machine was lost")
+        why = say("contact with a machine was lost")
     else:
-        why = say("others disturbed it: the limit was another one then")
+        why = say("it was disturbed by the limit that held at that time")
     cell = Cell.model_validate(values["cell"])
     return say(
-        "{workload}, {load}, in block {block} was measured again, {times}, because {why}; its last"
-        " measurement counts, the others are stored",
+        "{workload}, {load}, in block {block} was measured again {times} because {why}; only the "
+        "last measurement counts, the others are stored",
         workload=cell.workload,
         load=load_words(cell),
         block=values["block"],
@@ -207,9 +219,9 @@ def uneven_disturbance(values: Values) -> Said:
         )
         blocks.append(say("block {block}: {shares}", block=uneven["block"], shares=listed(shares)))
     return say(
-        "in {uneven} of {blocks} others took unequal shares of the host's CPU beside the "
-        "systems, by more than {limit:g} points (their CPU, steal and I/O wait together): "
-        "{figures}",
+        "in {uneven} of {blocks} other processes took unequal shares of the host's CPU during the "
+        "systems' trials, over {limit:g} percentage points apart (their CPU, steal and I/O wait "
+        "together): {figures}",
         uneven=len(blocks),
         blocks=count(values["blocks"], "block"),
         limit=values["limit"],
@@ -221,8 +233,9 @@ def not_steady(values: Values) -> Said:
     """Evidence of `not-steady`."""
     if not values["left"]:
         return say(
-            "the systems were not steady when their windows began; all windows of the cell count "
-            "{cut} s later, from {seconds:.0f} s of load on",
+            "throughput was still changing when the measured windows began, so every window of "
+            "the cell counts only from {seconds:.0f} s after the load began, {cut} s later than "
+            "planned",
             cut=values["cut_s"],
             seconds=values["from_s"],
         )
@@ -231,9 +244,9 @@ def not_steady(values: Values) -> Said:
         for system, (low, high) in values["left"].items()
     )
     return say(
-        "the rate still changed in the windows, over all blocks; the first {cut} s of each "
-        "count as warm-up, and from what counts to where the rate would settle may be: {off}; "
-        "the interval of the verdict allows for that",
+        "throughput still changed within the measured windows of all blocks; the first {cut} s of "
+        "each count as warm-up, and the final throughput may differ from the counted one by: "
+        "{off}; the verdict's interval allows for this",
         cut=values["cut_s"],
         off=listed(off),
     )
@@ -248,7 +261,7 @@ def replicas_missing(values: Values) -> Said:
         "group": say("group"),
     }
     return say(
-        "{seen}, the plan has {replicas} ({kind})",
+        "{seen}, but the plan has {replicas} ({kind})",
         seen=say("no reading of replication")
         if running is None
         else say("{count:.0f} running", count=running),
@@ -262,10 +275,14 @@ def commits_not_waited(values: Values) -> Said:
     parts = []
     for reason in values["reasons"]:
         if reason["case"] == "alone":
-            state = say("was on") if reason["is_on"] else say("was off at an edge of the window")
+            state = (
+                say("was on")
+                if reason["is_on"]
+                else say("was off at the start or end of the window")
+            )
             part = say(
-                "{alone} did not wait for a replica and {waited:.0f} did; the primary "
-                "ended waiting {ended}, semi-synchronous replication {state}",
+                "{alone} did not wait for a replica and {waited:.0f} did; the primary gave up "
+                "waiting for replicas {ended}, semi-synchronous replication {state}",
                 alone=count(reason["alone"], "commit"),
                 waited=reason["waited"],
                 ended=count(reason["ended"], "time"),
@@ -273,12 +290,12 @@ def commits_not_waited(values: Values) -> Said:
             )
         elif reason["case"] == "unproven":
             part = say(
-                "{wrote} writing statements, and no commit that a replica acknowledged",
+                "{wrote} writing statements, but no replica acknowledged a commit",
                 wrote=reason["wrote"],
             )
         else:
             part = say(
-                "commits waited at {found}, the plan says {wanted}",
+                "commits waited at {found}, but the plan says {wanted}",
                 found=reason["at"],
                 wanted=reason["wanted"],
             )
@@ -291,8 +308,8 @@ WAIT_ADVICE: Final = {
         "find out why the replica was slow or gone; a longer topology.timeout_s makes commits "
         "wait rather than go on alone"
     ),
-    "unproven": say("see whether the load's tables are among what is replicated"),
-    "wait-point": say("let no setting of the system change the wait point"),
+    "unproven": say("check that the load's tables are replicated"),
+    "wait-point": say("remove the setting of the system that changes the wait point"),
 }
 
 MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
@@ -305,16 +322,16 @@ MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
             "processes besides server and generator used {value:.1%} of the host's CPU ({used:.2f}"
             " of {cores:.1f} cores; limit {limit:.0%})"
         ),
-        say("stop what else runs on this machine"),
+        say("stop other programs on this machine"),
     ),
     "busy": (
         phrase(
-            "generator and server share the machine: {idle:.1%} of the host's CPU was idle (limit"
-            " {idle_limit:.0%}), the generator used {generator:.1%}"
+            "generator and server share the machine: only {idle:.1%} of the host's CPU was idle "
+            "(lower limit {idle_limit:.0%}), the generator used {generator:.1%}"
         ),
         say(
-            "the ratio of two systems still stands, the absolute rate is this machine's; pin the "
-            "generator to cores of its own or load from another host"
+            "the ratio of two systems still holds, the absolute rate holds for this machine only; "
+            "pin the generator to cores of its own or load from another host"
         ),
     ),
     "quota": (
@@ -322,11 +339,11 @@ MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
         say("raise or remove cpu.max of the control group: what was measured is the quota"),
     ),
     "heat": (
-        phrase("cores were slowed down for heat {times} in the window"),
-        say("cool the machine, or fix its clock below the limit and say so"),
+        phrase("cores were slowed down because of heat {times} in the window"),
+        say("cool the machine, or fix its clock at a frequency that it can keep and say so"),
     ),
     "memory": (
-        phrase("in {value:.2%} of the window some task waited for memory (limit {limit:.0%})"),
+        phrase("for {value:.2%} of the window some task waited for memory (limit {limit:.0%})"),
         say("give the machine more memory, or the servers smaller caches"),
     ),
     "swap": (
@@ -337,24 +354,24 @@ MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
     ),
     "clock": (
         phrase(
-            "the cores' clock was off its usual {usual_mhz:.0f} MHz by {value:+.1%} (limit"
-            " {limit:.0%})"
+            "the cores' clock differed from its usual {usual_mhz:.0f} MHz by {value:+.1%} (limit "
+            "{limit:.0%})"
         ),
         say("fix the clock (governor performance, no turbo), then measure again"),
     ),
     "arithmetic": (
         phrase(
-            "before its trials a computation took another time than usual in this run: {value:+.0%}"
-            " (limit {limit:.0%})"
+            "before these trials a test computation took {by:.0%} {longer} than usual in this run "
+            "(limit {limit:.0%})"
         ),
-        say("look what else ran then; the block's ratio may carry it"),
+        say("look for what else ran then; the block's ratio may be affected"),
     ),
     "sync": (
         phrase(
-            "before its trials a sync took another time than usual in this run: {value:+.0%} (limit"
-            " {limit:.0%})"
+            "before these trials a test sync took {by:.0%} {longer} than usual in this run (limit "
+            "{limit:.0%})"
         ),
-        say("look what else ran then; the block's ratio may carry it"),
+        say("look for what else ran then; the block's ratio may be affected"),
     ),
 }
 """Evidence and advice for each quantity of `machine`."""
@@ -366,6 +383,8 @@ def machine(values: Values) -> Said:
     for row in values["rows"]:
         words = {
             "times": count(round(row["value"]), "time"),
+            "by": abs(row["value"]),
+            "longer": say("longer") if row["value"] > 0 else say("shorter"),
             "idle_limit": 1 - row["limit"],
             "pages": count(row.get("pages", 0), "page"),
         }

@@ -24,7 +24,7 @@ METRICS: Final[Mapping[str, Said]] = {
     "server_cpu_us_per_query": say("server CPU per query"),
     "new_orders_per_min": say("NOPM"),
     "rate_at_limit_per_s": say("rate within the limit"),
-    RATE_VARIATION: say("variation of seconds"),
+    RATE_VARIATION: say("variation from second to second"),
 }
 COSTS: Final[Mapping[str, Said]] = {
     "server_cpu_us": say("server CPU"),
@@ -32,7 +32,7 @@ COSTS: Final[Mapping[str, Said]] = {
     "rows_changed": say("rows changed"),
     "read_kb": say("read by the server"),
     "written_kb": say("written by the server"),
-    "log_kb": say("of it log"),
+    "log_kb": say("of which log"),
     "storage_read_kb": say("read from storage"),
     "storage_written_kb": say("process writes (page cache)"),
     "syncs": say("syncs of data and log files"),
@@ -122,8 +122,8 @@ def certificate_faults(
         )
     for seen in map(Punctuality.model_validate, late):
         yield say(
-            "at {rate:.0f} events/s: {reached:.0f} reached, p99 {lag:.2f} ms late"
-            " (limit {limit:.0f} ms)",
+            "at {rate:.0f} requests/s: {reached:.0f} reached, p99 {lag:.2f} ms late (limit "
+            "{limit:.0f} ms)",
             rate=seen.rate_per_s,
             reached=seen.reached_per_s,
             lag=seen.lag_ms_p99,

@@ -36,7 +36,7 @@ TOPICS: Final[Mapping[str, Text]] = {
         say("compared"),
         say("load"),
         say("data"),
-        say("rows drawn"),
+        say("row choice"),
         say("network"),
         say("machines"),
         say("trial"),
@@ -85,7 +85,7 @@ def on_topic(facts: Iterable[PlanFact], topic: str) -> Text:
 UNKNOWN_PROGRAM: Final = say("programs or a machine that dbdyno does not know")
 PASSWORD: Final = say("a password of yours is sent there")
 REACHES: Final = say("may reach beyond the server: a file, an address, a program")
-SQL: Final = say("statements that run with the rights of its administrator")
+SQL: Final = say("statements that run with the rights of the server's administrator")
 PROGRAM: Final = say("a Lua program, which runs with your rights")
 
 
@@ -134,7 +134,7 @@ def _details(system: SystemPlan, shared: Settings, *, is_others: bool) -> Iterat
     for sql in system.after_start:
         yield say("after the start: {sql}", sql=sql), SQL
     if system.notes:
-        yield say("noted, not seen: {notes}", notes=_assigned(system.notes.items())), None
+        yield say("noted, not checked: {notes}", notes=_assigned(system.notes.items())), None
 
 
 def _keys(settings: Settings) -> Iterator[RiskyText]:
@@ -153,7 +153,7 @@ def _replicas(topology: TopologyPlan) -> Text:
     replicas = count(topology.replicas, "replica")
     if topology.replication == "semisync":
         return say(
-            "{replicas}, semi-synchronous: a commit waits until one of them has it (in MySQL and "
+            "{replicas}, semi-synchronous: a commit waits until one replica has it (in MySQL and "
             "MariaDB {after}, {most} at most)",
             replicas=replicas,
             after=topology.wait_point.replace("_", " "),
@@ -194,7 +194,8 @@ def _compared(plan: Plan, _: Known) -> list[Text]:
 CLOSED: Final = (
     Sentence(phrase("closed loop of {levels}, without pauses"), Fact.BUSY),
     Sentence(
-        phrase("closed loop of {levels}, which may rest between events of {resting}"), Fact.RESTING
+        phrase("closed loop of {levels}, which may pause between transactions of {resting}"),
+        Fact.RESTING,
     ),
     Sentence(phrase("{levels}, as another tool recorded"), Fact.ELSEWHERE),
 )
@@ -219,22 +220,22 @@ def _load(plan: Plan, known: Known) -> Iterator[Text]:
                 if shares
                 else []
             ),
-            *([say("{rates} events/s", rates=given)] if given else []),
+            *([say("{rates} transactions/s", rates=given)] if given else []),
         ]
         yield say("open loop of {rates}, over {connections}", rates=listed(rates), connections=over)
     if load.seeks_rates:
         yield say("open loop at rates around the limit, over {connections}", connections=over)
     if load.slo is not None:
         yield say(
-            "limit: the highest rate of each system with {metric} within {limit:g} ms is sought",
+            "sought: each system's highest rate with {metric} within {limit:g} ms",
             metric=metric_label(latency_of(plan)),
             limit=load.slo.limit_ms,
         )
     yield from STATEMENTS[plan.procedure.prepared_statements].of(known)
     if load.generators > 1 and not plan.fleet.generators:
         yield say(
-            "{generators}, each a process with its part of the connections, begin together; "
-            "percentiles are those of all requests",
+            "{generators} begin together, each a process with a part of the connections; "
+            "percentiles are of all their requests",
             generators=count(load.generators, "generator"),
         )
 
@@ -247,7 +248,7 @@ def _connections(levels: Sequence[int]) -> Text:
 
 DATA: Final = (
     Sentence(phrase("{tables}, about {size}"), Fact.ROWS),
-    Sentence(phrase("the rows that {scripts} make; their size is not known"), Fact.SCRIPTED),
+    Sentence(phrase("rows made by {scripts}, of unknown size"), Fact.SCRIPTED),
 )
 DISTRIBUTION: Final = {
     True: Sentence(phrase("{distribution}, the default of sysbench 1.0"), Fact.ROWS),
@@ -279,7 +280,7 @@ def _rows_drawn(plan: Plan, known: Known) -> list[Text]:
 
 def _network(plan: Plan, _: Known) -> list[Text]:
     client_ms, replica_ms = plan.network.client_ms, plan.network.replica_ms
-    load = say("{ms:g} ms added to a round trip between load and server", ms=client_ms)
+    load = say("{ms:g} ms added to a round trip between load generator and server", ms=client_ms)
     copies = say("{ms:g} ms added to a round trip between primary and replicas", ms=replica_ms)
     return [load] * bool(client_ms) + [copies] * bool(replica_ms)
 
@@ -290,7 +291,7 @@ def _machines(plan: Plan, _: Known) -> Iterator[Text]:
         machines = count(fleet.generators, "machine")
         yield _labelled(say("{machines} for the load", machines=machines), place.generators)
     if fleet.has_hosts:
-        each = say("all machines for whole blocks")
+        each = say("whole blocks on each machine")
         yield _labelled(each if fleet.spread else say("one machine for servers"), place.primary)
 
 
@@ -302,7 +303,7 @@ def _labelled(machines: Text, label: str) -> Text:
 
 def _trial(plan: Plan, _: Known) -> Iterator[Text]:
     yield say(
-        "{warmup} of warm-up, recorded and not counted, then a window of {window}",
+        "{warmup} of warm-up, recorded but not counted, then a measured window of {window}",
         warmup=seconds(plan.trial.warmup_s),
         window=seconds(plan.trial.window_s),
     )
@@ -311,10 +312,14 @@ def _trial(plan: Plan, _: Known) -> Iterator[Text]:
         return
     time, first = duration(design.time_s), count(FIRST_BLOCKS, "block")
     if chosen is None:
-        yield say("the first {first} show what fits best into {time}", first=first, time=time)
+        yield say(
+            "the first {first} decide which windows and how many blocks fit best into {time}",
+            first=first,
+            time=time,
+        )
         return
     yield say(
-        "in {time} the first {first} scattered by {start:.1%} from block to block and by "
+        "for a run of {time}: the first {first} varied by {start:.1%} from block to block and by "
         "{second:.0%} from second to second, so windows of {window} and at most {blocks} promised "
         "the narrowest interval",
         time=time,
@@ -330,17 +335,19 @@ def _blocks(plan: Plan, _: Known) -> Iterator[Text]:
     blocks = count(plan.design.blocks, "block")
     if plan.design.budget_s is not None:
         budget = duration(plan.design.budget_s)
-        blocks = say("{blocks}, as many as fit into {time} by forecast", blocks=blocks, time=budget)
+        blocks = say(
+            "{blocks}, as many as are expected to fit into {time}", blocks=blocks, time=budget
+        )
     yield say(
-        "{blocks}: in each, all systems and load levels run close together in time, in an order "
-        "drawn from seed {seed}, and systems get the same requests",
+        "{blocks}: in each, all systems and load levels run close together in time, in random "
+        "order (seed {seed}), and all systems get the same requests",
         blocks=blocks,
         seed=plan.seed,
     )
     if plan.design.stop == "decided":
         yield say(
-            "fewer if the comparison is decided before: each interval is a repeated one, wide "
-            "enough to hold with those of all other looks"
+            "fewer if the comparison is decided before; because the run is judged repeatedly, "
+            "intervals are wide enough to be correct together at all these times"
         )
 
 
@@ -351,17 +358,22 @@ RESTARTED: Final = {
 """By values of `restart`."""
 RESTORED: Final = {
     "start": Sentence(phrase("dataset restored before each start"), Fact.OURS),
-    "once": Sentence(phrase("dataset restored once: later trials find it grown"), Fact.OURS),
+    "once": Sentence(phrase("dataset restored once, so it grows from trial to trial"), Fact.OURS),
 }
 """By values of `fresh_data`."""
 CACHES: Final = Sentence(phrase("operating system's caches dropped before each start"), Fact.OURS)
 BINLOGS: Final = Sentence(phrase("binary logs purged before each trial"), Fact.OURS)
 QUIESCED: Final = Sentence(
-    phrase("up to {most} between trials to write changed pages and purge old row versions"),
+    phrase(
+        "a wait of up to {most} between trials, for changed pages to be written and old row "
+        "versions purged"
+    ),
     Fact.OURS,
 )
 OTHERS: Final = Sentence(
-    phrase("servers of {systems} are run by others: not restarted, restored or cleared"),
+    phrase(
+        "servers of {systems} are run by others: dbdyno does not restart, restore or clear them"
+    ),
     Fact.OTHERS,
 )
 
@@ -397,8 +409,8 @@ def _disturbance(plan: Plan, _: Known) -> list[Text]:
     if limit >= 1:
         return []
     text = say(
-        "a trial beside which others had more than {limit} of the host's CPU, stolen time "
-        "included, is void, and its cell is measured again on all systems",
+        "a trial is void if other processes and stolen time took more than {limit} of the host's "
+        "CPU; its cell is then measured again on all systems",
         limit=share(limit),
     )
     return [text]
@@ -408,7 +420,7 @@ PLAIN: Final[Mapping[str, Callable[[Plan, Known], Iterable[Text]]]] = {
     "compared": _compared,
     "load": _load,
     "data": _data,
-    "rows drawn": _rows_drawn,
+    "row choice": _rows_drawn,
     "network": _network,
     "machines": _machines,
     "trial": _trial,

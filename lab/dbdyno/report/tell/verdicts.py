@@ -82,7 +82,7 @@ def without_ratio(still: Said, change: Text | None) -> Said:
     """The text in place of a ratio if a system stood still; `change` is from the other blocks."""
     if change is None:
         return say("none ({stood_still})", stood_still=still)
-    return say("{change} in the others ({stood_still})", change=change, stood_still=still)
+    return say("{change} in the other blocks ({stood_still})", change=change, stood_still=still)
 
 
 def stood_still(standstill: Standstill, baseline: str, system: str) -> Said:
@@ -141,27 +141,25 @@ def blocks_in_words(blocks: int) -> Said:
 def needed(verdict: Verdict) -> Said:
     """Number of blocks to a decision with the time for the missing ones, or another way to it."""
     if verdict.blocks_needed is None and verdict.standstill is not None:
-        return say("blocks without a ratio are not decided by more of them")
+        return say("more blocks cannot decide this: where a system stands still there is no ratio")
     if verdict.steady_after_s is not None:
         return say(
-            "the rates had not settled: warm up for about {time}",
+            "throughput had not settled: warm up for about {time}",
             time=duration(verdict.steady_after_s),
         )
     if verdict.blocks_needed is None and any(one.kind == "cpu-taken" for one in verdict.reasons):
-        return say("others took the CPU: measure again when the machine is quiet")
+        return say("other processes took CPU: measure again when the machine is quiet")
     return more_blocks(verdict.blocks_needed, verdict.blocks, verdict.seconds_needed)
 
 
 def more_blocks(needed: int | None, blocks: int, seconds: float | None) -> Said:
     """Number of blocks to a decision, with the time for the missing ones if it is known."""
     if needed is None:
-        return say(
-            "to decide would take more than {most} blocks", most=_parted(BLOCKS_LOOKED_AHEAD)
-        )
+        return say("a decision needs more than {most} blocks", most=_parted(BLOCKS_LOOKED_AHEAD))
     if seconds is None:
-        return say("to decide would take about {blocks} blocks", blocks=_parted(needed))
+        return say("a decision needs about {blocks} blocks", blocks=_parted(needed))
     return say(
-        "to decide would take about {blocks} blocks, {more} more in about {time}",
+        "a decision needs about {blocks} blocks: {more} more, in about {time}",
         blocks=_parted(needed),
         more=_parted(needed - blocks),
         time=duration(seconds),
@@ -197,13 +195,13 @@ def shared_reasons(verdicts: Sequence[Verdict]) -> list[Said]:
 
 def few_blocks(blocks: int) -> Said:
     """The reason behind "(few)" in a sentence."""
-    return say("few blocks: {blocks} ({good} or more are good)", blocks=blocks, good=BLOCKS_FEW)
+    return say("few blocks: {blocks} ({good} or more recommended)", blocks=blocks, good=BLOCKS_FEW)
 
 
 def size_undecided(margin: float) -> Said:
     """The reason of a difference that is proven, and may be smaller than the margin."""
     return say(
-        "not enough data to say whether by more than the margin of {margin:g} %",
+        "not enough data to say whether the difference exceeds the margin of {margin:g} %",
         margin=margin * 100,
     )
 
@@ -221,16 +219,17 @@ def _checks(times: Mapping[str, int]) -> Said:
 def _alone(values: Values) -> Said:
     word = term(values["word"])
     return say(
-        "by itself its 95 % interval would say {word}; among {cells} cells that could be chance",
+        "the 95 % interval of this cell alone would say {word}; among {cells} cells this could be "
+        "chance",
         word=say("{word} beyond the margin", word=word) if values["material"] else word,
         cells=values["cells"],
     )
 
 
 SIDES: Final = {
-    RateSide.ABOVE: phrase("above all rates"),
-    RateSide.BELOW: phrase("below all rates"),
-    RateSide.UNKNOWN: phrase("unknown for want of requests"),
+    RateSide.ABOVE: phrase("above all measured rates"),
+    RateSide.BELOW: phrase("below all measured rates"),
+    RateSide.UNKNOWN: phrase("unknown (too few requests)"),
 }
 
 
@@ -245,7 +244,7 @@ def _limit_outside(values: Values) -> Said:
         for side, times in values["sides"].items()
     )
     return say(
-        "the limit of {system} lies {places}; other rates can be given with --rates",
+        "the rate at which {system} meets the limit is {places}; give other rates with --rates",
         system=values["system"],
         places=listed(places),
     )
@@ -253,23 +252,30 @@ def _limit_outside(values: Values) -> Said:
 
 def _too_few_levels(values: Values) -> Said:
     why = say(
-        "{whole} of {blocks} blocks have a sound trial at every level; {least} are the least",
+        "{whole} of {blocks} blocks have a valid trial at every load level; a fit needs {least}",
         whole=values["whole"],
         blocks=values["blocks"],
         least=values["least"],
     )
     if not values["levels"]:
         return why
-    return say("{why} (some have none at {levels})", why=why, levels=_threads(values["levels"]))
+    return say(
+        "{why} (some blocks have none at {levels})", why=why, levels=_threads(values["levels"])
+    )
 
 
 def _lack_of_fit(values: Values) -> Said:
     seen = {"off": change(values["off"]), "level": _threads(values["levels"])}
     if "most" in values:
         most = name(change(1 + values["most"]).removeprefix("+"))
-        return say("the law does not fit: {off} at {level}, over {most}", **seen, most=most)
+        return say(
+            "poor fit: at {level} throughput differs by {off} from the fitted curve, over {most}",
+            **seen,
+            most=most,
+        )
     return say(
-        "the law does not fit: blocks leave it alike, most at {level} ({off}; p = {chance})",
+        "poor fit: blocks deviate from the fitted curve alike, more than by chance, and most at "
+        "{level} ({off}; p = {chance})",
         **seen,
         chance=f"{values['chance']:.1g}",
     )
@@ -283,8 +289,8 @@ def _threads(levels: Sequence[int]) -> Said:
 
 REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
     "too-few-blocks": lambda values: say(
-        "{sound}; {least} are the least for a verdict",
-        sound=count(values["blocks"], "sound block"),
+        "{sound}; a verdict needs {least}",
+        sound=count(values["blocks"], "valid block"),
         least=values["least"],
     ),
     "few-blocks": lambda values: few_blocks(values["blocks"]),
@@ -298,27 +304,28 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
     "stands-still": lists.stands_still,
     "alone": _alone,
     "most-blocks": lambda values: say(
-        "this run may take {most} at most; a new one with more of them would decide",
+        "this run is limited to {most}; a new run with more blocks would decide",
         most=count(values["blocks"], "block"),
     ),
     "warm-up": lambda values: say(
-        "the rates had not settled: that may move the ratio by {low} to {high}, and "
-        "the interval allows for it",
+        "throughput had not settled: this may change the ratio by {low} to {high}, and the "
+        "interval allows for it",
         low=change(1 + values["low"]),
         high=change(1 + values["high"]),
     ),
     "cpu-taken": lambda values: say(
-        "others took CPU beside {system}: that may move the ratio by {part}, and the interval "
-        "allows for it",
+        "other processes took CPU during the trials of {system}: this may change the ratio by "
+        "{part}, and the interval allows for it",
         system=values["system"],
         part=change(1 + values["part"]),
     ),
     "limit-outside": _limit_outside,
     NoFit.CLIENT_BOUND: lambda values: say(
-        "the load generator was the limit at {levels}", levels=_threads(values["levels"])
+        "the load generator limited throughput at {levels}", levels=_threads(values["levels"])
     ),
     NoFit.STANDSTILL: lambda values: say(
-        "it stood still at {levels}: no law goes to 0", levels=_threads(values["levels"])
+        "the system stood still at {levels}: the curve cannot fit a throughput of 0",
+        levels=_threads(values["levels"]),
     ),
     NoFit.FEW_BLOCKS: _too_few_levels,
     NoFit.NO_PEAK: lambda values: say("no peak up to {threads} threads", **values),
@@ -329,7 +336,7 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
         "throughput falls from {level} on", level=_threads(values["levels"])
     ),
     NoFit.SUPER_LINEAR: lambda values: say(
-        "super-linear: a thread does {gain} at {more} against {first}",
+        "super-linear: throughput per thread changes by {gain} from {first} to {more}",
         more=_threads(values["more"]),
         gain=change(values["gain"]),
         first=_threads(values["first"]),
@@ -339,17 +346,18 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
 
 
 FACTORS: Final = phrase(
-    "server CPU × {cost} per transaction and × {use} in all, so throughput × {ratio}"
+    "server CPU per transaction × {cost}, in total × {use}, so throughput × {ratio}"
 )
 FACTORS_TAKEN: Final = phrase(
-    "{factors}; others took {taken:.1%} of the host's CPU more beside {system}"
+    "{factors}; other processes took {taken:.1%} more of the host's CPU during the trials of "
+    "{system}"
 )
 
 
 def accounting(parts: Accounting) -> Said | None:
     """The two factors of a difference; None where both are too small for a word.
 
-    >>> "server CPU × 2.11 per transaction and × 1.12 in all, so throughput × 0.535"
+    >>> "server CPU per transaction × 2.11, in total × 1.12, so throughput × 0.535"
     """
     if parts.directions == (0, 0):
         return None

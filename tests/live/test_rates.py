@@ -127,7 +127,7 @@ def test_a_run_with_a_limit_goes_from_its_pilot_to_its_report() -> None:
         asked.write_text(PLAN)
         ended = finished(folder, "run", str(asked), "--output", "json")
         assert ended.returncode == 0, ended.stderr
-        assert "pilot: mysql:8.0.15" in ended.stderr
+        assert "mysql:8.0.15 (pilot)" in ended.stderr
         (page,) = folder.glob("*/report.md")
         document = json.loads(Path(page).with_suffix(".json").read_text())
         assert "## How the rates were chosen" in page.read_text()

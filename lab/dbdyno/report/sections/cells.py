@@ -57,9 +57,10 @@ def grid(judgement: Judgement) -> Section:
 def _explained(summary: GridSummary) -> Paragraph:
     return Paragraph(
         say(
-            "In each block the {metric} ratio of a workload is the geometric mean of its cells' "
-            "ratios; the ratio of all cells weights workloads equally. The 95 % intervals come "
-            "from the scatter between blocks. The intervals of all workloads are correct together "
+            "A ratio is a system's {metric} divided by the baseline's. In each block a workload's "
+            "ratio is the geometric mean of its cells' ratios, and the ratio of all cells is that "
+            "of the workloads' ratios. The 95 % intervals come from the scatter between blocks. "
+            "The intervals of all workloads are correct together "
             "in 95 of 100 runs, and so are the intervals of all cells. If one workload is faster "
             "and another slower, the ratio of all cells describes neither. The second table "
             "counts verdicts, not higher averages.",

@@ -35,39 +35,54 @@ class Command(NamedTuple):
     summary: str
 
 
-COMMANDS: Final = {
-    "compare": Command("measure:compare", "Measure two or more servers and judge which is faster."),
-    "run": Command("measure:run", "Run the comparison that a plan file describes."),
-    "resume": Command("measure:resume", "Continue an interrupted run, or extend a complete run."),
-    "report": Command("show:report", "Judge a stored run or bundle again and rewrite its report."),
-    "serve": Command("show:serve", "Show runs, reports and live progress in a browser."),
-    "runs": Command("runs:app", "List, show and remove stored runs, and free disk space."),
-    "history": Command("gate:history_command", "List the verdicts on a system over time."),
-    "export": Command("transfer:export_command", "Export a run as Parquet or CSV tables."),
-    "gate": Command("gate:gate_command", "Fail if a run proves a system slower than allowed."),
-    "bundle": Command(
-        "transfer:bundle_command", "Pack a run into a bundle to share, or verify a bundle."
-    ),
-    "replay": Command("transfer:replay", "Repeat a bundle's experiment and compare the results."),
-    "audit": Command("audit:command", "Look for contradictions in a published benchmark."),
-    "import": Command("transfer:import_command", "Import results of other tools as a run."),
-    "certify": Command("prove:prove_generator", "Test the load generator's accuracy (one minute)."),
-    "prove-durability": Command(
-        "prove:prove_durability", "Kill a server under load and look for lost commits."
-    ),
-    "sysbench": Command("app:sysbench", "Run sysbench's command line: prepare, run, cleanup."),
-    "servers": Command("servers:app", "Download, start, stop and log in to database servers."),
-    "workload": Command("workload:app", "List built-in workloads; check and try your own."),
-    "plan": Command("plan:plan_app", "Preview the run of a plan file; print the JSON schema."),
-    "fleet": Command("fleet:app", "Check a Ray cluster for runs on several machines."),
+SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
+    "Measure": {
+        "compare": Command(
+            "measure:compare", "Measure two or more servers and judge which is faster."
+        ),
+        "run": Command("measure:run", "Run the comparison that a plan file describes."),
+        "resume": Command(
+            "measure:resume", "Continue an interrupted run, or extend a complete run."
+        ),
+    },
+    "Read results": {
+        "report": Command(
+            "show:report", "Judge a stored run or bundle again and rewrite its report."
+        ),
+        "serve": Command("show:serve", "Show runs, reports and live progress in a browser."),
+        "runs": Command("runs:app", "List, show and remove stored runs, and free disk space."),
+        "history": Command("gate:history_command", "List the verdicts on a system over time."),
+        "export": Command("transfer:export_command", "Export a run as Parquet or CSV tables."),
+    },
+    "CI and sharing": {
+        "gate": Command("gate:gate_command", "Fail if a run proves a system slower than allowed."),
+        "bundle": Command(
+            "transfer:bundle_command", "Pack a run into a bundle to share, or verify a bundle."
+        ),
+        "replay": Command(
+            "transfer:replay", "Repeat a bundle's experiment and compare the results."
+        ),
+    },
+    "Check": {
+        "audit": Command("audit:command", "Look for contradictions in a published benchmark."),
+        "import": Command("transfer:import_command", "Import results of other tools as a run."),
+        "certify": Command(
+            "prove:prove_generator", "Test the load generator's accuracy (one minute)."
+        ),
+        "prove-durability": Command(
+            "prove:prove_durability", "Kill a server under load and look for lost commits."
+        ),
+    },
+    "Tools": {
+        "sysbench": Command("app:sysbench", "Run sysbench's command line: prepare, run, cleanup."),
+        "servers": Command("servers:app", "Download, start, stop and log in to database servers."),
+        "workload": Command("workload:app", "List built-in workloads; check and try your own."),
+        "plan": Command("plan:plan_app", "Preview the run of a plan file; print the JSON schema."),
+        "fleet": Command("fleet:app", "Check a Ray cluster for runs on several machines."),
+    },
 }
-SECTIONS: Final = {
-    "Measure": ("compare", "run", "resume"),
-    "Read results": ("report", "serve", "runs", "history", "export"),
-    "CI and sharing": ("gate", "bundle", "replay"),
-    "Check": ("audit", "import", "certify", "prove-durability"),
-    "Tools": ("sysbench", "servers", "workload", "plan", "fleet"),
-}
+"""Every command, under the headings of the help."""
+COMMANDS: Final = {name: one for section in SECTIONS.values() for name, one in section.items()}
 STYLE: Final[dict[str, Any]] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
@@ -146,7 +161,7 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Writes the list of commands."""
-        rows = [(at, one, COMMANDS[one].summary) for at, names in SECTIONS.items() for one in names]
+        rows = [(at, name, one.summary) for at, of in SECTIONS.items() for name, one in of.items()]
         write_sections(formatter, rows)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Final
 
@@ -39,8 +39,15 @@ MACHINE: Final[tuple[tuple[Text, int, Read], ...]] = (
     (say("server RSS, MB"), 0, lambda s: s.server_rss_bytes / 1e6 or None),
 )
 """Lines of the machine's table: heading, decimals, value of a sample."""
+
+
+def server_cpu_s(trial: Measurement) -> float:
+    """CPU seconds of the server in the measured window; 0 where unknown."""
+    return trial.server.cpu_s
+
+
 CORES: Final[tuple[tuple[Text, Callable[[Measurement], float]], ...]] = (
-    (say("server, cores busy"), lambda trial: trial.server.cpu_s),
+    (say("server, cores busy"), server_cpu_s),
     (say("generator, cores busy"), lambda trial: trial.engine.cpu_s),
 )
 
@@ -161,16 +168,20 @@ def _machine_table(cell: Cell, trials: dict[str, list[Measurement]]) -> Table:
         for heading, decimals, read in MACHINE
     ]
     own = [
-        (heading, *(_cores(made, used_s) for made in trials.values())) for heading, used_s in CORES
+        (heading, *(number(cores(made, used_s)) for made in trials.values()))
+        for heading, used_s in CORES
     ]
     columns = (Column(say("What")), *(numeric(name(system)) for system in trials))
     return Table(cell_title(cell), columns, (*own, *seen))
 
 
-def _cores(trials: Sequence[Measurement], used_s: Callable[[Measurement], float]) -> Text:
+def cores(
+    trials: Iterable[Measurement], used_s: Callable[[Measurement], float] = server_cpu_s
+) -> float | None:
+    """Cores that a process kept busy in the measured windows; None where its CPU is unknown."""
     known = [(used_s(trial), trial.window_s) for trial in trials if used_s(trial)]
     window_s = sum(window_s for _, window_s in known)
-    return number(sum(used for used, _ in known) / window_s) if window_s else NONE
+    return sum(used for used, _ in known) / window_s if window_s else None
 
 
 def _mean(samples: Sequence[WatchSample], read: Read, decimals: int) -> Text:

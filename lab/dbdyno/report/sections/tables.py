@@ -40,6 +40,7 @@ from dbdyno.report.rows import (
     sound,
     systems_of,
 )
+from dbdyno.report.sections.costs import cores
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, term
 
@@ -252,15 +253,13 @@ def _errors(run: _Tabled) -> Line:
 def _cores(run: _Tabled) -> Line:
     """The server's CPU, by which throughput is CPU used over CPU per transaction."""
 
-    def cores(cell: Cell, system: str) -> float:
-        known = [trial for trial in sound(run.attempts, cell, system) if trial.server.cpu_s]
-        window_s = sum(trial.window_s for trial in known)
-        return sum(trial.server.cpu_s for trial in known) / window_s if known else 0.0
+    def busy(cell: Cell, system: str) -> float | None:
+        return cores(sound(run.attempts, cell, system))
 
     return Line(
         say("server CPU, cores"),
-        lambda cell, system: number(cores(cell, system) or None),
-        lambda cell, one: _factor(*(cores(cell, label) for label in one.labels)),
+        lambda cell, system: number(busy(cell, system)),
+        lambda cell, one: _factor(*(busy(cell, label) for label in one.labels)),
     )
 
 

@@ -15,6 +15,7 @@ from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
 from dbdyno.plan.spelling import share_of
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.report.numbers import mebibytes, seconds, share
+from dbdyno.report.rows import compared_settings
 from dbdyno.report.tell.measured import metric_label
 from dbdyno.report.tell.terms import Sentence
 from dbdyno.report.tell.verdicts import duration
@@ -114,8 +115,8 @@ def _named(label: str, full_name: str) -> Text:
 def _shared(plan: Plan) -> Settings:
     """Settings that all systems have in common, if there are several."""
     first, *others = (system.settings for system in plan.systems)
-    every = first.items() if others else ()
-    return {key: value for key, value in every if all(o.get(key) == value for o in others)}
+    compared = compared_settings(plan)
+    return {key: value for key, value in first.items() if others and key not in compared}
 
 
 def _details(system: SystemPlan, shared: Settings, *, is_others: bool) -> Iterator[RiskyText]:

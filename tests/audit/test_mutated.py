@@ -14,10 +14,11 @@ import pytest
 
 from dbdyno.audit import grids
 from dbdyno.audit import read as read_room
-from dbdyno.audit.columns import Mapping, is_heading, published
+from dbdyno.audit.columns import Mapping, is_heading
 from dbdyno.audit.grids import grids_in
 from dbdyno.audit.imported import imported
 from dbdyno.audit.other_logs import rows_in
+from dbdyno.audit.pages import page_of
 from dbdyno.audit.sysbench_log import runs_in
 from dbdyno.audit.tables import Publication, publication_of
 from dbdyno.errors import UsageError
@@ -34,12 +35,11 @@ YAML: Final = (ROOT / "examples" / "published" / "greatsql-vs-mysql-2022.yaml").
 
 
 def read_page(text: str, source: str) -> None:
-    tables = [
-        table
-        for grid in grids_in(text, source, is_heading)
-        for table in published(grid, Mapping(), source).tables
-    ]
-    Publication.model_validate({**read_room.facts_in(text).model_dump(), "tables": tables})
+    page = page_of(text, source, Mapping())
+    if page.refusals:
+        raise page.refusals[0]
+    tables, facts = page.tables, read_room.facts_in(text)
+    Publication.model_validate({**facts.model_dump(), "tables": tables})
 
 
 def read_run(text: str, source: str) -> None:

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.audit.audit import audit
-from dbdyno.audit.columns import Mapping, TableColumn, column_of, is_heading, number_of, published
+from dbdyno.audit.columns import Mapping, TableColumn, column_of, is_heading, level_of, number_of
 from dbdyno.audit.grids import grids_in
 from dbdyno.audit.imported import imported
 from dbdyno.audit.ledger import Severity
+from dbdyno.audit.pages import published
 from dbdyno.audit.read import read
 from dbdyno.audit.tables import Publication
 from dbdyno.errors import UsageError
@@ -80,7 +81,7 @@ def test_html_cells_may_span_and_words_be_chinese():
 
 def test_cells_one_a_line_are_a_table_again():
     (table,) = tables(CELLS)
-    assert (table.system, table.threads) == ("测试结果", (8, 16))
+    assert (table.system, table.threads) == ("page", (8, 16)), "results are no system"
     assert texts(table) == {"tps": ["686.14", "846.50"], "qps": ["13722.80", "16929.94"]}
 
 
@@ -105,7 +106,6 @@ def test_a_mapping_says_what_the_page_leaves_open():
         ("threads;tps\n8;12,5\n", "line 2 of page: '12,5' is no number"),
         ("threads;p95\n8;0,345\n", "line 2 of page: '0,345' is no number"),
         ("threads,TPS,TPS\n8,12,13\n", "line 1 of page: two columns hold the same: TPS"),
-        ("threads,avg CPU\n8,12\n", "what do these columns mean? avg CPU"),
         ("threads,tps\n8.5,12\n", "'8.5' is no load level"),
     ],
 )
@@ -161,6 +161,15 @@ def test_load_levels_in_the_heading():
     assert texts(second) == {"qps": ["90.5", "170.1"]}
 
 
+LEVELS = """sysbench threads;Number of threads;Thread count;client threads;concurrency;connections
+virtual users;Virtual Users;VUs;# of clients;concurrent users;Users;Terminals;thds
+Active connections;Threads (per client);并发数;线程数;sysbench 线程数;并发连接数;并发用户数
+连接数;压测线程数"""
+LEVELS = LEVELS.replace("\n", ";").split(";")
+UNUSED = ["CPU usage", "avg CPU (%)", "Errors/s", "Notes", "Total queries", "Reconnects", "IOPS"]
+UNUSED += ["最大连接数", "备注", "Duration (s)"]
+
+
 @pytest.mark.parametrize(
     ("heading", "metric", "system"),
     [
@@ -187,6 +196,39 @@ def test_load_levels_in_the_heading():
         ("avg latency ms", "latency_ms_avg", ""),
         ("RT", "latency_ms_avg", ""),
         ("us-east TPS", "tps", "us-east"),
+        *((heading, "threads", "") for heading in LEVELS),
+        ("v6.0.0 tpmC", "nopm", "v6.0.0"),
+        ("MySQL NOPM", "nopm", "MySQL"),
+        ("New orders/min", "nopm", ""),
+        ("TPM", "tpm", ""),
+        ("A Transactions/sec", "tps", "A"),
+        ("Transactions per second (TPS)", "tps", ""),
+        ("TPS (Txn/sec)", "tps", ""),
+        ("Throughput (ops/s)", "tps", ""),
+        ("A ops/sec", "tps", "A"),
+        ("events/s", "tps", ""),
+        ("PostgreSQL 16 queries per second", "qps", "PostgreSQL 16"),
+        ("QPS (queries/s)", "qps", ""),
+        ("查询/秒", "qps", ""),
+        ("事务数(次/秒)", "tps", ""),
+        ("每秒事务数", "tps", ""),
+        ("95%RT", "latency_ms_p95", ""),
+        ("95 percentile latency", "latency_ms_p95", ""),
+        ("95%ile", "latency_ms_p95", ""),
+        ("p99.99 latency", "latency_ms_p9999", ""),
+        ("median latency", "latency_ms_p50", ""),
+        ("Latency/trans", "latency_ms_avg", ""),
+        ("tps (without initial connection time)", "tps", ""),
+        ("Peak TPS", "tps_max", ""),
+        ("MySQL TPS stddev", "tps_stddev", "MySQL"),
+        ("线程数\\系统", "threads", ""),
+        ("B 99线", "latency_ms_p99", "B"),
+        ("50 threads latency", "latency_ms_avg", "50 threads"),
+        ("warehouses", "warehouses", ""),
+        ("Table size", "rows", ""),
+        ("实例规格", "instance", ""),
+        ("innodb_flush_method", "condition", "innodb_flush_method"),
+        *((heading, "other", "") for heading in UNUSED),
     ],
 )
 def test_headings_in_two_languages(heading, metric, system):
@@ -270,3 +312,109 @@ def test_a_column_of_changes_is_of_the_two_before_it():
         (("v5", "v6"), "qps", 8, "50.0%"),
         (("v5", "v6"), "tps", 8, "-0.1"),
     ]
+
+
+def test_what_no_rule_uses_is_left_out_and_conditions_part_the_rows():
+    page = "| Version | Warehouses | Threads | TPS | CPU (%) | Notes |\n" + "| --- " * 6 + "|\n"
+    page += "| 8.0 | 10 | 8 threads | 1,203 tps | 90 | |\n| 8.0 | 100 | 8 | - | 80 | slow |\n"
+    page += "| 8.4 | 10 | 64 * 4 | ~ | 80 | |\n| 8.4 | 10 | 8线程 | 1.5k QPS | 80 | |\n"
+    with pytest.raises(UsageError, match="'~' is no number"):
+        tables(page)
+    found = tables(page.replace("~", "<0.10"))
+    assert [(t.system, t.at, t.threads, texts(t)) for t in found] == [
+        ("8.0", {"warehouses": "10"}, (8,), {"tps": ["1203"]}),
+        ("8.4", {"warehouses": "10"}, (8,), {"tps": ["1500"]}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        *(("8", 8), ("1,024", 1024), ("128 * 3", 384), ("64 threads", 64), ("threads=16", 16)),
+        *(("8th", 8), ("32 VUs", 32), ("100 并发", 100), ("8.0", None), ("8 GB", None), ("", None)),
+    ],
+)
+def test_load_levels_as_they_are_written(text, level):
+    assert level_of(text) == level
+
+
+def test_two_numbers_in_a_cell_are_two_columns():
+    page = "| - | Table count | Sysbench threads | QPS | Latency (avg/.95) |\n" + "|---" * 5 + "|\n"
+    page += "| v2.0 | 32 | 128 * 3 | 201,936 | 1.90 ms/5.68 ms |\n"
+    page += "| v1.0 | 32 | 128 * 3 | 188,686 | 2.04 ms / 5.99 ms |\n"
+    one, other = tables(page)
+    assert (one.system, one.threads, one.at) == ("v2.0", (384,), {"tables": "32"})
+    assert texts(one) == {
+        "qps": ["201936"],
+        "latency_ms_avg": ["1.90"],
+        "latency_ms_p95": ["5.68"],
+    }
+    assert other.system == "v1.0"
+
+
+def test_a_second_row_of_headings_belongs_to_the_first():
+    page = "<table><tr><th rowspan=2>Threads<th colspan=2>MySQL 8.0<th colspan=2>MariaDB 11</tr>"
+    page += "<tr><th>TPS<th>p95 (ms)<th>TPS<th>p95 (ms)</tr><tr><td>8<td>1<td>2<td>3<td>4</table>"
+    first, second = tables(page)
+    assert (first.system, texts(first)) == ("MySQL 8.0", {"tps": ["1"], "latency_ms_p95": ["2"]})
+    assert (second.system, texts(second)) == ("MariaDB 11", {"tps": ["3"], "latency_ms_p95": ["4"]})
+
+
+def test_columns_of_words_name_workloads_or_systems():
+    page = "| | Threads | TPS |\n|---|---|---|\n| point select | 8 | 10 |\n| read only | 8 | 5 |\n"
+    assert [(t.system, t.workload) for t in tables(page)] == [
+        ("page", "oltp_point_select"),
+        ("page", "oltp_read_only"),
+    ]
+    page = page.replace("point select", "direct").replace("read only", "by proxy")
+    assert [t.system for t in tables(page)] == ["direct", "by proxy"]
+
+
+def test_words_before_a_table_may_name_the_unit_of_its_columns():
+    page = "Average latency (us):\n\n| Threads | A | B |\n|---|---|---|\n| 8 | 1200 | 900 |\n"
+    (one, _) = tables(page)
+    assert texts(one) == {"latency_ms_avg": ["1.200"]}
+
+
+def test_columns_of_workloads_are_no_systems():
+    page = "QPS:\n\n| Threads | Point select | A read only | B read only |\n|---|---|---|---|\n"
+    assert [(t.system, t.workload) for t in tables(f"{page}| 8 | 10 | 5 | 4 |\n")] == [
+        ("page", "oltp_point_select"),
+        ("A", "oltp_read_only"),
+        ("B", "oltp_read_only"),
+    ]
+    page = page.replace("Point select", "primary")
+    assert [t.system for t in tables(f"{page}| 8 | 10 | 5 | 4 |\n")][:2] == [
+        "primary",
+        "A read only",
+    ]
+
+
+def test_a_remark_behind_a_number_is_no_part_of_it():
+    remarks = (" (+25 %)", "（1.26x）", " ± 12", " +/- 0.8 %", " tps", "*", " ✓")
+    for text in (f"1,511.2{remark}" for remark in remarks):
+        assert number_of(text, ".", 1, "page").text == "1511.2"
+
+
+def test_connections_are_the_load_beside_threads_of_a_generator():
+    (one,) = tables("clients,threads,tps\n64,4,100.5\n")
+    assert one.threads == (64,)
+
+
+def test_cells_a_line_may_be_words_and_the_line_above_a_column():
+    page = "Results\n1. Reads/s\nThreads |\nVersion |\nqps |\np99 (ms) |\n"
+    page += "8 |\nMySQL |\n100.5 |\n9.5 |\n8 |\nMariaDB |\n120.5 |\n8.5 |\nThe end.\n"
+    one, other = tables(page)
+    assert (one.system, one.threads, texts(one)) == (
+        "MySQL",
+        (8,),
+        {"qps": ["100.5"], "latency_ms_p99": ["9.5"]},
+    )
+    assert (other.system, one.place) == ("MariaDB", "page, line 3")
+
+
+def test_words_of_a_column_that_are_rates_are_its_metric():
+    page = "| Virtual users | Throughput | Min | p95 |\n|:-:|:-:|:-:|:-:|\n"
+    page += "| 10 | **80.7 req/s** | 1 ms | 9 ms |\n"
+    (one,) = tables(page)
+    assert texts(one) == {"tps": ["80.7"], "latency_ms_min": ["1"], "latency_ms_p95": ["9"]}

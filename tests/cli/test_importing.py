@@ -290,6 +290,9 @@ def test_a_table_is_a_run_of_the_systems_in_it(
     workspace = tmp_path / "runs"
     typed = ["import", str(tmp_path / "read_write.md"), "--as", "TiDB"]
     assert __main__.main([*typed, "--workspace", str(workspace)]) == 0
+    out = capsys.readouterr().out
+    assert "QPS 1/s" in out
+    assert "TPS 1/s" not in out
     run = api.load("latest", workspace)
     assert [system.label for system in run.plan.systems] == ["v2.1", "v3.0"]
     values = {(v.system, v.cell.threads, v.metric): v.value for v in run.judgement.values}

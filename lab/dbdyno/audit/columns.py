@@ -1,7 +1,7 @@
 """Meaning of a published table's columns, in English and Chinese, and their numbers.
 
-A heading is a load level, a metric, a system, or a system with a metric ("v2.1 QPS"); load levels
-may stand in the heading too, and systems and workloads in columns of their own. A small mapping
+A heading is a load level, a metric, a system, or a system with a metric ("v2.1 QPS"), a condition
+such as the number of warehouses, or a column that no rule uses ("CPU", "notes"). A small mapping
 adds the rest (the metric of columns that name systems only, the workload)::
 
     columns: {并发: threads, "A 库": {system: A, metric: tps}}
@@ -13,14 +13,12 @@ adds the rest (the metric of columns that name systems only, the workload)::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import PurePath
-from typing import Annotated, Final, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator
 
-from dbdyno.audit.grids import Grid
-from dbdyno.audit.tables import Printed, PublishedChange, PublishedTable
+from dbdyno.audit.tables import MEAN, NOPM, QPS, TPS, Printed
 from dbdyno.errors import UsageError
 from dbdyno.measurement.parts import FiniteNoun
 
@@ -29,48 +27,133 @@ SYSTEM: Final = "system"
 WORKLOAD: Final = "workload"
 BUFFER_POOL: Final = "buffer_pool_gb"
 CHANGE: Final = "change"
+OTHER: Final = "other"
+CONDITION: Final = "condition"
+LEVEL_UNIT: Final = (
+    r"(?:threads?|thds?|connections?|conns?|clients?|(?:virtual )?users?|v?users?|vus?|terminals"
+    r"|sessions|concurren\w*|个?并发(?:数|线程|用户)?|个?线程|个?连接|个?用户)"
+)
+NOTED: Final = r"(?:\s*[(（].*[)）])?"
+"""A remark behind a name, such as a unit."""
 ROLES: Final = {
-    THREADS: r"(?:#\s*)?(?:threads?|thds|concurrency|connections?|clients?"
-    r"|并发(?:数|线程数?|用户数?)?|线程(?:数)?|连接数?)(?:\s*[(（].*[)）])?",
-    SYSTEM: r"systems?|databases?|db|product|server|engine|version|branch|数据库|产品|版本|系统",
-    WORKLOAD: r"workloads?|tests?|scenarios?|benchmark|script|case"
-    r"|场景|测试(?:场景|项|类型)?|负载|模型",
+    THREADS: r"(?:(?:#\s*(?:of\s+)?|(?:number|no\.?|count)\s*(?:of\s+)?)?"
+    r"(?:(?:sysbench|pgbench|hammerdb|concurrent|client|active|worker|parallel|virtual|db|user"
+    r"|load)[ _-]*){0,3}"
+    r"(?:threads?|thds?|concurrency|connections?|conns?|clients?|users?|vusers?|vus?|terminals?"
+    r"|sessions?|workers?)(?:[ _-]*(?:count|number|num|level))?"
+    r"|(?:sysbench|压测|测试|客户端)?\s*(?:并发|併發|线程|線程|虚拟用户|用户|连接|会话|终端)"
+    rf"(?:线程|用户|连接)?\s*(?:数量|数|數|量|度|级别)?){NOTED}",
+    SYSTEM: r"systems?|databases?|dbms|db|products?|servers?|engines?|branch|release|build"
+    r"|variants?|config(?:uration)?s?|set-?up|cluster|environment|storage engine"
+    r"|(?:(?:mysql|postgres(?:ql)?|tidb|db|database|server|product) )?version"
+    r"|(?:db|database|server) type"
+    r"|数据库(?:版本|类型)?|产品(?:名称)?|版本号?|系统|集群|配置|方案|(?:存储)?引擎",
+    WORKLOAD: r"workloads?|(?:sysbench )?tests?(?: (?:name|type|case))?|scenarios?|benchmarks?"
+    r"|scripts?|cases?|kind|operations?|transaction type"
+    r"|(?:测试|压测|业务)?(?:场景|用例|项目?|脚本|模型|类型)(?:名称?)?"
+    r"|测试|负载(?:类型)?|操作(?:类型)?",
     CHANGE: r"(?=.{1,30}$)[^。，,;；!！?？]*"
-    r"(?:improve(?:d|ment)?|gain|change|diff(?:erence)?|delta|ratio|speed-?up|increase"
-    r"|提升|增幅|变化|差异|差距|增长|比例|对比)[^。，,;；!！?？]*",
+    r"(?:(?<![a-z])(?:improve(?:d|ment)?|gain|change|diff(?:erence)?|delta|ratio|speed-?up|increase"
+    r"|vs|relative)(?![a-z])|Δ|提升|增幅|涨幅|降幅|变化|差异|差距|增长|比例|对比|占比)[^。，,;；!！?？]*",
     BUFFER_POOL: r"(?:innodb[ _])?buffer[ _]pool(?:[ _]size)?(?:[ _]gb)?"
     r"(?:\s*[(（]G(?:i?B)?[)）])?",
+    "warehouses": rf"(?:(?:number of |#\s*)?warehouses?|仓库?数量?){NOTED}",
+    "tables": r"(?:(?:number of |#\s*)?tables?(?:[ _]?(?:count|number))?"
+    rf"|(?:总|数据)?表(?:数量?|总数量?)){NOTED}",
+    "rows": r"(?:(?:table|data(?:set)?|data base)[ _-]?size|rows?(?: per table| count)?"
+    rf"|scale(?: factor)?|(?:单表)?(?:数据量|行数|记录数)|表大小|数据规模){NOTED}",
+    "instance": r"(?:instance|node|machine|ec2)[ _]?(?:type|spec\w*|class|size)|flavor"
+    r"|(?:实例|节点|配置)?规格(?:代码|类型)?|机型",
+    "protocol": r"protocol|query mode",
 }
-"""Roles of columns without numbers to compare, and their headings."""
-BUFFER_POOL_SIZE: Final = re.compile(
-    r"buffer[ _]pool(?:[ _]size)?\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G", re.IGNORECASE
+"""Roles of columns without numbers to compare, and their headings; from `BUFFER_POOL` on they are
+conditions of a row."""
+CONDITIONS: Final = tuple(ROLES)[tuple(ROLES).index(BUFFER_POOL) :]
+SETTING_NAME: Final = re.compile(
+    r"(?:innodb|binlog|sync|max|tidb|wal|query|table|read|join|sort|tmp|thread)_[a-z_]+"
+    r"|shared_buffers|synchronous_commit|work_mem|autocommit"
 )
+"""A heading that is the name of a setting, a condition too."""
+UNUSED: Final = re.compile(
+    r"(?:(?:(?:avg|average|mean|max|peak|total|server|client|db|database|mysql|sysbench|host|user"
+    r"|sys)\.?[ _]*){0,3}(?:cpu|memory|mem|ram|disk|io|i/o|iops|bandwidth|iowait"
+    r"|max[_ ]connections)(?:[ _]*(?:usage|use|util\w*|load|time|used|%|cores?)){0,2}"
+    r"|(?:ignored |total )?(?:errors?|reconnects?|failures|retries|deadlocks?)"
+    r"(?:\s*(?:/s|/sec|rate|per sec\w*|count))?"
+    r"|(?:failed|retried|total)(?: */? *(?:queries|transactions|events|requests|time|reads?"
+    r"|writes?|failed|retried))?"
+    r"|events|queries|transactions|lock waits?|notes?|comments?|remarks?|status|success(?: rate)?"
+    r"|efficiency|costs?|prices?|jobs|runs?|rounds?|iterations?|repeats?|trials?|#|no\.?"
+    r"|(?:run|elapsed|test|wall)?[ -]?(?:time|duration)"
+    r"|备注|说明|错误[数率]?|失败[数率]?|重试数?|成功率|最大连接数"
+    r"|总(?:事务|查询|请求|时|耗)[数间时]?|(?:执行|测试|压测|运行)?(?:时间|时长)"
+    r"|(?:CPU|内存|磁盘|IO)\s*(?:使用率|利用率|占用率?|负载)?"
+    rf"|序号|编号|轮次|次数){NOTED}",
+    re.IGNORECASE,
+)
+"""Headings of columns that no rule uses and no run holds."""
 HEADING_MAX: Final = 400
 """Signs of a heading; longer ones would take patterns long."""
 SPACES: Final = "\u00a0\u202f\u2009 _'"
 PERCENTILE: Final = re.compile(
-    r"(?<![a-z\d.])(?:t?p(?P<p>50|75|9\d|99\.9|999)(?!\d|\.\d)"
-    r"|(?P<share>50|75|9\d|99\.9)\s*(?:%|％|th|分位[数值点]?|线)(?:\s*percentile)?)(?![a-z])",
+    r"(?<![a-z\d.])(?:t?p(?P<p>(?:50|75|80|85|9\d)(?:\.\d{1,3})?|999{1,2})(?!\d|\.\d)(?:th)?"
+    r"|(?P<share>(?:50|75|80|85|9\d)(?:\.\d{1,3})?)\s*-?\s*"
+    r"(?:(?:%|％)(?:\s*(?:t?ile|分位[数值点]?|线))?"
+    r"|(?:th|pct|percentile|percent)(?![a-z])|分位[数值点]?|线(?!程))"
+    r"(?:[\s-]*(?:percentile|pctl?)(?![a-z]))?)",
     re.IGNORECASE,
 )
-AVERAGED: Final = r"(?:(?<![a-z])(?:avg\.?|average|mean)(?![a-z])|平均)"
-RATES: Final[tuple[tuple[str, str], ...]] = (
-    (r"tps|transactions?\s*(?:/s|per sec(?:ond)?)|每秒事务数?|事务数?/秒", "tps"),
-    (r"qps|quer(?:y|ies)\s*(?:/s|per sec(?:ond)?)|每秒查询数?|查询数?/秒", "qps"),
+AVERAGED: Final = r"(?:(?<![a-z])(?:avg\.?|average|mean)(?![a-z])|平均|均值)"
+PER_SECOND: Final = (
+    r"[\s_]*(?:[(（][\s_]*)?"
+    r"(?:1?/\s*s(?:ec(?:ond)?)?|per[\s_]*s(?:ec(?:ond)?)?\.?|[/／]\s*秒)(?![a-z])\s*[)）]?"
 )
+RATES: Final[tuple[tuple[str, str], ...]] = (
+    (r"tpm-?c|nopm|new[ -]?orders?\s*(?:/\s*min(?:ute)?|per\s*min(?:ute)?)", NOPM),
+    (
+        r"tpm(?:total)?|transactions?\s*(?:/\s*min(?:ute)?|per\s*min(?:ute)?)|每分钟事务数?",
+        "tpm",
+    ),
+    (rf"tps|(?:transactions?|txns?|trxs?|trans|事务数?){PER_SECOND}|每秒事务数?", TPS),
+    (rf"qps|(?:quer(?:y|ies)|statements?|查询数?){PER_SECOND}|每秒查询[数率]?", QPS),
+    (
+        rf"(?:ops|operations?|events?|req(?:uest)?s?|请求数?|操作数?){PER_SECOND}"
+        r"|ops|rps|eps|每秒(?:操作|请求)数?",
+        TPS,
+    ),
+)
+"""Rates of a heading, the plainest first; an operation of another tool is its transaction."""
+RATE_METRICS: Final = frozenset(metric for _, metric in RATES)
+NOISE: Final = re.compile(
+    r"(?<![a-z\d])(?:throughput|rate|transactions?|quer(?:y|ies)|txns?|trans|requests?|sysbench"
+    r"|results?|values?|percentile|median|without initial connection time"
+    r"|(?:ex|in)cluding(?: connections?(?: establishing)?)?)(?![a-z\d])|吞吐量?|性能|数值",
+    re.IGNORECASE,
+)
+"""Words beside a metric that name no system."""
 KINDS: Final[tuple[tuple[str, str], ...]] = (
     (r"max(?:imum)?|最大|最高|最长", "latency_ms_max"),
     (r"min(?:imum)?|最小|最低|最短", "latency_ms_min"),
-    (r"std\.?[ _]?dev(?:iation)?|标准差", "stddev"),
+    (r"std\.?[ _]?dev(?:iation)?|stdev|标准差", "stddev"),
+    (r"median|中位数?", "latency_ms_p50"),
 )
 """Statistics of a latency heading; the mean without any."""
-MEANS: Final = ((r"avg\.?|average|mean", "latency_ms_avg"),)
+BARE_KINDS: Final = tuple((rf"^\s*(?:{words})\s*$", metric) for words, metric in KINDS)
+"""Without further words, as beside "avg"."""
+RATE_KINDS: Final[tuple[tuple[str, str], ...]] = (
+    (r"max(?:imum)?|peak|best|最大|最高|峰值", "max"),
+    (r"min(?:imum)?|worst|最小|最低", "min"),
+    (r"std\.?[ _]?dev(?:iation)?|stdev|variance|variation|cv|标准差", "stddev"),
+)
+"""Statistics of a rate, which no rule compares with means."""
+MEANS: Final = ((r"avg\.?|average|mean", MEAN),)
 OTHERS: Final[tuple[tuple[str, str], ...]] = (
-    (r"读请求(?:数|/秒)?|reads?(?:/s| requests)?", "reads"),
-    (r"写请求(?:数|/秒)?|writes?(?:/s| requests)?", "writes"),
+    (r"读请求(?:数|/秒)?|reads(?:/s)?|read(?:/s| requests)|^\s*read\s*$", "reads"),
+    (r"写请求(?:数|/秒)?|writes(?:/s)?|write(?:/s| requests)|^\s*write\s*$", "writes"),
 )
 LATENCY: Final = re.compile(
-    r"(?:latenc(?:y|ies)|response times?|(?<![a-z])(?:lat|rt)(?![a-z])|延迟|时延|响应时间|耗时)",
+    r"(?:latenc(?:y|ies)|resp(?:onse)?\.? ?times?|(?<![a-z])(?:lat\.?|rt)(?![a-z])"
+    r"|延迟|延遲|时延|延时|响应时间|响应时长|耗时)",
     re.IGNORECASE,
 )
 RESOURCE: Final = re.compile(
@@ -80,38 +163,68 @@ RESOURCE: Final = re.compile(
     re.IGNORECASE,
 )
 """In a heading: an average of it is no latency."""
-LEVEL_UNIT: Final = r"(?:threads?|connections?|clients?|users|concurren\w*|个?并发|个?线程|个?连接)"
-WORKLOADS: Final = {
-    "update_non_index": r"(?:update[ _-])?non[ _-]?index(?:ed)?|非索引更新",
-    "update_index": r"update[ _-]index|索引更新",
-    "point_select": r"point[ _-]selects?|点查",
-    "read_write": r"read[ _/-](?:and )?write|读写|混合",
-    "read_only": r"read[ _-]only|只读",
-    "write_only": r"write[ _-]only|只写|纯写",
-    "insert": r"\binserts?\b|插入",
-    "select": r"(?<!point[ _-])\bselects?\b|纯读|读(?:性能|测试|场景)",
-    "update": r"(?<![ _-])\bupdates?\b(?![ _-](?:non|index))|(?<!索引)更新",
-}
 UNIT: Final = re.compile(
-    r"[(（\[]\s*(ms|msec|毫秒|s|sec|seconds|秒|us|µs|μs|微秒|/s|次/秒|k|千|万)\s*[)）\]]",
+    r"[(（\[]\s*(ms|msec|毫秒|s|sec|seconds|秒|us|µs|μs|微秒|k|千|万)\s*[)）\]]",
     re.IGNORECASE,
 )
 THOUSANDS: Final = re.compile(r"[(（\[]\s*(k|千|万)\s*[)）\]]", re.IGNORECASE)
 BARE_UNIT: Final = re.compile(r"(?<![a-z\d])(ms|msec|毫秒|us|µs|μs|微秒)(?![a-z])", re.IGNORECASE)
+RATE_UNIT: Final = re.compile(
+    r"(?<=[\d.kK万])\s*"
+    r"(tps|qps|ops|rps|nopm|tpmc?|(?:ops|reqs?|txn|queries|次)?/(?:s|sec|秒))$",
+    re.IGNORECASE,
+)
 CELL_UNIT: Final = re.compile(r"(?<=[\d.])\s*(ms|毫秒|s|秒|us|µs|μs|微秒)$", re.IGNORECASE)
 UNITS_MS: Final = {
     **{"ms": 1.0, "msec": 1.0, "毫秒": 1.0},
     **{"s": 1e3, "sec": 1e3, "seconds": 1e3, "秒": 1e3},
     **{"us": 1e-3, "\u03bcs": 1e-3, "微秒": 1e-3},  # of both letters mu as `casefold` gives it
 }
+LEVEL: Final = re.compile(
+    r"(?:(?:threads?|concurrency|connections?|clients?|vus?|线程数?|并发数?)\s*[=:：]?\s*)?"
+    r"(?P<level>\d{1,9}|\d{1,3}(?:,\d{3}){1,2})(?:\s*[*×x]\s*(?P<times>\d{1,4}))?\s*"
+    rf"(?:{LEVEL_UNIT}|th)?",
+    re.IGNORECASE,
+)
+"""A load level, in a heading or a cell; "64 * 4" is of four load generators."""
+MISSING: Final = re.compile(
+    r"[-\u2013\u2014/\\?.…\s*]*|n\.?/?a\.?|none|null|nan|oom|failed|failure|time-?out|error"
+    r"|crash(?:ed)?|skipped|tbd|无|失败|超时|未测|[<>≤≥]\s*[\d.,]+\s*\w*",
+    re.IGNORECASE,
+)
+REMARK: Final = re.compile(
+    r"\s*(?:[(（][^()（）]*[)）]|(?:±|\+/-)\s*[\d.,]+\s*(?:%|ms)?|[*†‡✓✔✅↑↓▲▼]+)$"
+)
+"""A change, a spread or a mark behind a number."""
+CELL_MAX: Final = 60
+"""Signs of a cell with a load level, with a remark, or without a number."""
 
 
 class TableColumn(FiniteNoun):
-    """A column: one of `ROLES`, or a metric of a system."""
+    """A column: one of `ROLES`, or a metric of a system.
+
+    Attributes:
+        system: also the name of a further condition, with `metric: condition`.
+        ms: a latency's unit.
+        is_mean_said: False for a latency that may be a mean or a percentile.
+    """
 
     metric: str
     system: str = ""
     ms: float = 1.0
+    is_mean_said: bool = True
+
+    @property
+    def condition(self) -> str:
+        """Name of a condition of its rows; empty for other columns."""
+        if self.metric == CONDITION:
+            return self.system
+        return self.metric if self.metric in CONDITIONS else ""
+
+    @property
+    def has_numbers(self) -> bool:
+        """True for a metric."""
+        return self.metric not in ROLES and self.metric not in (OTHER, CONDITION)
 
 
 def _column(value: object) -> object:
@@ -138,23 +251,40 @@ class Mapping(FiniteNoun):
     at: dict[str, str] = {}
 
 
-def is_heading(text: str) -> bool:
+NO_MAPPING: Final = Mapping()
+
+
+def is_heading(text: str, mapping: Mapping = NO_MAPPING) -> bool:
     """Recognises the name of a column."""
-    return _role_of(text) is not None or _metric_of(text) is not None
+    return column_of(text, mapping) is not None
 
 
 def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
-    """Meaning of a heading; None if unknown."""
+    """Meaning of a heading; None if unknown, as for the name of a system alone."""
     text = heading.strip()
     if text in mapping.columns:
         return mapping.columns[text]
     if role := _role_of(text):
         return TableColumn(metric=role)
-    named = _metric_of(text)
+    if column := metric_column(text, mapping):
+        return column
+    if len(text) <= HEADING_MAX and UNUSED.fullmatch(text):
+        return TableColumn(metric=OTHER)
+    return TableColumn(metric=CONDITION, system=text) if SETTING_NAME.fullmatch(text) else None
+
+
+def metric_column(text: str, mapping: Mapping) -> TableColumn | None:
+    """The column of a metric, and of the system that stands beside it; None for other words."""
+    named = metric_of(text)
     if named is None:
-        return TableColumn(metric=mapping.metric, system=text) if mapping.metric and text else None
+        return None
     metric, rest = named
-    return TableColumn(metric=metric, system=rest or mapping.system, ms=_unit_ms(text, metric))
+    return TableColumn(
+        metric=metric,
+        system=rest or mapping.system,
+        ms=_unit_ms(text, metric),
+        is_mean_said=metric != MEAN or bool(re.search(AVERAGED, text, re.IGNORECASE)),
+    )
 
 
 def _unit_ms(text: str, metric: str) -> float:
@@ -170,26 +300,33 @@ def _role_of(text: str) -> str | None:
     bare = text.strip()
     if len(bare) > HEADING_MAX:
         return None
-    return next((r for r, words in ROLES.items() if re.fullmatch(words, bare, re.I)), None)
+    for part in dict.fromkeys((bare, *bare.split("\\", 1))):  # as in "threads \ system"
+        for role, words in ROLES.items():
+            if re.fullmatch(words, part.strip(), re.IGNORECASE):
+                return role
+    return None
 
 
-def _metric_of(text: str) -> tuple[str, str] | None:
+def metric_of(text: str) -> tuple[str, str] | None:
     """The metric of a heading, and its other words."""
     if len(text) > HEADING_MAX:
         return None
-    bare = UNIT.sub("", text)
+    bare = UNIT.sub("", re.sub(r"次\s*/\s*秒", "/秒", text))
     match = _percentile_of(bare) or _first_of(RATES, bare)
     if match is None and LATENCY.search(bare):
-        match = _first_of(KINDS, bare) or ("latency_ms_avg", bare)
-    match = match or _first_of(OTHERS, bare)
+        match = _first_of(KINDS, bare) or (MEAN, bare)
     if match is None and not RESOURCE.search(bare):
-        match = _first_of(MEANS, bare)
+        match = _first_of(OTHERS, bare) or _first_of(MEANS, bare) or _first_of(BARE_KINDS, bare)
     if match is None:
         return None
     metric, rest = match
-    rest = re.sub(AVERAGED, " ", rest, flags=re.IGNORECASE)
+    rest = NOISE.sub(" ", re.sub(AVERAGED, " ", rest, flags=re.IGNORECASE))
     if metric.startswith("latency") or metric == "stddev":
         rest = BARE_UNIT.sub(" ", LATENCY.sub(" ", rest))
+    else:
+        rest = re.sub(PER_SECOND, " ", rest, flags=re.IGNORECASE)
+        if metric in RATE_METRICS and (kind := _first_of(RATE_KINDS, rest)):
+            metric, rest = f"{metric}_{kind[0]}", kind[1]
     return metric, " ".join(rest.strip(" :-/()（）[]_,，").split())
 
 
@@ -197,7 +334,7 @@ def _percentile_of(bare: str) -> tuple[str, str] | None:
     match = PERCENTILE.search(bare)
     if match is None:
         return None
-    is_plain = match["share"] in (None, "95", "99", "99.9")
+    is_plain = match["share"] in (None, "95", "99", "99.9", "99.99")
     if not is_plain and not LATENCY.search(bare):  # 50 % may be anything
         return None
     digits = (match["p"] or match["share"]).replace(".", "")
@@ -207,22 +344,42 @@ def _percentile_of(bare: str) -> tuple[str, str] | None:
 def _first_of(known: Sequence[tuple[str, str]], bare: str) -> tuple[str, str] | None:
     """The first metric of which a heading has the words, and its other words."""
     for pattern, metric in known:
-        if match := re.search(rf"(?<![a-z])(?:{pattern})(?![a-z])", bare, re.IGNORECASE):
-            return metric, f"{bare[: match.start()]} {bare[match.end() :]}"
+        rest, times = re.subn(rf"(?<![a-z])(?:{pattern})(?![a-z])", " ", bare, flags=re.IGNORECASE)
+        if times:
+            return metric, rest
     return None
+
+
+def level_of(text: str) -> int | None:
+    """A load level: "64", "64 threads", "threads=64", "64 * 4"; None for anything else."""
+    match = LEVEL.fullmatch(text.strip()) if len(text) <= CELL_MAX else None
+    if match is None:
+        return None
+    return int(match["level"].replace(",", "")) * int(match["times"] or 1)
+
+
+def is_missing(text: str) -> bool:
+    """Recognises a cell without a number, or with a bound only."""
+    return len(text) <= CELL_MAX and bool(MISSING.fullmatch(text.strip()))
+
+
+def without_remark(text: str) -> str:
+    """A cell without a change or a spread behind its number."""
+    return REMARK.sub("", text.strip()) if len(text) <= CELL_MAX else text.strip()
 
 
 def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
     """Parse a printed number: "12,345.6", "12 345,6" with a decimal comma, "84.5%", "3.2万",
-    "1.2 ms".
+    "1.2 ms", "1511.2 (+25 %)", "1203.4 ± 12".
 
     Raises:
         UsageError: it is no number, or its comma is ambiguous; with its line.
     """
-    bare = text.strip()
+    bare = without_remark(text)
     for space in SPACES:
         bare = bare.replace(space, "")
     factor, dropped = 1, 0
+    bare = RATE_UNIT.sub("", bare)
     if bare.endswith("万"):
         bare, factor = bare[:-1], 10_000
     elif bare[-1:] in ("k", "K"):
@@ -247,188 +404,3 @@ def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
         if len(digits) > places:
             bare = f"{bare[: len(whole) + places]}.{digits[places:]}"
     return Printed(text=bare, dropped=dropped)
-
-
-class Published(NamedTuple):
-    """The tables of a grid, and its columns of changes between two systems."""
-
-    tables: list[PublishedTable]
-    changes: list[PublishedChange]
-
-
-def published(grid: Grid, mapping: Mapping, source: str) -> Published:
-    """The tables of a grid, by system, workload and further setting.
-
-    A grid without load levels and without any metric is no table of results and gives no tables.
-
-    Raises:
-        UsageError: no column has load levels, a heading is not known, or a cell is no number.
-    """
-    grid = _levels_down(grid)
-    said = _said_by(grid.caption, mapping)
-    columns = [column_of(heading, said) for heading in grid.heading]
-    levels = [n for n, one in enumerate(columns) if one is not None and one.metric == THREADS]
-    if not levels and not any(one and one.metric not in ROLES for one in columns):
-        return Published([], [])
-    if len(levels) != 1:
-        raise UsageError(
-            f"line {grid.line} of {source}: which column has the load levels?",
-            wanted="one column of threads, connections or 并发",
-            found=", ".join(grid.heading),
-            hint="say it in the mapping: columns: {NAME: threads}",
-        )
-    unknown = [head for head, one in zip(grid.heading, columns, strict=True) if one is None]
-    if unknown:
-        raise UsageError(
-            f"line {grid.line} of {source}: what do these columns mean? {', '.join(unknown)}",
-            wanted="a metric (tps, qps, latency) in each heading, or metric: in the mapping",
-            hint="say it in the mapping: columns: {NAME: {system: …, metric: …}}, or metric: tps",
-        )
-    known = [one for one in columns if one is not None]
-    _check_each_once(grid, known, source)
-    signs = [_sign_of(*one) for one in zip(grid.heading, known, strict=True)]
-    rows_by_place: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
-    for row, line in zip(grid.rows, grid.lines, strict=True):
-        own = {one.metric: text.strip() for one, text in zip(known, row, strict=True)}
-        at = dict(said.at)
-        if (size := own.get(BUFFER_POOL)) is not None:
-            at[BUFFER_POOL] = re.sub(r"\s*G(i?B)?$", "", size)
-        threads = _whole(row[levels[0]], line, source)
-        texts = [f"{text.strip()}{sign}" for text, sign in zip(row, signs, strict=True)]
-        for system, values in _row_values(known, texts, said, line, source).items():
-            place = (
-                system or own.get(SYSTEM) or grid.caption or PurePath(source).stem,
-                own.get(WORKLOAD) or said.workload,
-                tuple(at.items()),
-                tuple(values),  # a system may have a row here and a column there
-            )
-            rows_by_place.setdefault(place, []).append((threads, values))
-    tables = [
-        PublishedTable(
-            system=system,
-            workload=workload,
-            at=dict(at),
-            threads=tuple(threads for threads, _ in rows),
-            values={metric: tuple(row[metric] for _, row in rows) for metric in metrics},
-            place=f"{source}, line {grid.line}",
-        )
-        for (system, workload, at, metrics), rows in rows_by_place.items()
-    ]
-    return Published(tables, list(_changes(grid, known, said, levels[0], source)))
-
-
-def _sign_of(heading: str, column: TableColumn) -> str:
-    """Suffix of all numbers of a column, given by its heading: 万."""
-    is_rate = column.metric in {metric for _, metric in RATES}
-    sign = THOUSANDS.search(heading) if is_rate else None
-    return sign[1].replace("千", "k") if sign else ""
-
-
-def _check_each_once(grid: Grid, columns: Sequence[TableColumn], source: str) -> None:
-    """UsageError if two columns hold the same metric of one system, as one would be lost."""
-    seen: set[tuple[str, str]] = set()
-    for heading, column in zip(grid.heading, columns, strict=True):
-        place = column.metric, column.system
-        if place in seen and column.metric not in ROLES:
-            raise UsageError(
-                f"line {grid.line} of {source}: two columns hold the same: {heading}",
-                wanted="one column for each metric of a system",
-                found=", ".join(grid.heading),
-                hint="write into each heading which system it is of",
-            )
-        seen.add(place)
-
-
-def _changes(
-    grid: Grid, columns: Sequence[TableColumn], mapping: Mapping, level: int, source: str
-) -> Iterator[PublishedChange]:
-    """Columns of changes, each between the two nearest columns of its metric before it."""
-    for at, column in enumerate(columns):
-        if column.metric != CHANGE:
-            continue
-        named = _metric_of(grid.heading[at])
-        before = [c for c in columns[:at] if c.metric not in ROLES and c.system]
-        before = [c for c in before if named is None or c.metric == named[0]]
-        pair = [c for c in before if before and c.metric == before[-1].metric][-2:]
-        if len(pair) < 2 or any(one.metric in (SYSTEM, WORKLOAD) for one in columns):
-            continue
-        for row, line in zip(grid.rows, grid.lines, strict=True):
-            yield PublishedChange(
-                systems=(pair[0].system, pair[1].system),
-                workload=mapping.workload,
-                threads=_whole(row[level], line, source),
-                at=mapping.at,
-                metric=pair[0].metric,
-                text=row[at],
-                place=f"{source}, line {line}",
-            )
-
-
-_Rows = list[tuple[int, dict[str, Printed]]]
-
-
-def _row_values(
-    columns: Sequence[TableColumn], row: Sequence[str], mapping: Mapping, line: int, source: str
-) -> dict[str, dict[str, Printed]]:
-    """The numbers of a row by system; "" for columns without a system."""
-    values: dict[str, dict[str, Printed]] = {}
-    for column, text in zip(columns, row, strict=True):
-        if column.metric not in ROLES:
-            number = number_of(text, mapping.decimal, line, source)
-            is_time = column.metric.startswith("latency")
-            unit = CELL_UNIT.search(text.strip()) if is_time else None
-            ms = UNITS_MS[unit[1].casefold()] if unit else column.ms
-            values.setdefault(column.system, {})[column.metric] = _in_ms(number, ms)
-    return values
-
-
-def _levels_down(grid: Grid) -> Grid:
-    """Transpose a table with its load levels in the heading."""
-    levels = [
-        re.sub(rf"\s*{LEVEL_UNIT}$", "", one, flags=re.IGNORECASE) for one in grid.heading[1:]
-    ]
-    if len(levels) < 2 or not all(one.isdigit() for one in levels):
-        return grid
-    first = grid.heading[0].strip()
-    metric, unit = _metric_of(first), UNIT.search(first)
-    said = "" if metric is None else f" {metric[0]}{unit[0] if unit else ''}"
-    names = [f"{row[0]}{said}" for row in grid.rows]
-    columns = [levels, *(row[1:] for row in grid.rows)]
-    rows = tuple(tuple(cells) for cells in zip(*columns, strict=True))
-    return grid._replace(heading=(THREADS, *names), rows=rows, lines=(grid.line,) * len(rows))
-
-
-def _said_by(caption: str, mapping: Mapping) -> Mapping:
-    """The mapping, completed by the words before a table: metric, workload, …"""
-    caption = caption[-HEADING_MAX:]
-    workloads = [
-        one for one, words in WORKLOADS.items() if re.search(words, caption, re.IGNORECASE)
-    ]
-    size = BUFFER_POOL_SIZE.search(caption)
-    metric = mapping.metric or (_metric_of(caption) or ("",))[0]
-    return mapping.model_copy(
-        update={
-            "metric": metric,
-            "workload": mapping.workload or (f"oltp_{workloads[0]}" if len(workloads) == 1 else ""),
-            "at": mapping.at or ({BUFFER_POOL: size[1]} if size else {}),
-        }
-    )
-
-
-def _whole(text: str, line: int, source: str) -> int:
-    number = number_of(text, ".", line, source)
-    if number.value != int(number.value) or number.value < 1:
-        raise UsageError(
-            f"line {line} of {source}: {text!r} is no load level",
-            wanted="a whole number of threads",
-        )
-    return int(number.value)
-
-
-def _in_ms(number: Printed, factor: float) -> Printed:
-    """Another unit's number in ms, as exact as it was printed."""
-    if factor == 1.0:
-        return number
-    places = number.decimals - (3 if factor > 1 else -3)
-    text = f"{number.value * factor:.{max(0, places)}f}"
-    return Printed(text=text, dropped=min(0, places))

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from dbdyno.audit.columns import Mapping
 from dbdyno.audit.read import foreign_text_of
-from dbdyno.audit.recorded import Recorded, recorded_in
+from dbdyno.audit.recorded import TABLE, Recorded, recorded_in
 from dbdyno.errors import UsageError
 from dbdyno.measurement.measurement import Cell, EngineFacts, Measurement, ServerFacts, Trial
 from dbdyno.plan.load import LoadPlan
@@ -120,7 +120,11 @@ def _named(pattern: str) -> re.Pattern[str]:
 
 
 def _found(path: Path, mapping: Mapping, names: re.Pattern[str] | None) -> Iterator[ImportedTrial]:
-    runs = recorded_in(foreign_text_of(path), str(path), mapping)
+    said = _said_by_name(path, names)
+    workload = said.get("workload") or mapping.workload
+    runs = recorded_in(
+        foreign_text_of(path), str(path), mapping.model_copy(update={"workload": workload})
+    )
     if not runs:
         raise UsageError(
             f"{path} holds no results that are known",
@@ -128,11 +132,13 @@ def _found(path: Path, mapping: Mapping, names: re.Pattern[str] | None) -> Itera
             " or a table with load levels and metrics (HTML, Markdown, CSV, a cell a line)",
             hint="write its numbers into a CSV file with the columns threads, system, tps",
         )
-    said = _said_by_name(path, names)
     others = [text for name, text in said.items() if name not in FIELDS]
-    by_name = said.get("system") or " ".join(others) or mapping.system
+    by_name = said.get("system") or " ".join(others)
+    is_page_of_several = len({run.system for run in runs}) > 1
     for run in runs:
-        label = by_name or run.system or path.stem
+        label = by_name or mapping.system or run.system or path.stem
+        if is_page_of_several:
+            label = f"{by_name} {run.system}".strip()
         system = label_made_of(mapping.systems.get(label, label))
         if not system:
             raise UsageError(
@@ -145,7 +151,8 @@ def _found(path: Path, mapping: Mapping, names: re.Pattern[str] | None) -> Itera
             run=run,
             path=path,
             system=system,
-            workload=said.get("workload") or mapping.workload or run.workload or "unnamed workload",
+            workload=(run.workload if run.tool == TABLE else workload or run.workload)
+            or "unnamed workload",  # a table's has its further conditions
             threads=_threads(path, said, run),
         )
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from dbdyno.audit.columns import Mapping, is_heading, published
-from dbdyno.audit.grids import grids_in
+from dbdyno.audit.columns import Mapping
 from dbdyno.audit.other_logs import LoggedRow, rows_in
+from dbdyno.audit.pages import page_of
 from dbdyno.audit.sysbench_log import LoggedRun, runs_in
 from dbdyno.audit.tables import (
     MEAN,
@@ -162,27 +162,23 @@ def _page(path: Path, mapping: Mapping) -> Publication:
         return _of_log(path, text, [_of_runs(runs, path, mapping)])
     if rows := rows_in(text, str(path)):
         return _of_log(path, text, _of_rows(rows, path, mapping))
-    tables, changes, unread = [], [], []
-    for grid in grids_in(text, str(path), is_heading):
-        tables_and_changes = published(grid, mapping, str(path))
-        tables += tables_and_changes.tables
-        changes += tables_and_changes.changes
-        if not tables_and_changes.tables:
-            unread.append(f"{path}, line {grid.line}: {', '.join(grid.heading)}"[:200])
-    if not tables:
+    page = page_of(text, str(path), mapping)
+    if not page.tables and page.refusals:
+        raise page.refusals[0]
+    if not page.tables:
         raise UsageError(
             f"{path} has neither a table of results nor a log that is known",
             wanted="HTML, Markdown, CSV, cells one a line; logs of sysbench, pgbench, HammerDB",
-            found="; ".join(unread) or None,
+            found="; ".join(page.unread) or None,
             hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
         )
     return facts_in(text).model_copy(
         update={
             "title": path.name,
             "workload": mapping.workload,
-            "tables": tuple(tables),
-            "changes": tuple(changes),
-            "unread": tuple(unread),
+            "tables": tuple(page.tables),
+            "changes": tuple(page.changes),
+            "unread": tuple(page.unread),
             "has_prose": True,
         }
     )

@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 from dbdyno._engine import Histogram
 from dbdyno.audit import columns
-from dbdyno.audit.grids import grids_in
 from dbdyno.audit.other_logs import LoggedRow, rows_in
+from dbdyno.audit.pages import page_of
 from dbdyno.audit.read import YAML_SUFFIXES
 from dbdyno.audit.sysbench_log import LoggedRun, runs_in
-from dbdyno.audit.tables import PublishedTable, publication_of
+from dbdyno.audit.tables import NOPM, TPS, PublishedTable, publication_of
 from dbdyno.measurement.measurement import EVENT
 from dbdyno.measurement.parts import Interval, Phase
 
@@ -58,14 +58,15 @@ class Recorded(NamedTuple):
 def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Recorded]:
     """Every run of a text, in order; empty for an unknown kind, UsageError as its parser."""
     if source.endswith(YAML_SUFFIXES):
-        return [one for table in publication_of(text, source).tables for one in _rows(table)]
+        return _of_tables(publication_of(text, source).tables)
     if runs := runs_in(text, source):
         return [_sysbench(run) for run in runs]
     if rows := rows_in(text, source):
         return [run for row in rows if (run := _other(row)) is not None]
-    grids = grids_in(text, source, columns.is_heading)
-    tables = [table for one in grids for table in columns.published(one, mapping, source).tables]
-    return [one for table in tables for one in _rows(table)]
+    page = page_of(text, source, mapping)
+    if page.refusals:  # a part of a page would be taken for the whole
+        raise page.refusals[0]
+    return _of_tables(page.tables)
 
 
 def _sysbench(log: LoggedRun) -> Recorded:
@@ -185,15 +186,42 @@ def _other(row: LoggedRow) -> Recorded | None:
     return Recorded("pgbench", row.threads, reported, seconds, (whole,), workload=row.workload)
 
 
+def _of_tables(tables: Sequence[PublishedTable]) -> list[Recorded]:
+    """The rows of tables; another table adds its metrics to a cell, and restates no numbers."""
+    runs: list[Recorded] = []
+    last: dict[tuple[str, str, int], tuple[int, str]] = {}
+    for table in tables:
+        for run in _rows(table):
+            cell = run.system, run.workload, run.threads
+            number, place = last.get(cell, (-1, ""))
+            before = runs[number].reported if number >= 0 else run.reported
+            both = before.keys() & run.reported.keys()
+            is_restated = place != table.place and all(before[m] == run.reported[m] for m in both)
+            if number >= 0 and (is_restated or not both):
+                runs[number] = runs[number]._replace(reported={**before, **run.reported})
+            else:
+                last[cell] = len(runs), table.place
+                runs.append(run)
+    return runs
+
+
 def _rows(table: PublishedTable) -> Iterator[Recorded]:
-    """The rows of a table; its further conditions are added to the workload's name."""
+    """The rows of a table; its further conditions are added to the workload's name.
+
+    New orders a minute are its transactions, as in a result of HammerDB.
+    """
     at = ", ".join(f"{name} {value}" for name, value in table.at.items())
     workload = f"{table.workload}, {at}".strip(", ") if at else table.workload
+    of_orders = NOPM in table.values and TPS not in table.values
+    if of_orders:
+        workload = f"{workload or 'TPC-C'} (new orders)"
     for place, threads in enumerate(table.threads):
         reported = {
             PRINTED[name]: float(values[place].value)
             for name, values in table.values.items()
             if name in PRINTED
         }
+        if of_orders:
+            reported["transactions_per_s"] = float(table.values[NOPM][place].value) / 60
         if reported:
             yield Recorded(TABLE, threads, reported, system=table.system, workload=workload)

@@ -20,8 +20,11 @@ from dbdyno.plan.publication import Claim
 
 TPS: Final = "tps"
 QPS: Final = "qps"
+NOPM: Final = "nopm"
 MEAN: Final = "latency_ms_avg"
 LATENCY: Final = "latency_ms_"
+SECTION: Final = "section"
+"""Condition of tables that print other numbers for the same cells under other headings."""
 DIGITS_MAX: Final = 24
 """Before and behind the point; no measured number has more."""
 NUMBER: Final = re.compile(rf"[+-]?\d{{1,{DIGITS_MAX}}}(?:\.\d{{1,{DIGITS_MAX}}})?")
@@ -84,6 +87,8 @@ class PublishedTable(FiniteNoun):
         at: further conditions, for example `buffer_pool_gb: "48"`.
         values: by metric (`tps`, `qps`, `latency_ms_avg`, `latency_ms_p95`, …), one for each level.
         place: its place in the source.
+        is_mean_said: False if `latency_ms_avg` is a latency without further words, which may be a
+            percentile.
     """
 
     system: str
@@ -92,6 +97,7 @@ class PublishedTable(FiniteNoun):
     at: dict[str, str] = {}
     values: dict[str, tuple[Number, ...]]
     place: str = ""
+    is_mean_said: bool = True
 
     @model_validator(mode="after")
     def _as_many_values_as_levels(self) -> PublishedTable:
@@ -121,6 +127,7 @@ class PublishedCell(FiniteNoun):
 
     Attributes:
         replaced: earlier, different numbers for it, each with its metric.
+        is_mean_said: as in its table.
     """
 
     system: str
@@ -129,6 +136,7 @@ class PublishedCell(FiniteNoun):
     at: dict[str, str]
     values: dict[str, Printed]
     place: str
+    is_mean_said: bool = True
     replaced: tuple[str, ...] = ()
 
     @property
@@ -199,8 +207,13 @@ class Publication(FiniteNoun):
                 for metric, before in known.values.items()
                 if before.value != values[metric].value
             )
+            said = cell.is_mean_said if MEAN in cell.values else known.is_mean_said
             cells[place] = cell.model_copy(
-                update={"values": values, "replaced": (*known.replaced, *replaced)}
+                update={
+                    "values": values,
+                    "replaced": (*known.replaced, *replaced),
+                    "is_mean_said": said,
+                }
             )
         return list(cells.values())
 
@@ -218,6 +231,7 @@ class Publication(FiniteNoun):
                         for metric, values in table.values.items()
                     },
                     place=table.place,
+                    is_mean_said=table.is_mean_said,
                 )
 
     def _decimals(self) -> dict[str, int]:

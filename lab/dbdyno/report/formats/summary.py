@@ -39,6 +39,8 @@ DOUBTS_MAX: Final = 3
 DOUBT_COLUMNS: Final = 190
 """A longer doubt is cut here."""
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
+QUERIES: Final = BY_NAME["queries_per_s"]
+"""Shown in place of transactions if they are unknown, as in many published tables."""
 TAIL: Final = BY_NAME["latency_ms_p99"]
 """Shown with its change, where few cells leave room."""
 
@@ -127,7 +129,7 @@ def _cell(cell: Cell, judgement: Judgement, shared: Sequence[Text]) -> Iterator[
 def _values(plan: Plan, judgement: Judgement) -> Table:
     """The systems' numbers, grouped by cell, and the change of the last metric, a percentile."""
     cells, baseline = _cells(plan, judgement), one_baseline(plan)
-    metrics = tuple(dict.fromkeys((*_metrics(plan, cells), TAIL)))
+    metrics = tuple(dict.fromkeys((*_metrics(plan, cells, judgement), TAIL)))
     rows = []
     for cell in cells:
         for system in plan.systems:
@@ -147,11 +149,14 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
     return Table(caption, columns, tuple(rows))
 
 
-def _metrics(plan: Plan, cells: Sequence[Cell]) -> tuple[Metric, ...]:
+def _metrics(plan: Plan, cells: Sequence[Cell], judgement: Judgement) -> tuple[Metric, ...]:
     """Throughput and p95 of closed loops; the verdicts' percentile of open loops."""
     closed = any(cell.rate_per_s is None for cell in cells)
     is_open = any(cell.rate_per_s is not None for cell in cells)
     shown = [*(SHOWN if closed else [PRIMARY]), *([latency_of(plan)] if is_open else [])]
+    known = {value.metric for value in judgement.values if value.value is not None}
+    if QUERIES.name in known and PRIMARY.name not in known:
+        shown[0] = QUERIES
     return tuple(dict.fromkeys(shown))
 
 
@@ -164,7 +169,7 @@ def _tables(plan: Plan, judgement: Judgement) -> tuple[Table, ...]:
 
 def _table(plan: Plan, judgement: Judgement) -> Table:
     baseline, cells = plan.systems[0].label, _cells(plan, judgement)
-    metrics = _metrics(plan, cells)
+    metrics = _metrics(plan, cells, judgement)
     verdicts = {(one.cell, one.system): one for one in judgement.verdicts}
     columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
     for metric in metrics:

@@ -1,0 +1,193 @@
+"""Meaning of the headings and words above a published table.
+
+Each of nested headings gives one axis: the workload, the system, the metric, the size of the buffer
+pool or the load level, whichever stands outside. Generic words ("Results") give none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from dbdyno.audit.columns import (
+    AVERAGED,
+    BUFFER_POOL,
+    HEADING_MAX,
+    LATENCY,
+    LEVEL_UNIT,
+    PERCENTILE,
+    RATE_METRICS,
+    RATES,
+    Mapping,
+    TableColumn,
+    metric_column,
+    metric_of,
+)
+
+LABEL_MAX: Final = 48
+WORDS_MAX: Final = 6
+"""Signs and words of a system's name; longer ones are a sentence."""
+BUFFER_POOL_SIZE: Final = re.compile(
+    r"(?:buffer[ _]pool(?:[ _]size)?|\bibp)\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G(?:i?B)?",
+    re.IGNORECASE,
+)
+LEVEL: Final = re.compile(
+    rf"(?<![\d.,])(\d{{1,6}})\s*{LEVEL_UNIT}(?![a-z])"
+    r"|(?:threads|concurrency|connections|clients|线程数?|并发数?)\s*[=:：]\s*(\d{1,6})(?!\d)",
+    re.IGNORECASE,
+)
+TPCC: Final = "tpcc"
+WORKLOADS: Final = {
+    "update_non_index": r"(?:update[ _-])?non[ _-]?index(?:ed)?|非索引更新",
+    "update_index": r"update[ _-]index|索引更新",
+    "point_select": r"point[ _-]selects?|点查",
+    "read_write": r"read[ _/-](?:and )?write|读写|混合",
+    "read_only": r"read[ _-]only|只读",
+    "write_only": r"write[ _-]only|只写|纯写",
+    "insert": r"\binserts?\b|插入",
+    "select": r"(?<!point[ _-])\bselects?\b|纯读|读(?:性能|测试|场景|请求)",
+    "update": r"(?<![ _-])\bupdates?\b(?![ _-](?:non|index))|(?<!索引)更新",
+    TPCC: r"tp(?:ro)?c-?c\b",
+}
+PAIR: Final = re.compile(r"([^\s()（）/|,，:：]{1,30})\s?/\s?([^\s()（）/|,，:：]{1,30})")
+COMPARISON: Final = re.compile(
+    r"\bvs\b|\bversus\b|\bagainst\b|\bcompar(?:ed|ing|ison)\b|对比|比较|相比", re.IGNORECASE
+)
+NUMBERING: Final = re.compile(
+    r"\s*(?:(?:\d+(?:\.\d+)*|[(（]?\d+[)）])[.、:：]?\s+(?=\D)|[一二三四五六七八九十]+、)"
+)
+SENTENCE: Final = re.compile(r"[.。!！?？;；]\s*$|[，。；]|, |\. ")
+PRODUCT: Final = re.compile(
+    r"mysql|maria|postgre|percona|tidb|oceanbase|polardb|greatsql|gaussdb|aurora|oracle|yugabyte"
+    r"|cockroach|vitess|\bv?\d+\.\d+",
+    re.IGNORECASE,
+)
+SIZES: Final = re.compile(
+    r"(?:\d[\d,.]*\s*(?:k|m|million|万|百万|亿)?|\b(?:one|two|four|eight|ten))\s*"
+    r"(?:tables?|rows|records|warehouses|minutes?|hours?|seconds?|GB?|张表|行|小时|分钟|秒)"
+    r"(?![a-z])",
+    re.IGNORECASE,
+)
+GENERIC: Final = re.compile(
+    r"(?<![a-z])(?:results?|tests?|testing|benchmarks?|performance|summary|overview|data|tables?"
+    r"|figures?|charts?|below|above|following|follows|as|are|is|were|the|of|in|for|with|and|on"
+    r"|our|shows?|numbers?|details?|workloads?|scenarios?|cases?|mode|type|report|conclusions?|oltp"
+    r"|sysbench|pgbench|hammerdb|throughput|appendix|raw|full|final|here|how|we|this|that|r[ow]|wo)(?![a-z])"
+    r"|[表图]\s*\d*|测试|结果|性能|数据|如下|场景|报告|总结|所示|下表|下图|压测|详细|模式|情况"
+    r"|吞吐量?|负载|附录|请求",
+    re.IGNORECASE,
+)
+
+
+def said_by(captions: Sequence[str], mapping: Mapping) -> Mapping:
+    """The mapping, completed by the nearest captions with a workload and a size of memory."""
+    near = [caption[-HEADING_MAX:] for caption in captions]
+    workloads = [known for caption in near if len(known := _workloads_in(caption)) == 1]
+    sizes = [size[1] for caption in near if (size := BUFFER_POOL_SIZE.search(caption))]
+    return mapping.model_copy(
+        update={
+            "workload": mapping.workload or (workloads[0][0] if workloads else ""),
+            "at": mapping.at or ({BUFFER_POOL: sizes[0]} if sizes else {}),
+        }
+    )
+
+
+def metric_in(captions: Sequence[str], mapping: Mapping) -> TableColumn | None:
+    """The metric of columns that name systems only: the mapping's, or the nearest caption's."""
+    if mapping.metric:
+        return TableColumn(metric=mapping.metric)
+    for caption in captions:
+        text = caption[-HEADING_MAX:]
+        if pair_in([text]):  # two metrics, and either may be meant
+            continue
+        column = metric_column(text, mapping)
+        is_latency = LATENCY.search(text) or PERCENTILE.search(text)
+        if column and (column.metric in RATE_METRICS or is_latency):
+            return column
+    return None
+
+
+def _workloads_in(text: str) -> list[str]:
+    names = [name for name, words in WORKLOADS.items() if re.search(words, text, re.IGNORECASE)]
+    return [name if name == TPCC else f"oltp_{name}" for name in names]
+
+
+def workload_names(texts: Sequence[str]) -> dict[str, str]:
+    """Names of the workloads in a column: known ones, unless two of its texts would be the same."""
+    known = {text: _workloads_in(text) for text in dict.fromkeys(texts)}
+    names = {text: of[0] if len(of) == 1 else text for text, of in known.items()}
+    times = Counter(names.values())
+    return {text: name if times[name] == 1 else text for text, name in names.items()}
+
+
+def pair_in(captions: Sequence[str]) -> tuple[str, str] | None:
+    """The metrics of tables with two numbers in a cell, as in "results (QPS / p95)"."""
+    for caption in captions:
+        for match in PAIR.finditer(caption[-HEADING_MAX:]):
+            if metric_of(match[1]) and metric_of(match[2]):
+                return match[1], match[2]
+    return None
+
+
+def by_workload(systems: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The workload and the system in each name, if the columns of a table are of workloads."""
+    known = {name: _workloads_in(name) for name in systems}
+    parts = {n: (of[0], next(iter(labels_in([n])), "")) for n, of in known.items() if len(of) == 1}
+    is_plain = len(parts) == len(known) == len(set(parts.values()))
+    return parts if is_plain else {name: ("", name) for name in known}
+
+
+def are_workloads(texts: Sequence[str]) -> bool:
+    """Recognises a column of workloads by its cells."""
+    return all(len(_workloads_in(text)) == 1 for text in texts)
+
+
+def level_in(captions: Sequence[str]) -> str:
+    """The load level of a table without a column for it; empty if the captions name none."""
+    for caption in captions:
+        levels = {match[1] or match[2] for match in LEVEL.finditer(caption[-HEADING_MAX:])}
+        if len(levels) == 1:
+            return levels.pop()
+    return ""
+
+
+def labels_in(captions: Sequence[str]) -> list[str]:
+    """Captions that may name a system, without the words for anything else, innermost first."""
+    return list(filter(None, map(_label_in, captions)))
+
+
+def _label_in(caption: str) -> str:
+    if len(caption) > HEADING_MAX or any(p.search(caption) for p in (COMPARISON, SENTENCE)):
+        return ""
+    numbering = NUMBERING.match(caption)
+    text = BUFFER_POOL_SIZE.sub(" ", caption[numbering.end() if numbering else 0 :])
+    for known in (*WORKLOADS.values(), *(rate for rate, _ in RATES), AVERAGED):
+        text = re.sub(rf"(?<![a-z])(?:{known})(?![a-z])", " ", text, flags=re.IGNORECASE)
+    for pattern in (LATENCY, PERCENTILE, LEVEL, SIZES):
+        text = pattern.sub(" ", text)
+    own = GENERIC.sub(" ", text)
+    if not re.search(r"[^\W\d_]", own) and not PRODUCT.search(own):
+        return ""
+    words = text.split()
+    while words and not re.search(r"[^\W_]", GENERIC.sub("", words[0])):
+        words.pop(0)
+    while words and not re.search(r"[^\W_]", GENERIC.sub("", words[-1])):
+        words.pop()
+    label = " ".join(words).strip(" :：-/()（）[]_,，.;|")
+    return label if len(label) <= LABEL_MAX and len(words) <= WORDS_MAX else ""
+
+
+def system_in(captions: Sequence[str], products: Sequence[str]) -> str:
+    """The system that captions name: the innermost label, or a product if the page has several."""
+    labels = labels_in(captions)
+    several = len(set(products)) > 1
+    return next((label for label in labels if several and label in products), "") or next(
+        iter(labels), ""
+    )
+
+
+def products_in(captions: Sequence[Sequence[str]]) -> list[str]:
+    """Labels of a page that name a product or a version."""
+    return [label for above in captions for label in labels_in(above) if PRODUCT.search(label)]

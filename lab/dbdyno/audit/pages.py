@@ -1,0 +1,467 @@
+"""Reads the tables of a page: each by system, workload, load level and further conditions.
+
+Load levels may stand in the heading, metrics in the first column, a second row may belong to the
+heading; systems and workloads have columns of their own, or stand above the table. Tables that
+print other numbers for the same cells under other headings are cells of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath
+from typing import Final, NamedTuple
+
+from dbdyno.audit.captions import (
+    are_workloads,
+    by_workload,
+    level_in,
+    metric_in,
+    pair_in,
+    products_in,
+    said_by,
+    system_in,
+    workload_names,
+)
+from dbdyno.audit.columns import (
+    BUFFER_POOL,
+    CELL_UNIT,
+    CHANGE,
+    CONDITION,
+    HEADING_MAX,
+    NO_MAPPING,
+    OTHER,
+    RATE_METRICS,
+    RATE_UNIT,
+    SYSTEM,
+    THOUSANDS,
+    THREADS,
+    UNIT,
+    UNITS_MS,
+    WORKLOAD,
+    Mapping,
+    TableColumn,
+    column_of,
+    is_heading,
+    is_missing,
+    level_of,
+    metric_column,
+    metric_of,
+    number_of,
+    without_remark,
+)
+from dbdyno.audit.grids import NUMERIC, Grid, grids_in
+from dbdyno.audit.tables import SECTION, Printed, PublishedChange, PublishedTable
+from dbdyno.errors import UsageError
+
+SHOWN: Final = 200
+"""Signs of a table's heading in a list of unread tables."""
+METRICS_MAX: Final = 40
+"""Rows of a table with its metrics in the first column."""
+PAIR: Final = re.compile(
+    r"(?P<before>[^()（）/]*)[(（]\s*(?P<first>[^()（）/]+?)\s*/\s*(?P<second>[^()（）/]+?)\s*[)）]"
+    r"(?P<after>[^()（）/]*)"
+)
+"""A heading over two numbers of a cell: "Latency (avg / .95)"."""
+TWO_NUMBERS: Final = re.compile(r"[\d.,]{1,20}\s?/\s?[\d.,]{1,20}")
+
+
+class Published(NamedTuple):
+    """The tables of a grid, and its columns of changes between two systems."""
+
+    tables: list[PublishedTable]
+    changes: list[PublishedChange]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The tables of a page.
+
+    Attributes:
+        unread: tables without results, by their headings; refused tables, by the reason.
+        refusals: the reasons why tables with results cannot be read.
+    """
+
+    tables: list[PublishedTable]
+    changes: list[PublishedChange]
+    unread: list[str]
+    refusals: list[UsageError]
+
+
+def page_of(text: str, source: str, mapping: Mapping) -> Page:
+    """The tables of a text, each with its section; UsageError for a table without end."""
+    grids = grids_in(text, source, partial(is_heading, mapping=mapping))
+    products = products_in([grid.captions for grid in grids])
+    page, readable = Page([], [], [], []), list[tuple[Grid, Published]]()
+    for grid in grids:
+        try:
+            parts = published(grid, mapping, source, products)
+        except UsageError as refusal:
+            page.refusals.append(refusal)
+            page.unread.append(refusal.message[:SHOWN])
+            continue
+        readable.append((grid, parts))
+        if not parts.tables:
+            page.unread.append(f"{source}, line {grid.line}: {', '.join(grid.heading)}"[:SHOWN])
+    for (_, parts), section in zip(readable, _sections(readable), strict=True):
+        at = {SECTION: section} if section else {}
+        for table in parts.tables:
+            page.tables.append(table.model_copy(update={"at": {**table.at, **at}}))
+        for change in parts.changes:
+            page.changes.append(change.model_copy(update={"at": {**change.at, **at}}))
+    return page
+
+
+def _sections(readable: Sequence[tuple[Grid, Published]]) -> list[str]:
+    """For each grid its own headings, if others contradict it; empty for all other grids."""
+    holders: dict[tuple[object, ...], tuple[int, float]] = {}
+    same, other = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    for number, (_, parts) in enumerate(readable):
+        for table in parts.tables:
+            for metric, values in table.values.items():
+                for threads, printed in zip(table.threads, values, strict=True):
+                    at = tuple(sorted(table.at.items()))
+                    cell = (table.system, table.workload, at, threads, metric)
+                    holder, value = holders.get(cell, (number, printed.value))
+                    if holder != number:
+                        (same if value == printed.value else other)[holder, number] += 1
+                    holders[cell] = number, printed.value
+    apart = {
+        number
+        for pair, times in other.items()
+        if times > same[pair] and len({readable[number][0].captions for number in pair}) == 2
+        for number in pair
+    }
+    captions = [set(readable[number][0].captions) for number in apart]
+    shared = set.intersection(*captions) if captions else set()
+    return [
+        _section_of(grid, parts, shared) if number in apart else ""
+        for number, (grid, parts) in enumerate(readable)
+    ]
+
+
+def _section_of(grid: Grid, parts: Published, shared: set[str]) -> str:
+    """The headings of a grid without its systems' names, the outermost first."""
+    systems = {table.system for table in parts.tables}
+    own = [c for c in grid.captions if c not in shared and system_in([c], ()) not in systems]
+    return ", ".join(reversed(own))[:SHOWN]
+
+
+def published(grid: Grid, mapping: Mapping, source: str, products: Sequence[str] = ()) -> Published:
+    """The tables of a grid, by system, workload and further setting.
+
+    A grid without load levels and without any metric is no table of results and gives no tables.
+
+    Args:
+        products: labels of the page that name a product or a version.
+
+    Raises:
+        UsageError: no column has load levels, a heading is not known, or a cell is no number.
+    """
+    if not _may_have_results(grid, mapping):
+        return Published([], [])
+    grid.check(source)
+    grid = _pairs_apart(_metrics_down(_levels_down(_one_heading(grid))))
+    said = said_by(grid.captions, mapping)
+    grid, columns = _columns(grid, said, source)
+    if not columns:
+        return Published([], [])
+    _check_each_once(grid, columns, source)
+    default = system_in(grid.captions, products) or PurePath(source).stem
+    rows_by_place: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
+    names = workload_names([_words_of(WORKLOAD, columns, row) for row in grid.rows])
+    parts = by_workload([column.system for column in columns if column.has_numbers])
+    level = next(n for n, column in enumerate(columns) if column.metric == THREADS)
+    for row, line in zip(grid.rows, grid.lines, strict=True):
+        threads = _whole(row[level], line, source)
+        at = tuple({**said.at, **_conditions(columns, row)}.items())
+        for name, values in _row_values(grid, columns, row, mapping, line, source).items():
+            workload, system = parts[name]
+            place = (
+                system or _words_of(SYSTEM, columns, row) or default,
+                names[_words_of(WORKLOAD, columns, row)] or workload or said.workload,
+                at,
+                tuple(values),  # a system may have a row here and a column there
+            )
+            rows_by_place.setdefault(place, []).append((threads, values))
+    tables = [
+        PublishedTable(
+            system=system,
+            workload=workload,
+            at=dict(at),
+            threads=tuple(threads for threads, _ in rows),
+            values={metric: tuple(row[metric] for _, row in rows) for metric in metrics},
+            place=f"{source}, line {grid.line}",
+            is_mean_said=all(column.is_mean_said for column in columns),
+        )
+        for (system, workload, at, metrics), rows in rows_by_place.items()
+    ]
+    return Published(tables, list(_changes(grid, columns, said, source)))
+
+
+def _may_have_results(grid: Grid, mapping: Mapping) -> bool:
+    """Recognises load levels or a metric in the heading or the first column."""
+    names = [*grid.heading, *(row[0] for row in grid.rows[:METRICS_MAX])]
+    columns = [column_of(name, mapping) for name in names]
+    levels = [heading for heading in grid.heading if level_of(heading) is not None]
+    return len(levels) > 1 or any(c and (c.has_numbers or c.metric == THREADS) for c in columns)
+
+
+def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[TableColumn]]:
+    """The meaning of all columns, with a load level from the captions; none without results."""
+    known = [
+        column_of(heading, mapping) or _by_unit(heading, [row[n] for row in grid.rows], mapping)
+        for n, heading in enumerate(grid.heading)
+    ]
+    has_metric = any(column and column.has_numbers for column in known)
+    is_load = [column is not None and column.metric == THREADS for column in known]
+    if sum(is_load) == 2:  # threads of a generator beside its connections
+        threads = [re.match(r"(?:#\s*)?threads|线程", head, re.IGNORECASE) for head in grid.heading]
+        for place in [n for n, is_level in enumerate(is_load) if is_level and threads[n]][:1]:
+            known[place], is_load[place] = TableColumn(metric=OTHER), False
+    levels = sum(is_load)
+    if not levels and not has_metric:
+        return grid, []
+    if not levels and (level := level_in(grid.captions)):
+        rows = tuple((*row, level) for row in grid.rows)
+        grid = grid._replace(heading=(*grid.heading, THREADS), rows=rows)
+        known.append(TableColumn(metric=THREADS))
+        levels = 1
+    if levels != 1:
+        raise UsageError(
+            f"line {grid.line} of {source}: which column has the load levels?",
+            wanted="one column of threads, connections or 并发",
+            found=", ".join(grid.heading),
+            hint="say it in the mapping: columns: {NAME: threads}",
+        )
+    known = _with_words(grid, known)
+    metric = metric_in(grid.captions, mapping)
+    columns = [
+        metric.model_copy(update={"system": head.strip()})
+        if column is None and metric and head.strip()
+        else column
+        for head, column in zip(grid.heading, known, strict=True)
+    ]
+    unknown = [h for h, column in zip(grid.heading, columns, strict=True) if column is None]
+    if unknown:
+        raise UsageError(
+            f"line {grid.line} of {source}: what do these columns mean? {', '.join(unknown)}",
+            wanted="a metric (tps, qps, latency) in each heading, or metric: in the mapping",
+            hint="say it in the mapping: columns: {NAME: {system: …, metric: …}}, or metric: tps",
+        )
+    return grid, [column for column in columns if column is not None]
+
+
+def _with_words(grid: Grid, columns: Sequence[TableColumn | None]) -> list[TableColumn | None]:
+    """Unknown columns of words before all numbers become workloads, systems if no other column
+    names them, or conditions."""
+    filled = list(columns)
+    numeric = [n for n, column in enumerate(columns) if _is_numeric(grid, n, column)]
+    is_named = any(c and (c.metric == SYSTEM or (c.has_numbers and c.system)) for c in columns)
+    for place, heading in enumerate(grid.heading):
+        if columns[place] is not None:
+            continue
+        texts = [row[place] for row in grid.rows]
+        if not all(map(_is_word, texts)):
+            continue
+        if numeric and place > numeric[0]:
+            filled[place] = TableColumn(metric=OTHER)  # a remark
+        elif are_workloads(texts) and not any(c and c.metric == WORKLOAD for c in filled):
+            filled[place] = TableColumn(metric=WORKLOAD)
+        elif not is_named:
+            filled[place], is_named = TableColumn(metric=SYSTEM), True
+        else:
+            filled[place] = TableColumn(metric=CONDITION, system=heading.strip().lower() or "row")
+    return filled
+
+
+def _by_unit(heading: str, texts: Sequence[str], mapping: Mapping) -> TableColumn | None:
+    """The rate that the cells of a column name, as in "80.7 req/s"; None without."""
+    units = [RATE_UNIT.search(without_remark(text)) for text in texts[:METRICS_MAX]]
+    first = units[0]
+    return metric_column(f"{heading} {first[1]}", mapping) if first and all(units) else None
+
+
+def _is_numeric(grid: Grid, place: int, column: TableColumn | None) -> bool:
+    if column is not None:
+        return column.has_numbers
+    return any(NUMERIC.match(row[place]) for row in grid.rows)
+
+
+def _is_word(text: str) -> bool:
+    is_number = NUMERIC.match(text) or level_of(text) is not None
+    return bool(re.search(r"[^\W\d_]", text)) and not is_number
+
+
+def _words_of(role: str, columns: Sequence[TableColumn], row: Sequence[str]) -> str:
+    """The cells of a row that name its system, or its workload."""
+    cells = zip(columns, row, strict=True)
+    return " ".join(text.strip() for column, text in cells if column.metric == role).strip()
+
+
+def _conditions(columns: Sequence[TableColumn], row: Sequence[str]) -> dict[str, str]:
+    """Further conditions of a row, such as the size of the buffer pool."""
+    cells = [(c.condition, text.strip()) for c, text in zip(columns, row, strict=True)]
+    return {
+        name: re.sub(r"\s*G(i?B)?$", "", text) if name == BUFFER_POOL else text
+        for name, text in cells
+        if name and text
+    }
+
+
+def _sign_of(heading: str, column: TableColumn) -> str:
+    """Suffix of all numbers of a column, given by its heading: 万."""
+    sign = THOUSANDS.search(heading) if column.metric in RATE_METRICS else None
+    return sign[1].replace("千", "k") if sign else ""
+
+
+def _check_each_once(grid: Grid, columns: Sequence[TableColumn], source: str) -> None:
+    """UsageError if two columns hold the same metric of one system, as one would be lost."""
+    seen: set[tuple[str, str]] = set()
+    for heading, column in zip(grid.heading, columns, strict=True):
+        place = column.metric, column.system
+        if place in seen and column.has_numbers:
+            raise UsageError(
+                f"line {grid.line} of {source}: two columns hold the same: {heading}",
+                wanted="one column for each metric of a system",
+                found=", ".join(grid.heading),
+                hint="write into each heading which system it is of",
+            )
+        seen.add(place)
+
+
+def _changes(
+    grid: Grid, columns: Sequence[TableColumn], mapping: Mapping, source: str
+) -> Iterator[PublishedChange]:
+    """Columns of changes, each between the two nearest columns of its metric before it."""
+    level = next(n for n, column in enumerate(columns) if column.metric == THREADS)
+    for at, column in enumerate(columns):
+        if column.metric != CHANGE:
+            continue
+        named = metric_of(grid.heading[at])
+        before = [c for c in columns[:at] if c.has_numbers and c.system]
+        before = [c for c in before if named is None or c.metric == named[0]]
+        pair = [c for c in before if before and c.metric == before[-1].metric][-2:]
+        if len(pair) < 2 or any(c.metric in (SYSTEM, WORKLOAD) for c in columns):
+            continue
+        for row, line in zip(grid.rows, grid.lines, strict=True):
+            yield PublishedChange(
+                systems=(pair[0].system, pair[1].system),
+                workload=mapping.workload,
+                threads=_whole(row[level], line, source),
+                at={**mapping.at, **_conditions(columns, row)},
+                metric=pair[0].metric,
+                text=row[at],
+                place=f"{source}, line {line}",
+            )
+
+
+_Rows = list[tuple[int, dict[str, Printed]]]
+
+
+def _row_values(
+    grid: Grid,
+    columns: Sequence[TableColumn],
+    row: Sequence[str],
+    mapping: Mapping,
+    line: int,
+    source: str,
+) -> dict[str, dict[str, Printed]]:
+    """The numbers of a row by system; "" for columns without a system."""
+    values: dict[str, dict[str, Printed]] = {}
+    for heading, column, text in zip(grid.heading, columns, row, strict=True):
+        if column.has_numbers and not is_missing(text):
+            bare = without_remark(text)
+            signed = f"{bare}{_sign_of(heading, column)}"
+            number = number_of(signed, mapping.decimal, line, source)
+            unit = CELL_UNIT.search(bare) if column.metric.startswith("latency") else None
+            ms = UNITS_MS[unit[1].casefold()] if unit else column.ms
+            values.setdefault(column.system, {})[column.metric] = _in_ms(number, ms)
+    return values
+
+
+# Other forms of a table become rows of load levels below a single heading.
+
+
+def _one_heading(grid: Grid) -> Grid:
+    """Joins a second row of headings, below cells that span several columns, to the first."""
+    first, second = grid.heading, grid.rows[0]
+    spans = len(set(first)) < len(first) and len(grid.rows) > 1
+    if not spans or (first[0] != second[0] and any(map(NUMERIC.match, second))):
+        return grid
+    pairs = zip(first, second, strict=True)
+    heading = tuple(above if above == below else f"{above} {below}" for above, below in pairs)
+    return grid._replace(heading=heading, rows=grid.rows[1:], lines=grid.lines[1:])
+
+
+def _levels_down(grid: Grid) -> Grid:
+    """Transpose a table with its load levels in the heading."""
+    levels = list(map(level_of, grid.heading[1:]))
+    if len(levels) < 2 or None in levels:
+        return grid
+    first = grid.heading[0].strip()
+    metric, unit = metric_of(first), UNIT.search(first)
+    said = "" if metric is None else f" {metric[0]}{unit[0] if unit else ''}"
+    names = [f"{row[0]}{said}" for row in grid.rows]
+    columns = [list(map(str, levels)), *(row[1:] for row in grid.rows)]
+    rows = tuple(tuple(cells) for cells in zip(*columns, strict=True))
+    return grid._replace(heading=(THREADS, *names), rows=rows, lines=(grid.line,) * len(rows))
+
+
+def _metrics_down(grid: Grid) -> Grid:
+    """Transpose a table with its metrics in the first column, and a system in each other."""
+    columns = [column_of(row[0], NO_MAPPING) for row in grid.rows[: METRICS_MAX + 1]]
+    plain = [column for column in columns if column and not column.system]
+    has_level = any(c.metric == THREADS for c in plain) or bool(level_in(grid.captions))
+    names = {place: column_of(name, NO_MAPPING) for place, name in enumerate(grid.heading) if place}
+    kept = [place for place, column in names.items() if column is None]
+    is_other_form = any(column and column.has_numbers for column in names.values())
+    if not has_level or not kept or is_other_form or len(plain) < len(grid.rows):
+        return grid
+    if not any(column.has_numbers for column in plain):
+        return grid
+    heading = (SYSTEM, *(row[0] for row in grid.rows))
+    rows = tuple((grid.heading[n], *(row[n] for row in grid.rows)) for n in kept)
+    return grid._replace(heading=heading, rows=rows, lines=(grid.line,) * len(rows))
+
+
+def _pairs_apart(grid: Grid) -> Grid:
+    """Splits columns with two numbers in each cell, as their heading says."""
+    columns: list[tuple[str, ...]] = []
+    above = pair_in(grid.captions)
+    for heading, *cells in zip(grid.heading, *grid.rows, strict=True):
+        match = PAIR.fullmatch(heading.strip()) if len(heading) <= HEADING_MAX else None
+        if match and all(cell.count("/") == 1 for cell in cells):
+            parts = [re.sub(r"^\.(\d\d)$", r"\1%", match[name]) for name in ("first", "second")]
+            names = [f"{match['before']} {part}{match['after']}" for part in parts]
+        elif above and all(map(TWO_NUMBERS.fullmatch, cells)):
+            names = [f"{heading} {part}" for part in above]
+        else:
+            columns.append((heading, *cells))
+            continue
+        for number, name in enumerate(names):
+            columns.append((name, *(cell.split("/")[number].strip() for cell in cells)))
+    heading, *rows = zip(*columns, strict=True)
+    return grid._replace(heading=heading, rows=tuple(rows))
+
+
+def _whole(text: str, line: int, source: str) -> int:
+    level = level_of(text)
+    if not level:
+        raise UsageError(
+            f"line {line} of {source}: {text!r} is no load level",
+            wanted="a whole number of threads",
+        )
+    return level
+
+
+def _in_ms(number: Printed, factor: float) -> Printed:
+    """Another unit's number in ms, as exact as it was printed."""
+    if factor == 1.0:
+        return number
+    places = number.decimals - (3 if factor > 1 else -3)
+    text = f"{number.value * factor:.{max(0, places)}f}"
+    return Printed(text=text, dropped=min(0, places))

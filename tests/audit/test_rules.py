@@ -6,39 +6,14 @@ from typing import Any
 
 import pytest
 
-from dbdyno.audit.audit import audit, between
-from dbdyno.audit.ledger import LedgerEntry, Severity
+from dbdyno.audit.audit import between
+from dbdyno.audit.ledger import Severity
 from dbdyno.audit.rules.cells import is_on_grid
 from dbdyno.audit.tables import Publication, publication_of
 from dbdyno.errors import UsageError
-
-TOLD = dict.fromkeys(
-    ("repeats", "spread", "duration", "warm_up", "order", "client", "versions", "durability"), "yes"
-)
-
+from support.publications import TOLD, found, publication, rates, table, words
 
 YAML = "tables: [{system: A, threads: [8], values: {tps: [{text: %s}]}}]"
-
-
-def table(system: str = "A", **more: Any) -> dict[str, Any]:
-    return {"system": system, "workload": "oltp_read_write", "threads": [8, 16], **more}
-
-
-def rates(**tps: list[str]) -> list[dict[str, Any]]:
-    """A table of each system's throughput."""
-    return [table(system, values={"tps": values}) for system, values in tps.items()]
-
-
-def publication(*tables: dict[str, Any], **more: Any) -> Publication:
-    return Publication.model_validate({"tables": tables, "disclosed": TOLD, **more})
-
-
-def found(asked: Publication, rule: str) -> list[LedgerEntry]:
-    return [one for one in audit(asked).entries if one.rule == rule]
-
-
-def words(asked: Publication, rule: str) -> list[tuple[str, str]]:
-    return [(one.severity.value, str(one.sentence)) for one in found(asked, rule)]
 
 
 # Concurrency: 8 connections at 100/s are 80 ms each.
@@ -74,6 +49,40 @@ def test_one_cell_that_alone_has_few_in_flight_is_a_misprint() -> None:
     assert {one.severity for one in entries} == {Severity.NOTE}
 
 
+def flights(*means: str, tps: str = "100.00", **more: Any) -> list[tuple[str, str]]:
+    """A ladder of 8, 16, 32 and 64 connections, with throughput that doubles at each level."""
+    threads = [8 << n for n in range(len(means))]
+    rates = [f"{float(tps) * n / 8:.2f}" for n in threads]
+    values = {"tps": rates, "latency_ms_avg": list(means)}
+    return words(publication(table(threads=threads, values=values, **more)), "concurrency")
+
+
+def test_equal_load_generators_may_print_the_connections_of_each() -> None:
+    ((severity, sentence),) = flights("239.0", "239.5", "240.0")
+    assert severity == "note"
+    assert sentence.startswith("throughput and mean latency fit 3 times the printed connections")
+    told = flights("239.0", "239.5", "240.0", "240.0", "300.0")
+    assert [severity for severity, _ in told] == ["contradiction", "note"]
+    told = flights("100.0", "110.0", "120.0")
+    assert [severity for severity, _ in told] == ["contradiction"] * 3, "no whole number of them"
+
+
+def test_a_latency_that_is_not_called_a_mean_may_be_a_percentile() -> None:
+    told = flights("100.0", "110.0", "120.0", is_mean_said=False)
+    assert [severity for severity, _ in told] == ["note"] * 3
+    assert "the latency is no mean" in told[0][1]
+    values = {"tps": ["100.0"], "latency_ms_avg": ["30.0"], "latency_ms_p99": ["20.0"]}
+    asked = publication(table(threads=[8], values=values, is_mean_said=False))
+    assert words(asked, "percentiles") == []
+
+
+def test_a_client_may_be_a_limit_at_the_most_connections_only() -> None:
+    told = flights("80.0", "80.0", "80.0", "50.0")
+    assert [severity for severity, _ in told] == ["note"]
+    told = flights("80.0", "80.0", "80.0", "8.0")
+    assert [severity for severity, _ in told] == ["contradiction"]
+
+
 def test_a_column_with_dropped_zeros_is_as_exact_as_its_others() -> None:
     # 80.5 stands for 80.50 beside 40.00: no half of a tenth is given
     values = {"tps": ["100.00", "400.00"], "latency_ms_avg": ["80.5", "40.00"]}
@@ -105,6 +114,16 @@ NOT_ALIKE = ["2837.10", "2851.44", "2829.93", "2840.07", "2846.62"]
             "oltp_read_write",
             ["1800.00", "1800.00"],
             [("note", "a transaction of oltp_read_write has 18 statements here and 20", None)],
+        ),
+        (
+            "oltp_read_write",
+            ["2000.40", "1990.00"],  # of a dashboard
+            [("note", "queries are not 20 times the transactions", 16)],
+        ),
+        (
+            "bulk_insert",
+            ["230.10", "233.30", "231.90"],
+            [("note", "queries are not 1 times the transactions", n) for n in (8, 16, 32)],
         ),
         ("tpcc", NOT_ALIKE, []),
         (
@@ -237,6 +256,17 @@ def test_a_row_that_stands_twice_was_not_measured_twice() -> None:
     assert severity == "contradiction"
     assert sentence.startswith("2 numbers of two different measurements are the same")
     assert words(publication(one, *rates(B=["512.33", "501.12"])), "copies") == []
+    ladder = {"threads": [8, 16, 32, 64, 128]}
+    near = [
+        table(system, **ladder, values={"tps": values})
+        for system, values in (
+            ("A", ["1214", "1397", "1423", "1440", "1452"]),
+            ("B", ["1214", "1388", "1423", "1431", "1460"]),
+        )
+    ]
+    assert words(publication(*near), "copies") == [], "equally fast, with four digits"
+    sections = [{**one, "at": {"section": name}} for name in ("first", "second")]
+    assert words(publication(*sections), "copies") == [], "a baseline that stands in both"
     rounded = rates(A=["12000", "15000"], B=["12000", "15000"])
     assert words(publication(*rounded), "copies") == []
     limited = publication(one, other, disclosed={**TOLD, "rate": "500/s"})
@@ -285,140 +315,6 @@ def test_publications_are_held_against_each_other() -> None:
     assert beside("5.6", ["522.37", "508.02"]) == []
 
 
-# Claims.
-
-
-def claim(**more: Any) -> dict[str, Any]:
-    return {"text": "as they say", "of": "A", "than": "B", **more}
-
-
-def headline(tables: list[dict[str, Any]], **more: Any) -> LedgerEntry:
-    (entry,) = found(publication(*tables, claims=[claim(**more)]), "headline")
-    return entry
-
-
-LADDERS = [
-    table("A", values={"tps": ["150.0", "180.0"], "latency_ms_p95": ["5.0", "9.0"]}),
-    table("B", values={"tps": ["120.0", "90.0"], "latency_ms_p95": ["6.0", "8.0"]}),
-]
-"""Ratios of throughput 1.25 and 2, of sums 1.571, of peaks 1.5."""
-
-
-@pytest.mark.parametrize(
-    ("asked", "severity"),
-    [
-        ({"ratio_min": 1.25, "ratio_max": 2}, "confirmed"),
-        ({"ratio_min": 1.3}, "contradiction"),
-        ({"ratio_max": 1.9}, "contradiction"),
-        ({"ratio_min": 1.9, "holds": "some"}, "confirmed"),
-        ({"ratio_min": 2.1, "holds": "some"}, "contradiction"),
-        ({"ratio_min": 1.57, "ratio_max": 1.58, "holds": "average"}, "confirmed"),
-        ({"ratio_min": 1.62, "ratio_max": 1.63, "holds": "average"}, "confirmed"),  # of ratios
-        ({"ratio_min": 1.24, "ratio_max": 1.26, "holds": "average"}, "over-claim"),
-        ({"ratio_min": 1.7, "ratio_max": 1.8, "holds": "average"}, "contradiction"),
-        ({"ratio_min": 1.49, "ratio_max": 1.51, "holds": "peak"}, "confirmed"),
-        ({"ratio_min": 1.57, "ratio_max": 1.58, "holds": "peak"}, "contradiction"),
-        ({"ratio_min": 1.9, "threads": [16]}, "confirmed"),
-        ({"ratio_min": 1.9, "threads": [8]}, "contradiction"),
-        ({"ratio_min": 1.9, "workloads": ["oltp_read_write"], "threads": [16]}, "confirmed"),
-        ({"ratio_max": 0.9, "threads": [8], "metric": "latency_ms_p95"}, "confirmed"),
-        ({"ratio_max": 0.9, "threads": [16], "metric": "latency_ms_p95"}, "contradiction"),
-    ],
-)
-def test_a_claim_is_held_against_its_cells(asked: dict[str, Any], severity: str) -> None:
-    assert headline(LADDERS, **asked).severity.value == severity
-
-
-def test_cells_against_a_claim_are_named_the_farthest_first() -> None:
-    entry = headline(LADDERS, ratio_max=1.1)
-    assert entry.sentence == "the claimed ratio, 1.1 or less, holds in 0 of 2 cells"
-    assert entry.arithmetic == (
-        "A, oltp_read_write, 16 threads: 180.0 against 90.0;"
-        " A, oltp_read_write, 8 threads: 150.0 against 120.0"
-    )
-
-
-@pytest.mark.parametrize(("ratio", "severity"), [(1.252, "confirmed"), (1.254, "contradiction")])
-def test_a_cell_is_given_the_room_of_its_rounding(ratio: float, severity: str) -> None:
-    tables = [
-        table(system, threads=[8], values={"tps": [n]}) for system, n in (("A", "5"), ("B", "4"))
-    ]
-    coarse = [{**one, "values": {"tps": [f"{one['values']['tps'][0]}00"]}} for one in tables]
-    assert headline(tables, ratio_min=ratio).severity is Severity.CONFIRMED, "5 may be 5.5"
-    assert headline(coarse, ratio_min=ratio).severity.value == severity, "500.5 / 399.5 at most"
-
-
-def test_a_claim_along_the_load_compares_a_system_with_itself() -> None:
-    drops = {"than": "", "threads": [16], "than_threads": 8}
-    assert headline(LADDERS, **drops, of="B", ratio_max=0.8).severity is Severity.CONFIRMED
-    assert headline(LADDERS, **drops, ratio_max=0.8).severity is Severity.CONTRADICTION
-    average = {"ratio_min": 0.7, "ratio_max": 0.8, "holds": "average"}
-    assert headline(LADDERS, **drops, **average).severity is Severity.CONTRADICTION
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"than": "C"},
-        {"threads": [64]},
-        {"at": {"buffer_pool_gb": "48"}},
-        {"metric": "rate_variation"},
-        {"than_threads": 64},
-    ],
-)
-def test_a_claim_without_cells_is_a_note(asked: dict[str, Any]) -> None:
-    asked = claim(ratio_min=1.1, **asked)
-    assert words(publication(*LADDERS, claims=[asked]), "claims") == [
-        ("note", "not checkable from what was printed")
-    ]
-
-
-def test_over_nothing_there_is_no_ratio_that_could_be_held_against_a_claim() -> None:
-    entry = headline(rates(A=["0", "0"], B=["0", "100"]), ratio_max=0.5)
-    assert entry.sentence == "the claimed ratio, 0.5 or less, holds in 1 of 1 cell"
-
-
-def test_a_number_against_another_comparator_is_told() -> None:
-    tables = rates(A=["100.0", "100.0"], B=["125.0", "125.0"], **{"B tuned": ["200.0", "200.0"]})
-    half = headline(tables, holds="average", ratio_min=0.495, ratio_max=0.505)
-    assert (half.severity, half.sentence) == (
-        Severity.OVER_CLAIM,
-        "the claimed ratio, 0.495 to 0.505, holds against B tuned, not against B",
-    )
-    assert half.arithmetic == (
-        "all cells, ratio of sums, against B tuned: 0.5;"
-        " the claim's cells, ratio of sums, against B: 0.8"
-    )
-
-
-def test_a_number_of_one_load_level_is_no_average() -> None:
-    tables = rates(A=["100.0", "100.0"], B=["100.0", "200.0"])
-    entry = headline(tables, holds="average", ratio_min=0.495, ratio_max=0.505)
-    assert entry.severity is Severity.OVER_CLAIM
-    assert entry.arithmetic == (
-        "16 threads, ratio of sums, against B: 0.5;"
-        " the claim's cells, ratio of sums, against B: 0.6667"
-    )
-
-
-@pytest.mark.parametrize(
-    ("texts", "severities"),
-    [
-        (["+25.0 %", "25%", "0.25", "1.25x", "-20 %", "80%", "25"], ["confirmed"]),
-        (["+35.0 %", "1.52"], ["contradiction"]),
-        (["n/a"], []),
-    ],
-)
-def test_a_printed_change_is_held_against_its_two_numbers(
-    texts: list[str], severities: list[str]
-) -> None:
-    tables = rates(A=["100.0", "100.0"], B=["125.0", "100.0"])
-    change = {"systems": ["A", "B"], "workload": "oltp_read_write", "threads": 8, "metric": "tps"}
-    for text in texts:
-        asked = publication(*tables, changes=[{**change, "text": text}])
-        assert [one.severity.value for one in found(asked, "changes")] == severities, text
-
-
 # Design.
 
 
@@ -464,6 +360,17 @@ def test_what_the_set_up_does_not_allow(more: dict[str, Any], said: str | None) 
     sentences = [sentence for _, sentence in words(publication(one, **more), "physics")]
     assert bool(sentences) == bool(said)
     assert all(sentence.startswith(said or "") for sentence in sentences)
+
+
+def test_what_the_words_of_a_page_name_may_be_of_another_machine() -> None:
+    one = table(values={"latency_ms_p95": ["3.0", "4.0"]})
+    more = {
+        "environment": {"memory_gb": "16", "round_trip_ms": "30"},
+        "settings": {"innodb_buffer_pool_size": "48G"},
+        "dataset": {"rows_per_table": "10000000", "gb_per_table": "0.9"},
+    }
+    told = words(publication(one, **more, has_prose=True), "physics")
+    assert [severity for severity, _ in told] == ["note"] * 4
 
 
 def test_sizes_of_memory_have_their_units() -> None:

@@ -1,10 +1,12 @@
 """Consistency of the numbers within a cell.
 
 concurrency    throughput × mean latency is the number of requests in flight (Little 1961), and a
-               closed loop of N connections never has more
+               closed loop of N connections never has more. A latency without further words may be
+               a percentile; equal load generators may print the connections of each
 statements     queries over transactions is the number of statements in a transaction; of an unknown
                workload with queries only, queries × mean latency gives it if most rows agree on a
-               whole number; a few queries more are a note, as of transactions rolled back
+               whole number; a few queries more or less are a note, as of transactions rolled back
+               or of rates from other seconds
 percentiles    they rise; a share 1 - q of requests takes at least as long as the q-th, so it is
                at most mean / (1 - q) (Markov), and a closed loop's mean is at most its
                connections over its throughput; a mean above them needs a greatest latency far
@@ -29,13 +31,18 @@ ABOVE: Final = 1.005
 BELOW: Final = 0.97
 """A closed loop has all connections in flight but for the client's own time."""
 ALONE: Final = 0.8
-"""A misprint is further off than a client that limits a single cell."""
+ALONE_AT_END: Final = 0.5
+"""A misprint is further off than a client that limits a single cell, as at the most connections."""
+CLIENTS_MIN: Final = 3
+"""Cells that must agree on a number of load generators."""
 STATEMENTS: Final = {"read_write": 20, "read_only": 16, "write_only": 6}
 """Of a transaction with sysbench's defaults; other workloads send a single statement."""
 SINGLE: Final = re.compile(r"point_select|update_(non_)?index|insert|delete|select_random")
 STATEMENTS_OFF: Final = 0.001
 RETRIED_MAX: Final = 0.05
-"""Further queries may belong to transactions that were rolled back."""
+"""Further queries may belong to transactions that were rolled back; fewer, to other seconds."""
+AGREEING_MIN: Final = 0.5
+"""Share of a workload's rows with sysbench's statements; below it, it is another workload."""
 GRID_LEAST_MS: Final = 0.001
 GRID_STEP: Final = math.log(1e8) / 1023
 """sysbench 1.0: 1024 sizes from 0.001 to 100,000 ms, in a geometric series."""
@@ -120,7 +127,21 @@ def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> 
 
 def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Iterator[LedgerEntry]:
     """Cells with more requests in flight than connections, or far fewer."""
-    seen = [(cell, in_flight) for cell in cells if (in_flight := _in_flight(cell, each))]
+    flights = [(cell, in_flight) for cell in cells if (in_flight := _in_flight(cell, each))]
+    clients = _clients([flight for _, flight in flights])
+    seen = [(cell, flight.shared(clients)) for cell, flight in flights]
+    if clients > 1:
+        yield LedgerEntry(
+            severity=Severity.NOTE,
+            rule="concurrency",
+            sentence=say(
+                "throughput and mean latency fit {clients} times the printed connections: as of "
+                "{clients} load generators with so many each",
+                clients=clients,
+            ),
+            arithmetic=flights[0][1].arithmetic(flights[0][0]),
+            place=flights[0][0].title,
+        )
     for workload, statements in each.items():
         if statements.rows and statements.statements > 1:
             yield LedgerEntry(
@@ -138,37 +159,60 @@ def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Itera
                 ),
             )
     for cell, flight in seen:
-        inferred = bool(each.get(cell.workload, _Each(0)).rows)
-        severity = Severity.CONTRADICTION
-        if flight.low > (FAR_ABOVE if inferred else ABOVE):
-            sentence = say(
-                "throughput and mean latency need more requests in flight than the {threads} "
-                "connections can have",
-                threads=cell.threads,
+        is_inferred = bool(each.get(cell.workload, _Each(0)).rows)
+        if judged := _of_flight(cell, flight, seen, most=FAR_ABOVE if is_inferred else ABOVE):
+            severity, sentence = judged
+            yield LedgerEntry(
+                severity=severity,
+                rule="concurrency",
+                sentence=sentence,
+                arithmetic=flight.arithmetic(cell),
+                place=cell.title,
             )
-        elif flight.high >= BELOW:
-            continue
-        elif _is_alone(cell, flight, seen):
-            sentence = say(
-                "throughput and mean latency are not of one run: only here were far fewer "
-                "requests in flight than there are connections ({threads})",
-                threads=cell.threads,
-            )
-        else:
-            severity = Severity.NOTE
-            sentence = say(
-                "fewer requests were in flight than there were {threads} connections: the "
-                "client was a limit, waited between requests, or mean and throughput are not "
-                "of one run",
-                threads=cell.threads,
-            )
-        yield LedgerEntry(
-            severity=severity,
-            rule="concurrency",
-            sentence=sentence,
-            arithmetic=flight.arithmetic(cell),
-            place=cell.title,
+
+
+def _of_flight(
+    cell: PublishedCell,
+    flight: _InFlight,
+    seen: Sequence[tuple[PublishedCell, _InFlight]],
+    *,
+    most: float,
+) -> tuple[Severity, Said] | None:
+    """The weight and the sentence of a cell; None if its requests in flight are as usual."""
+    if flight.low > ABOVE and not cell.is_mean_said:
+        return Severity.NOTE, say(
+            "throughput and latency need more requests in flight than the {threads} connections"
+            " can have: the latency is no mean, or not of this run",
+            threads=cell.threads,
         )
+    if flight.low > most:
+        return Severity.CONTRADICTION, say(
+            "throughput and mean latency need more requests in flight than the {threads} "
+            "connections can have",
+            threads=cell.threads,
+        )
+    if flight.high >= BELOW:
+        return None
+    if cell.is_mean_said and _is_alone(cell, flight, seen):
+        return Severity.CONTRADICTION, say(
+            "throughput and mean latency are not of one run: only here were far fewer "
+            "requests in flight than there are connections ({threads})",
+            threads=cell.threads,
+        )
+    return Severity.NOTE, say(
+        "fewer requests were in flight than there were {threads} connections: the "
+        "client was a limit, waited between requests, or mean and throughput are not "
+        "of one run",
+        threads=cell.threads,
+    )
+
+
+def _clients(flights: Sequence[_InFlight]) -> int:
+    """Number of equal load generators in whose connections most cells agree; 1 without."""
+    shares = sorted(flight.share for flight in flights)
+    clients = max(1, round(shares[len(shares) // 2])) if len(shares) >= CLIENTS_MIN else 1
+    usual = [flight for flight in flights if _is_usual(flight.shared(clients))]
+    return clients if len(usual) >= AGREE_SHARE * len(flights) else 1
 
 
 class _InFlight(NamedTuple):
@@ -178,6 +222,10 @@ class _InFlight(NamedTuple):
     share: float
     low: float
     high: float
+
+    def shared(self, clients: int) -> _InFlight:
+        """The share of the connections of so many load generators."""
+        return _InFlight(self.tps, self.share / clients, self.low / clients, self.high / clients)
 
     def arithmetic(self, cell: PublishedCell) -> Said:
         """The computation from the printed numbers."""
@@ -205,9 +253,16 @@ def _is_alone(
     cell: PublishedCell, flight: _InFlight, seen: Sequence[tuple[PublishedCell, _InFlight]]
 ) -> bool:
     """Recognises the system's only cell that contradicts Little's law."""
-    others = [one for other, one in seen if other.system == cell.system and other is not cell]
-    usual = [one for one in others if one.high >= BELOW and one.low <= ABOVE]
-    return flight.high < ALONE and len(usual) >= 2 and len(usual) >= len(others) - 1
+    others = [(other, one) for other, one in seen if other.system == cell.system]
+    levels = [other.threads for other, _ in others if other.workload == cell.workload]
+    is_end = cell.threads in (min(levels), max(levels))
+    usual = [one for other, one in others if other is not cell and _is_usual(one)]
+    is_far = flight.high < (ALONE_AT_END if is_end else ALONE)
+    return is_far and len(usual) >= 2 and len(usual) >= len(others) - 2
+
+
+def _is_usual(flight: _InFlight) -> bool:
+    return flight.high >= BELOW and flight.low <= ABOVE
 
 
 def _transactions(
@@ -232,21 +287,21 @@ def statements_of(workload: str) -> int | None:
 
 def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """Rows with another ratio than their workload; a single entry if all agree on another."""
-    rows_by_workload: dict[str, list[tuple[PublishedCell, float, float, float]]] = {}
+    rows_by_workload: dict[tuple[str, str], list[tuple[PublishedCell, float, float, float]]] = {}
     for cell in cells:
         tps, qps = cell.values.get(TPS), cell.values.get(QPS)
         if tps is not None and qps is not None and tps.low > 0:
             low, high = qps.low / tps.high, qps.high / tps.low
-            rows_by_workload.setdefault(cell.workload, []).append(
-                (cell, qps.value / tps.value, low, high)
-            )
-    for workload, rows in rows_by_workload.items():
+            alike = cell.workload, str(sorted(cell.at.items()))  # others may have other options
+            rows_by_workload.setdefault(alike, []).append((cell, qps.value / tps.value, low, high))
+    for (workload, _), rows in rows_by_workload.items():
         usual = statements_of(workload)
         known = usual or round(sorted(ratio for _, ratio, _, _ in rows)[len(rows) // 2])
         off = [row for row in rows if not _is_near(known, row[2], row[3])]
         if usual is None and len(rows) - len(off) < max(AGREE_MIN, AGREE_SHARE * len(rows)):
             continue  # as of TPC-C, whose transactions are not alike
         other = round(rows[0][1])
+        is_other = len(rows) - len(off) < AGREEING_MIN * len(rows)
         if len(off) == len(rows) and all(_is_near(other, low, high) for _, _, low, high in rows):
             yield LedgerEntry(
                 severity=Severity.NOTE,
@@ -261,32 +316,47 @@ def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
                 arithmetic=say("queries over transactions in {rows}", rows=count(len(rows), "row")),
             )
             continue
-        for cell, ratio, low, high in off:
-            is_retried = known < low <= (1 + RETRIED_MAX) * known
-            yield LedgerEntry(
-                severity=Severity.NOTE if is_retried else Severity.CONTRADICTION,
-                rule="statements",
-                sentence=say(
-                    "more queries than {known} a transaction: of transactions that were rolled"
-                    " back, or not of one run",
-                    known=known,
-                )
-                if is_retried
-                else say(
-                    "queries and transactions are not of one run: a transaction has {known}"
-                    " statements",
-                    known=known,
-                ),
-                arithmetic=say(
-                    "{qps} / {tps} = {ratio:.4f}, {low:.4f} to {high:.4f} with rounding",
-                    qps=cell.values[QPS].text,
-                    tps=cell.values[TPS].text,
-                    ratio=ratio,
-                    low=low,
-                    high=high,
-                ),
-                place=cell.title,
-            )
+        yield from (_of_ratio(*row, known=known, is_other=is_other) for row in off)
+
+
+def _of_ratio(
+    cell: PublishedCell, ratio: float, low: float, high: float, *, known: int, is_other: bool
+) -> LedgerEntry:
+    """A row with another number of statements a transaction."""
+    severity = Severity.NOTE
+    is_near = (1 - RETRIED_MAX) * known <= high and low <= (1 + RETRIED_MAX) * known
+    if is_near and known < low:
+        sentence = say(
+            "more queries than {known} a transaction: of transactions that were rolled"
+            " back, or not of one run",
+            known=known,
+        )
+    elif is_near or is_other:
+        sentence = say(
+            "queries are not {known} times the transactions: they were counted over other"
+            " seconds, or sent with other options",
+            known=known,
+        )
+    else:
+        severity = Severity.CONTRADICTION
+        sentence = say(
+            "queries and transactions are not of one run: a transaction has {known} statements",
+            known=known,
+        )
+    return LedgerEntry(
+        severity=severity,
+        rule="statements",
+        sentence=sentence,
+        arithmetic=say(
+            "{qps} / {tps} = {ratio:.4f}, {low:.4f} to {high:.4f} with rounding",
+            qps=cell.values[QPS].text,
+            tps=cell.values[TPS].text,
+            ratio=ratio,
+            low=low,
+            high=high,
+        ),
+        place=cell.title,
+    )
 
 
 def _is_near(known: int, low: float, high: float) -> bool:
@@ -354,7 +424,7 @@ def _mean(
 
     Without a printed mean, a closed loop's is at most its connections over its throughput.
     """
-    if mean := cell.values.get(MEAN):
+    if (mean := cell.values.get(MEAN)) and cell.is_mean_said:
         return mean.low, mean.high, f"{mean.text} ms"
     rate = _transactions(cell, each)
     if closed and rate is not None and rate[1] > 0:

@@ -4,21 +4,23 @@ headline   a claim is a range of ratios (`plan.publication.Claim`): of each of i
            cell, of their average (of sums, or a mean of ratios) or of their peaks. A missed
            average or peak is searched for in every subset of the tables (all cells, a value of an
            axis, a load level) and against every other system, and shown beside the value of the
-           claim's own cells
+           claim's own cells. A range that holds not in each cell may be of the workloads' means
 claims     a claim without cells is a note
-changes    a column of changes agrees with its two columns: as a difference of either, or a ratio
+changes    a column of changes agrees with two columns of its row: as a difference or a ratio
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from statistics import geometric_mean
+from itertools import combinations
+from statistics import fmean, geometric_mean
 from typing import Final, NamedTuple
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.tables import (
+    NOPM,
     NUMBER,
     QPS,
     TPS,
@@ -31,11 +33,14 @@ from dbdyno.audit.tables import (
 from dbdyno.language.words import Said, Text, count, listed, name, say
 from dbdyno.plan.publication import Claim
 
+Formula = Callable[[Sequence[float], Sequence[float]], float]
+"""A ratio of two systems from the numbers of both."""
 SHOWN: Final = 3
 CHANGE: Final = re.compile(rf"({NUMBER.pattern})\s*(%|％|)(?:x|×|倍)?")
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
-    "transactions_per_s": (TPS, QPS),
+    "transactions_per_s": (TPS, QPS, NOPM),
     "queries_per_s": (QPS,),
+    "new_orders_per_min": (NOPM,),
 }
 """Columns of a claim's metric, the likeliest first; others have the metric's name."""
 
@@ -76,12 +81,14 @@ class Compared(NamedTuple):
 
 
 class SubsetRatio(NamedTuple):
-    """A subset of the tables, and a ratio of two systems over it."""
+    """A subset of the tables, and a ratio of two systems over it, with its limits by rounding."""
 
     where: Text
     how: Said
     against: str
     ratio: float
+    low: float
+    high: float
     cells: int
 
     @property
@@ -117,6 +124,16 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
     agreeing = [one for one in compared if one.supports(claim)]
     opposed = [one for one in compared if one not in agreeing]
     holds = bool(agreeing) if claim.holds == "some" else not opposed
+    if not holds and (means := _means(claim, compared)):
+        return _headline(
+            claim,
+            Severity.CONFIRMED,
+            say(
+                "the claimed ratio, {range}, holds for the mean of each workload",
+                range=_range(claim),
+            ),
+            listed(means, "; "),
+        )
     shown = agreeing if holds else sorted(opposed, key=partial(_distance, claim), reverse=True)
     return _headline(
         claim,
@@ -129,6 +146,25 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
         ),
         listed((one.text for one in shown[:SHOWN]), "; "),
     )
+
+
+def _means(claim: Claim, compared: Sequence[Compared]) -> list[Said]:
+    """The mean ratio of each workload over its load levels; empty unless all are in the range."""
+    if claim.holds != "each" or not claim.ratio_min or claim.ratio_max is None:
+        return []  # "always faster" is a sentence about cells
+    workloads: dict[str, list[Compared]] = {}
+    for pair in compared:
+        workloads.setdefault(pair.cell.workload, []).append(pair)
+    if len(workloads) < 2:
+        return []
+    means = []
+    for workload, of_workload in workloads.items():
+        ways = _ways(claim, name(workload or "?"), claim.than or claim.of, of_workload)
+        fitting = [way for way in ways if _is_in_range(claim, way)]
+        if not fitting:
+            return []
+        means.append(fitting[0].text)
+    return means
 
 
 def _compared(claim: Claim, cells: Sequence[PublishedCell]) -> list[Compared]:
@@ -165,15 +201,14 @@ def _is_claimed(claim: Claim, cell: PublishedCell) -> bool:
 def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell]) -> LedgerEntry:
     """The ratio of all of a claim's cells, or else the part of the tables with this ratio."""
     against = claim.than or claim.of
-    values = [(one.own.value, one.other.value) for one in compared]
-    whole = list(_ways(claim, say("the claim's cells"), against, values))
-    agreeing = [one for one in whole if _is_in_range(claim, one.ratio)]
+    whole = list(_ways(claim, say("the claim's cells"), against, compared))
+    agreeing = [one for one in whole if _is_in_range(claim, one)]
     if agreeing:
         sentence = say("the claimed ratio, {range}, is that of the tables", range=_range(claim))
         return _headline(claim, Severity.CONFIRMED, sentence, agreeing[0].text)
     beside = whole[0].text
     ways = [] if claim.than_threads else _ratios(claim, cells)
-    elsewhere = [one for one in ways if _is_in_range(claim, one.ratio)]
+    elsewhere = [one for one in ways if _is_in_range(claim, one)]
     if not elsewhere:
         sentence = say(
             "the claimed ratio, {range}, comes out of no subset of the tables, for {subject}"
@@ -182,7 +217,10 @@ def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell
             subject=claim.of,
         )
         return _headline(claim, Severity.CONTRADICTION, sentence, beside)
-    best = max(elsewhere, key=lambda one: (one.against == against, one.cells))
+    best = max(
+        elsewhere,
+        key=lambda way: (way.against == against, _distance(claim, way) <= 0, way.cells),
+    )
     sentence = (
         say("the claimed ratio, {range}, holds for other or fewer cells only", range=_range(claim))
         if best.against == against
@@ -204,40 +242,63 @@ def _ratios(claim: Claim, cells: list[PublishedCell]) -> Iterator[SubsetRatio]:
         own = [one for one in cells if one.system == claim.of and one.key in beside]
         for where, kept in subsets(own):
             for metric in COLUMNS.get(claim.metric, (claim.metric,)):
-                values = [
-                    (one.values[metric].value, other.values[metric].value)
+                compared = [
+                    Compared(one, one.values[metric], other.values[metric])
                     for one in kept
                     if metric in one.values
                     and metric in (other := beside[one.key]).values
                     and other.values[metric].value > 0
                 ]
-                if values:
-                    yield from _ways(claim, name(where), against, values)
+                if compared:
+                    yield from _ways(claim, name(where), against, compared)
 
 
 def _ways(
-    claim: Claim, where: Text, against: str, values: Sequence[tuple[float, float]]
+    claim: Claim, where: Text, against: str, compared: Sequence[Compared]
 ) -> Iterator[SubsetRatio]:
     """The possible meanings of an average, or a peak."""
-    own, other = zip(*values, strict=True)
-    count, ratios = len(values), [a / b for a, b in values]
     if claim.holds == "peak":
-        yield SubsetRatio(where, say("ratio of peaks"), against, max(own) / max(other), count)
-        return
-    yield SubsetRatio(where, say("ratio of sums"), against, sum(own) / sum(other), count)
-    if count > 1:
-        yield SubsetRatio(where, say("mean of ratios"), against, sum(ratios) / count, count)
-        if min(ratios) > 0:
-            yield SubsetRatio(
-                where, say("geometric mean of ratios"), against, geometric_mean(ratios), count
-            )
+        ways: dict[Said, Formula] = {say("ratio of peaks"): _ratio_of_peaks}
+    else:
+        ways = {say("ratio of sums"): _ratio_of_sums}
+        if len(compared) > 1:
+            ways[say("mean of ratios")] = _mean_of_ratios
+        if len(compared) > 1 and min(pair.ratio for pair in compared) > 0:
+            ways[say("geometric mean of ratios")] = _geometric_mean_of_ratios
+    own, other = [pair.own for pair in compared], [pair.other for pair in compared]
+    for how, formula in ways.items():
+        yield SubsetRatio(
+            where,
+            how,
+            against,
+            formula([n.value for n in own], [n.value for n in other]),
+            formula([n.low for n in own], [n.high for n in other]),
+            formula([n.high for n in own], [n.low for n in other]),
+            len(compared),
+        )
 
 
-def _is_in_range(claim: Claim, ratio: float) -> bool:
-    return claim.ratio_min - 1e-9 <= ratio <= claim.ratio_bound + 1e-9
+def _ratio_of_peaks(own: Sequence[float], other: Sequence[float]) -> float:
+    return max(own) / max(other)
 
 
-def _distance(claim: Claim, compared: Compared) -> float:
+def _ratio_of_sums(own: Sequence[float], other: Sequence[float]) -> float:
+    return sum(own) / sum(other)
+
+
+def _mean_of_ratios(own: Sequence[float], other: Sequence[float]) -> float:
+    return fmean(a / b for a, b in zip(own, other, strict=True))
+
+
+def _geometric_mean_of_ratios(own: Sequence[float], other: Sequence[float]) -> float:
+    return geometric_mean(a / b for a, b in zip(own, other, strict=True))
+
+
+def _is_in_range(claim: Claim, way: SubsetRatio) -> bool:
+    return claim.ratio_min - 1e-9 <= way.high and way.low <= claim.ratio_bound + 1e-9
+
+
+def _distance(claim: Claim, compared: Compared | SubsetRatio) -> float:
     """From the claim's range."""
     return max(claim.ratio_min - compared.ratio, compared.ratio - claim.ratio_bound)
 
@@ -261,22 +322,23 @@ def _headline(claim: Claim, severity: Severity, sentence: Said, arithmetic: Said
 
 
 def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
-    """Printed changes that contradict their two numbers; the correct ones share an entry."""
+    """Printed changes that contradict every two numbers of their row; the others share an entry."""
     held = 0
-    known = {(cell.system, *cell.key): cell for cell in cells}
+    rows: dict[object, dict[str, PublishedCell]] = {}
+    for cell in cells:
+        rows.setdefault(cell.key, {})[cell.system] = cell
     for change in publication.changes:
         workload = change.workload or publication.workload
-        key = (workload, change.threads, tuple(sorted(change.at.items())))
-        both = [known.get((system, *key)) for system in change.systems]
-        numbers = [one.values.get(change.metric) if one else None for one in both]
+        row = rows.get((workload, change.threads, tuple(sorted(change.at.items()))), {})
+        both = [row.get(system) for system in change.systems]
+        numbers = [cell.values.get(change.metric) if cell else None for cell in both]
         if not all(numbers) or not (match := CHANGE.fullmatch(change.text.strip())):
             continue
-        first, second = (one for one in numbers if one)
-        printed = Printed(text=match[1].lstrip("+"))
-        if _is_change(printed, first, second, is_percent=bool(match[2])):
+        printed, is_percent = Printed(text=match[1].lstrip("+")), bool(match[2])
+        if any(_is_change(printed, *pair, is_percent=is_percent) for pair in _pairs_in(row)):
             held += 1
             continue
-        cell = next(one for one in both if one)
+        first, second = (number for number in numbers if number)
         yield LedgerEntry(
             severity=Severity.CONTRADICTION,
             rule="changes",
@@ -288,7 +350,7 @@ def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
                 change=second.value / first.value - 1 if first.value else 0.0,
                 text=change.text,
             ),
-            place=cell.title,
+            place=next(cell for cell in both if cell).title,
         )
     if held:
         yield LedgerEntry(
@@ -299,14 +361,28 @@ def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
         )
 
 
+def _pairs_in(row: Mapping[str, PublishedCell]) -> Iterator[tuple[Printed, Printed]]:
+    """Every two numbers of a row that a change may compare: of two systems, in a metric."""
+    for first, second in combinations(row.values(), 2):
+        for metric in first.values.keys() & second.values.keys():
+            yield first.values[metric], second.values[metric]
+
+
 def _is_change(printed: Printed, first: Printed, second: Printed, *, is_percent: bool) -> bool:
-    """Tests if a number is a difference or a ratio of two, as a share or in percent."""
+    """Tests if a number is a difference or a ratio of two, as a share, in percent, or itself.
+
+    Its last digit may have been cut off in place of rounded.
+    """
     if first.value <= 0 or second.value <= 0:
         return True  # of nothing there is no change that could be held against it
     up, down = second.value / first.value, first.value / second.value
     rounding = max(up, down) * (first.half / first.value + second.half / second.value)
+    difference = abs(second.value - first.value)
+    room = 2 * printed.half + 1e-9
+    if not is_percent and abs(difference - abs(printed.value)) <= room + first.half + second.half:
+        return True
     return any(
-        abs(unit * way - printed.value) <= printed.half + unit * rounding + 1e-9
+        abs(unit * way - printed.value) <= room + unit * rounding
         for unit in ((100,) if is_percent else (1, 100))
         for way in (up - 1, down - 1, 1 - up, 1 - down, up, down)
     )

@@ -1,8 +1,9 @@
 """Numbers of two measurements that agree by more than chance.
 
-copies     throughput of four digits and more repeats by chance in one pair of rows of ten
-           thousand: a row was copied or derived if it stands twice, or its last digits do.
-           Percentiles lie on a grid and are left out
+copies     throughputs of two rows, within 5 % of each other, are equal by chance in 1 of so many
+           as lie between them at their last place: a row was copied if chance gives its equal
+           numbers in 1 of 1,000,000, or derived if its last digits agree. Percentiles lie on a grid
+           and are left out. Tables under other headings may restate a measurement
 digits     the last three digits of two systems' throughputs in a cell agree by chance in 1 of
            1,000, the decimals of two mean latencies in 1 of 100 or fewer: their differences are
            then whole thousands of a unit, or whole milliseconds. Counted over all cells of two
@@ -21,6 +22,7 @@ from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.tables import (
     MEAN,
     QPS,
+    SECTION,
     TPS,
     Printed,
     Publication,
@@ -30,8 +32,8 @@ from dbdyno.audit.tables import (
 )
 from dbdyno.language.words import Said, listed, say
 
-DIGITS_MIN: Final = 4
-"""Fewer digits repeat by chance; zeros at the end may be how far a number was rounded."""
+NEAR: Final = 0.05
+"""Distance of systems of the same speed, whose numbers may be equal by chance."""
 TAIL: Final = 3
 SAME_MIN: Final = 2
 ALIKE_MIN: Final = 3
@@ -135,14 +137,15 @@ def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEnt
 
 
 def _same_numbers(first: _Row, second: _Row) -> list[Printed]:
-    """Numbers that two rows of a metric share to the last digit; empty if chance explains them."""
+    """Numbers that two rows of a metric share to the last digit; empty if chance explains them.
+
+    Zeros at the end may be how far a number was rounded.
+    """
     (_, metric, values), (_, other_metric, others) = first, second
-    same = [
-        one
-        for one, other in zip(values, others, strict=False)
-        if one.value == other.value and len(_digits(one).rstrip("0")) >= DIGITS_MIN
-    ]
-    return same if metric == other_metric and len(same) >= SAME_MIN else []
+    same = [one for one, other in zip(values, others, strict=False) if one.value == other.value]
+    chances = [min(1.0, 1 / (NEAR * int(_digits(one).rstrip("0") or "1"))) for one in values]
+    is_chance = chance_of(chances[: len(others)], len(same)) >= CHANCE
+    return same if metric == other_metric and len(same) >= SAME_MIN and not is_chance else []
 
 
 def _told(metric: str, numbers: Sequence[Printed]) -> Said:
@@ -256,4 +259,8 @@ def _same_fraction(number: Printed, other: Printed) -> bool:
 
 
 def _is_one_measurement(first: PublishedTable, second: PublishedTable) -> bool:
-    return (first.system, first.workload, first.at) == (second.system, second.workload, second.at)
+    (at, other_at) = (
+        {name: value for name, value in table.at.items() if name != SECTION}
+        for table in (first, second)
+    )
+    return (first.system, first.workload, at) == (second.system, second.workload, other_at)

@@ -1,7 +1,8 @@
 """Shape of the results, contradictions with the set-up, and undisclosed method.
 
 shape      throughput that falls with more connections or more memory; systems that change places
-physics    latency against the network's round trip, caches against memory, bytes for each row
+physics    latency against the network's round trip, caches against memory, bytes for each row;
+           notes where a page's words name them, perhaps of another machine or network
 settings   printed settings against stated sizes and durability
 missing    undisclosed repeats, spread, warm-up, order, …
 unread     sentences of a page, and tables without results
@@ -15,7 +16,7 @@ from itertools import combinations, groupby, pairwise
 from typing import Final
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
-from dbdyno.audit.tables import LATENCY, QPS, TPS, Printed, Publication, PublishedCell, pairs
+from dbdyno.audit.tables import LATENCY, NOPM, QPS, TPS, Printed, Publication, PublishedCell, pairs
 from dbdyno.language.words import Said, count, listed, say
 
 DROP: Final = 0.03
@@ -72,13 +73,13 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
         yield LedgerEntry(
             severity=Severity.NOTE,
             rule="unread",
-            sentence=say("tables without load levels and metrics were not read"),
+            sentence=say("these tables were not read"),
             arithmetic=listed(publication.unread, "; "),
         )
 
 
 def _rate(cell: PublishedCell) -> Printed | None:
-    return cell.values.get(TPS) or cell.values.get(QPS)
+    return cell.values.get(TPS) or cell.values.get(QPS) or cell.values.get(NOPM)
 
 
 def _drops(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
@@ -181,7 +182,7 @@ def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
     yield from _round_trips(
         cells,
         _number(about.get("round_trip_ms")),
-        Severity.OVER_CLAIM,
+        Severity.NOTE,
         say(
             "a latency is below the round trip that the page names, so client and server cannot "
             "have been at the two ends of this network"
@@ -201,12 +202,12 @@ def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
     for name, size in sizes.items():
         if memory_gb and size > memory_gb:
             yield LedgerEntry(
-                severity=Severity.CONTRADICTION,
+                severity=Severity.NOTE if publication.has_prose else Severity.CONTRADICTION,
                 rule="physics",
                 sentence=say("{axis} is larger than the machine's memory", axis=name),
                 arithmetic=say("{size:g} GB > {memory:g} GB", size=size, memory=memory_gb),
             )
-    yield from _bytes_of_rows(publication.dataset)
+    yield from _bytes_of_rows(publication)
 
 
 def _round_trips(
@@ -228,8 +229,9 @@ def _round_trips(
             )
 
 
-def _bytes_of_rows(data: Mapping[str, float]) -> Iterator[LedgerEntry]:
+def _bytes_of_rows(publication: Publication) -> Iterator[LedgerEntry]:
     """The size of all tables, or of a single table, against its rows."""
+    data = publication.dataset
     rows, each_gb = data.get("rows_per_table", 0), data.get("gb_per_table")
     size_gb = data.get("size_gb") if each_gb is None else each_gb
     rows *= data.get("tables", 0) if each_gb is None else 1
@@ -238,7 +240,7 @@ def _bytes_of_rows(data: Mapping[str, float]) -> Iterator[LedgerEntry]:
     each = size_gb * GIB / rows
     if not ROW_BYTES[0] <= each <= ROW_BYTES[1]:
         yield LedgerEntry(
-            severity=Severity.OVER_CLAIM,
+            severity=Severity.NOTE if publication.has_prose else Severity.OVER_CLAIM,
             rule="physics",
             sentence=say("the dataset's size does not fit its rows"),
             arithmetic=say(

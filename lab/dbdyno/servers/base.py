@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
@@ -27,6 +28,8 @@ MYSQL, PGSQL = "mysql", "pgsql"
 
 STOP_S: Final = 60.0
 """Time for a server to stop if its data is not needed any more."""
+DIGITS_MAX: Final = 25
+"""More digits than any count has; a decimal's arithmetic is exact up to 28."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ class Server(Protocol):
 
     @property
     def pid(self) -> int:
-        """The started process, whose counters are read; 0 if the lab started none."""
+        """The process whose counters are read; 0 if it is not seen. Only `Instance`s end it."""
 
     @property
     def endpoint(self) -> Endpoint: ...
@@ -308,12 +311,28 @@ def row_of(server: Answering, sql: str, columns: int = 1) -> tuple[str, ...]:
 
 
 def count_of(server: Answering, sql: str) -> int:
-    """The whole number in the answer, 0 for NULL; ServerError if it is no number."""
-    text = row_of(server, sql)[0] or "0"
+    """The whole number in the answer, 0 for NULL; ServerError if it is no whole number."""
+    return counts_of(server, sql, 1)[0]
+
+
+def counts_of(server: Answering, sql: str, columns: int) -> tuple[int, ...]:
+    """The whole numbers in the answer's first row, 0 for NULL; ServerError for any other answer.
+
+    Servers write them in several ways: `7`, `7.0`, `7e0`.
+    """
+    row = row_of(server, sql, columns)[:columns]
     try:
-        return int(float(text)) if "." in text else int(text)
-    except (ValueError, OverflowError):
-        raise odd_answer(server.label, sql, "a number", repr(text[:200])) from None
+        return tuple(_whole(text or "0") for text in row)
+    except (ArithmeticError, ValueError):
+        found = ", ".join(repr(text[:200]) for text in row)
+        raise odd_answer(server.label, sql, "whole numbers", found) from None
+
+
+def _whole(text: str) -> int:
+    number = Decimal(text)
+    if not number.is_finite() or number.adjusted() > DIGITS_MAX or number % 1:
+        raise ValueError(text)
+    return int(number)
 
 
 def not_taken(label: str, wrong: Sequence[tuple[str, str, str]]) -> ServerError:

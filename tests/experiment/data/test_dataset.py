@@ -175,7 +175,7 @@ def test_an_endpoint_must_tell_of_rows_and_answer_while_it_makes_an_index():
 class Server:
     """Answers each question with the next of the rows it was given."""
 
-    driver, database = "mysql", "sbtest"
+    label, driver, database = "a", "mysql", "sbtest"
 
     def __init__(self, *rows):
         self.rows, self.asked = list(rows), []
@@ -202,11 +202,26 @@ def test_equal_rows_have_one_digest_and_one_row_changes_it():
     assert len(digests[0]) == dataset.DIGEST_LENGTH
 
 
+@pytest.mark.parametrize(
+    "row", [("1000.0", "77.00"), ("1e3", "7.7e1"), ("1000", "77", "a column more")]
+)
+def test_a_whole_number_is_taken_however_it_is_written(row):
+    one = plan(tables=1, rows=1000)
+    assert take(one, Server(row)) == take(one, Server(("1000", "77")))
+
+
+@pytest.mark.parametrize(
+    "row", [(), ("1000",), ("1000", "77.5"), ("x", "77"), ("1000", "nan"), ("1", "1e999999999")]
+)
+def test_an_answer_of_anything_else_is_no_digest(row):
+    assert digest_or_empty(plan(tables=1, rows=1000), Server(row)) == ""
+
+
 class Named:
     """Has these tables, each of three rows."""
 
     def __init__(self, driver, *names):
-        self.driver, self.database, self.names = driver, "sbtest", names
+        self.label, self.driver, self.database, self.names = "a", driver, "sbtest", names
 
     def ask(self, sql):
         return [(name,) for name in self.names] if "information_schema" in sql else [("3",)]

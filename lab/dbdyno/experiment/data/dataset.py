@@ -30,7 +30,16 @@ from dbdyno.experiment.watch.proc import read_process
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables
-from dbdyno.servers.base import MYSQL, PGSQL, Instance, Loading, Server
+from dbdyno.servers.base import (
+    MYSQL,
+    PGSQL,
+    Instance,
+    Loading,
+    Server,
+    count_of,
+    counts_of,
+    rows_of,
+)
 from dbdyno.servers.foreign.endpoint import MARK
 
 SYSTEMS: Final = "systems"
@@ -259,17 +268,18 @@ def _of_scripts(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
     if all(workload.script is None for workload in plan.workloads):
         return []
     schema = PUBLIC if server.driver == PGSQL else server.database
-    names = server.ask(
+    listed = (
         "SELECT table_name FROM information_schema.tables"
         f" WHERE table_schema = '{schema}' AND table_type = 'BASE TABLE'"
     )
     # An endpoint's mark is no table of a load. PostgreSQL keeps names in small
     # letters, and collations of systems differ.
-    others = sorted({str(row[0]) for row in names} - {*table_names(plan), MARK}, key=str.lower)
+    names = {row[0] for row in rows_of(server, listed, 1)}
+    others = sorted(names - {*table_names(plan), MARK}, key=str.lower)
     counted = []
     for name in others:
-        rows = server.ask(f"SELECT COUNT(*) FROM {quoted_table(server, name)}")[0][0]
-        counted.append((name.lower(), int(rows), 0))
+        rows = count_of(server, f"SELECT COUNT(*) FROM {quoted_table(server, name)}")
+        counted.append((name.lower(), rows, 0))
     return counted
 
 
@@ -282,12 +292,13 @@ def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
     """Number of rows and checksum of a table, queried in pieces with quick answers."""
     rows = total = 0
     for first in range(1, plan.dataset.rows + 1, PIECE_ROWS):
-        count, part = server.ask(
+        sql = (
             f"SELECT COUNT(*), COALESCE(SUM({ROW_SUM[server.driver]}), 0)"
             f" FROM {quoted_table(server, table)}"
             f" WHERE id BETWEEN {first} AND {first + PIECE_ROWS - 1}"
-        )[0]
-        rows, total = rows + int(count), total + int(part)
+        )
+        count, part = counts_of(server, sql, 2)
+        rows, total = rows + count, total + part
     return rows, total
 
 
@@ -320,7 +331,7 @@ def read_record(folder: Path) -> LoadRecord:
 
 
 def digest_or_empty(plan: Plan, server: Server) -> str:
-    """The digest of the plan's tables; empty where the server does not know these functions."""
+    """The digest of the plan's tables; empty where the server has no answer of whole numbers."""
     try:
         return digest(tables(plan, server))
     except ServerError:

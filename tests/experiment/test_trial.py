@@ -1,10 +1,12 @@
 """One trial on a running server: what is raised, what is a failed measurement."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from dbdyno.errors import LoadError, LostError, ServerError
 from dbdyno.experiment import trial as trial_room
-from dbdyno.experiment.engine.process import STOP_GRACE_S
+from dbdyno.experiment.engine.process import STOP_GRACE_S, Message
 from dbdyno.experiment.engine.spec import DRAIN_S, run_spec
 from dbdyno.experiment.schedule.order import trials_of
 from dbdyno.experiment.trial import PATIENCE_S, run_trial
@@ -33,6 +35,29 @@ def test_the_window_is_watched_second_by_second(server):
     assert [sample.at_s for sample in measured.watch] == [0.5, 1.5, 2.5, 3.5]
     assert measured.server.cpu_s >= 0.0
     assert server.readings == 3, "the edges, and once more to see whether the second is right"
+
+
+def test_what_stood_still_is_told_as_it_was_at_the_windows_end(server, monkeypatch):
+    waiting = iter([{"UPDATE: updating": 2}, {"SELECT: statistics": 1}])
+    monkeypatch.setattr(trial_room, "waiting_statements", lambda server: next(waiting))
+    silent = {"queries": 0, "errors": {}}
+    told = iter(
+        [
+            Message("interval", {"phase": "measured", "at_s": 4.0, **silent}),
+            Message("interval", {"phase": "drain", "at_s": 9.0, **silent}),
+            Message("record", {}),
+        ]
+    )
+    engine = SimpleNamespace(message=lambda timeout_s: next(told))
+    counters = SimpleNamespace(
+        error=None,
+        seconds_to_edge=lambda: None,
+        interval_ended=lambda at_s: None,
+        read_if_due=lambda: None,
+    )
+    seen = trial_room._EngineReport()
+    trial_room._collect(PLAN.trial, server, engine, counters, seen, lambda interval: None)
+    assert seen.waiting == {"UPDATE: updating": 2}
 
 
 def test_a_refusal_before_the_load_is_raised_while_the_server_lives(server):

@@ -55,7 +55,7 @@ class _EngineReport:
     intervals: list[dict[str, Any]] = field(default_factory=list)
     record: dict[str, Any] | None = None
     failure: str | None = None
-    waiting: dict[str, int] = field(default_factory=dict)
+    waiting: dict[str, int] | None = None
     is_lost: bool = False
 
     @property
@@ -104,7 +104,7 @@ def run_trial(
         process=counters.process(),
         replication=counters.replication(),
         status_at_s=counters.read_at_s(),
-        waiting=seen.waiting,
+        waiting=seen.waiting or {},
         allocator=allocator,
     )
     if counters.origin_s is None:
@@ -174,7 +174,8 @@ def _collect(
             counters.read_if_due()
             on_interval(message.value)
             is_last = message.value["at_s"] >= load_s - ROUNDED_S
-            if is_last and seen.is_silent and not counters.error:
+            is_told = seen.waiting is not None  # by the window's end, not after the drain
+            if is_last and seen.is_silent and not is_told and not counters.error:
                 seen.waiting = waiting_statements(server)
     _stop(engine, seen)
     raise LoadError(

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment.watch.status import StatusWatch, scheduled_s
+from dbdyno.experiment.watch.status import StatusWatch, scheduled_s, waiting_statements
 from dbdyno.servers.base import observe
+from support.fake_members import FakeMember
 from support.lab_process import until
 
 
@@ -128,6 +129,31 @@ def test_a_server_without_observers_is_asked_for_its_whole_status() -> None:
         origin_s = time.monotonic()
         until(lambda: watch.series(origin_s).at_s, "a reading")
     assert set(watch.series(origin_s).counters) == {"pg_stat_wal.wal_bytes"}
+
+
+def session(number: str, user: str, command: str, state: str, sql: str) -> tuple[str, ...]:
+    return (number, user, "somewhere", "sbtest", command, "5", state, sql)
+
+
+SESSIONS = [
+    session("7", "load", "Query", "starting", "SHOW PROCESSLIST"),
+    session("8", "load", "Query", "updating", "UPDATE sbtest1 SET k = k + 1 WHERE id = 7"),
+    session("9", "load", "Sleep", "", ""),
+    session("10", "somebody", "Query", "updating", "UPDATE shop SET n = 1"),
+]
+
+
+def test_statements_that_wait_are_those_of_the_load_alone() -> None:
+    server = FakeMember("tidb", {"SHOW PROCESSLIST": SESSIONS, "CONNECTION_ID()": [("7",)]})
+    assert waiting_statements(server) == {"UPDATE: updating": 1}
+    other = [session("7", "load", "Query", "", "SELECT 1"), *SESSIONS[1:]]
+    server.answers["SHOW PROCESSLIST"] = other
+    assert waiting_statements(server) == {"UPDATE: updating": 1}
+
+
+def test_a_server_that_names_no_sessions_leaves_open_what_waits() -> None:
+    refusing = FakeMember("a", {"SHOW PROCESSLIST": ServerError("no such command")})
+    assert waiting_statements(refusing) is None
 
 
 def test_time_on_a_cpu_is_finer_than_ticks() -> None:

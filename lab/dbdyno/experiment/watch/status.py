@@ -27,6 +27,7 @@ READINGS_BEFORE: Final = 3
 LAST_ANSWER_S: Final = 0.5
 """Longest wait at the end of a trial for an open reading."""
 PROC: Final = Path("/proc")
+PROCESSES: Final = "SHOW PROCESSLIST"
 
 
 @dataclass(frozen=True)
@@ -105,19 +106,22 @@ class StatusWatch:
         return round(cost_ms, 3) if cost_ms > 0 else None
 
 
-def waiting_statements(server: Server) -> dict[str, int]:
+def waiting_statements(server: Server) -> dict[str, int] | None:
     """Number of statements of the load's sessions running now, by kind and wait state.
 
-    Empty if the server does not report them. Only the first word of a statement is kept.
+    None if the server does not report them. Only the first word of a statement is kept. On an
+    endpoint the asking session has the load's user.
     """
     try:
-        sessions = rows_of(server, "SHOW PROCESSLIST", 8)
+        sessions = rows_of(server, PROCESSES, 8)
+        own = server.ask("SELECT CONNECTION_ID()")
     except ServerError:
-        return {}
+        return None
     waiting = Counter(
         f"{(info.split() or [command])[0].upper()}: {state}" if state else info.split()[0].upper()
-        for _, user, _, _, command, _, state, info, *_ in sessions
-        if user == server.credentials.user and command != "Sleep" and (info or state)
+        for number, user, _, _, command, _, state, info, *_ in sessions
+        if user == server.credentials.user and [(number,)] != own and info.upper() != PROCESSES
+        if command != "Sleep" and (info.strip() or state)
     )
     return dict(waiting)
 

@@ -174,8 +174,27 @@ def test_versions_with_other_columns_tell_the_same(row, way):
     server = Server(row)
     plan = making.plan(workloads=("oltp_point_select",))
     assert evidence.explain_plans(plan, server) == {"point_selects": way}
-    explain = "EXPLAIN SELECT c FROM `sbtest`.`sbtest1` WHERE id = 101"
+    explain = "EXPLAIN FORMAT=TRADITIONAL SELECT c FROM `sbtest`.`sbtest1` WHERE id = 101"
     assert server.asked == ["USE `sbtest`", explain]
+
+
+class OfOldTidb(Server):
+    """Knows one form of EXPLAIN, with four columns."""
+
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
+        super().ask(sql)
+        if "FORMAT=TRADITIONAL" in sql:
+            raise ServerError("You have an error in your SQL syntax")
+        rows = [("IndexLookUp_10", "4.00", "root", ""), ("├─IndexScan_8", "4.00", "cop", "k")]
+        return rows if "EXPLAIN" in sql else []
+
+
+def test_a_form_that_is_refused_is_asked_for_once():
+    server = OfOldTidb(WHOLE)
+    plan = making.plan(workloads=("oltp_point_select", "oltp_delete"))
+    taken = evidence.explain_plans(plan, server)
+    assert taken == dict.fromkeys(("point_selects", "deletes"), "IndexLookUp; IndexScan")
+    assert sum("TRADITIONAL" in sql for sql in server.asked) == 1
 
 
 def test_each_kind_is_asked_once_for_all_workloads():
@@ -185,7 +204,7 @@ def test_each_kind_is_asked_once_for_all_workloads():
     assert len(server.asked) - 1 == len(taken) == 8
 
 
-@pytest.mark.parametrize("row", [(), ("one", "two")])
+@pytest.mark.parametrize("row", [(), ("one", "two"), ("-> Rows fetched before execution",)])
 def test_what_cannot_be_asked_or_read_is_left_out(row):
     assert evidence.explain_plans(making.plan(), Server(row)) == {}
 
@@ -219,7 +238,7 @@ class Refusing(Server):
 @pytest.mark.parametrize(
     ("driver", "row", "ready", "explain", "way"),
     [
-        ("mysql", WHOLE, "USE `sbtest`", "EXPLAIN", "ALL no index"),
+        ("mysql", WHOLE, "USE `sbtest`", "EXPLAIN FORMAT=TRADITIONAL", "ALL no index"),
         ("pgsql", ("  ->  Seq Scan on jobs",), "SELECT 1", COSTLESS, "Seq Scan on jobs"),
     ],
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -31,7 +32,7 @@ from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.plan.template import examples
 from dbdyno.plan.workload import MIXES
 from dbdyno.servers import reference
-from dbdyno.servers.base import PGSQL, Instance, Server
+from dbdyno.servers.base import MYSQL, PGSQL, Instance, Server
 
 
 def before_arm(context: RunContext, instance: Instance) -> Probe:
@@ -184,9 +185,17 @@ STATEMENTS: Final = {
     " AND 206",
 }
 """A statement of each kind with several possible plans, so no INSERT."""
+EXPLAINS: Final[Mapping[str, tuple[str, ...]]] = {
+    MYSQL: ("EXPLAIN FORMAT=TRADITIONAL ", "EXPLAIN "),
+    PGSQL: ("EXPLAIN (COSTS OFF) ",),
+}
+"""Forms to try, the best first: a server's default may be a tree of text (MySQL 9), and an old
+TiDB does not know the first."""
 COLUMNS: Final = {10: (3, 5), 12: (4, 6)}
 """Places of access and index in EXPLAIN's row, by its number of columns: twelve with partitions and
 filtered (from MySQL 5.7 on). The last one always holds the remarks."""
+OPERATOR: Final = re.compile(r"[\s│├└─]*(\w+?)_[0-9]+((?:\(\w+\))?)")
+"""TiDB's name of a step in its tree, such as ``└─TableRangeScan_5`` or ``IndexLookUp_7(Build)``."""
 
 
 def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
@@ -199,16 +208,21 @@ def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
     if not statements:
         return {}
     is_postgres = server.driver == PGSQL
-    explain, summary = ("EXPLAIN (COSTS OFF) ", _steps) if is_postgres else ("EXPLAIN ", _summary)
+    summary = _steps if is_postgres else _summary
     ready = "SELECT 1" if is_postgres else f"USE `{server.database}`"
     ways: dict[str, str] = {}
+    forms = EXPLAINS[server.driver]
     with suppress(ServerError):  # a server that is not ready either is asked no further
         server.ask(ready)
         for kind, sql in statements.items():
-            try:
-                ways[kind] = summary(server.ask(explain + sql))
-            except ServerError:
-                server.ask(ready)  # in the new session that follows a refusal
+            for form in forms:
+                try:
+                    ways[kind] = summary(server.ask(form + sql))
+                except ServerError:
+                    server.ask(ready)  # in the new session that follows a refusal
+                else:
+                    forms = (form,)
+                    break
     return {kind: way for kind, way in ways.items() if way}
 
 
@@ -233,11 +247,15 @@ def _steps(rows: Iterable[tuple[str, ...]]) -> str:
 
 def _summary(rows: Iterable[tuple[str, ...]]) -> str:
     """`range PRIMARY, Using filesort, Using where`; empty for an answer of another shape."""
-    steps = []
-    for row in rows:
-        if len(row) not in COLUMNS:
-            return ""
-        access, index = (row[place] for place in COLUMNS[len(row)])
-        remarks = sorted(filter(None, (part.strip() for part in row[-1].split(";"))))
-        steps.append(", ".join([f"{access or 'none'} {index or 'no index'}", *remarks]))
-    return "; ".join(steps)
+    steps = [_step(row) for row in rows]
+    return "; ".join(steps) if all(steps) else ""
+
+
+def _step(row: tuple[str, ...]) -> str:
+    """A step of MySQL's, or of TiDB's without its number; empty for a row of another shape."""
+    if len(row) not in COLUMNS:
+        operator = OPERATOR.fullmatch(row[0]) if len(row) > 1 else None
+        return f"{operator[1]}{operator[2]}" if operator else ""
+    access, index = (row[place] for place in COLUMNS[len(row)])
+    remarks = sorted(filter(None, (part.strip() for part in row[-1].split(";"))))
+    return ", ".join([f"{access or 'none'} {index or 'no index'}", *remarks])

@@ -13,6 +13,7 @@ from dbdyno.measurement.certificate import PRODUCTS, CertificateFacts
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.known import Fact, Known
 from dbdyno.plan.plan import Plan, comparisons
+from dbdyno.plan.workload import MIXES
 from dbdyno.report.numbers import mebibytes, number, seconds
 from dbdyno.report.rows import State, attempts
 
@@ -163,6 +164,22 @@ def _saturation(run: LimitedRun) -> Iterator[Text]:
     )
 
 
+def _plans(run: LimitedRun) -> Iterator[Text]:
+    plans: dict[str, set[str]] = {}
+    for m in run.measurements:
+        if m.failure is None:
+            plans.setdefault(m.trial.system, set()).update(m.evidence.query_plans)
+    every: set[str] = set().union(*plans.values())
+    unknown = [system for system, own in plans.items() if not own or every - own]
+    explained = [w for w in run.plan.workloads if MIXES.get(w.name, {}).keys() - {"inserts"}]
+    if unknown and (every or explained):
+        yield say(
+            "Query plans of {systems} are unknown: EXPLAIN was refused there, or its answer has "
+            "an unknown form. A difference of indexes or sorts would not be seen.",
+            systems=listed(unknown),
+        )
+
+
 def _stalls(run: LimitedRun) -> Iterator[Text]:
     if run.plan.load.threads:
         yield say(
@@ -200,6 +217,7 @@ LIMITS: Final[Mapping[Callable[[LimitedRun], Iterator[Text]], tuple[Fact, ...]]]
 """Limits with the facts they need."""
 
 
+    _plans: (Fact.HERE, Fact.EVENTS),
 def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
     """Number of measured blocks; the plan's number before the first."""
     return len({m.trial.block for m in measurements if m.failure is None}) or plan.design.blocks

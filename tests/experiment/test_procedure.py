@@ -55,6 +55,16 @@ def begun(context, instance, keys=None):
     return [step.name for step in steps.taken]
 
 
+def test_a_server_of_others_may_stay_on_the_generators_cores(context, tmp_path, monkeypatch):
+    moved = []
+    monkeypatch.setattr(room, "set_affinity", lambda pid, cores: moved.append(pid))
+    for reference in (making.A, "mysql://bench@127.0.0.1:3306/sbtest"):
+        instance = FakeInstance(World(), ServerSpec("a", reference), tmp_path / "i")
+        instance.snapshot()
+        start(context(pin=(0,)), instance, {}, Steps()).stop()
+    assert len(moved) == 1
+
+
 def test_data_is_restored_before_each_start_or_only_before_the_first(context, instance):
     every = context()
     assert [begun(every, instance) for _ in range(2)] == [["restore", "start"]] * 2

@@ -116,6 +116,10 @@ def test_a_taken_port_is_seen_with_its_holder():
         port = held.getsockname()[1]
         assert not process.port_is_free(port)
         assert f"(pid {os.getpid()})" in process.holder(port)
+        for host in (process.LOOPBACK, "localhost"):
+            assert process.listener(host, port)[0] == os.getpid()
+        for host in ("127.0.0.2", "192.0.2.1", "db.example.com"):
+            assert process.listener(host, port) is None
     assert process.port_is_free(port)
     assert process.port_is_free(process.free_port())
 

@@ -100,7 +100,8 @@ def start(
         for sql in instance.spec.after_start:
             with steps.timed("SQL after the start", sql):
                 (server.ask_all if isinstance(server, EndpointServer) else server.ask)(sql)
-        if pin := context.plan.procedure.pin:
+        pin = context.plan.procedure.pin
+        if pin and is_ours:
             for pid in pids_of(server):
                 if pid:
                     set_affinity(pid, sorted(os.sched_getaffinity(0) - set(pin)))

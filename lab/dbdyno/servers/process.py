@@ -18,6 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ from dbdyno.errors import ServerError
 from dbdyno.servers import launch, watcher
 
 LOOPBACK: Final = "127.0.0.1"
+EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - recognised, not listened at
 LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
 PASSED_ON: Final = ("PATH", "TZ", LIBRARY_PATH)
 DEV_NULL: Final = Path(os.devnull)
@@ -222,16 +224,36 @@ def port_is_free(port: int) -> bool:
 
 def holder(port: int) -> str:
     """Program and pid that listens on a port, as far as visible; for messages."""
-    try:
-        for connection in psutil.net_connections("tcp"):
-            if connection.status != psutil.CONN_LISTEN or connection.laddr[1:] != (port,):
-                continue
-            if connection.pid is None:
-                break
-            return f"{psutil.Process(connection.pid).name()} (pid {connection.pid})"
-    except psutil.Error:
-        pass
+    with suppress(psutil.Error):
+        for _, pid in _listening(port):
+            if pid is not None:
+                return f"{psutil.Process(pid).name()} (pid {pid})"
     return "another program"
+
+
+def listener(host: str, port: int) -> tuple[int, str] | None:
+    """Pid and program that listens at an address of this machine; None if it is not seen.
+
+    Names are not looked up: only an address, localhost and this machine's name are recognised.
+    """
+    with suppress(psutil.Error, OSError, ValueError):
+        own = {one.address for each in psutil.net_if_addrs().values() for one in each}
+        names = {"localhost": ("127.0.0.1", "::1"), socket.gethostname(): (*own,)}
+        wanted = names.get(host) or (str(ip_address(host.strip("[]"))),)
+        local = {address for address in wanted if address in own or ip_address(address).is_loopback}
+        pids = {pid for address, pid in _listening(port) if address in {*local, *EVERYWHERE}}
+        if local and len(pids) == 1 and (pid := pids.pop()) is not None:
+            return pid, psutil.Process(pid).name()
+    return None
+
+
+def _listening(port: int) -> list[tuple[str, int | None]]:
+    """Address and pid of all that listen on a port; None for a pid that is not shown to us."""
+    return [
+        (str(next(iter(one.laddr))), one.pid)
+        for one in psutil.net_connections("tcp")
+        if one.status == psutil.CONN_LISTEN and one.laddr[1:] == (port,)
+    ]
 
 
 def give_to(folder: Path, user: ServerUser | None) -> None:

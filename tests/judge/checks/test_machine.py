@@ -82,6 +82,7 @@ NOTHING = (None, "", 0)
         ([making.measurement(other_cpu=0.07)], NOTHING),
         ([making.measurement(other_cpu=0.2)], (NOTE, "others", 0.05)),
         ([making.measurement(other_cpu=1.0)], (DOUBTFUL, "others", 0.25)),
+        ([making.unseen(making.measurement(other_cpu=1.0))], NOTHING),  # the server may be it
         (idle(36.4), (NOTE, "busy", 0.96)),
         (idle(30.0), NOTHING),
         ([watched(throttled_per_s=3.0)], (DOUBTFUL, "quota", 3)),

@@ -80,10 +80,11 @@ def _watched(m: Measurement) -> Rows:
     seen, samples = disturbance_of(m), m.watch_measured
     if seen is not None:
         yield {"what": "steal", "value": seen.steal}
-        # Ticks of processes and of the host are counted apart: a little below 0 is nobody's.
-        others = max(0.0, seen.others)
-        used = {"used": others * seen.cores, "cores": seen.cores}
-        yield {"what": "others", "value": others, **used}
+        if seen.is_attributed:  # else the server is one of them, or runs on another machine
+            # Ticks of processes and of the host are counted apart: a little below 0 is nobody's.
+            others = max(0.0, seen.others)
+            used = {"used": others * seen.cores, "cores": seen.cores}
+            yield {"what": "others", "value": others, **used}
     cores = mean_over_time(samples, host_cpu) or 0.0
     generator = mean_over_time(samples, lambda s: s.generator_cpu) or 0.0
     if cores > 0 and generator > 0:

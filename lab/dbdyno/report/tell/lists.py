@@ -326,8 +326,8 @@ MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
     ),
     "busy": (
         phrase(
-            "generator and server share the machine: only {idle:.1%} of the host's CPU was idle "
-            "(lower limit {idle_limit:.0%}), the generator used {generator:.1%}"
+            "only {idle:.1%} of the CPU was idle on the load generator's machine (lower limit "
+            "{idle_limit:.0%}), the generator used {generator:.1%}"
         ),
         say(
             "the ratio of two systems still holds, the absolute rate holds for this machine only; "

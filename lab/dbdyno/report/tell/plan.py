@@ -405,7 +405,7 @@ def _margin(plan: Plan, _: Known) -> list[Text]:
     return [say("a difference of {margin} in {metric} matters", margin=margin, metric=metric)]
 
 
-def _disturbance(plan: Plan, _: Known) -> list[Text]:
+def _disturbance(plan: Plan, known: Known) -> list[Text]:
     limit = plan.design.disturbance_max
     if limit >= 1:
         return []
@@ -414,7 +414,13 @@ def _disturbance(plan: Plan, _: Known) -> list[Text]:
         "CPU; its cell is then measured again on all systems",
         limit=share(limit),
     )
-    return [text]
+    if not known.has(Fact.OTHERS):
+        return [text]
+    seen = say(
+        "for {systems} only stolen time counts, unless the server is a process of this machine",
+        systems=listed(known[Fact.OTHERS]),
+    )
+    return [text, seen]
 
 
 PLAIN: Final[Mapping[str, Callable[[Plan, Known], Iterable[Text]]]] = {

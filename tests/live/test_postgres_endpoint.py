@@ -77,7 +77,7 @@ def test_it_is_loaded_once_over_tls_and_measured_in_every_block(
     with store:
         trials = store.measurements(store.runs()[0].run_id)
     assert [(t.failure, t.server.version[:4], t.server.pid) for t in trials] == [
-        (None, "18.6", None)
+        (None, "18.6", server.pid)
     ] * 2
     assert all(trial.events > 0 for trial in trials)
     assert all(trial.server.settings["ssl"] == "on" for trial in trials)

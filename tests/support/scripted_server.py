@@ -25,7 +25,7 @@ def scripted():
 class FakeClient:
     """Answers SQL from `answers`, without a row where it has none, and notes what was asked."""
 
-    label = "fake"
+    label, answer_s_max = "fake", 60.0
 
     def __init__(self, answers=(), ready=True, database=""):
         self.answers, self.ready, self.database = answers, ready, database

@@ -33,6 +33,7 @@ from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
 from dbdyno.measurement.parts import Phase, StatusSeries, WatchSample
 from dbdyno.plan.plan import Plan, TrialPlan
 from dbdyno.servers.base import Server, pids_of
+from dbdyno.servers.foreign.endpoint import EndpointServer
 
 INTERRUPTED: Final = "interrupted by the user"
 PATIENCE_S: Final = 120.0
@@ -106,6 +107,7 @@ def run_trial(
         status_at_s=counters.read_at_s(),
         waiting=seen.waiting or {},
         allocator=allocator,
+        balanced=server.balanced if isinstance(server, EndpointServer) else (),
     )
     if counters.origin_s is None:
         return _measurement(plan, trial, started_at, facts, seen)

@@ -214,6 +214,7 @@ COSTS: Final[tuple[Cost, ...]] = (
         (
             _either("rows", INNODB_CHANGES, MARIADB_CHANGES),
             _counted(*POSTGRES_CHANGES, label="database.tup_inserted, _updated, _deleted"),
+            _counted("statements_summary.affected_rows"),
         ),
     ),
     Cost(

@@ -176,7 +176,8 @@ class ServerFacts(Noun):
             answer in its last second, by kind and state; empty for all other windows.
         allocator: malloc library of its process, or `unknown`; empty if not looked up.
         cpu_s: server process CPU seconds within the measured window.
-        pid: process id of the server that was started for this trial's arm.
+        pid: process id of the server, where it is seen on this machine.
+        balanced: addresses of an endpoint that lead to several servers, whose counters are unknown.
         process: its reads, writes and context switches in the window; None if not read.
         replication: counters of primary and replicas over the window, by names of `replication`.
     """
@@ -191,6 +192,7 @@ class ServerFacts(Noun):
     status_at_s: tuple[float, ...] = ()
     waiting: dict[str, int] = {}
     allocator: str = ""
+    balanced: tuple[str, ...] = ()
 
 
 class Measurement(Noun):

@@ -164,6 +164,12 @@ def test_commits_at_server_disagreeing_is_doubtful(off):
     assert round(found.values["tolerance"]) == 566
 
 
+def test_commits_of_a_tidb_are_counted_by_its_summary():
+    counts_of_tidb = {"Com_commit": math.nan, "statements_summary.Commit": 20_000}
+    found = counts.commits_at_server(making.measurement(status=counts_of_tidb), PLAN)
+    assert (found.values["counter"], found.values["off"]) == ("statements_summary.Commit", 10_000)
+
+
 @pytest.mark.parametrize("seen", [10_000, 10_560, 9_440, math.nan])
 def test_commits_at_server_agreeing_or_not_known(seen):
     made = making.measurement(status={"Com_commit": seen})

@@ -86,6 +86,9 @@ class Dataset:
     def begin(self):
         self.calls.append("begin")
 
+    def analyses(self):
+        return ["ANALYZE TABLE `sbtest1`", "ANALYZE TABLE `sbtest2`"]
+
     def finish(self):
         self.calls.append("finish")
         self.wrong = None
@@ -102,6 +105,7 @@ def instance(monkeypatch, tmp_path):
     monkeypatch.setenv("DB", "secret-4711")
     monkeypatch.setattr(module.EndpointInstance, "dataset_type", Dataset)
     monkeypatch.setattr(module.EndpointServer, "login", lambda self: None)
+    monkeypatch.setattr(module, "MysqlClient", lambda label, place, who: FakeClient())
     spec = ServerSpec("tidb", REFERENCE, password_env="DB", dataset="abc")
     return open.instance(spec, tmp_path / "x", str)
 
@@ -123,6 +127,23 @@ def test_rows_are_loaded_once_and_looked_at_afterwards(instance, tmp_path):
     instance.close()
     assert instance._dataset.calls == ["begin", "finish"]
     assert list(tmp_path.iterdir()) == []  # an endpoint leaves no files here
+
+
+def test_statistics_of_the_rows_are_there_before_the_first_trial(instance):
+    instance.start()
+    instance.snapshot()
+    (first, *_) = instance._server._clients
+    assert [sql for _, sql in first.asked] == instance._dataset.analyses()
+
+
+def test_a_server_that_collects_no_statistics_is_loaded_all_the_same(instance, monkeypatch):
+    def refuse(self, sql):
+        raise ServerError("did not answer", found="no such statement")
+
+    monkeypatch.setattr(module.EndpointServer, "ask_long", refuse)
+    instance.start()
+    instance.snapshot()
+    assert instance.has_snapshot()
 
 
 def test_a_dataset_that_changed_cannot_be_restored(instance):
@@ -234,6 +255,15 @@ def test_rows_are_ours_once_they_are_loaded():
     assert of(database).trouble() is None
     ends = {"sbtest1": "500", "sbtest2": "500"}
     assert database.mark == {"dataset": "abc", "state": "loaded", **ends}
+
+
+def test_the_tables_that_were_loaded_are_those_to_analyse():
+    database = loaded(sbtest1=500, sbtest2=500)
+    assert of(database).analyses() == [
+        "ANALYZE TABLE `d`.`sbtest1`",
+        "ANALYZE TABLE `d`.`sbtest2`",
+    ]
+    assert PostgresDataset.analyze == "ANALYZE"
 
 
 def test_the_server_says_how_large_the_rows_are():

@@ -32,6 +32,8 @@ LITTLE_SHARE_MAX: Final = 0.01
 """Tolerance of N = X·R (docs/reference/findings.md)."""
 STATEMENT_SHARE_MAX: Final = 0.001
 """Tolerance of statements against their invariant (docs/reference/findings.md)."""
+COMMITS: Final = ("Com_commit", "statements_summary.Commit")
+"""Servers' counters of commits: MySQL's, and TiDB's for its whole cluster."""
 COMMIT_SHARE_MAX: Final = 0.005
 """Tolerance of the server's count of commits against the load's."""
 STATUS_SKEW_S: Final = 0.5
@@ -168,9 +170,11 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
     the server before its reply was counted.
     """
     per_event = commits_per_event(measurement, plan)
-    seen = measurement.server.status.get("Com_commit")
-    if per_event == 0 or seen is None:
+    status = measurement.server.status
+    counter = next((name for name in COMMITS if name in status), None)
+    if per_event == 0 or counter is None:
         return None
+    seen = status[counter]
     least, most = (events * per_event for events in events_between_readings(measurement))
     count = round(min(max(seen, least), most))
     restarts = sum(i.restarts for i in measurement.measured)
@@ -183,7 +187,7 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "commits-at-server",
         Level.DOUBTFUL,
-        counter="Com_commit",
+        counter=counter,
         seen=seen,
         counted=count,
         off=off,

@@ -83,14 +83,16 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: a system's servers are somebody else's, an endpoint."""
     for system in known_of(plan)[Fact.OTHERS]:
-        blocks = {m.trial.block for m in measurements if m.trial.system == system}
-        if not blocks:
+        own = [m for m in measurements if m.trial.system == system]
+        if not own:
             continue
+        values = {
+            "blocks": len({m.trial.block for m in own}),
+            "is_seen": all(m.server.pid for m in own if m.failure is None),
+            "balanced": sorted({address for m in own for address in m.server.balanced}),
+        }
         yield Finding(
-            check="uncontrolled-server",
-            level=Level.DOUBTFUL,
-            values={"blocks": len(blocks)},
-            system=system,
+            check="uncontrolled-server", level=Level.DOUBTFUL, values=values, system=system
         )
 
 

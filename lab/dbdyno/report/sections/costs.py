@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
 from dbdyno.judge.checks.counts import always_writes
 from dbdyno.judge.checks.durability import counted_syncs
-from dbdyno.judge.checks.settings import commit_is_waited_for
+from dbdyno.judge.checks.settings import commit_is_waited_for, durability
 from dbdyno.judge.judgement import cells_of
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, sources_of, while_counted
@@ -203,6 +203,13 @@ SOURCES: Final = (
 )
 
 
+PROMISED: Final[Mapping[bool | None, Text]] = {
+    True: say("yes"),
+    False: say("no"),
+    None: say("unknown"),
+}
+
+
 def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     """Flushes, in a row for each cell and system; empty without a workload of writes only."""
     rows = [
@@ -233,10 +240,10 @@ def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
 
 
 def _flush_row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
-    waited = {commit_is_waited_for(trial.server.settings) for trial in trials}
-    promised = say("yes") if waited == {True} else say("no") if waited == {False} else say("both")
+    settings = [trial.server.settings for trial in trials]
+    waited = {commit_is_waited_for(one) if durability(one) else None for one in settings}
     return (
-        promised,
+        PROMISED[waited.pop()] if len(waited) == 1 else say("both"),
         number(1 / trials[0].trial.cell.threads, DECIMALS),
         *(number(per_event(source, trials), DECIMALS) for source in SOURCES),
     )

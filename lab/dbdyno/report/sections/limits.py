@@ -140,6 +140,13 @@ def _machines(run: LimitedRun) -> Iterator[Text]:
 
 def _size(run: LimitedRun) -> Iterator[Text]:
     data_bytes, pools = run.plan.dataset.bytes_about, pools_of(run.measurements)
+    settings = {m.trial.system: m.server.settings for m in run.measurements if m.server.settings}
+    if unknown := [system for system, own in settings.items() if cache_bytes(own) is None]:
+        yield say(
+            "Whether the dataset (about {data}) fits into the cache of {systems} is unknown.",
+            data=mebibytes(data_bytes),
+            systems=listed(unknown),
+        )
     if not pools:
         return
     sizes = {"data": mebibytes(data_bytes), "pool": mebibytes(pools[0])}
@@ -157,13 +164,6 @@ def _size(run: LimitedRun) -> Iterator[Text]:
         )
 
 
-def _saturation(run: LimitedRun) -> Iterator[Text]:
-    yield say(
-        "A closed loop hides stalls: requests that users would send during a stall are never "
-        "sent. Its latencies understate the delay that users see at a fixed rate."
-    )
-
-
 def _plans(run: LimitedRun) -> Iterator[Text]:
     plans: dict[str, set[str]] = {}
     for m in run.measurements:
@@ -178,6 +178,13 @@ def _plans(run: LimitedRun) -> Iterator[Text]:
             "an unknown form. A difference of indexes or sorts would not be seen.",
             systems=listed(unknown),
         )
+
+
+def _saturation(run: LimitedRun) -> Iterator[Text]:
+    yield say(
+        "A closed loop hides stalls: requests that users would send during a stall are never "
+        "sent. Its latencies understate the delay that users see at a fixed rate."
+    )
 
 
 def _stalls(run: LimitedRun) -> Iterator[Text]:
@@ -210,6 +217,7 @@ LIMITS: Final[Mapping[Callable[[LimitedRun], Iterator[Text]], tuple[Fact, ...]]]
     _unseen: (Fact.UNSEEN,),
     _machines: (Fact.OURS,),
     _size: (Fact.ROWS, Fact.SETTINGS),
+    _plans: (Fact.HERE, Fact.EVENTS),
     _saturation: (Fact.BUSY,),
     _stalls: (Fact.RESTING,),
     _arrivals: (Fact.HERE,),
@@ -217,7 +225,6 @@ LIMITS: Final[Mapping[Callable[[LimitedRun], Iterator[Text]], tuple[Fact, ...]]]
 """Limits with the facts they need."""
 
 
-    _plans: (Fact.HERE, Fact.EVENTS),
 def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
     """Number of measured blocks; the plan's number before the first."""
     return len({m.trial.block for m in measurements if m.failure is None}) or plan.design.blocks

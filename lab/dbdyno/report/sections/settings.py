@@ -91,6 +91,8 @@ STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 """Features of the machine about the storage of the data."""
 
 
+NODES: Final = "cluster."
+"""Prefix of settings that count a cluster's nodes, by their kind."""
 TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
     "systems": (),
     "settings": (Fact.HERE,),
@@ -138,24 +140,17 @@ def _data(planned: Iterable[PlanFact], measurements: Sequence[Measurement]) -> T
 
 def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> Text:
     """Promises of the settings for a commit, by system where they differ."""
-    promised = {
-        system: listed(
-            dict.fromkeys(
-                promise
-                for measurement in measurements
-                if measurement.trial.system == system
-                for promise in promises(measurement.server.settings)[:2]
-            )
-        )
-        for system in systems
-    }
-    known = {system: told for system, told in promised.items() if told}
-    if not known:
-        return NONE
-    if len(set(known.values())) == 1:
-        return next(iter(known.values()))
+    promised: dict[str, Text] = {}
+    for system in systems:
+        own = [m.server.settings for m in measurements if m.trial.system == system]
+        texts = dict.fromkeys(text for settings in own for text in promises(settings)[:2])
+        if any(own):
+            promised[system] = listed(texts) if texts else say("unknown")
+    if len(set(promised.values())) < 2:
+        return next(iter(promised.values()), NONE)
     return listed(
-        (say("{system}: {told}", system=system, told=told) for system, told in known.items()), "; "
+        (say("{system}: {told}", system=system, told=told) for system, told in promised.items()),
+        "; ",
     )
 
 
@@ -164,10 +159,16 @@ def _system(label: str, measurements: Sequence[Measurement]) -> Text:
     if not trials:
         return say("{system} (never ran)", system=label)
     seen = dict.fromkeys(m.server.version for m in trials)
+    nodes = {
+        f"{key.removeprefix(NODES)} {counted}": None
+        for m in trials
+        for key, counted in m.server.settings.items()
+        if key.startswith(NODES)
+    }
     versions = listed((version for version in seen if version), " and ")
-    if not versions or versions in label:
+    if not nodes and (not versions or versions in label):
         return name(label)
-    return say("{system} ({versions})", system=label, versions=versions)
+    return say("{system} ({versions})", system=label, versions=listed((versions, *nodes)))
 
 
 def _machine(run: RunFacts, *features: str) -> Text:

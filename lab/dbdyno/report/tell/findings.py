@@ -407,11 +407,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "uncontrolled-server": Telling(
         (DOUBTFUL,),
         "a system is an endpoint: dbdyno does not restart it or restore its rows",
-        lambda values: say(
-            "an endpoint: in {blocks} dbdyno did not restart its servers or restore its rows, and "
-            "did not see its processes, disks and other clients",
-            blocks=count(values["blocks"], "block"),
-        ),
+        lists.uncontrolled_server,
         phrase(
             "restart and reload it between runs yourself, keep others off it, or measure a system"
             " that dbdyno can start"

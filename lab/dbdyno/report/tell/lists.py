@@ -303,6 +303,24 @@ def commits_not_waited(values: Values) -> Said:
     return listed(parts, "; ")
 
 
+def uncontrolled_server(values: Values) -> Said:
+    """Evidence of `uncontrolled-server`."""
+    apart = say("processes, disks and other clients")
+    text = say(
+        "an endpoint: in {blocks} dbdyno did not restart its servers or restore its rows, and did "
+        "not see its {unseen}",
+        blocks=count(values["blocks"], "block"),
+        unseen=say("other clients") if values["is_seen"] else apart,
+    )
+    if not values["balanced"]:
+        return text
+    balanced = say(
+        "{addresses}: a balancer before several servers, whose counters and costs are unknown",
+        addresses=listed(values["balanced"]),
+    )
+    return listed((text, balanced), "; ")
+
+
 WAIT_ADVICE: Final = {
     "alone": say(
         "find out why the replica was slow or gone; a longer topology.timeout_s makes commits "

@@ -23,7 +23,8 @@ from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
 from dbdyno.servers.client import Client
-from dbdyno.servers.foreign.endpoint import NOT_OURS, EndpointServer
+from dbdyno.servers.foreign.behind import UNSEEN
+from dbdyno.servers.foreign.endpoint import EndpointServer
 from dbdyno.servers.mysql.client import MysqlClient
 from dbdyno.servers.programs import identify
 from dbdyno.servers.programs.catalog import CatalogEntry
@@ -198,7 +199,7 @@ class ContainerServer(EndpointServer):
         self.stopped_cleanly = False
         self._program = program
         said = self._inspect("{{.State.Pid}}") or ""
-        self.pid = int(said) if said.isdecimal() and self._is_here(said) else NOT_OURS
+        self.pid = int(said) if said.isdecimal() and self._is_here(said) else UNSEEN
 
     def alive(self) -> bool:
         """True while the container runs; looks at its process if visible, else asks the engine."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -20,21 +21,31 @@ from dbdyno.servers.base import (
     Answering,
     Credentials,
     Endpoint,
+    Observer,
     ServerSpec,
     count_of,
     row_of,
     rows_of,
 )
 from dbdyno.servers.client import Client
+from dbdyno.servers.foreign.behind import (
+    INERT,
+    TIDB,
+    UNSEEN,
+    Identity,
+    StatementSummary,
+    look_behind,
+    of_variables,
+    tidb_settings,
+)
 from dbdyno.servers.mysql.client import MysqlClient, numbers
 from dbdyno.servers.reference import PROTOCOLS, EndpointReference, credentials
 
-NOT_OURS: Final = 0
-"""The pid of a server that dbdyno did not start; no process has it."""
 LEAST: Final = frozenset({"Uptime", "Uptime_since_flush_status"})
 """Counters of which the minimum over all servers counts, so that a restart of any of them shows."""
 REFUSED: Final = ("error 1045", "password authentication failed")
 """Marks of a rejected login in a server's error message."""
+LONG_S_MAX: Final = 3600.0
 MARK: Final = "dbdyno_dataset"
 LOADING: Final = "loading"
 LOADED: Final = "loaded"
@@ -49,10 +60,14 @@ _END = re.compile(r"[0-9]{1,19}")
 
 
 class EndpointServer:
-    """Foreign servers, ready for logins when `EndpointInstance.start` hands them out."""
+    """Foreign servers, ready for logins when `EndpointInstance.start` hands them out.
+
+    Attributes:
+        pid: the process of the only server, if it runs on this machine and is seen; else 0.
+        balanced: addresses that lead to several servers by turns.
+    """
 
     driver = MYSQL
-    pid = NOT_OURS
     version_sql = "SELECT VERSION()"
     settings_sql = "SHOW GLOBAL VARIABLES"
 
@@ -67,6 +82,10 @@ class EndpointServer:
             self._client(f"{label} ({place.host}:{place.port})", place)
             for place in (endpoint, *endpoint.others)
         ]
+        self.pid = UNSEEN
+        self.balanced: tuple[str, ...] = ()
+        self._servers: Sequence[Client] = ()
+        self._summary = StatementSummary()
 
     def _client(self, label: str, place: Endpoint) -> Client:
         return MysqlClient(label, place, self.credentials)
@@ -92,6 +111,12 @@ class EndpointServer:
                 found=", ".join(versions),
                 hint="make a system of each",
             )
+        if not self._servers:
+            behind = look_behind(self._clients, places, self._client, self._identity)
+            self._servers, self.balanced, self.pid = behind.sessions, behind.balanced, behind.pid
+
+    def _identity(self, client: Client) -> Identity:
+        return of_variables(client, self.settings_sql)
 
     def version(self) -> str:
         return row_of(self._clients[0], self.version_sql)[0]
@@ -100,18 +125,56 @@ class EndpointServer:
         """The first server's answer to the load user, all as text; ServerError if refused."""
         return self._clients[0].ask(sql)
 
+    def ask_long(self, sql: str) -> None:
+        """Let the first server run a statement for up to an hour; ServerError if it refuses."""
+        first = self._clients[0]
+        limit_s, first.answer_s_max = first.answer_s_max, LONG_S_MAX
+        try:
+            first.ask(sql)
+        finally:
+            first.answer_s_max = limit_s
+
     def ask_all(self, sql: str) -> None:
         """Run a statement on every server; ServerError if a server refuses it."""
         for client in self._clients:
             client.ask(sql)
 
     def settings(self) -> dict[str, str]:
-        shown = rows_of(self._clients[0], self.settings_sql, 2)
-        return {row[0].lower(): row[1] for row in shown}
+        """Every variable with an effect; ServerError if the server is gone."""
+        first = self._clients[0]
+        shown = {row[0].lower(): row[1] for row in rows_of(first, self.settings_sql, 2)}
+        if self.driver != MYSQL or self._has_innodb():
+            return shown
+        cluster = tidb_settings(first) if self._is_tidb else {}
+        return {name: shown[name] for name in shown if not INERT.fullmatch(name)} | cluster
+
+    @cached_property
+    def _is_tidb(self) -> bool:
+        return TIDB in self.version()
+
+    def _has_innodb(self) -> bool:
+        """True if InnoDB counts its work; TiDB and others have InnoDB's variables only."""
+        is_counted = any(name.startswith("Innodb_") for name in self._numbers(self._clients[0]))
+        return is_counted and not self._is_tidb
 
     def status(self) -> dict[str, float]:
-        """All numeric global status counters, added up; ServerError if a server is gone."""
-        return added([self._numbers(client) for client in self._clients])
+        """Numeric global status counters, added up over all servers; ServerError if one is gone.
+
+        Behind a balancer a session sees the counters of one of its servers: then only the uptime.
+        TiDB counts statements for its whole cluster.
+        """
+        summary = self._summary.read(self._clients[0]) if self._is_tidb else {}
+        return self._counters() | summary
+
+    def observer(self) -> Observer:
+        """Reader of the servers' own counters, without a cluster's summary, which costs more."""
+        return Observer(self._counters, lambda: None)
+
+    def _counters(self) -> dict[str, float]:
+        counters = added([self._numbers(session) for session in self._servers or self._clients])
+        if not self.balanced:
+            return counters
+        return {name: value for name, value in counters.items() if name in LEAST}
 
     def alive(self) -> bool:
         try:
@@ -158,6 +221,8 @@ class EndpointDataset:
     """A backslash within a string literal."""
     schema = ""
     """Schema of the tables; empty if the product calls the database a schema."""
+    analyze = "ANALYZE TABLE"
+    """Statement that collects a table's statistics."""
 
     def __init__(
         self, server: Answering, database: str, dataset: str, *, has_scripts: bool = False
@@ -204,6 +269,10 @@ class EndpointDataset:
         """Tables made here by scripts, in this run or before it."""
         mark = self._read() if MARK in self._tables() else {}
         return [name.removeprefix(TABLE) for name in mark if name.startswith(TABLE)]
+
+    def analyses(self) -> list[str]:
+        """SQL that collects the statistics of each loaded table."""
+        return [f"{self.analyze} {self._placed(name)}" for name in self._tables() if name != MARK]
 
     def finish(self) -> None:
         """Mark the rows as loaded, with their tables and largest ids."""
@@ -323,8 +392,19 @@ class EndpointInstance:
     def snapshot(self) -> None:
         """Mark the dataset as loaded in the database; ServerError if it refuses."""
         self._login()
+        self._analyze()
         self._dataset.finish()
         self._is_loading, self._was_loaded = False, True
+
+    def _analyze(self) -> None:
+        """Have statistics collected now: servers do it later by themselves, in a measured window.
+
+        A refusal leaves it to them.
+        """
+        with suppress(ServerError):
+            for sql in self._dataset.analyses():
+                self._report(f"{self.spec.label}: {sql}")
+                self._server.ask_long(sql)
 
     def has_snapshot(self) -> bool:
         """True if the dataset was loaded and intact when first seen.

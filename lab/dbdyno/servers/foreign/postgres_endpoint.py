@@ -6,8 +6,9 @@ database and cannot make another.
 
 from __future__ import annotations
 
-from dbdyno.servers.base import PGSQL, Endpoint, count_of, rows_of
+from dbdyno.servers.base import PGSQL, Endpoint, count_of, row_of, rows_of
 from dbdyno.servers.client import Client
+from dbdyno.servers.foreign.behind import Identity
 from dbdyno.servers.foreign.endpoint import EndpointDataset, EndpointInstance, EndpointServer
 from dbdyno.servers.postgres.client import WHICH_VIEWS, PostgresClient, answered, question
 from dbdyno.servers.postgres.settings import SETTINGS
@@ -23,6 +24,9 @@ class PostgresEndpointServer(EndpointServer):
     def _client(self, label: str, place: Endpoint) -> Client:
         return PostgresClient(label, place, self.credentials, self.database)
 
+    def _identity(self, client: Client) -> Identity:
+        return row_of(client, "SELECT extract(epoch FROM pg_postmaster_start_time())")
+
     def _numbers(self, client: Client) -> dict[str, float]:
         views = [row[0] for row in rows_of(client, WHICH_VIEWS, 1)]
         return answered(client, question(views, self.database))
@@ -34,6 +38,7 @@ class PostgresDataset(EndpointDataset):
     quote = '"'
     backslash = "\\"
     schema = "public"
+    analyze = "ANALYZE"
 
     def data_bytes(self) -> int:
         return count_of(

@@ -51,6 +51,7 @@ def test_every_option_reaches_the_plan() -> None:
     assert plan.design.stop == "blocks"
     assert (plan.seed, plan.distribution.name) == (7, "uniform")
     assert plan.procedure.prepared_statements is True
+    assert plan_of(table_options="COMMENT 'x'").dataset.table_options == "COMMENT 'x'"
     short = plan_of(window="2m", margin="3%")
     assert (short.trial.window_s, short.design.margin) == (120, 0.03)
 

@@ -267,7 +267,7 @@ def test_a_script_that_is_not_there_is_one_mistake(tmp_path):
 
 def test_the_options_of_a_workload_are_sysbench_s():
     names = {option.name for test in OWN for option in of_test(test)}
-    elsewhere = {"pgsql_variant", "reconnect", "create_table_options"}  # and not for every persona
+    elsewhere = {"pgsql_variant", "reconnect"}  # and not for every persona
     assert names - elsewhere == WORKLOAD_OPTIONS | set(TABLE_OPTIONS)
 
 

@@ -107,6 +107,15 @@ def test_a_workload_runs_on_tables_of_its_layout() -> None:
         )
 
 
+def test_options_of_tables_that_scripts_make_are_refused() -> None:
+    options = {"dataset": {"table_options": "SHARD_ROW_ID_BITS=4"}}
+    own = Plan.model_validate({**SYSTEMS, **options, "workloads": ["oltp_insert"]})
+    assert own.dataset.table_options == "SHARD_ROW_ID_BITS=4"
+    script = {"name": "mine.lua", "script": "function event() end"}
+    with pytest.raises(ValidationError, match="scripts make their own tables"):
+        Plan.model_validate({**SYSTEMS, **options, "workloads": [script]})
+
+
 # What a system is called that was given no label, and which ones others run.
 
 

@@ -321,6 +321,15 @@ def test_a_statement_on_one_line_keeps_its_quoted_texts_and_loses_its_comments()
     assert kept in script, "comments of one server alone end with their lines"
 
 
+def test_a_tables_options_end_its_create_table() -> None:
+    table = {"rows": 1, "columns": {"id": {"type": "BIGINT", "value": "row"}}}
+    events = {"one": {"statements": ["SELECT 1"]}}
+    for options, end in (({}, ""), ({"options": "SHARD_ROW_ID_BITS=4"}, " SHARD_ROW_ID_BITS=4")):
+        whole = {"tables": {"jobs": {**table, **options}}, "events": events}
+        script = lua(read(json.dumps(whole), "made.yaml"), "made.yaml")
+        assert f'"CREATE TABLE jobs (id BIGINT){end}"' in script
+
+
 def test_what_a_template_says_reaches_lua_byte_for_byte() -> None:
     text = 'Ünï "quoted"\n]] %s'
     made = template(draw={"a": {"constant": text}}, statements=["SELECT :a"])

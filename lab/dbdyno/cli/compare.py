@@ -25,6 +25,7 @@ SOURCE: Final = "the command line"
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "tables": ("dataset", "tables"),
     "table_size": ("dataset", "rows"),
+    "table_options": ("dataset", "table_options"),
     "threads": ("load", "threads"),
     "rates": ("load", "rates"),
     "connections": ("load", "connections"),

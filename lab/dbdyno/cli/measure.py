@@ -39,6 +39,7 @@ def compare(
     seed: options.Seed = "1",
     tables: options.Tables = options.TABLES,
     table_size: options.TableSize = options.TABLE_SIZE,
+    table_options: options.TableOptions = "",
     distribution: options.Distribution = "uniform",
     settings: options.Settings = None,
     prepared: options.Prepared = True,

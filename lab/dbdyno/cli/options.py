@@ -171,6 +171,9 @@ Tables = Annotated[
     typer.Option(metavar="INTEGER", help="Number of tables.", rich_help_panel="Data and settings"),
 ]
 TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows per table.")]
+TableOptions = Annotated[
+    str, typer.Option(metavar="SQL", help="End of each CREATE TABLE, such as SHARD_ROW_ID_BITS=4.")
+]
 Warmup = Annotated[
     str | None,
     typer.Option(

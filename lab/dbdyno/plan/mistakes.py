@@ -33,7 +33,11 @@ WORKLOAD_OPTIONS = frozenset(
 )
 """sysbench's options of a workload, except options set by a plan's dataset."""
 
-TABLE_OPTIONS = {"tables": "dataset.tables", "table_size": "dataset.rows"}
+TABLE_OPTIONS = {
+    "tables": "dataset.tables",
+    "table_size": "dataset.rows",
+    "create_table_options": "dataset.table_options",
+}
 
 _MESSAGES = {
     "missing": "is missing",

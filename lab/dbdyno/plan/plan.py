@@ -33,7 +33,7 @@ from dbdyno.plan.spelling import (
     named,
 )
 from dbdyno.plan.systems import Comparison, SystemPlan, comparisons_of, labelled
-from dbdyno.plan.workload import WorkloadPlan, known_workloads
+from dbdyno.plan.workload import WorkloadPlan, has_own_tables, known_workloads
 
 BLOCKS_MIN: Final = 3
 """Fewer sound blocks give a number, no interval and no verdict (docs/how-it-works/verdicts.md)."""
@@ -106,12 +106,15 @@ class DatasetPlan(FiniteNoun):
         rows: rows in each table; 100000 by default.
         loads: number of times each system's rows are loaded, 1 by default; the blocks use these
             loads in turn (docs/how-it-works/procedure.md).
+        table_options: SQL at the end of each CREATE TABLE, such as ``PARTITION BY HASH(id)
+            PARTITIONS 4``.
     """
 
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
     tables: Annotated[int, Field(ge=1, le=100_000)] = 4
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
     loads: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 1
+    table_options: str = ""
 
     @property
     def bytes_about(self) -> int:
@@ -323,6 +326,8 @@ class Plan(FiniteNoun):
                 " workloads named legacy_… run on the layouts legacy and legacy_one, all others on"
                 " standard"
             )
+        if self.dataset.table_options and not has_own_tables(self.workloads):
+            raise ValueError("dataset: table_options: scripts make their own tables; leave it out")
         return self
 
     @model_validator(mode="after")

@@ -137,11 +137,13 @@ class TemplateTable(FiniteNoun):
 
     Attributes:
         indexes: columns of each index.
+        options: SQL at the end of its CREATE TABLE.
     """
 
     rows: Annotated[int, Field(ge=0, le=ROWS_MAX)]
     columns: Annotated[dict[Name, TemplateColumn], Field(min_length=1)]
     indexes: tuple[str, ...] = ()
+    options: str = ""
 
 
 class Statement(FiniteNoun):
@@ -436,9 +438,10 @@ def _tables(template: Template) -> str:
         values = ", ".join(
             f"literal({_drawn(one.value, template)})" for one in table.columns.values()
         )
+        create = f"CREATE TABLE {name} ({columns}) {table.options}".rstrip()
         statements.append(
             f"  {{ name = {_quoted(name)}, rows = {table.rows},\n"
-            f"    create = {_quoted(f'CREATE TABLE {name} ({columns})')},\n"
+            f"    create = {_quoted(create)},\n"
             f"    columns = {_quoted(', '.join(table.columns))},\n"
             f'    row = function(row) return table.concat({{ {values} }}, ",") end,\n'
             f"    indexes = {{ {', '.join(map(_quoted, table.indexes))} }} }},\n"

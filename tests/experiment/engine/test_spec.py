@@ -77,6 +77,13 @@ def test_the_dataset_is_loaded_in_four_streams_from_the_plans_seed():
     assert "auto_inc" not in spec
 
 
+def test_the_end_of_each_create_table_is_the_datasets():
+    options = "SHARD_ROW_ID_BITS=4"
+    own = plan(dataset=DatasetPlan(tables=3, rows=1000, table_options=options))
+    assert prepare_spec(own, Server())["table_options"] == options
+    assert "table_options" not in prepare_spec(plan(), Server())
+
+
 def workloads(**values):
     return tuple(
         WorkloadPlan(name="oltp_read_write", label=label, options={"secondary": value})
@@ -95,11 +102,12 @@ def test_a_datasets_name_changes_with_all_that_makes_its_rows_and_nothing_else()
     base = dataset_hash(plan())
     others = [
         plan(dataset=DatasetPlan(tables=3, rows=1001)),
+        plan(dataset=DatasetPlan(tables=3, rows=1000, table_options="COMMENT 'x'")),
         plan(distribution=DistributionPlan(name="pareto")),
         plan(seed=2),
         plan(workloads=workloads(a=True)),
     ]
-    assert len({base, *map(dataset_hash, others)}) == 5
+    assert len({base, *map(dataset_hash, others)}) == 6
     assert dataset_hash(plan(title="other words")) == base
 
 

@@ -69,7 +69,9 @@ TRIALS = [
 def test_what_innodb_promises_and_caches_is_unknown_of_a_server_without_it() -> None:
     told = settings.tested(PLAN, TRIALS, facts(PLAN))
     assert str(told["durability"]).endswith("tidb: unknown")
-    alone = settings.tested(PLAN, [one for one in TRIALS if one.trial.system == "tidb"], facts(PLAN))
+    alone = settings.tested(
+        PLAN, [one for one in TRIALS if one.trial.system == "tidb"], facts(PLAN)
+    )
     assert str(alone["durability"]) == "unknown"
     _, table = flushes(PLAN, attempts(TRIALS, judge(TRIALS, PLAN))).parts
     assert isinstance(table, Table)

@@ -150,8 +150,10 @@ def _schedule(trial: Trial) -> dict[str, Any]:
 
 def prepare_spec(plan: Plan, server: Server) -> dict[str, Any]:
     """The dataset, to be loaded into a running server; holds the password."""
+    options = plan.dataset.table_options
     return {
         **cleanup_spec(plan.dataset, server),
+        **({"table_options": options} if options else {}),
         "table_size": plan.dataset.rows,
         "distribution": plan.distribution.model_dump(mode="json"),
         "seed": plan.seed,

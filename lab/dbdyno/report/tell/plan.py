@@ -75,7 +75,8 @@ def facts_of(plan: Plan) -> list[PlanFact]:
     plain = (
         PlanFact(TOPICS[topic], text) for topic, tell in PLAIN.items() for text in tell(plan, known)
     )
-    return [*_scale(plan), *_systems(plan, known), *_settings(plan), *_workloads(plan), *plain]
+    systems = [*_systems(plan, known), *_settings(plan)]
+    return [*_scale(plan), *systems, *_workloads(plan), *plain, *_table_options(plan)]
 
 
 def on_topic(facts: Iterable[PlanFact], topic: str) -> Text:
@@ -266,6 +267,12 @@ def _data(plan: Plan, known: Known) -> Iterator[Text]:
     size, scripts = mebibytes(plan.dataset.bytes_about), listed(known[Fact.SCRIPTED])
     for data in DATA:
         yield from data.of(known, tables=tables, size=size, scripts=scripts)
+
+
+def _table_options(plan: Plan) -> Iterator[PlanFact]:
+    if options := plan.dataset.table_options:
+        text = say("each CREATE TABLE ends with {options}", options=options)
+        yield PlanFact(TOPICS["data"], text, SQL)
 
 
 def rows_in_tables(tables: int, rows: int) -> Text:

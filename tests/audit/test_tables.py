@@ -418,3 +418,30 @@ def test_words_of_a_column_that_are_rates_are_its_metric():
     page += "| 10 | **80.7 req/s** | 1 ms | 9 ms |\n"
     (one,) = tables(page)
     assert texts(one) == {"tps": ["80.7"], "latency_ms_min": ["1"], "latency_ms_p95": ["9"]}
+
+
+def test_names_are_repeated_below_and_sums_left_out():
+    page = (
+        "| System | Threads | TPS | % |\n|---|---|---|---|\n| A | 8 | 100 | |\n| | 16 | 150 | |\n"
+    )
+    page += "| B | 8 | 110 | +10% |\n| | 16 | 160 | +7% |\n| **Average** | | 130 | |\n"
+    assert [(t.system, t.threads) for t in tables(page)] == [("A", (8, 16)), ("B", (8, 16))]
+
+
+def test_rows_of_a_single_text_head_the_rows_below():
+    page = (
+        "TPS:\n\n| Threads | 5.7 | 8.0 | 8.0 / 5.7 |\n|---|---|---|---|\n| **Read only** | | | |\n"
+    )
+    page += "| 8 | 100 | 110 | 1.10 |\n| **Read write** | | | |\n| 8 | 50 | 55 | 1.10 |\n"
+    assert [(t.system, t.workload, texts(t)) for t in tables(page)] == [
+        ("5.7", "oltp_read_only", {"tps": ["100"]}),
+        ("8.0", "oltp_read_only", {"tps": ["110"]}),
+        ("5.7", "oltp_read_write", {"tps": ["50"]}),
+        ("8.0", "oltp_read_write", {"tps": ["55"]}),
+    ]
+
+
+def test_the_mark_of_a_footnote_is_no_digit():
+    page = "<table><tr><th>Threads<th>TPS</tr><tr><td>8<td>1,300<sup>1</sup></tr></table>"
+    (one,) = tables(page)
+    assert texts(one) == {"tps": ["1300"]}

@@ -54,7 +54,7 @@ ROLES: Final = {
     r"|测试|负载(?:类型)?|操作(?:类型)?",
     CHANGE: r"(?=.{1,30}$)[^。，,;；!！?？]*"
     r"(?:(?<![a-z])(?:improve(?:d|ment)?|gain|change|diff(?:erence)?|delta|ratio|speed-?up|increase"
-    r"|vs|relative)(?![a-z])|Δ|提升|增幅|涨幅|降幅|变化|差异|差距|增长|比例|对比|占比)[^。，,;；!！?？]*",
+    r"|vs|relative)(?![a-z])|Δ|^\s*%\s*$|^\s*\+/-\s*%?\s*$|提升|增幅|涨幅|降幅|变化|差异|差距|增长|比例|对比|占比)[^。，,;；!！?？]*",
     BUFFER_POOL: r"(?:innodb[ _])?buffer[ _]pool(?:[ _]size)?(?:[ _]gb)?"
     r"(?:\s*[(（]G(?:i?B)?[)）])?",
     "warehouses": rf"(?:(?:number of |#\s*)?warehouses?|仓库?数量?){NOTED}",
@@ -80,10 +80,10 @@ UNUSED: Final = re.compile(
     r"|max[_ ]connections)(?:[ _]*(?:usage|use|util\w*|load|time|used|%|cores?)){0,2}"
     r"|(?:ignored |total )?(?:errors?|reconnects?|failures|retries|deadlocks?)"
     r"(?:\s*(?:/s|/sec|rate|per sec\w*|count))?"
-    r"|(?:failed|retried|total)(?: */? *(?:queries|transactions|events|requests|time|reads?"
+    r"|(?:failed|retried|total)(?:[ _/]*(?:queries|transactions|events|requests|time|reads?"
     r"|writes?|failed|retried))?"
     r"|events|queries|transactions|lock waits?|notes?|comments?|remarks?|status|success(?: rate)?"
-    r"|efficiency|costs?|prices?|jobs|runs?|rounds?|iterations?|repeats?|trials?|#|no\.?"
+    r"|date|timestamp|seed|id|efficiency|costs?|prices?|jobs|runs?|rounds?|iterations?|repeats?|trials?|#|no\.?"
     r"|(?:run|elapsed|test|wall)?[ -]?(?:time|duration)"
     r"|备注|说明|错误[数率]?|失败[数率]?|重试数?|成功率|最大连接数"
     r"|总(?:事务|查询|请求|时|耗)[数间时]?|(?:执行|测试|压测|运行)?(?:时间|时长)"

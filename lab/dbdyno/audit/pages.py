@@ -20,7 +20,6 @@ from dbdyno.audit.captions import (
     by_workload,
     level_in,
     metric_in,
-    pair_in,
     products_in,
     said_by,
     system_in,
@@ -31,15 +30,12 @@ from dbdyno.audit.columns import (
     CELL_UNIT,
     CHANGE,
     CONDITION,
-    HEADING_MAX,
-    NO_MAPPING,
     OTHER,
     RATE_METRICS,
     RATE_UNIT,
     SYSTEM,
     THOUSANDS,
     THREADS,
-    UNIT,
     UNITS_MS,
     WORKLOAD,
     Mapping,
@@ -53,20 +49,13 @@ from dbdyno.audit.columns import (
     number_of,
     without_remark,
 )
+from dbdyno.audit.forms import METRICS_MAX, is_word, plain
 from dbdyno.audit.grids import NUMERIC, Grid, grids_in
 from dbdyno.audit.tables import SECTION, Printed, PublishedChange, PublishedTable
 from dbdyno.errors import UsageError
 
 SHOWN: Final = 200
 """Signs of a table's heading in a list of unread tables."""
-METRICS_MAX: Final = 40
-"""Rows of a table with its metrics in the first column."""
-PAIR: Final = re.compile(
-    r"(?P<before>[^()（）/]*)[(（]\s*(?P<first>[^()（）/]+?)\s*/\s*(?P<second>[^()（）/]+?)\s*[)）]"
-    r"(?P<after>[^()（）/]*)"
-)
-"""A heading over two numbers of a cell: "Latency (avg / .95)"."""
-TWO_NUMBERS: Final = re.compile(r"[\d.,]{1,20}\s?/\s?[\d.,]{1,20}")
 
 
 class Published(NamedTuple):
@@ -164,7 +153,7 @@ def published(grid: Grid, mapping: Mapping, source: str, products: Sequence[str]
     if not _may_have_results(grid, mapping):
         return Published([], [])
     grid.check(source)
-    grid = _pairs_apart(_metrics_down(_levels_down(_one_heading(grid))))
+    grid = plain(grid)
     said = said_by(grid.captions, mapping)
     grid, columns = _columns(grid, said, source)
     if not columns:
@@ -213,7 +202,9 @@ def _may_have_results(grid: Grid, mapping: Mapping) -> bool:
 def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[TableColumn]]:
     """The meaning of all columns, with a load level from the captions; none without results."""
     known = [
-        column_of(heading, mapping) or _by_unit(heading, [row[n] for row in grid.rows], mapping)
+        column_of(heading, mapping)
+        or _by_unit(heading, [row[n] for row in grid.rows], mapping)
+        or _quotient(heading, grid.heading)
         for n, heading in enumerate(grid.heading)
     ]
     has_metric = any(column and column.has_numbers for column in known)
@@ -265,7 +256,7 @@ def _with_words(grid: Grid, columns: Sequence[TableColumn | None]) -> list[Table
         if columns[place] is not None:
             continue
         texts = [row[place] for row in grid.rows]
-        if not all(map(_is_word, texts)):
+        if not all(map(is_word, texts)):
             continue
         if numeric and place > numeric[0]:
             filled[place] = TableColumn(metric=OTHER)  # a remark
@@ -281,19 +272,21 @@ def _with_words(grid: Grid, columns: Sequence[TableColumn | None]) -> list[Table
 def _by_unit(heading: str, texts: Sequence[str], mapping: Mapping) -> TableColumn | None:
     """The rate that the cells of a column name, as in "80.7 req/s"; None without."""
     units = [RATE_UNIT.search(without_remark(text)) for text in texts[:METRICS_MAX]]
-    first = units[0]
+    first = units[0] if units else None
     return metric_column(f"{heading} {first[1]}", mapping) if first and all(units) else None
+
+
+def _quotient(heading: str, others: Sequence[str]) -> TableColumn | None:
+    """A change between two columns that its heading names, as in "8.0 / 5.7"; None without."""
+    parts = [part.strip() for part in re.split(r"[/\u00f7-]", heading)]
+    is_change = len(parts) == 2 and {part.strip() for part in others}.issuperset(parts)
+    return TableColumn(metric=CHANGE) if is_change else None
 
 
 def _is_numeric(grid: Grid, place: int, column: TableColumn | None) -> bool:
     if column is not None:
         return column.has_numbers
     return any(NUMERIC.match(row[place]) for row in grid.rows)
-
-
-def _is_word(text: str) -> bool:
-    is_number = NUMERIC.match(text) or level_of(text) is not None
-    return bool(re.search(r"[^\W\d_]", text)) and not is_number
 
 
 def _words_of(role: str, columns: Sequence[TableColumn], row: Sequence[str]) -> str:
@@ -381,71 +374,6 @@ def _row_values(
             ms = UNITS_MS[unit[1].casefold()] if unit else column.ms
             values.setdefault(column.system, {})[column.metric] = _in_ms(number, ms)
     return values
-
-
-# Other forms of a table become rows of load levels below a single heading.
-
-
-def _one_heading(grid: Grid) -> Grid:
-    """Joins a second row of headings, below cells that span several columns, to the first."""
-    first, second = grid.heading, grid.rows[0]
-    spans = len(set(first)) < len(first) and len(grid.rows) > 1
-    if not spans or (first[0] != second[0] and any(map(NUMERIC.match, second))):
-        return grid
-    pairs = zip(first, second, strict=True)
-    heading = tuple(above if above == below else f"{above} {below}" for above, below in pairs)
-    return grid._replace(heading=heading, rows=grid.rows[1:], lines=grid.lines[1:])
-
-
-def _levels_down(grid: Grid) -> Grid:
-    """Transpose a table with its load levels in the heading."""
-    levels = list(map(level_of, grid.heading[1:]))
-    if len(levels) < 2 or None in levels:
-        return grid
-    first = grid.heading[0].strip()
-    metric, unit = metric_of(first), UNIT.search(first)
-    said = "" if metric is None else f" {metric[0]}{unit[0] if unit else ''}"
-    names = [f"{row[0]}{said}" for row in grid.rows]
-    columns = [list(map(str, levels)), *(row[1:] for row in grid.rows)]
-    rows = tuple(tuple(cells) for cells in zip(*columns, strict=True))
-    return grid._replace(heading=(THREADS, *names), rows=rows, lines=(grid.line,) * len(rows))
-
-
-def _metrics_down(grid: Grid) -> Grid:
-    """Transpose a table with its metrics in the first column, and a system in each other."""
-    columns = [column_of(row[0], NO_MAPPING) for row in grid.rows[: METRICS_MAX + 1]]
-    plain = [column for column in columns if column and not column.system]
-    has_level = any(c.metric == THREADS for c in plain) or bool(level_in(grid.captions))
-    names = {place: column_of(name, NO_MAPPING) for place, name in enumerate(grid.heading) if place}
-    kept = [place for place, column in names.items() if column is None]
-    is_other_form = any(column and column.has_numbers for column in names.values())
-    if not has_level or not kept or is_other_form or len(plain) < len(grid.rows):
-        return grid
-    if not any(column.has_numbers for column in plain):
-        return grid
-    heading = (SYSTEM, *(row[0] for row in grid.rows))
-    rows = tuple((grid.heading[n], *(row[n] for row in grid.rows)) for n in kept)
-    return grid._replace(heading=heading, rows=rows, lines=(grid.line,) * len(rows))
-
-
-def _pairs_apart(grid: Grid) -> Grid:
-    """Splits columns with two numbers in each cell, as their heading says."""
-    columns: list[tuple[str, ...]] = []
-    above = pair_in(grid.captions)
-    for heading, *cells in zip(grid.heading, *grid.rows, strict=True):
-        match = PAIR.fullmatch(heading.strip()) if len(heading) <= HEADING_MAX else None
-        if match and all(cell.count("/") == 1 for cell in cells):
-            parts = [re.sub(r"^\.(\d\d)$", r"\1%", match[name]) for name in ("first", "second")]
-            names = [f"{match['before']} {part}{match['after']}" for part in parts]
-        elif above and all(map(TWO_NUMBERS.fullmatch, cells)):
-            names = [f"{heading} {part}" for part in above]
-        else:
-            columns.append((heading, *cells))
-            continue
-        for number, name in enumerate(names):
-            columns.append((name, *(cell.split("/")[number].strip() for cell in cells)))
-    heading, *rows = zip(*columns, strict=True)
-    return grid._replace(heading=heading, rows=tuple(rows))
 
 
 def _whole(text: str, line: int, source: str) -> int:

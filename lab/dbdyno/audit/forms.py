@@ -1,0 +1,152 @@
+"""Other forms of a published table become rows of load levels below a single heading."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dbdyno.audit.captions import level_in, pair_in
+from dbdyno.audit.columns import (
+    CHANGE,
+    HEADING_MAX,
+    NO_MAPPING,
+    OTHER,
+    SYSTEM,
+    THREADS,
+    UNIT,
+    column_of,
+    level_of,
+    metric_of,
+)
+from dbdyno.audit.grids import NUMERIC, Grid
+
+METRICS_MAX: Final = 40
+"""Rows of a table with its metrics in the first column."""
+PAIR: Final = re.compile(
+    r"(?P<before>[^()（）/]*)[(（]\s*(?P<first>[^()（）/]+?)\s*/\s*(?P<second>[^()（）/]+?)\s*[)）]"
+    r"(?P<after>[^()（）/]*)"
+)
+"""A heading over two numbers of a cell: "Latency (avg / .95)"."""
+TWO_NUMBERS: Final = re.compile(r"[\d.,]{1,20}\s?/\s?[\d.,]{1,20}")
+SUMMARY: Final = re.compile(
+    r"(?:overall )?(?:avg\.?|average|mean|geo-?mean|median|total|sum)|平均值?|均值|合计|总计|总和",
+    re.IGNORECASE,
+)
+"""A row that sums up the others."""
+PLACES: Final = 3
+"""Columns at the begin of a row that may name what it is of."""
+
+
+def plain(grid: Grid) -> Grid:
+    """The table with one heading, a row for each load level and one number in a cell."""
+    grid = _metrics_down(_levels_down(_one_heading(grid)))
+    return _pairs_apart(_filled_down(_groups_apart(grid)))
+
+
+def _one_heading(grid: Grid) -> Grid:
+    """Joins a second row of headings, below cells that span several columns, to the first."""
+    first, second = grid.heading, grid.rows[0]
+    spans = len(set(first)) < len(first) and len(grid.rows) > 1
+    if not spans or (first[0] != second[0] and any(map(NUMERIC.match, second))):
+        return grid
+    pairs = zip(first, second, strict=True)
+    heading = tuple(above if above == below else f"{above} {below}" for above, below in pairs)
+    return grid._replace(heading=heading, rows=grid.rows[1:], lines=grid.lines[1:])
+
+
+def _levels_down(grid: Grid) -> Grid:
+    """Transpose a table with its load levels in the heading."""
+    levels = list(map(level_of, grid.heading[1:]))
+    if len(levels) < 2 or None in levels:
+        return grid
+    first = grid.heading[0].strip()
+    metric, unit = metric_of(first), UNIT.search(first)
+    said = "" if metric is None else f" {metric[0]}{unit[0] if unit else ''}"
+    names = [f"{row[0]}{said}" for row in grid.rows]
+    columns = [list(map(str, levels)), *(row[1:] for row in grid.rows)]
+    rows = tuple(tuple(cells) for cells in zip(*columns, strict=True))
+    return grid._replace(heading=(THREADS, *names), rows=rows, lines=(grid.line,) * len(rows))
+
+
+def _metrics_down(grid: Grid) -> Grid:
+    """Transpose a table with its metrics in the first column, and a system in each other."""
+    columns = [column_of(row[0], NO_MAPPING) for row in grid.rows[: METRICS_MAX + 1]]
+    plain = [column for column in columns if column and not column.system]
+    has_level = any(c.metric == THREADS for c in plain) or bool(level_in(grid.captions))
+    names = {place: column_of(name, NO_MAPPING) for place, name in enumerate(grid.heading) if place}
+    kept = [place for place, column in names.items() if column is None]
+    is_other_form = any(column and column.has_numbers for column in names.values())
+    if not has_level or not kept or is_other_form or len(plain) < len(grid.rows):
+        return grid
+    if not any(column.has_numbers for column in plain):
+        return grid
+    heading = (SYSTEM, *(row[0] for row in grid.rows))
+    rows = tuple((grid.heading[n], *(row[n] for row in grid.rows)) for n in kept)
+    return grid._replace(heading=heading, rows=rows, lines=(grid.line,) * len(rows))
+
+
+def _pairs_apart(grid: Grid) -> Grid:
+    """Splits columns with two numbers in each cell, as their heading says."""
+    columns: list[tuple[str, ...]] = []
+    above = pair_in(grid.captions)
+    for heading, *cells in zip(grid.heading, *grid.rows, strict=True):
+        match = PAIR.fullmatch(heading.strip()) if len(heading) <= HEADING_MAX else None
+        if match and all(cell.count("/") == 1 for cell in cells):
+            parts = [re.sub(r"^\.(\d\d)$", r"\1%", match[name]) for name in ("first", "second")]
+            names = [f"{match['before']} {part}{match['after']}" for part in parts]
+        elif above and all(map(TWO_NUMBERS.fullmatch, cells)):
+            names = [f"{heading} {part}" for part in above]
+        else:
+            columns.append((heading, *cells))
+            continue
+        for number, name in enumerate(names):
+            columns.append((name, *(cell.split("/")[number].strip() for cell in cells)))
+    heading, *rows = zip(*columns, strict=True)
+    return grid._replace(heading=heading, rows=tuple(rows))
+
+
+def _groups_apart(grid: Grid) -> Grid:
+    """Moves rows with a single text, which head the rows below them, into a column of their own.
+
+    Rows that sum up others are left out.
+    """
+    group, rows = "", []
+    for row, line in zip(grid.rows, grid.lines, strict=True):
+        texts = {cell.strip() for cell in row} - {""}
+        if len(row) > 2 and len(texts) == 1 and is_word(row[0].strip()):
+            group = row[0].strip()
+        elif not any(SUMMARY.fullmatch(cell.strip()) for cell in row[:PLACES]):
+            rows.append((line, (group, *row)))
+    if not group:
+        kept = tuple(row[1:] for _, row in rows)
+        return grid._replace(rows=kept, lines=tuple(line for line, _ in rows)) if rows else grid
+    heading, lines = ("", *grid.heading), tuple(line for line, _ in rows)
+    return grid._replace(heading=heading, rows=tuple(row for _, row in rows), lines=lines)
+
+
+def _filled_down(grid: Grid) -> Grid:
+    """Repeats names and load levels in the blank cells below them."""
+    names = [_names(grid, place) for place in range(len(grid.heading))]
+    above, rows = [""] * len(names), []
+    for row in grid.rows:
+        above = [
+            before if is_name and not cell.strip() else cell
+            for before, is_name, cell in zip(above, names, row, strict=True)
+        ]
+        rows.append(tuple(above))
+    return grid._replace(rows=tuple(rows))
+
+
+def _names(grid: Grid, place: int) -> bool:
+    """Recognises a column of names or load levels."""
+    column = column_of(grid.heading[place], NO_MAPPING)
+    if column is not None:
+        return not column.has_numbers and column.metric not in (CHANGE, OTHER)
+    texts = [row[place].strip() for row in grid.rows]
+    return bool(texts and texts[0]) and all(is_word(text) for text in texts if text)
+
+
+def is_word(text: str) -> bool:
+    """Recognises a name: letters, and neither a number with its unit nor a load level."""
+    is_number = NUMERIC.match(text) or level_of(text) is not None
+    return bool(re.search(r"[^\W\d_]", text)) and not is_number

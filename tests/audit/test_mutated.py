@@ -12,13 +12,13 @@ from typing import Final
 
 import pytest
 
-from dbdyno.audit import grids
 from dbdyno.audit import read as read_room
-from dbdyno.audit.columns import Mapping, is_heading
-from dbdyno.audit.grids import grids_in
 from dbdyno.audit.imported import imported
 from dbdyno.audit.other_logs import rows_in
-from dbdyno.audit.pages import page_of
+from dbdyno.audit.page import grids
+from dbdyno.audit.page.columns import Mapping, is_heading
+from dbdyno.audit.page.grids import grids_in
+from dbdyno.audit.page.page import page_of
 from dbdyno.audit.sysbench_log import runs_in
 from dbdyno.audit.tables import Publication, publication_of
 from dbdyno.errors import UsageError

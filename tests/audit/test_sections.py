@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from dbdyno.audit.audit import audit
-from dbdyno.audit.captions import system_in
-from dbdyno.audit.columns import Mapping
 from dbdyno.audit.imported import imported
-from dbdyno.audit.pages import page_of
+from dbdyno.audit.page.captions import system_in
+from dbdyno.audit.page.columns import Mapping
+from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import read
 from dbdyno.audit.tables import PublishedTable
 from dbdyno.errors import UsageError

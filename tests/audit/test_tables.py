@@ -7,11 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.audit.audit import audit
-from dbdyno.audit.columns import Mapping, TableColumn, column_of, is_heading, level_of, number_of
-from dbdyno.audit.grids import grids_in
 from dbdyno.audit.imported import imported
 from dbdyno.audit.ledger import Severity
-from dbdyno.audit.pages import published
+from dbdyno.audit.page.columns import (
+    Mapping,
+    TableColumn,
+    column_of,
+    is_heading,
+    level_of,
+    number_of,
+)
+from dbdyno.audit.page.grids import grids_in
+from dbdyno.audit.page.page import published
 from dbdyno.audit.read import read
 from dbdyno.audit.tables import Publication
 from dbdyno.errors import UsageError
@@ -445,3 +452,14 @@ def test_the_mark_of_a_footnote_is_no_digit():
     page = "<table><tr><th>Threads<th>TPS</tr><tr><td>8<td>1,300<sup>1</sup></tr></table>"
     (one,) = tables(page)
     assert texts(one) == {"tps": ["1300"]}
+
+
+def test_runs_of_words_are_systems_and_shares_of_a_rate_no_systems():
+    page = "On 8 virtual users:\n\n| Run | NOPM | NOPM/VU | Backup |\n|---|---|---|---|\n"
+    found = tables(f"{page}| before | 13,470 | 1683.8 | none |\n| after | 8,856 | 1107.0 | one |\n")
+    assert [(t.system, t.threads, texts(t)) for t in found] == [
+        ("before", (8,), {"nopm": ["13470"]}),
+        ("after", (8,), {"nopm": ["8856"]}),
+    ]
+    (numbered,) = tables("Run,Threads,TPS\n1,8,100.5\n2,8,101.5\n")
+    assert numbered.threads == (8, 8)

@@ -19,8 +19,8 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from dbdyno.audit.columns import Mapping
 from dbdyno.audit.imported import imported
+from dbdyno.audit.page.columns import Mapping
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.servers.base import Server
 from support.counters import settled

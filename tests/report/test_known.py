@@ -19,8 +19,8 @@ from tests.judge.test_rate_limit import plan_of
 from tests.judge.test_rate_limit import run as rate_trials
 
 from dbdyno import report
-from dbdyno.audit.columns import Mapping as Columns
 from dbdyno.audit.imported import imported
+from dbdyno.audit.page.columns import Mapping as Columns
 from dbdyno.cli.plan import described
 from dbdyno.judge import audit
 from dbdyno.judge.checks import design

@@ -11,8 +11,8 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from tests.sysbench.test_commands import FAILURE
 
-from dbdyno.audit.columns import Mapping
 from dbdyno.audit.imported import imported
+from dbdyno.audit.page.columns import Mapping
 from dbdyno.errors import UsageError
 from dbdyno.sysbench.formats import log
 from support.sysbench import MS, encoded, interval, recorded

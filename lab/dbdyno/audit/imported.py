@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from dbdyno.audit.columns import Mapping
+from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.read import foreign_text_of
 from dbdyno.audit.recorded import TABLE, Recorded, recorded_in
 from dbdyno.errors import UsageError

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from dbdyno.audit.columns import Mapping
 from dbdyno.audit.other_logs import LoggedRow, rows_in
-from dbdyno.audit.pages import page_of
+from dbdyno.audit.page.columns import Mapping
+from dbdyno.audit.page.page import page_of
 from dbdyno.audit.sysbench_log import LoggedRun, runs_in
 from dbdyno.audit.tables import (
     MEAN,

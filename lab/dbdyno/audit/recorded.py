@@ -12,9 +12,9 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from dbdyno._engine import Histogram
-from dbdyno.audit import columns
 from dbdyno.audit.other_logs import LoggedRow, rows_in
-from dbdyno.audit.pages import page_of
+from dbdyno.audit.page import columns
+from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import YAML_SUFFIXES
 from dbdyno.audit.sysbench_log import LoggedRun, runs_in
 from dbdyno.audit.tables import NOPM, TPS, PublishedTable, publication_of

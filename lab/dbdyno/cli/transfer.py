@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno import api
-from dbdyno.audit.columns import Mapping
 from dbdyno.audit.imported import imported
+from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.read import mapping_of
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from dbdyno.audit.captions import (
+from dbdyno.audit.page.captions import (
     are_workloads,
     by_workload,
     level_in,
@@ -25,7 +25,7 @@ from dbdyno.audit.captions import (
     system_in,
     workload_names,
 )
-from dbdyno.audit.columns import (
+from dbdyno.audit.page.columns import (
     BUFFER_POOL,
     CELL_UNIT,
     CHANGE,
@@ -33,6 +33,7 @@ from dbdyno.audit.columns import (
     OTHER,
     RATE_METRICS,
     RATE_UNIT,
+    REPEATS,
     SYSTEM,
     THOUSANDS,
     THREADS,
@@ -49,8 +50,8 @@ from dbdyno.audit.columns import (
     number_of,
     without_remark,
 )
-from dbdyno.audit.forms import METRICS_MAX, is_word, plain
-from dbdyno.audit.grids import NUMERIC, Grid, grids_in
+from dbdyno.audit.page.forms import METRICS_MAX, is_word, plain
+from dbdyno.audit.page.grids import NUMERIC, Grid, grids_in
 from dbdyno.audit.tables import SECTION, Printed, PublishedChange, PublishedTable
 from dbdyno.errors import UsageError
 
@@ -205,6 +206,7 @@ def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[Tabl
         column_of(heading, mapping)
         or _by_unit(heading, [row[n] for row in grid.rows], mapping)
         or _quotient(heading, grid.heading)
+        or _repeat(heading, [row[n] for row in grid.rows])
         for n, heading in enumerate(grid.heading)
     ]
     has_metric = any(column and column.has_numbers for column in known)
@@ -281,6 +283,12 @@ def _quotient(heading: str, others: Sequence[str]) -> TableColumn | None:
     parts = [part.strip() for part in re.split(r"[/\u00f7-]", heading)]
     is_change = len(parts) == 2 and {part.strip() for part in others}.issuperset(parts)
     return TableColumn(metric=CHANGE) if is_change else None
+
+
+def _repeat(heading: str, texts: Sequence[str]) -> TableColumn | None:
+    """A column that numbers repeats; None for any other."""
+    is_repeat = REPEATS.fullmatch(heading.strip()) and not any(map(is_word, texts))
+    return TableColumn(metric=OTHER) if is_repeat else None
 
 
 def _is_numeric(grid: Grid, place: int, column: TableColumn | None) -> bool:

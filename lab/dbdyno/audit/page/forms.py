@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dbdyno.audit.captions import level_in, pair_in
-from dbdyno.audit.columns import (
+from dbdyno.audit.page.captions import level_in, pair_in
+from dbdyno.audit.page.columns import (
     CHANGE,
     HEADING_MAX,
     NO_MAPPING,
@@ -18,7 +18,7 @@ from dbdyno.audit.columns import (
     level_of,
     metric_of,
 )
-from dbdyno.audit.grids import NUMERIC, Grid
+from dbdyno.audit.page.grids import NUMERIC, Grid
 
 METRICS_MAX: Final = 40
 """Rows of a table with its metrics in the first column."""

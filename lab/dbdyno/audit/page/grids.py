@@ -1,6 +1,6 @@
 """Finds the tables of a page: HTML, Markdown, text with +---+, CSV, or a cell a line as in blogs.
 
-A grid holds the original text with the line of each row, and the headings above it; `pages.py`
+A grid holds the original text with the line of each row, and the headings above it; `page.py`
 interprets it. Comments are not read. There is no guessing: a table with rows of unequal lengths is
 refused with its line.
 """

@@ -57,12 +57,13 @@ ROLES: Final = {
     r"|vs|relative)(?![a-z])|Δ|^\s*%\s*$|^\s*\+/-\s*%?\s*$|提升|增幅|涨幅|降幅|变化|差异|差距|增长|比例|对比|占比)[^。，,;；!！?？]*",
     BUFFER_POOL: r"(?:innodb[ _])?buffer[ _]pool(?:[ _]size)?(?:[ _]gb)?"
     r"(?:\s*[(（]G(?:i?B)?[)）])?",
-    "warehouses": rf"(?:(?:number of |#\s*)?warehouses?|仓库?数量?){NOTED}",
+    "warehouses": rf"(?:(?:number of |#\s*)?warehouses?|wh|仓库?数量?){NOTED}",
     "tables": r"(?:(?:number of |#\s*)?tables?(?:[ _]?(?:count|number))?"
     rf"|(?:总|数据)?表(?:数量?|总数量?)){NOTED}",
     "rows": r"(?:(?:table|data(?:set)?|data base)[ _-]?size|rows?(?: per table| count)?"
     rf"|scale(?: factor)?|(?:单表)?(?:数据量|行数|记录数)|表大小|数据规模){NOTED}",
-    "instance": r"(?:instance|node|machine|ec2)[ _]?(?:type|spec\w*|class|size)|flavor"
+    "cpus": rf"(?:(?:v?cpus|v?cores|vcpu)|(?:CPU)?核数){NOTED}",
+    "instance": r"sku|(?:instance|node|machine|ec2)[ _]?(?:type|spec\w*|class|size)|flavor"
     r"|(?:实例|节点|配置)?规格(?:代码|类型)?|机型",
     "protocol": r"protocol|query mode",
 }
@@ -78,20 +79,29 @@ UNUSED: Final = re.compile(
     r"(?:(?:(?:avg|average|mean|max|peak|total|server|client|db|database|mysql|sysbench|host|user"
     r"|sys)\.?[ _]*){0,3}(?:cpu|memory|mem|ram|disk|io|i/o|iops|bandwidth|iowait"
     r"|max[_ ]connections)(?:[ _]*(?:usage|use|util\w*|load|time|used|%|cores?)){0,2}"
-    r"|(?:ignored |total )?(?:errors?|reconnects?|failures|retries|deadlocks?)"
+    r"|(?:ignored |total )?(?:errors?|reconnects?|failures?|retries|deadlocks?)"
     r"(?:\s*(?:/s|/sec|rate|per sec\w*|count))?"
     r"|(?:failed|retried|total)(?:[ _/]*(?:queries|transactions|events|requests|time|reads?"
     r"|writes?|failed|retried))?"
     r"|events|queries|transactions|lock waits?|notes?|comments?|remarks?|status|success(?: rate)?"
-    r"|date|timestamp|seed|id|efficiency|costs?|prices?|jobs|runs?|rounds?|iterations?|repeats?|trials?|#|no\.?"
-    r"|(?:run|elapsed|test|wall)?[ -]?(?:time|duration)"
+    r"|date|timestamp|seed|id|efficiency|costs?|prices?|jobs|ops|attempts|#|no\.?"
+    r"|(?:run|elapsed|test|wall)?[ -]?(?:time|duration)|(?:build|load|elapsed)(?: time| s)?|ci ?\d*"
     r"|备注|说明|错误[数率]?|失败[数率]?|重试数?|成功率|最大连接数"
     r"|总(?:事务|查询|请求|时|耗)[数间时]?|(?:执行|测试|压测|运行)?(?:时间|时长)"
     r"|(?:CPU|内存|磁盘|IO)\s*(?:使用率|利用率|占用率?|负载)?"
-    rf"|序号|编号|轮次|次数){NOTED}",
+    rf"|序号|编号){NOTED}",
     re.IGNORECASE,
 )
 """Headings of columns that no rule uses and no run holds."""
+REPEATS: Final = re.compile(
+    r"(?:#\s*)?(?:runs?|rounds?|iterations?|repeats?|trials?)|轮次|次数", re.IGNORECASE
+)
+"""Headings of a column that numbers repeats; one of words names what was measured."""
+SHARES: Final = re.compile(
+    r"(?:/|\bper)\s*(?:v?cpu|core|thread|vu|user|connection|client|node|gpu|dollar|watt)s?$",
+    re.IGNORECASE,
+)
+"""A heading of numbers divided by another column's."""
 HEADING_MAX: Final = 400
 """Signs of a heading; longer ones would take patterns long."""
 SPACES: Final = "\u00a0\u202f\u2009 _'"
@@ -118,7 +128,7 @@ RATES: Final[tuple[tuple[str, str], ...]] = (
     (rf"qps|(?:quer(?:y|ies)|statements?|查询数?){PER_SECOND}|每秒查询[数率]?", QPS),
     (
         rf"(?:ops|operations?|events?|req(?:uest)?s?|请求数?|操作数?){PER_SECOND}"
-        r"|ops|rps|eps|每秒(?:操作|请求)数?",
+        r"|(?-i:OPS)|rps|eps|每秒(?:操作|请求)数?",
         TPS,
     ),
 )
@@ -181,7 +191,7 @@ UNITS_MS: Final = {
     **{"us": 1e-3, "\u03bcs": 1e-3, "微秒": 1e-3},  # of both letters mu as `casefold` gives it
 }
 LEVEL: Final = re.compile(
-    r"(?:(?:threads?|concurrency|connections?|clients?|vus?|线程数?|并发数?)\s*[=:：]?\s*)?"
+    r"(?:(?:threads?|concurrency|connections?|clients?|vus?|线程数?|并发数?)\s*[=:：]?\s*|[ct]=)?"
     r"(?P<level>\d{1,9}|\d{1,3}(?:,\d{3}){1,2})(?:\s*[*×x]\s*(?P<times>\d{1,4}))?\s*"
     rf"(?:{LEVEL_UNIT}|th)?",
     re.IGNORECASE,
@@ -266,6 +276,8 @@ def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
         return mapping.columns[text]
     if role := _role_of(text):
         return TableColumn(metric=role)
+    if SHARES.search(text[-HEADING_MAX:]):
+        return TableColumn(metric=OTHER)
     if column := metric_column(text, mapping):
         return column
     if len(text) <= HEADING_MAX and UNUSED.fullmatch(text):

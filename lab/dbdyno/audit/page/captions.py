@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from dbdyno.audit.columns import (
+from dbdyno.audit.page.columns import (
     AVERAGED,
     BUFFER_POOL,
     HEADING_MAX,

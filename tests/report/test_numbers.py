@@ -93,7 +93,7 @@ def shown(metric: str, value: float | None, reference: str = making.A) -> str:
 
 def test_a_percentile_without_enough_requests_says_so() -> None:
     assert shown("latency_ms_p99", None) == "not enough requests"
-    assert shown("latency_ms_p99", None, "imported:old") == "—"
+    assert shown("latency_ms_p99", None, "imported:old") == "not printed"
     assert shown(PRIMARY.name, None) == "—"
     assert shown("server_cpu_us_per_query", 39.96) == "40.0"
     nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())

@@ -31,6 +31,8 @@ NONE: Final = name("—")
 """Stands for a missing number."""
 TOO_FEW: Final = Sentence(phrase("not enough requests"), Fact.HERE)
 """A percentile with fewer than 100 requests beyond it (docs/how-it-works/stability.md)."""
+NOT_PRINTED: Final = Sentence(phrase("not printed"), Fact.ELSEWHERE)
+"""A percentile that another tool's log or table does not have."""
 SIGNIFICANT_DIGITS: Final = 4
 DECIMALS_BELOW_ONE: Final = 3
 
@@ -48,7 +50,7 @@ def number(value: float | None, decimals_max: int = 2) -> Text:
 
 
 def metric_value(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> Text:
-    """A table's cell for one system: a number, "not enough requests", or a dash without a value."""
+    """A table's cell for one system: a number, a reason for a missing percentile, or a dash."""
     value = judgement.value(cell, system, metric.name)
     return NONE if value is None else measured_value(value.value, metric, judgement.known)
 
@@ -61,9 +63,9 @@ def measured_value(value: float | None, metric: Metric, known: Known) -> Text:
 
 
 def too_few(known: Known) -> Text:
-    """Text for a percentile without a value: "not enough requests", or a dash for another tool's
-    run."""
-    return next(iter(TOO_FEW.of(known)), NONE)
+    """Text for a percentile without a value: "not enough requests", or for another tool's run "not
+    printed"."""
+    return next(iter((*TOO_FEW.of(known), *NOT_PRINTED.of(known))), NONE)
 
 
 def change(ratio: float | None) -> Text:

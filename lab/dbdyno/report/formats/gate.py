@@ -19,13 +19,14 @@ from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Said, Text, count, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.known import Fact
 from dbdyno.report import document
 from dbdyno.report.formats import summary
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
 from dbdyno.report.tell.measured import cell_title, metric_label
-from dbdyno.report.tell.terms import term
+from dbdyno.report.tell.terms import Sentence, term
 from dbdyno.report.tell.verdicts import change_decided, needed, reason
 
 ORDER: Final = (GateOutcome.SLOWER, GateOutcome.VOID, GateOutcome.UNDECIDED, GateOutcome.HELD)
@@ -158,18 +159,18 @@ def ordered(gate: Gate) -> list[Passage]:
 
 def doubts(judgement: Judgement, run: RunFacts) -> list[Text]:
     """Doubts about the gate, a sentence each; a long list is cut with a note."""
-    sentences = [*_incomplete(run), *summary.doubts(judgement)]
+    sentences = [*_incomplete(judgement, run), *summary.doubts(judgement)]
     if len(sentences) <= DOUBTS_MAX:
         return sentences
     more = say("and {more}; see the report", more=count(len(sentences) - DOUBTS_MAX, "more doubt"))
     return [*sentences[:DOUBTS_MAX], more]
 
 
-def _incomplete(run: RunFacts) -> Iterator[Text]:
-    if not run.complete:
-        yield say(
-            "the run is incomplete: {planned} trials were planned", planned=run.trials_planned
-        )
+PLANNED: Final = Sentence(phrase("the run is incomplete: {planned} trials were planned"), Fact.HERE)
+
+
+def _incomplete(judgement: Judgement, run: RunFacts) -> list[Said]:
+    return [] if run.complete else PLANNED.of(judgement.known, planned=run.trials_planned)
 
 
 def _table(gate: Gate) -> Table:

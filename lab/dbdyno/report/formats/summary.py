@@ -18,7 +18,7 @@ from dbdyno.language.words import Text, clauses, count, listed, name, phrase, sa
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.known import Fact
+from dbdyno.plan.known import Fact, Known
 from dbdyno.plan.plan import CELLS_FEW, Plan, cells, latency_of, one_baseline
 from dbdyno.report import document, numbers
 from dbdyno.report.formats.stdout import Result, shortened
@@ -34,6 +34,10 @@ from dbdyno.report.tell.terms import Sentence, term
 from dbdyno.report.tell.verdicts import accounting, few_blocks, sentence
 
 MERGED: Final = Sentence(phrase("Numbers, merged over all valid trials"), Fact.HERE)
+INCOMPLETE: Final = (
+    Sentence(phrase("{title}: run {run_id}, incomplete ({trials} planned)"), Fact.HERE),
+    Sentence(phrase("{title}: run {run_id}, imported in part"), Fact.ELSEWHERE),
+)
 DOUBTS_MAX: Final = 3
 """More kinds of doubts are counted; the report has them all."""
 DOUBT_COLUMNS: Final = 190
@@ -56,7 +60,7 @@ class Summary(Result):
     def plain(self, language: Language) -> Iterator[Text | Table]:
         """Sentences, numbers, doubts."""
         plan, judgement = self.plan, self.judgement
-        yield from (_head(plan, self.facts), name(""))
+        yield from (_head(title_of(plan), self.facts, judgement.known), name(""))
         few = len(judgement.verdicts) <= CELLS_FEW
         yield from _of_few(plan, judgement) if few else tallies(plan, judgement)
         yield from (*numbers.sentences(judgement), name(""))
@@ -74,7 +78,7 @@ class Summary(Result):
 
     def markdown(self) -> Iterator[Paragraph | Items | Table]:
         """A table of all cells, then the doubts."""
-        yield Paragraph(_head(self.plan, self.facts))
+        yield Paragraph(_head(title_of(self.plan), self.facts, self.judgement.known))
         several = len(self.judgement.verdicts) > 1
         compared = tallies(self.plan, self.judgement) if several else []
         yield Items((*compared, *numbers.sentences(self.judgement)))
@@ -90,14 +94,14 @@ class Summary(Result):
         }
 
 
-def _head(plan: Plan, run: RunFacts) -> Text:
+def _head(title: Text, run: RunFacts, known: Known) -> Text:
     if run.complete:
-        return say("{title}: run {run_id}", title=title_of(plan), run_id=run.run_id)
-    return say(
-        "{title}: run {run_id}, incomplete ({trials} planned)",
-        title=title_of(plan),
-        run_id=run.run_id,
-        trials=count(run.trials_planned, "trial"),
+        return say("{title}: run {run_id}", title=title, run_id=run.run_id)
+    trials = count(run.trials_planned, "trial")
+    return next(
+        text
+        for head in INCOMPLETE
+        for text in head.of(known, title=title, run_id=run.run_id, trials=trials)
     )
 
 

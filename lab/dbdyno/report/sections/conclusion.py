@@ -19,7 +19,7 @@ from dbdyno.judge.verdict import Verdict, Word, ladders_of
 from dbdyno.language.words import Text, capital, count, listed, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.known import Fact
+from dbdyno.plan.known import Fact, Known
 from dbdyno.plan.plan import BLOCKS_MIN, Plan, comparisons
 from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
@@ -54,8 +54,8 @@ def conclusion(
     """Verdicts, then gaps in the run, then doubts; the first line is the answer."""
     imported = IMPORTED.of(judgement.known)
     if imported and any(attempt.state is State.VALID for attempt in attempts):
-        return (*imported, *_what_is_missing(run, attempts))
-    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
+        return (*imported, *_what_is_missing(run, attempts, judgement.known))
+    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts, judgement.known)]
     doubtful = (finding for finding in judgement.findings if finding.level is Level.DOUBTFUL)
     doubts = together(doubtful, judgement.known)
     if doubts and attempts:
@@ -205,19 +205,32 @@ def _distance(verdict: Verdict) -> float:
     return math.inf if ratio is None else abs(math.log(ratio))
 
 
-def _what_is_missing(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
+INCOMPLETE: Final = (
+    Sentence(
+        phrase("The run is not complete: {done} of {planned} trials are done."),
+        Fact.HERE,
+    ),
+    Sentence(
+        phrase(
+            "The import was interrupted: {done} of {planned} results are stored. Import the files "
+            "again."
+        ),
+        Fact.ELSEWHERE,
+    ),
+)
+
+
+def _what_is_missing(run: RunFacts, attempts: Sequence[Attempt], known: Known) -> Iterator[Text]:
     if not run.complete:
         gone = (State.FAILED, State.REPEATED)
         ended = (one.measurement for one in attempts if one.state not in gone)
-        yield say(
-            "The run is not complete: {done} of {planned} trials are done.",
-            done=len({one.trial.key for one in ended}),
-            planned=run.trials_planned,
-        )
+        done = len({one.trial.key for one in ended})
+        for sentence_of_kind in INCOMPLETE:
+            yield from sentence_of_kind.of(known, done=done, planned=run.trials_planned)
 
 
-def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
-    yield from _what_is_missing(run, attempts)
+def _gaps(run: RunFacts, attempts: Sequence[Attempt], known: Known) -> Iterator[Text]:
+    yield from _what_is_missing(run, attempts, known)
     states = [attempt.state for attempt in attempts]
     void, failed = states.count(State.VOID), states.count(State.FAILED)
     lost = [

@@ -129,10 +129,16 @@ def _p95(measurement: Measurement, known: Known) -> Text:
     return measured_value(measurement.value(P95), P95, known) if measurement.events else NONE
 
 
+ORDERS: Final = (
+    Sentence(phrase("Every attempt at a trial, in the planned order"), Fact.HERE),
+    Sentence(phrase("Every result, in the order of the files"), Fact.ELSEWHERE),
+)
+
+
 def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
     """Every attempt in the order in which the design placed it."""
     order = table(
-        say("Every attempt at a trial, in the planned order"),
+        next(caption for one in ORDERS for caption in one.of(known)),
         attempts,
         (numeric(name("#")), lambda attempt: _place(attempt)[0]),
         (numeric(say("Block")), lambda attempt: _place(attempt)[1]),
